@@ -1,0 +1,94 @@
+/**
+ * The port to the disk: conversations, turns, messages and persisted events.
+ *
+ * W1. When a write has succeeded it survives `kill -9` and a power cut.
+ * W2. Events are kept once per (turn, position); writing the same again changes nothing (EventSink, S3).
+ * W3. A `message` event and the message in the history are one write; so are `turn-end` and the turn's end.
+ * W4. Transient events have no way in (D6): the types do not let them.
+ */
+import type { Ids, Message, TurnEvent } from "@holdfast/wire"
+import { type Array, Context, type Effect, type Option, Schema, type Stream } from "effect"
+
+/** The disk said no: full, read-only, locked, corrupt. Nothing of the write is there. */
+export class StorageError extends Schema.TaggedError<StorageError>()("StorageError", {
+  /** What was attempted, in words a person understands, and what the database said. */
+  message: Schema.String
+}) {}
+
+/** A conversation as it is kept. */
+export interface Conversation {
+  readonly conversationId: Ids.ConversationId
+  /** `provider/model`. */
+  readonly model: string
+  readonly system: string | undefined
+  /** The conversation's own `retry` settings, as they were given; merged over the configuration's. */
+  readonly retry: Schema.Json | undefined
+  readonly autoRetryEnabled: boolean
+  /** Epoch milliseconds. */
+  readonly createdAt: number
+}
+
+/** A turn that was accepted. */
+export interface Turn {
+  readonly turnId: Ids.TurnId
+  readonly conversationId: Ids.ConversationId
+  /** Absent on a manual retry (M1). */
+  readonly prompt: string | undefined
+  /** Epoch milliseconds. */
+  readonly acceptedAt: number
+  /** How it ended; absent until it is sealed. */
+  readonly end: TurnEvent.TurnEnd | undefined
+}
+
+/** A persisted event with its place in the conversation: 1, 2, 3 … in the order in which clients see them (X3). */
+export interface StoredEvent {
+  readonly id: number
+  readonly event: TurnEvent.PersistedEvent
+  /** The event as it is on disk, so that sending it again costs no encoding. */
+  readonly json: string
+}
+
+/** What became of a turn that a client handed in. */
+export type Acceptance =
+  | { readonly _tag: "Accepted" }
+  /** The same turn was accepted before: same id, same conversation, same prompt. */
+  | { readonly _tag: "Known"; readonly turn: Turn }
+  /** The id is taken by another turn. */
+  | { readonly _tag: "Conflict"; readonly turn: Turn }
+
+export class Store extends Context.Service<
+  Store,
+  {
+    readonly createConversation: (conversation: Conversation) => Effect.Effect<void, StorageError>
+    readonly conversation: (id: Ids.ConversationId) => Effect.Effect<Option.Option<Conversation>, StorageError>
+    readonly setAutoRetry: (id: Ids.ConversationId, enabled: boolean) => Effect.Effect<void, StorageError>
+
+    /** Records a turn before anybody is told that it was accepted. */
+    readonly acceptTurn: (turn: Omit<Turn, "end">) => Effect.Effect<Acceptance, StorageError>
+    readonly turn: (id: Ids.TurnId) => Effect.Effect<Option.Option<Turn>, StorageError>
+    /** The newest turn of a conversation, in the order of acceptance. */
+    readonly lastTurn: (id: Ids.ConversationId) => Effect.Effect<Option.Option<Turn>, StorageError>
+    /** Every turn that is not sealed, oldest first: what a start has to take up. */
+    readonly unsealedTurns: Effect.Effect<ReadonlyArray<Turn>, StorageError>
+
+    /**
+     * Appends events of one turn, all or none, and returns them with their ids; those that were there already come back with
+     * the ids they have.
+     */
+    readonly appendEvents: (
+      conversationId: Ids.ConversationId,
+      turnId: Ids.TurnId,
+      events: Array.NonEmptyReadonlyArray<TurnEvent.PersistedEvent>,
+      position: number
+    ) => Effect.Effect<ReadonlyArray<StoredEvent>, StorageError>
+    /** The events of a conversation after an id (0: all), oldest first, read in pages. */
+    readonly events: (id: Ids.ConversationId, after: number) => Stream.Stream<StoredEvent, StorageError>
+    /** The events of one turn, oldest first. */
+    readonly turnEvents: (id: Ids.TurnId) => Effect.Effect<ReadonlyArray<StoredEvent>, StorageError>
+    /** The history, oldest first. */
+    readonly messages: (id: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Message.Message>, StorageError>
+
+    /** Succeeds when the database can be read and written: what `/readyz` asks. */
+    readonly check: Effect.Effect<void, StorageError>
+  }
+>()("@holdfast/session-orchestrator/storage/Store") {}

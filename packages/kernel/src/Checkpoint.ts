@@ -1,0 +1,28 @@
+/**
+ * The port that makes a turn durable on any engine.
+ *
+ * Attempts, decisions, sleeps and tool calls go through `run`. A turn that is run again from its start gets the recorded
+ * results instead, and so reaches the point where it was; all else in the kernel follows from those results.
+ */
+import { Context, type Effect, Layer, type Schema } from "effect"
+import type { TurnStopped } from "./TurnStopped.ts"
+
+export class Checkpoint extends Context.Service<
+  Checkpoint,
+  {
+    /**
+     * Runs an effect whose success is recorded under a name that is unique within the turn. Once it has succeeded it is
+     * never run again for that turn: the recorded result is given instead. A failure is not recorded.
+     */
+    readonly run: <A, I, E, R>(
+      name: string,
+      schema: Schema.Codec<A, I>,
+      effect: Effect.Effect<A, E, R>
+    ) => Effect.Effect<A, E | TurnStopped, R>
+  }
+>()("@holdfast/kernel/Checkpoint") {}
+
+/** Records nothing: a turn that lives and dies with its process. */
+export const layerMemory: Layer.Layer<Checkpoint> = Layer.succeed(Checkpoint, {
+  run: (_name, _schema, effect) => effect
+})

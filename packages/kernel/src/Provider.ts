@@ -1,0 +1,61 @@
+/**
+ * The port to a model: one call of `stream` is one attempt, and one HTTP request (C9).
+ *
+ * A provider never retries, never sleeps and never decides. It says what happened: content as it comes, one `finish` at
+ * the end, or a classified failure.
+ *
+ * P1. Content is text, reasoning, a tool call or usage. A provider holds usage back until there is output, so that an
+ *     overload right after the preamble is still before content.
+ * P2. Without `finish` a stream is broken, however cleanly its connection closed (C6).
+ * P3. A tool call comes whole (C7).
+ * P4. `finish` is the last event that anybody reads; what is cleaned up after it must not take time.
+ */
+import type { Failure, Ids, Message, Target } from "@holdfast/wire"
+import { Context, type Stream } from "effect"
+import type { ToolDefinition } from "./Toolbox.ts"
+
+/** What a model is asked. */
+export interface ProviderRequest {
+  readonly conversationId: Ids.ConversationId
+  readonly turnId: Ids.TurnId
+  /** 0-based. */
+  readonly step: number
+  /** 0-based: counts the attempts of this step. */
+  readonly attempt: number
+  readonly target: Target.Target
+  readonly system?: string
+  /** What the model may see, oldest first (`ModelContext`). */
+  readonly messages: ReadonlyArray<Message.Message>
+  readonly tools: ReadonlyArray<ToolDefinition>
+}
+
+export type ProviderEvent =
+  | { readonly type: "text-delta"; readonly delta: string }
+  | { readonly type: "reasoning-delta"; readonly delta: string }
+  /** Closes a reasoning block that carries a signature, or that came redacted as a whole. */
+  | { readonly type: "reasoning-end"; readonly signature?: string; readonly redacted?: string }
+  | ToolCallEvent
+  /** Totals of this attempt so far, not increments: a later one replaces an earlier one. */
+  | { readonly type: "usage"; readonly usage: Message.Usage }
+  | { readonly type: "finish"; readonly finishReason: Message.FinishReason }
+  | { readonly type: "error"; readonly failure: EmittedFailure }
+
+export type ToolCallEvent = Message.ToolCallPart
+
+/** A failure as a provider emits it. Without `retryable` it ends the step (D3). */
+export type EmittedFailure = Omit<Failure.Failure, "retryable"> & { readonly retryable?: boolean }
+
+export class Provider extends Context.Service<
+  Provider,
+  {
+    /**
+     * Makes one attempt.
+     *
+     * **Gotchas**
+     *
+     * A failure in the error channel counts as thrown; one in an `error` event as emitted. A defect counts as a bug, and is
+     * tried again at most twice (C10). Interruption must close the connection.
+     */
+    readonly stream: (request: ProviderRequest) => Stream.Stream<ProviderEvent, Failure.ProviderFailure>
+  }
+>()("@holdfast/kernel/Provider") {}

@@ -1,0 +1,38 @@
+/** The port to tools. A tool's failure is the model's to see; it never ends a turn. */
+import type { Message } from "@holdfast/wire"
+import { Context, Effect, Layer, type Schema } from "effect"
+
+/** What a model is told of a tool. */
+export interface ToolDefinition {
+  readonly name: string
+  readonly description?: string
+  /** JSON Schema of the arguments. */
+  readonly inputSchema: Schema.Json
+}
+
+/** What came of a call. */
+export interface ToolOutcome {
+  readonly output: Schema.Json
+  readonly isError: boolean
+}
+
+export class Toolbox extends Context.Service<
+  Toolbox,
+  {
+    readonly definitions: ReadonlyArray<ToolDefinition>
+    /**
+     * Runs one call. Several calls of one step run at once.
+     *
+     * **Gotchas**
+     *
+     * Interrupted when the turn is aborted. A defect is answered to the model like a failed call.
+     */
+    readonly run: (call: Message.ToolCallPart) => Effect.Effect<ToolOutcome>
+  }
+>()("@holdfast/kernel/Toolbox") {}
+
+/** No tools; a model that asks for one all the same is told so. */
+export const layerNoop: Layer.Layer<Toolbox> = Layer.succeed(Toolbox, {
+  definitions: [],
+  run: (call) => Effect.succeed({ output: `There is no tool named ${call.toolName}.`, isError: true })
+})

@@ -1,0 +1,6 @@
+export * as Checkpoint from "./Checkpoint.ts"
+export * as EventSink from "./EventSink.ts"
+export * as Provider from "./Provider.ts"
+export * as RetryStrategy from "./RetryStrategy.ts"
+export * as Toolbox from "./Toolbox.ts"
+export * as TurnStopped from "./TurnStopped.ts"

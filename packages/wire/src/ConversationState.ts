@@ -1,0 +1,36 @@
+/** What a client can read of a conversation at any moment (P15). */
+import { Schema } from "effect"
+import { Reason } from "./Failure.ts"
+import { ConversationId, TurnId } from "./Ids.ts"
+
+/** The wait in progress. */
+export const RetryState = Schema.Struct({
+  /** 0-based, as in `provider-retry`. */
+  attempt: Schema.Int,
+  /** Epoch milliseconds. */
+  retryAt: Schema.Number,
+  delayMs: Schema.Number,
+  message: Schema.String,
+  reason: Reason,
+  code: Schema.optionalKey(Schema.String),
+  maxAttempts: Schema.optionalKey(Schema.Int)
+})
+export type RetryState = typeof RetryState.Type
+
+export const ConversationState = Schema.Struct({
+  conversationId: ConversationId,
+  status: Schema.Literals(["idle", "running", "retrying"]),
+  /** `provider/model` that the next step goes to. */
+  model: Schema.String,
+  autoRetryEnabled: Schema.Boolean,
+  isRetrying: Schema.Boolean,
+  /** The turn that is running. */
+  turnId: Schema.optionalKey(TurnId),
+  /** Turns that wait for it, in order. */
+  queued: Schema.Array(TurnId),
+  /** As in `retry`; on top too, because that is where a client looks first. */
+  attempt: Schema.optionalKey(Schema.Int),
+  retryAt: Schema.optionalKey(Schema.Number),
+  retry: Schema.optionalKey(RetryState)
+})
+export type ConversationState = typeof ConversationState.Type

@@ -1,0 +1,65 @@
+/**
+ * A classified error (rules, section C).
+ *
+ * Errors are classified once, where they enter; inside, decisions read `reason` and `retryable`, and nobody reads text.
+ *
+ * F1. `message` is what the endpoint said, verbatim apart from redacted secrets.
+ * F2. `retryAfterMs` is a lower bound counted from the moment of the failure; it is finite and never negative.
+ */
+import { Schema } from "effect"
+
+/** Why a call of a provider failed (C1). */
+export const Reason = Schema.Literals([
+  "rate-limited",
+  "quota-exhausted",
+  "overloaded",
+  "server-error",
+  "network",
+  "timeout",
+  "invalid-response",
+  "auth",
+  "context-overflow",
+  "refused",
+  "model-unavailable",
+  "bad-request",
+  "aborted",
+  "unknown"
+])
+export type Reason = typeof Reason.Type
+
+/** A delay that the endpoint asked for. */
+export const Hint = Schema.Struct({
+  /** Milliseconds from the failure on; a lower bound for the next attempt (P5). */
+  retryAfterMs: Schema.Number.check(Schema.isGreaterThanOrEqualTo(0)),
+  /** Where it was found: a header's name, or `body`. */
+  source: Schema.String
+})
+export type Hint = typeof Hint.Type
+
+const fields = {
+  reason: Reason,
+  message: Schema.String,
+  retryable: Schema.Boolean,
+  /** The HTTP status, when there was a response. */
+  status: Schema.optionalKey(Schema.Int),
+  /** The provider's own code or type, e.g. `overloaded_error`, `ECONNRESET`. */
+  code: Schema.optionalKey(Schema.String),
+  hint: Schema.optionalKey(Hint),
+  /** The failure is a bug of the program itself, not of an endpoint (C10). */
+  defect: Schema.optionalKey(Schema.Literal(true))
+}
+
+/** A failure as a plain value: what events, messages and records carry. */
+export const Failure = Schema.Struct(fields)
+export type Failure = typeof Failure.Type
+
+/** The same as an error: what a provider's stream fails with. */
+export class ProviderFailure extends Schema.TaggedError<ProviderFailure>()("ProviderFailure", { failure: Failure }) {
+  override get message(): string {
+    return this.failure.message
+  }
+}
+
+/** What people and `code` fields are shown: the HTTP status, or else the provider's code (D5, D13). */
+export const codeOf = (failure: Failure): string | undefined =>
+  failure.status === undefined ? failure.code : String(failure.status)

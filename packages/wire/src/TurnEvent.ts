@@ -1,0 +1,224 @@
+/**
+ * Everything a turn tells the world, in order.
+ *
+ * E1. An event is persisted or transient, and its type says which: `PersistedEvent` or `TransientEvent`.
+ * E2. A persisted event is on disk before a client sees it. A transient one is never on disk, in no history and in no
+ *     prompt (D6); the comment beside it names the persisted one that stands in for it after a reconnect.
+ * E3. After `turn-end` nothing of that turn is emitted.
+ * E4. Events are plain objects. Encoding is one `JSON.stringify`; only decoding checks.
+ */
+import { Schema } from "effect"
+import { Failure, Reason } from "./Failure.ts"
+import { ConversationId, TurnId } from "./Ids.ts"
+import { Message, Usage } from "./Message.ts"
+
+const event = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
+  Schema.Struct({ type: Schema.tag(type), conversationId: ConversationId, turnId: TurnId, ...fields })
+
+/** Epoch milliseconds. */
+const Timestamp = Schema.Number
+
+// --- transient
+
+/** A step began. Its `message` replaces it. */
+export const StepStart = event("step-start", {
+  /** 0-based. */
+  step: Schema.Int,
+  /** `provider/model`. */
+  target: Schema.String
+})
+export type StepStart = typeof StepStart.Type
+
+/** Text as it comes. The step's `message` replaces it. */
+export const TextDelta = event("text-delta", { delta: Schema.String })
+export type TextDelta = typeof TextDelta.Type
+
+/** Reasoning as it comes. The step's `message` replaces it. */
+export const ReasoningDelta = event("reasoning-delta", { delta: Schema.String })
+export type ReasoningDelta = typeof ReasoningDelta.Type
+
+/** A wait begins (D5). The conversation's state, and in the end `retry-end`, replace it. */
+export const ProviderRetry = event("provider-retry", {
+  /** 0-based: the retry that is about to happen. */
+  attempt: Schema.Int,
+  /** How long the wait is, from `retryAt` backwards. */
+  delayMs: Schema.Number,
+  /** When the retry is due. Countdowns count to it. */
+  retryAt: Timestamp,
+  /** The endpoint's error, verbatim. */
+  message: Schema.String,
+  /** The HTTP status or the provider's code, when known. */
+  code: Schema.optionalKey(Schema.String),
+  reason: Reason,
+  /** `provider/model` of the attempt that failed. */
+  target: Schema.String,
+  /** The most retries there can be, where there is such a limit. */
+  maxAttempts: Schema.optionalKey(Schema.Int)
+})
+export type ProviderRetry = typeof ProviderRetry.Type
+
+// --- persisted
+
+export const TurnStart = event("turn-start", {
+  startedAt: Timestamp,
+  /** Set on a manual retry (M1): there is no new prompt. */
+  retry: Schema.optionalKey(Schema.Literal(true))
+})
+export type TurnStart = typeof TurnStart.Type
+
+/** The model asks for a tool. */
+export const ToolCall = event("tool-call", {
+  toolCallId: Schema.String,
+  toolName: Schema.String,
+  input: Schema.Json
+})
+export type ToolCall = typeof ToolCall.Type
+
+export const ToolResult = event("tool-result", {
+  toolCallId: Schema.String,
+  toolName: Schema.String,
+  output: Schema.Json,
+  isError: Schema.Boolean
+})
+export type ToolResult = typeof ToolResult.Type
+
+/** Tokens of one step. */
+export const UsageEvent = event("usage", { step: Schema.Int, usage: Usage })
+export type UsageEvent = typeof UsageEvent.Type
+
+/** A message is finished, and in the history. */
+export const MessageEvent = event("message", { message: Message })
+export type MessageEvent = typeof MessageEvent.Type
+
+/** Closes the chain of retries that `provider-retry` opened (P11). */
+export const RetryEnd = event("retry-end", {
+  success: Schema.Boolean,
+  /** The last retry that was tried, or was waiting to be; 0-based as in `provider-retry`. */
+  attempt: Schema.Int,
+  finalError: Schema.optionalKey(Schema.String)
+})
+export type RetryEnd = typeof RetryEnd.Type
+
+/** What was shown of this step is void; the next content replaces it (X2, X7). */
+export const StepDiscarded = event("step-discarded", { step: Schema.Int, message: Schema.String })
+export type StepDiscarded = typeof StepDiscarded.Type
+
+/** Another target takes over (P8). */
+export const RetryFallbackApplied = event("retry-fallback-applied", {
+  from: Schema.String,
+  to: Schema.String,
+  role: Schema.String
+})
+export type RetryFallbackApplied = typeof RetryFallbackApplied.Type
+
+/** The target that took over has answered (P8). */
+export const RetryFallbackSucceeded = event("retry-fallback-succeeded", {
+  model: Schema.String,
+  role: Schema.String
+})
+export type RetryFallbackSucceeded = typeof RetryFallbackSucceeded.Type
+
+/** The conversation runs on another model from here on (P8). */
+export const ModelChange = event("model-change", { from: Schema.String, to: Schema.String })
+export type ModelChange = typeof ModelChange.Type
+
+/** The model was told why its answer would not do (A9). */
+export const SyntheticRetry = event("synthetic-retry", { step: Schema.Int, guidance: Schema.String })
+export type SyntheticRetry = typeof SyntheticRetry.Type
+
+/** Older messages were replaced by a summary (P19). */
+export const Compaction = event("compaction", {
+  summary: Schema.String,
+  /** How many messages the summary stands for. */
+  messages: Schema.Int
+})
+export type Compaction = typeof Compaction.Type
+
+/** Only the final report is asked for from here on (A11). */
+export const FinalTurn = event("final-turn", { step: Schema.Int, cause: Schema.String })
+export type FinalTurn = typeof FinalTurn.Type
+
+/** What the turn failed with (D7). */
+export const ErrorEvent = event("error", {
+  message: Schema.String,
+  reason: Reason,
+  code: Schema.optionalKey(Schema.String)
+})
+export type ErrorEvent = typeof ErrorEvent.Type
+
+/** How a turn ended. */
+export const TurnStatus = Schema.Literals(["completed", "failed", "aborted"])
+export type TurnStatus = typeof TurnStatus.Type
+
+/** The seal. */
+export const TurnEnd = event("turn-end", {
+  status: TurnStatus,
+  endedAt: Timestamp,
+  /** Steps that were finished. */
+  steps: Schema.Int,
+  /** Calls of a provider, retries included. */
+  attempts: Schema.Int,
+  /** Scheduled sleep of all steps. */
+  sleptMs: Schema.Number,
+  usage: Usage,
+  /** On `failed`: the same as the `error` event's. */
+  error: Schema.optionalKey(Failure)
+})
+export type TurnEnd = typeof TurnEnd.Type
+
+// --- inventory
+
+/** The types that are never written to disk. */
+export const TransientEvent = Schema.Union([StepStart, TextDelta, ReasoningDelta, ProviderRetry])
+export type TransientEvent = typeof TransientEvent.Type
+
+/** The types that are on disk before a client sees them. */
+export const PersistedEvent = Schema.Union([
+  TurnStart,
+  ToolCall,
+  ToolResult,
+  UsageEvent,
+  MessageEvent,
+  RetryEnd,
+  StepDiscarded,
+  RetryFallbackApplied,
+  RetryFallbackSucceeded,
+  ModelChange,
+  SyntheticRetry,
+  Compaction,
+  FinalTurn,
+  ErrorEvent,
+  TurnEnd
+])
+export type PersistedEvent = typeof PersistedEvent.Type
+
+export const TurnEvent = Schema.Union([...TransientEvent.members, ...PersistedEvent.members])
+export type TurnEvent = typeof TurnEvent.Type
+
+/** Every `type`, with its fate. Exhaustive by construction: a new type that is missing here does not compile. */
+export const fate: {
+  readonly [Type in TurnEvent["type"]]: Type extends TransientEvent["type"] ? "transient" : "persisted"
+} = {
+  "step-start": "transient",
+  "text-delta": "transient",
+  "reasoning-delta": "transient",
+  "provider-retry": "transient",
+  "turn-start": "persisted",
+  "tool-call": "persisted",
+  "tool-result": "persisted",
+  usage: "persisted",
+  message: "persisted",
+  "retry-end": "persisted",
+  "step-discarded": "persisted",
+  "retry-fallback-applied": "persisted",
+  "retry-fallback-succeeded": "persisted",
+  "model-change": "persisted",
+  "synthetic-retry": "persisted",
+  compaction: "persisted",
+  "final-turn": "persisted",
+  error: "persisted",
+  "turn-end": "persisted"
+}
+
+/** Whether an event is on disk before a client sees it. */
+export const isPersisted = (event: TurnEvent): event is PersistedEvent => fate[event.type] === "persisted"

@@ -1,0 +1,21 @@
+import { defineConfig } from "vitest/config"
+
+/** Tests without a process, a disk or a socket of their own; time is the TestClock's. */
+const unit = {
+  name: "unit",
+  include: ["{packages,apps}/*/test/**/*.test.ts", "tools/test/**/*.test.ts"],
+  exclude: ["**/*.int.test.ts", "**/*.e2e.test.ts", "**/node_modules/**"]
+}
+
+/** Tests with real sockets, files and databases, in this process. */
+const integration = { name: "int", include: ["{packages,apps}/*/test/**/*.int.test.ts"], testTimeout: 30_000 }
+
+/** Tests that start the program as people do, and kill it. */
+const endToEnd = { name: "e2e", include: ["apps/*/test/**/*.e2e.test.ts"], testTimeout: 60_000 }
+
+export default defineConfig({
+  test: {
+    reporters: ["default", "./tools/src/CountReporter.ts"],
+    projects: [unit, integration, endToEnd].map((test) => ({ test: { ...test, passWithNoTests: true } }))
+  }
+})
