@@ -1,0 +1,167 @@
+/**
+ * One attempt: one call of `Provider.stream`, heard to its end.
+ *
+ * A1. It always has an outcome, and never fails: a failure, a defect and a stream that just stops are outcomes.
+ * A2. Text and reasoning leave for the sink as they come; tool calls stay here until the attempt has completed, so half a
+ *     call, or a call of a lost attempt, is never run (C7).
+ * A3. On the path of a delta: one `switch`, one string append, one call of the sink.
+ */
+import { Failure, Message } from "@holdfast/wire"
+import { Cause, Clock, Effect, Exit, Option, Pull, Random, Schema, Stream } from "effect"
+import type { Content } from "./Content.ts"
+import type { EventSink } from "./EventSink.ts"
+import type { Provider, ProviderEvent, ProviderRequest } from "./Provider.ts"
+
+const common = {
+  content: Schema.Array(Message.AssistantPart),
+  usage: Schema.optionalKey(Message.Usage),
+  /** Epoch milliseconds. */
+  endedAt: Schema.Number
+}
+
+/** What came of an attempt, as it is recorded. */
+export const AttemptOutcome = Schema.Union([
+  Schema.TaggedStruct("Completed", { ...common, finishReason: Message.FinishReason }),
+  Schema.TaggedStruct("Failed", {
+    ...common,
+    failure: Failure.Failure,
+    contentSeen: Schema.Boolean,
+    /** Drawn for the decision about this failure (`Spent.spread`). */
+    spread: Schema.Number
+  })
+])
+export type AttemptOutcome = typeof AttemptOutcome.Type
+
+/**
+ * Makes one attempt.
+ *
+ * **Details**
+ *
+ * `content` is filled as the stream comes in, so that whoever interrupts can still see what was said until then.
+ */
+export const run = (
+  provider: Provider["Service"],
+  sink: EventSink["Service"],
+  request: ProviderRequest,
+  content: Content
+): Effect.Effect<AttemptOutcome> => {
+  const ear = new Ear(sink, request, content)
+  return Effect.suspend(() => Stream.toPull(provider.stream(request))).pipe(
+    Effect.flatMap((pull) => listen(pull, ear)),
+    Pull.catchDone(() => Effect.void),
+    Effect.scoped,
+    Effect.exit,
+    Effect.flatMap((exit) => conclude(ear.end ?? endOf(exit), content))
+  )
+}
+
+// --- internal
+
+type End =
+  | { readonly _tag: "Finished"; readonly finishReason: Message.FinishReason }
+  | { readonly _tag: "Broken"; readonly failure: Failure.Failure }
+
+/** Hears events; `end` is set by the one that ends the attempt. */
+class Ear {
+  end: End | undefined = undefined
+  private readonly sink: EventSink["Service"]
+  private readonly request: ProviderRequest
+  private readonly content: Content
+
+  constructor(sink: EventSink["Service"], request: ProviderRequest, content: Content) {
+    this.sink = sink
+    this.request = request
+    this.content = content
+  }
+
+  /** Whether there is more to hear. */
+  hear(events: ReadonlyArray<ProviderEvent>): boolean {
+    const { conversationId, turnId } = this.request
+    for (let i = 0; i < events.length; i++) {
+      const event = events[i] as ProviderEvent // in bounds; on the path of a token an index beats an iterator
+      switch (event.type) {
+        case "text-delta":
+          if (this.content.delta("text", event.delta))
+            this.sink.live({ type: "text-delta", conversationId, turnId, delta: event.delta })
+          break
+        case "reasoning-delta":
+          if (this.content.delta("reasoning", event.delta))
+            this.sink.live({ type: "reasoning-delta", conversationId, turnId, delta: event.delta })
+          break
+        case "reasoning-end":
+          this.content.endReasoning(event)
+          break
+        case "tool-call":
+          this.content.toolCall(event)
+          break
+        case "usage":
+          this.content.setUsage(event.usage)
+          break
+        case "finish":
+          this.end = { _tag: "Finished", finishReason: event.finishReason }
+          return false
+        case "error":
+          this.end = { _tag: "Broken", failure: { ...event.failure, retryable: event.failure.retryable ?? false } }
+          return false
+        default:
+          return event satisfies never
+      }
+    }
+    return true
+  }
+}
+
+const listen = <E, Done>(
+  pull: Pull.Pull<ReadonlyArray<ProviderEvent>, E, Done>,
+  ear: Ear
+): Effect.Effect<void, E | Cause.Done<Done>> =>
+  Effect.suspend(function loop(): Effect.Effect<void, E | Cause.Done<Done>> {
+    return Effect.flatMap(pull, (events) => (ear.hear(events) ? loop() : Effect.void))
+  })
+
+/** How a stream ended that said neither `finish` nor `error`. */
+const endOf = (exit: Exit.Exit<void, Failure.ProviderFailure>): End => {
+  if (Exit.isSuccess(exit)) return broken(incomplete)
+  const error = Cause.findErrorOption(exit.cause)
+  if (Option.isSome(error)) return broken(error.value.failure)
+  if (Cause.hasInterruptsOnly(exit.cause)) return broken(abortedElsewhere)
+  return broken(defectOf(Cause.squash(exit.cause)))
+}
+
+const broken = (failure: Failure.Failure): End => ({ _tag: "Broken", failure })
+
+/** C6 */
+const incomplete: Failure.Failure = {
+  reason: "network",
+  message: "The response ended before it was complete.",
+  retryable: true
+}
+
+/** M3: nobody here asked for it. */
+const abortedElsewhere: Failure.Failure = {
+  reason: "aborted",
+  message: "The request was aborted, and not by the user.",
+  retryable: true
+}
+
+/** C10 */
+const defectOf = (defect: unknown): Failure.Failure => ({
+  reason: "unknown",
+  message: defect instanceof Error ? `${defect.name}: ${defect.message}` : String(defect),
+  retryable: true,
+  defect: true
+})
+
+const conclude = Effect.fnUntraced(function* (end: End, content: Content) {
+  const endedAt = yield* Clock.currentTimeMillis
+  const said = {
+    content: content.parts(),
+    endedAt,
+    ...(content.usage === undefined ? undefined : { usage: content.usage })
+  }
+  if (end._tag === "Finished") {
+    return { _tag: "Completed", ...said, finishReason: end.finishReason } satisfies AttemptOutcome
+  }
+  const spread = yield* Random.next
+  return { _tag: "Failed", ...said, failure: end.failure, contentSeen: content.seen, spread } satisfies AttemptOutcome
+})

@@ -1,0 +1,74 @@
+/**
+ * What to do about a failure: the decision, apart from doing it.
+ *
+ * D1. After content nothing is ever retried: what a person has seen is not produced twice (D4).
+ * D2. A failure that calls itself final is final (D3), and a context that is too long is never sent again (P2).
+ * D3. A bug is tried again at most `MAX_DEFECT_RETRIES` times, whatever the schedule has left (C10).
+ * D4. An abort that the user did not ask for is like any other fault of the network (M3); one that he did ask for
+ *     interrupts the turn and never comes here.
+ */
+import type { Failure } from "@holdfast/wire"
+import { Duration, Schema } from "effect"
+import type { RetryStrategy, Spent } from "./RetryStrategy.ts"
+
+/** C10: a bug fails the same way a third time. */
+export const MAX_DEFECT_RETRIES = 2
+
+/** Why there is no retry. */
+export const Because = Schema.Literals([
+  "after-content",
+  "not-retryable",
+  "context-overflow",
+  "defect",
+  "no-strategy",
+  "exhausted"
+])
+export type Because = typeof Because.Type
+
+/** A decision, as it is recorded before anybody acts on it. */
+export const Directive = Schema.Union([
+  Schema.TaggedStruct("Retry", {
+    /** 0-based. */
+    attempt: Schema.Int,
+    delayMs: Schema.Number,
+    /** Epoch milliseconds: the absolute end of the wait. */
+    retryAt: Schema.Number
+  }),
+  Schema.TaggedStruct("GiveUp", { because: Because })
+])
+export type Directive = typeof Directive.Type
+
+/** What a decision is made from, besides the strategy. */
+export interface Situation {
+  readonly failure: Failure.Failure
+  readonly contentSeen: boolean
+  /** Retries of this step so far; the number of the next one. */
+  readonly retries: number
+  /** Bugs this step has met so far, this one included. */
+  readonly defects: number
+  readonly spent: Spent
+  /** Epoch milliseconds. */
+  readonly now: number
+}
+
+/** Decides. Pure, as far as the strategy is. */
+export const decide = (situation: Situation, strategy: RetryStrategy["Service"] | undefined): Directive => {
+  const { failure, retries, spent, now } = situation
+  const final = finality(situation)
+  if (final !== undefined) return { _tag: "GiveUp", because: final }
+  if (strategy === undefined) return { _tag: "GiveUp", because: "no-strategy" }
+  const delay = strategy.delayFor(retries, failure, spent)
+  if (delay === undefined) return { _tag: "GiveUp", because: "exhausted" }
+  const delayMs = Duration.toMillis(delay)
+  return { _tag: "Retry", attempt: retries, delayMs, retryAt: now + delayMs }
+}
+
+// --- internal
+
+const finality = ({ failure, contentSeen, defects }: Situation): Because | undefined => {
+  if (contentSeen) return "after-content"
+  if (failure.reason === "context-overflow") return "context-overflow"
+  if (failure.reason === "aborted") return undefined
+  if (!failure.retryable) return "not-retryable"
+  return defects > MAX_DEFECT_RETRIES ? "defect" : undefined
+}

@@ -1,0 +1,52 @@
+/**
+ * What a model may see of a history.
+ *
+ * X1. No failed response: it stays in the history and leaves the context (P12, M1).
+ * X2. Every tool call has its result right behind it and every result its call, because providers refuse anything else. A
+ *     call whose turn ended before its result is answered with the plain truth.
+ */
+import type { Message } from "@holdfast/wire"
+
+/** What the model is told of a call that nobody saw the end of. */
+export const INTERRUPTED = "The call was interrupted before a result came back. Whether it took effect is unknown."
+
+/** The messages to send, oldest first. */
+export const of = (history: ReadonlyArray<Message.Message>): ReadonlyArray<Message.Message> => {
+  const context: Array<Message.Message> = []
+  for (let i = 0; i < history.length; i++) {
+    const message = history[i]
+    if (message === undefined || message.role === "tool") continue
+    if (message.role === "user") {
+      context.push(message)
+      continue
+    }
+    if (message.error !== undefined) continue
+    context.push(message)
+    const calls = message.content.filter((part) => part.type === "tool-call")
+    if (calls.length > 0) context.push(resultsOf(message, calls, history[i + 1]))
+  }
+  return context
+}
+
+// --- internal
+
+const resultsOf = (
+  asked: Message.AssistantMessage,
+  calls: ReadonlyArray<Message.ToolCallPart>,
+  next: Message.Message | undefined
+): Message.ToolMessage => {
+  const given = next?.role === "tool" ? next.content : []
+  const content = calls.map(
+    ({ toolCallId, toolName }): Message.ToolResultPart =>
+      given.find((result) => result.toolCallId === toolCallId) ?? {
+        type: "tool-result",
+        toolCallId,
+        toolName,
+        output: INTERRUPTED,
+        isError: true
+      }
+  )
+  return next?.role === "tool"
+    ? { ...next, content }
+    : { role: "tool", id: asked.id, turnId: asked.turnId, createdAt: asked.createdAt, content }
+}

@@ -1,0 +1,155 @@
+/**
+ * The turn loop: one prompt in, as many steps as the model wants tools, one seal.
+ *
+ * T1. A turn seals exactly once, as completed, failed or aborted; nothing of it is emitted after its seal.
+ * T2. An abort ends it at any point: in a response, in a sleep, in a tool. What was said until then is kept, and kept from
+ *     the model (P12).
+ * T3. Interrupting the effect is no abort: the turn stops unsealed, to be taken up again from its records. So does
+ *     `TurnStopped`.
+ * T4. A bug in here, or in what the turn runs on, seals it as failed: a turn that hangs is worse than one that says why.
+ */
+import { Failure, Message, type TurnEvent } from "@holdfast/wire"
+import { Clock, Effect, Option } from "effect"
+import { Checkpoint } from "./Checkpoint.ts"
+import { EventSink } from "./EventSink.ts"
+import { Provider } from "./Provider.ts"
+import * as Retries from "./Retries.ts"
+import { RetryStrategy } from "./RetryStrategy.ts"
+import { Toolbox } from "./Toolbox.ts"
+import * as ToolCalls from "./ToolCalls.ts"
+import { type TurnInput, TurnState } from "./TurnState.ts"
+import type { TurnStopped } from "./TurnStopped.ts"
+
+export type { TurnInput } from "./TurnState.ts"
+
+/**
+ * Runs a turn to its seal, and returns the seal.
+ *
+ * **Details**
+ *
+ * Without a `RetryStrategy` in the context there are no retries (D9).
+ */
+export const runTurn = Effect.fnUntraced(function* (
+  input: TurnInput
+): Effect.fn.Return<TurnEvent.TurnEnd, TurnStopped, Provider | Toolbox | EventSink | Checkpoint> {
+  const turn = new TurnState(input, {
+    provider: yield* Provider,
+    toolbox: yield* Toolbox,
+    sink: yield* EventSink,
+    checkpoint: yield* Checkpoint,
+    strategy: Option.getOrUndefined(yield* Effect.serviceOption(RetryStrategy))
+  })
+  const run = Effect.catchDefect(steps(turn), (defect) => seal(turn, { status: "failed", failure: bug(defect) }))
+  if (input.abort === undefined) return yield* run
+  return yield* Effect.raceFirst(Effect.as(input.abort, undefined), run).pipe(
+    Effect.flatMap((end) =>
+      end === undefined ? seal(turn, { status: "aborted", failure: aborted }) : Effect.succeed(end)
+    )
+  )
+})
+
+// --- internal
+
+/** M1: a manual retry has no prompt. */
+const opening = (turn: TurnState): ReadonlyArray<TurnEvent.PersistedEvent> => {
+  const { prompt, startedAt, turnId } = turn.input
+  if (prompt === undefined) return [turn.event({ type: "turn-start", startedAt, retry: true })]
+  const message = turn.add({
+    role: "user",
+    id: turn.nextMessageId(),
+    turnId,
+    createdAt: startedAt,
+    content: [{ type: "text", text: prompt }]
+  })
+  return [turn.event({ type: "turn-start", startedAt }), message]
+}
+
+const steps = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<TurnEvent.TurnEnd, TurnStopped> {
+  yield* turn.persist(opening(turn))
+  for (;;) {
+    const result = yield* Retries.respond(turn)
+    const said = result._tag === "Completed" ? result : result.last
+    if (said.usage !== undefined) turn.usage = Message.addUsage(turn.usage, said.usage)
+    if (result._tag === "GaveUp") return yield* seal(turn, { status: "failed", ...result })
+
+    const calls = result.content.filter((part) => part.type === "tool-call")
+    const { usage } = result
+    const response = turn.response(result, result.endedAt)
+    turn.unfinished = undefined
+    yield* turn.persist([
+      ...turn.closeChain({ success: true }),
+      ...calls.map(({ toolCallId, toolName, input }) => turn.event({ type: "tool-call", toolCallId, toolName, input })),
+      ...(usage === undefined ? [] : [turn.event({ type: "usage", step: turn.step, usage })]),
+      turn.add(response)
+    ])
+    if (calls.length > 0) yield* ToolCalls.run(turn, calls)
+    turn.step++
+    if (calls.length === 0) return yield* seal(turn, { status: "completed" })
+  }
+})
+
+type Outcome =
+  | { readonly status: "completed" }
+  | { readonly status: "aborted"; readonly failure: Failure.Failure }
+  | {
+      readonly status: "failed"
+      readonly failure: Failure.Failure
+      readonly last?: Parameters<TurnState["response"]>[0]
+      readonly finalError?: string
+    }
+
+/** Says what is left to say, then the seal, in one write. On a sealed turn it only returns the seal (T1). */
+const seal = (turn: TurnState, outcome: Outcome): Effect.Effect<TurnEvent.TurnEnd, TurnStopped> =>
+  Effect.flatMap(Clock.currentTimeMillis, (endedAt) => {
+    if (turn.end !== undefined) return Effect.succeed(turn.end)
+    const { status } = outcome
+    const failure = status === "failed" ? outcome.failure : undefined
+    const events = [...remains(turn, outcome, endedAt), ...(failure === undefined ? [] : [errorOf(turn, failure)])]
+    const end: TurnEvent.TurnEnd = turn.event({
+      type: "turn-end",
+      status,
+      endedAt,
+      steps: turn.step,
+      attempts: turn.attempts,
+      sleptMs: turn.sleptMs,
+      usage: turn.usage,
+      ...(failure === undefined ? undefined : { error: failure })
+    })
+    turn.end = end
+    return Effect.as(turn.persist([...events, end]), end)
+  }).pipe(Effect.uninterruptible)
+
+/** The open chain of retries and the unfinished response, closed. */
+const remains = (turn: TurnState, outcome: Outcome, endedAt: number): ReadonlyArray<TurnEvent.PersistedEvent> => {
+  if (outcome.status === "completed") return []
+  const finalError = outcome.status === "aborted" ? Retries.CANCELLED : (outcome.finalError ?? outcome.failure.message)
+  const chain = turn.closeChain({ success: false, finalError })
+  const { unfinished } = turn
+  if (unfinished === undefined) return chain
+  turn.unfinished = undefined
+  const live = {
+    content: unfinished.parts(),
+    ...(unfinished.usage === undefined ? undefined : { usage: unfinished.usage })
+  }
+  const said = outcome.status === "failed" ? (outcome.last ?? live) : live
+  return [...chain, turn.add(turn.response(said, endedAt, outcome.failure))]
+}
+
+const errorOf = (turn: TurnState, failure: Failure.Failure): TurnEvent.ErrorEvent => {
+  const code = Failure.codeOf(failure)
+  return turn.event({
+    type: "error",
+    message: failure.message,
+    reason: failure.reason,
+    ...(code === undefined ? undefined : { code })
+  })
+}
+
+const aborted: Failure.Failure = { reason: "aborted", message: "Aborted by the user.", retryable: false }
+
+const bug = (defect: unknown): Failure.Failure => ({
+  reason: "unknown",
+  message: `Holdfast failed: ${defect instanceof Error ? `${defect.name}: ${defect.message}` : String(defect)}`,
+  retryable: false,
+  defect: true
+})

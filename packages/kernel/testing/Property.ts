@@ -1,0 +1,26 @@
+/**
+ * A law over generated values, with fast-check, for effects on a test clock of their own.
+ *
+ * `it.prop` of @effect/vitest 4.0.5 takes Effect's own generators only; fast-check's shrink better and compose further. A
+ * failure prints the seed and the smallest value that breaks the law.
+ */
+import { it } from "@effect/vitest"
+import { Effect, type Scope } from "effect"
+import { TestClock } from "effect/testing"
+import * as fc from "fast-check"
+
+/** One test: `law` holds for every generated value. */
+export const prop = <A>(
+  title: string,
+  arbitrary: fc.Arbitrary<A>,
+  law: (value: A) => Effect.Effect<void, unknown, Scope.Scope>,
+  parameters?: fc.Parameters<[A]>
+): void =>
+  it(title, () =>
+    fc.assert(
+      fc.asyncProperty(arbitrary, (value) =>
+        Effect.runPromise(law(value).pipe(Effect.scoped, Effect.provide(TestClock.layer())))
+      ),
+      parameters
+    )
+  )

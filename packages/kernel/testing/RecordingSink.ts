@@ -1,0 +1,49 @@
+/** A sink that keeps everything it hears, and notices when a turn that is run again says something else. */
+import type { TurnEvent } from "@holdfast/wire"
+import { Effect, Equal } from "effect"
+import type { EventSink } from "../src/EventSink.ts"
+
+export class RecordingSink {
+  /** Everything, in order. A persisted event that comes again is not listed again. */
+  readonly events: Array<TurnEvent.TurnEvent> = []
+  /** By position. */
+  readonly persisted: Array<TurnEvent.PersistedEvent> = []
+  /** Positions at which a turn, run again, persisted something else. */
+  readonly contradictions: Array<number> = []
+
+  readonly service: EventSink["Service"] = {
+    live: (event) => void this.events.push(event),
+    persist: (events, position) =>
+      Effect.sync(() => {
+        for (const [i, event] of events.entries()) {
+          const known = this.persisted[position + i]
+          if (known === undefined) {
+            this.persisted[position + i] = event
+            this.events.push(event)
+          } else if (!Equal.equals(known, event)) {
+            this.contradictions.push(position + i)
+          }
+        }
+      })
+  }
+
+  /** The events of one type. */
+  of<Type extends TurnEvent.TurnEvent["type"]>(
+    type: Type
+  ): ReadonlyArray<Extract<TurnEvent.TurnEvent, { type: Type }>> {
+    return this.events.filter((event): event is Extract<TurnEvent.TurnEvent, { type: Type }> => event.type === type)
+  }
+
+  /** The types in order, with runs of deltas as one. */
+  get types(): ReadonlyArray<TurnEvent.TurnEvent["type"]> {
+    const types = this.events.map((event) => event.type)
+    return types.filter((type, i) => !type.endsWith("-delta") || types[i - 1] !== type)
+  }
+
+  /** All text that a client was shown. */
+  get shown(): string {
+    return this.of("text-delta")
+      .map((event) => event.delta)
+      .join("")
+  }
+}

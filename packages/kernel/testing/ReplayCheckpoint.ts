@@ -1,0 +1,43 @@
+/**
+ * A checkpoint that forgets everything but its records, as often as it can.
+ *
+ * After every record it stops the turn, which is then run again from its start over the records. What a turn holds in
+ * memory only, and needs, is found out that way. Records go through their schema as JSON and back.
+ */
+import { Effect, Schema } from "effect"
+import type { Checkpoint } from "../src/Checkpoint.ts"
+import { TurnStopped } from "../src/TurnStopped.ts"
+
+export class ReplayCheckpoint {
+  /** What was recorded, in order. */
+  readonly records = new Map<string, unknown>()
+  /** How often the turn was run. */
+  runs = 0
+  private isStopping = false
+
+  readonly service: Checkpoint["Service"] = {
+    run: <A, I, E, R>(name: string, schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E, R>) =>
+      Effect.suspend((): Effect.Effect<A, E | TurnStopped, R> => {
+        const codec = Schema.toCodecJson(schema)
+        if (this.records.has(name)) return Effect.orDie(Schema.decodeUnknownEffect(codec)(this.records.get(name)))
+        if (this.isStopping) return Effect.fail(STOP)
+        return Effect.tap(effect, (result) =>
+          Effect.map(Effect.orDie(Schema.encodeEffect(codec)(result)), (json) => {
+            this.records.set(name, JSON.parse(JSON.stringify(json)))
+            this.isStopping = true
+          })
+        )
+      })
+  }
+
+  /** Runs a turn to its seal, from its start again after every record. */
+  toSeal<A, E, R>(turn: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return Effect.suspend(() => {
+      this.runs++
+      this.isStopping = false
+      return Effect.catch(turn, (error) => (Object.is(error, STOP) ? this.toSeal(turn) : Effect.fail(error)))
+    })
+  }
+}
+
+const STOP = new TurnStopped({ message: "stopped, to be run again" })

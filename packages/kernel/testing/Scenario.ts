@@ -1,0 +1,100 @@
+/**
+ * A turn under test: its ports, its run and what became of it.
+ *
+ * `bothWays` runs a scenario twice: straight, and with a checkpoint that runs the turn again from its start after every
+ * record. Both must come to the same end and the same persisted events.
+ */
+import { it } from "@effect/vitest"
+import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
+import { Effect, type Fiber, Layer, type Scope } from "effect"
+import * as Checkpoint from "../src/Checkpoint.ts"
+import { EventSink } from "../src/EventSink.ts"
+import { Provider } from "../src/Provider.ts"
+import { RetryStrategy } from "../src/RetryStrategy.ts"
+import { Toolbox, layerNoop } from "../src/Toolbox.ts"
+import * as Turn from "../src/Turn.ts"
+import type { TurnStopped } from "../src/TurnStopped.ts"
+import { RecordingSink } from "./RecordingSink.ts"
+import { ReplayCheckpoint } from "./ReplayCheckpoint.ts"
+import * as ScriptedProvider from "./ScriptedProvider.ts"
+import type { TestStrategy } from "./TestStrategy.ts"
+
+export interface Options {
+  readonly scripts: ReadonlyArray<ScriptedProvider.Script>
+  readonly strategy?: TestStrategy
+  readonly toolbox?: Toolbox["Service"]
+  readonly history?: ReadonlyArray<Message.Message>
+  /** `null`: a manual retry. */
+  readonly prompt?: string | null
+  readonly abort?: Effect.Effect<void>
+}
+
+export interface Run {
+  readonly sink: RecordingSink
+  readonly provider: ReturnType<typeof ScriptedProvider.make>
+  readonly fiber: Fiber.Fiber<TurnEvent.TurnEnd, TurnStopped>
+}
+
+/** How a scenario is run. */
+export type Start = (options: Options) => Effect.Effect<Run, never, Scope.Scope>
+
+export const conversationId = Ids.ConversationId.make("c1")
+export const turnId = Ids.TurnId.make("t1")
+export const target = { provider: "test", model: "model" }
+
+/** Two tests of one scenario. */
+export const bothWays = (
+  title: string,
+  scenario: (start: Start) => Effect.Effect<void, unknown, Scope.Scope>
+): void => {
+  it.effect(title, () => scenario(straight))
+  it.effect(`${title} (run again after every record)`, () => scenario(replayed))
+}
+
+/** Runs a turn once. */
+export const straight: Start = (options) => start(options, (turn) => turn, Checkpoint.layerMemory)
+
+/** Runs a turn from its start again after every record. */
+export const replayed: Start = (options) =>
+  Effect.suspend(() => {
+    const replay = new ReplayCheckpoint()
+    return start(options, (turn) => replay.toSeal(turn), Layer.succeed(Checkpoint.Checkpoint, replay.service))
+  })
+
+// --- internal
+
+type Turn = Effect.Effect<TurnEvent.TurnEnd, TurnStopped>
+
+const start = (
+  { scripts, strategy, toolbox, history = [], prompt = "Hello", abort }: Options,
+  mode: (turn: Turn) => Turn,
+  checkpoint: Layer.Layer<Checkpoint.Checkpoint>
+) =>
+  Effect.gen(function* () {
+    const sink = new RecordingSink()
+    const provider = ScriptedProvider.make(scripts)
+    const layer = Layer.mergeAll(
+      Layer.succeed(Provider, provider),
+      Layer.succeed(EventSink, sink.service),
+      toolbox === undefined ? layerNoop : Layer.succeed(Toolbox, toolbox),
+      checkpoint,
+      strategy === undefined ? Layer.empty : Layer.succeed(RetryStrategy, strategy.service)
+    )
+    const turn = Turn.runTurn({
+      conversationId,
+      turnId,
+      target,
+      history,
+      startedAt: 0,
+      ...(prompt === null ? undefined : { prompt }),
+      ...(abort === undefined ? undefined : { abort })
+    }).pipe(Effect.provide(layer))
+    const fiber = yield* Effect.forkScoped(mode(turn), { startImmediately: true })
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        if (sink.contradictions.length > 0)
+          throw new Error(`run again, the turn persisted something else at ${sink.contradictions.join(", ")}`)
+      })
+    )
+    return { sink, provider, fiber }
+  })

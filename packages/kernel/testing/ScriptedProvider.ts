@@ -1,0 +1,111 @@
+/**
+ * A provider that does what a test says: one script an attempt, in order.
+ *
+ * An attempt that nobody scripted is a defect of the test, and says so.
+ */
+import { Failure } from "@holdfast/wire"
+import { Deferred, Effect, Stream } from "effect"
+import type { EmittedFailure, Provider, ProviderEvent, ProviderRequest } from "../src/Provider.ts"
+
+/** What one attempt does: events in reads, and how it ends. */
+export interface Script {
+  /** Each inner array is one read: it reaches the kernel at once. */
+  readonly reads: ReadonlyArray<ReadonlyArray<ProviderEvent>>
+  readonly end: Effect.Effect<void, Failure.ProviderFailure>
+}
+
+type Service = Provider["Service"] & { readonly requests: ReadonlyArray<ProviderRequest> }
+
+/** A provider over scripts. `requests` holds what it was asked, in order. */
+export const make = (scripts: ReadonlyArray<Script>): Service => {
+  const requests: Array<ProviderRequest> = []
+  return {
+    requests,
+    stream: (request) => {
+      const script = scripts[requests.length]
+      requests.push(request)
+      if (script === undefined) return Stream.die(new Error(`attempt ${requests.length} was not scripted`))
+      const reads = script.reads.map((events) => Stream.fromIterable(events))
+      return Stream.concat(Stream.flatten(Stream.fromIterable(reads)), Stream.drain(Stream.fromEffect(script.end)))
+    }
+  }
+}
+
+// --- scripts
+
+const USAGE = { inputTokens: 10, outputTokens: 5 }
+
+/** Answers with text, one read a delta. */
+export const answer = (...deltas: ReadonlyArray<string>): Script => ({
+  reads: [...deltas.map((delta) => [text(delta)]), [{ type: "usage", usage: USAGE }, finish]],
+  end: Effect.void
+})
+
+/** Asks for tools. */
+export const tools = (...calls: ReadonlyArray<Extract<ProviderEvent, { type: "tool-call" }>>): Script => ({
+  reads: [[...calls, { type: "usage", usage: USAGE }, { type: "finish", finishReason: "tool-calls" }]],
+  end: Effect.void
+})
+
+/** Says something, then emits a failure. */
+export const emits = (failure: EmittedFailure, ...before: ReadonlyArray<ProviderEvent>): Script => ({
+  reads: [[...before, { type: "error", failure }]],
+  end: Effect.void
+})
+
+/** Says something, then fails as a thrown error does. */
+export const throws = (failure: Failure.Failure, ...before: ReadonlyArray<ProviderEvent>): Script => ({
+  reads: before.length === 0 ? [] : [before],
+  end: Effect.fail(new Failure.ProviderFailure({ failure }))
+})
+
+/** Says something, then dies of a bug. */
+export const dies = (defect: unknown, ...before: ReadonlyArray<ProviderEvent>): Script => ({
+  reads: before.length === 0 ? [] : [before],
+  end: Effect.die(defect)
+})
+
+/** Says something, then just ends. */
+export const breaksOff = (...before: ReadonlyArray<ProviderEvent>): Script => ({
+  reads: before.length === 0 ? [] : [before],
+  end: Effect.void
+})
+
+/** Says something, then never anything again; `reached` tells when. */
+export const hangs = (reached: Deferred.Deferred<void>, ...before: ReadonlyArray<ProviderEvent>): Script => ({
+  reads: before.length === 0 ? [] : [before],
+  end: Effect.andThen(Deferred.succeed(reached, undefined), Effect.never)
+})
+
+// --- events
+
+export const text = (delta: string): ProviderEvent => ({ type: "text-delta", delta })
+
+export const finish: ProviderEvent = { type: "finish", finishReason: "stop" }
+
+export const call = (toolName: string, toolCallId = `call-${toolName}`, input = {}) =>
+  ({ type: "tool-call", toolCallId, toolName, input }) as const
+
+/** Anthropic's overload, as it comes. */
+export const overloaded: Failure.Failure = {
+  reason: "overloaded",
+  message: "The service is temporarily overloaded. Please retry.",
+  retryable: true,
+  status: 429,
+  code: "overloaded_error"
+}
+
+export const badGateway: Failure.Failure = {
+  reason: "server-error",
+  message: "Bad Gateway",
+  retryable: true,
+  status: 502
+}
+
+export const unauthorized: Failure.Failure = {
+  reason: "auth",
+  message: "invalid x-api-key",
+  retryable: false,
+  status: 401,
+  code: "authentication_error"
+}

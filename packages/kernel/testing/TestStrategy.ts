@@ -1,0 +1,42 @@
+/** A strategy over a list of delays, asleep on the test's clock, with a hand on its sleep. */
+import { Deferred, Duration, Effect } from "effect"
+import type { RetryStrategy, SleepFailure, Wake } from "../src/RetryStrategy.ts"
+
+export interface Options {
+  /** Milliseconds before each retry; after the last there is none. */
+  readonly delays: ReadonlyArray<number>
+  readonly maxRetries?: number
+  /** Instead of sleeping. */
+  readonly sleep?: Effect.Effect<Wake, SleepFailure>
+}
+
+export class TestStrategy {
+  /** The sleeps that were asked for, in milliseconds. */
+  readonly sleeps: Array<number> = []
+  private command: Deferred.Deferred<Wake> | undefined = undefined
+  readonly service: RetryStrategy["Service"]
+
+  constructor({ delays, maxRetries, sleep }: Options) {
+    this.service = {
+      delayFor: (attempt) => {
+        const delay = delays[attempt]
+        return delay === undefined ? undefined : Duration.millis(delay)
+      },
+      sleep: (delay) =>
+        Effect.suspend(() => {
+          this.sleeps.push(Duration.toMillis(delay))
+          if (sleep !== undefined) return sleep
+          const command = Deferred.makeUnsafe<Wake>()
+          this.command = command
+          const elapsed = Effect.as(Effect.sleep(delay), "elapsed" as const)
+          return Effect.raceFirst(Deferred.await(command), elapsed)
+        }),
+      budget: { measure: "scheduled", ...(maxRetries === undefined ? undefined : { maxRetries }) }
+    }
+  }
+
+  /** Ends the sleep in progress. */
+  wake(wake: Wake): Effect.Effect<void> {
+    return Effect.suspend(() => (this.command === undefined ? Effect.void : Deferred.succeed(this.command, wake)))
+  }
+}

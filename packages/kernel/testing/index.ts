@@ -1,0 +1,6 @@
+export * as Property from "./Property.ts"
+export * as RecordingSink from "./RecordingSink.ts"
+export * as ReplayCheckpoint from "./ReplayCheckpoint.ts"
+export * as Scenario from "./Scenario.ts"
+export * as ScriptedProvider from "./ScriptedProvider.ts"
+export * as TestStrategy from "./TestStrategy.ts"
