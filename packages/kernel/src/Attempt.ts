@@ -7,7 +7,7 @@
  * A3. On the path of a delta: one `switch`, one string append, one call of the sink.
  */
 import { Failure, Message } from "@holdfast/wire"
-import { Cause, Clock, Effect, Exit, Option, Pull, Random, Schema, Stream } from "effect"
+import { Cause, Channel, Clock, Effect, Exit, Option, Pull, Random, Schema, Stream } from "effect"
 import type { Content } from "./Content.ts"
 import type { EventSink } from "./EventSink.ts"
 import type { Provider, ProviderEvent, ProviderRequest } from "./Provider.ts"
@@ -46,10 +46,10 @@ export const run = (
   content: Content
 ): Effect.Effect<AttemptOutcome> => {
   const ear = new Ear(sink, request, content)
-  return Effect.suspend(() => Stream.toPull(provider.stream(request))).pipe(
-    Effect.flatMap((pull) => listen(pull, ear)),
+  return Effect.scopedWith((scope) =>
+    Effect.flatMap(Channel.toPullScoped(Stream.toChannel(provider.stream(request)), scope), (pull) => listen(pull, ear))
+  ).pipe(
     Pull.catchDone(() => Effect.void),
-    Effect.scoped,
     Effect.exit,
     Effect.flatMap((exit) => conclude(ear.end ?? endOf(exit), content))
   )
@@ -111,13 +111,16 @@ class Ear {
   }
 }
 
+/** One effect, run again and again: nothing is allocated for a read but what the read brings. */
 const listen = <E, Done>(
   pull: Pull.Pull<ReadonlyArray<ProviderEvent>, E, Done>,
   ear: Ear
-): Effect.Effect<void, E | Cause.Done<Done>> =>
-  Effect.suspend(function loop(): Effect.Effect<void, E | Cause.Done<Done>> {
-    return Effect.flatMap(pull, (events) => (ear.hear(events) ? loop() : Effect.void))
-  })
+): Effect.Effect<void, E | Cause.Done<Done>> => {
+  const loop: Effect.Effect<void, E | Cause.Done<Done>> = Effect.flatMap(pull, (events) =>
+    ear.hear(events) ? loop : Effect.void
+  )
+  return loop
+}
 
 /** How a stream ended that said neither `finish` nor `error`. */
 const endOf = (exit: Exit.Exit<void, Failure.ProviderFailure>): End => {
