@@ -1,0 +1,80 @@
+/**
+ * Who may import whom, and what the core may never touch.
+ *
+ * B1. Dependencies point one way: wire <- kernel <- policy, providers <- session-orchestrator; wire <- client.
+ * B2. The core (wire, kernel, policy) imports nothing of the platform and uses no timer, no clock but the injected one and no
+ *     chance of its own (D10).
+ *
+ * Sources are read as text with comments and strings out of the way. That is less than a compiler knows, and enough: what
+ * is looked for are names that nothing else in these packages has.
+ */
+
+/** What each package's `src` may import besides `effect`. `node:` stands for the platform. */
+export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
+  wire: [],
+  kernel: ["@holdfast/wire"],
+  policy: ["@holdfast/wire", "@holdfast/kernel"],
+  providers: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
+  client: ["@holdfast/wire"],
+  "session-orchestrator": ["@holdfast/", "@effect/platform-node", "node:"]
+}
+
+/** Packages in which B2 holds. */
+const core = ["wire", "kernel", "policy"]
+
+/** Single files of a package that may do more, with the reason. */
+const exceptions: { readonly [path: string]: ReadonlyArray<string> } = {
+  // A provider on a socket: loaded only by whoever asks for this file.
+  "packages/providers/src/simulated/": ["node:"]
+}
+
+const impure: ReadonlyArray<readonly [name: string, pattern: RegExp]> = [
+  ["a timer", /\b(?:setTimeout|setInterval|setImmediate|queueMicrotask)\b/],
+  ["a clock of its own", /\bDate\s*\.\s*now\b|\bnew\s+Date\s*\(\s*\)|\bperformance\s*\.|\bprocess\s*\.\s*hrtime\b/],
+  ["chance of its own", /\bMath\s*\.\s*random\b|\bcrypto\s*\./],
+  ["the platform", /\bprocess\s*\.|\bglobalThis\b|\bfetch\s*\(|\bconsole\s*\./]
+]
+
+export interface Source {
+  /** From the root of the repository, with `/`. */
+  readonly path: string
+  readonly text: string
+}
+
+/** What is wrong, one sentence each. */
+export const violations = ({ path, text }: Source): ReadonlyArray<string> => {
+  const name = /^(?:packages|apps)\/([^/]+)\/src\//.exec(path)?.[1]
+  if (name === undefined) return []
+  const permitted = [...(allowed[name] ?? []), ...exceptionsFor(path), "effect"]
+  const imports = importsOf(text)
+    .filter((specifier) => !specifier.startsWith(".") && !permitted.some((prefix) => isUnder(specifier, prefix)))
+    .map((specifier) => `${path}: ${name} may not import ${specifier}`)
+  if (!core.includes(name)) return imports
+  const code = withoutComments(text)
+  return [
+    ...imports,
+    ...impure.filter(([, pattern]) => pattern.test(code)).map(([what]) => `${path}: the core may not use ${what} (D10)`)
+  ]
+}
+
+// --- internal
+
+const exceptionsFor = (path: string): ReadonlyArray<string> =>
+  Object.entries(exceptions)
+    .filter(([prefix]) => path.startsWith(prefix))
+    .flatMap(([, specifiers]) => specifiers)
+
+const isUnder = (specifier: string, prefix: string): boolean =>
+  specifier === prefix || specifier.startsWith(/[/:]$/.test(prefix) ? prefix : `${prefix}/`)
+
+const importsOf = (text: string): ReadonlyArray<string> =>
+  Array.from(
+    text.matchAll(
+      /^\s*(?:import|export)\s+[\w*{}\s,$]+?\sfrom\s+["']([^"'\n]+)["']|^\s*import\s+["']([^"'\n]+)["']|\bimport\s*\(\s*["']([^"'\n]+)["']/gm
+    ),
+    (match) => match[1] ?? match[2] ?? match[3] ?? ""
+  )
+
+/** Strings go too: a message may well say "process.". */
+const withoutComments = (text: string): string =>
+  text.replace(/\/\*[\s\S]*?\*\/|(?<![:"'`\w])\/\/.*$|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'/gm, " ")

@@ -1,0 +1,34 @@
+import { assert, describe, it } from "@effect/vitest"
+import { globSync, readFileSync } from "node:fs"
+import * as Boundaries from "../src/Boundaries.ts"
+
+const root = new URL("../../", import.meta.url).pathname
+
+const inKernel = (text: string) => Boundaries.violations({ path: "packages/kernel/src/Turn.ts", text })
+
+describe("the boundaries", () => {
+  it("D10: hold in every source of this repository", () => {
+    const paths = globSync("{packages,apps}/*/src/**/*.ts", { cwd: root })
+    assert.isAbove(paths.length, 20)
+    const found = paths.flatMap((path) => Boundaries.violations({ path, text: readFileSync(root + path, "utf8") }))
+    assert.deepStrictEqual(found, [])
+  })
+
+  it.each([
+    ['import { setTimeout } from "node:timers/promises"', "may not import node:timers/promises"],
+    ['import * as Policy from "@holdfast/policy"', "may not import @holdfast/policy"],
+    ['const lazy = () => import("undici")', "may not import undici"],
+    ["const now = Date.now()", "a clock of its own"],
+    ["const today = new Date()", "a clock of its own"],
+    ["setTimeout(() => {}, 1)", "a timer"],
+    ["const spread = Math.random()", "chance of its own"],
+    ["const home = process.env.HOME", "the platform"]
+  ])("D10: are crossed by %s", (text, complaint) => {
+    assert.include(inKernel(text).join(), complaint)
+  })
+
+  it("are not crossed by a comment, a message or an import of one's own", () => {
+    const text = `// setTimeout is not for us\n/* nor Date.now() */\nimport * as X from "./X.ts"\nimport { Effect } from "effect"\nconst said = "process.exit and Math.random"`
+    assert.deepStrictEqual(inKernel(text), [])
+  })
+})
