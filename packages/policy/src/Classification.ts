@@ -1,0 +1,291 @@
+/**
+ * The one classifier: what went wrong, decided once, at the edge (C1). Inside, nobody reads strings.
+ *
+ * Everything here is pure and total: whatever comes in, a `Failure` comes out, and the same one every time.
+ *
+ * C-1. Typed before written: codes, then status, then text (`classification/Verdict.ts`).
+ * C-2. Patterns see the provider's error envelope alone, never what a user or a model wrote (C4,
+ *      `classification/Envelope.ts`).
+ * C-3. `message` is the provider's own, verbatim, cut at `MESSAGE_LIMIT`; a page is summed up by its title. Nothing of a
+ *      request gets into it.
+ * C-4. A 2xx status is not reported: it says nothing of the failure, and a person would read it as the error's code.
+ * C-5. A context overflow is never retryable (P2).
+ */
+import { Failure } from "@holdfast/wire"
+import { Duration, Schema } from "effect"
+import * as Body from "./classification/Body.ts"
+import type * as Envelope from "./classification/Envelope.ts"
+import * as Fields from "./classification/Fields.ts"
+import * as Network from "./classification/Network.ts"
+import * as Status from "./classification/Status.ts"
+import * as Thrown from "./classification/Thrown.ts"
+import * as Verdict from "./classification/Verdict.ts"
+import * as Wording from "./classification/Wording.ts"
+import * as Hint from "./Hint.ts"
+
+/** The longest message that a failure carries. */
+export const MESSAGE_LIMIT = Body.MESSAGE_LIMIT
+
+/** Response headers by lower-case name. */
+export type Headers = Readonly<Record<string, string>>
+
+/** A response that is no stream. */
+export interface Response {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: string
+  /** Epoch milliseconds: the moment of the failure. */
+  readonly now: number
+}
+
+/** An error frame in a stream that had begun with success. */
+export interface StreamError {
+  readonly data: string
+  /** The frame's `event:` name, where it has one. */
+  readonly event?: string
+  /** Of the response that the stream came in. */
+  readonly headers: Headers
+  /** Epoch milliseconds: the moment of the failure. */
+  readonly now: number
+}
+
+/**
+ * A response whose status is not 2xx, or a 2xx whose body is no stream: a proxy's page, nothing, a JSON error (C2, C3).
+ *
+ * **Gotchas**
+ *
+ * A 404 that names no model is a wrong address and is not retried. A quota is waited for only when a reset is named.
+ */
+export const ofResponse = ({ status, headers, body, now }: Response): Failure.Failure =>
+  ofBody(Body.read(body), { status, headers, body, now, otherwise: "invalid-response" })
+
+/**
+ * An error frame inside a 200 stream (C3): Anthropic's `event: error`, an error object as a chunk, plain text.
+ *
+ * **Details**
+ *
+ * The request had been accepted, so what nobody can read is the endpoint's trouble and is retried. Broken JSON is not
+ * looked into: it may be half of what a model said.
+ */
+export const ofStreamError = ({ data, event, headers, now }: StreamError): Failure.Failure => {
+  const name = event !== undefined && event !== "error" && event !== "message" ? [event] : []
+  return ofBody(Body.read(data), { headers, body: data, now, otherwise: "unknown", codes: name })
+}
+
+/**
+ * A thrown error, looked into five causes deep (C5).
+ *
+ * **Details**
+ *
+ * The first of its errors that has something typed decides: a network code, a status, a provider's body or code. Then a
+ * bug of the program itself (C10), then the class of an error, then an abort that nobody asked for (M3), then text (P1).
+ * What remains is unknown, and retryable (D3), unless the library that threw it says otherwise.
+ *
+ * **Gotchas**
+ *
+ * An abort that the user asked for looks the same; whoever aborts must not ask here.
+ */
+export const ofThrown = (error: unknown, now: number): Failure.Failure => {
+  const links = Thrown.links(error)
+  const messageOf = (link: Thrown.Link): string =>
+    [link, ...links].find(({ message }) => message !== "")?.message ?? describe(error)
+
+  for (const link of links) {
+    const classified = Fields.get(link.error, "failure")
+    if (isFailure(classified)) return classified
+    const code = link.codes.find((code) => Network.ofCode(code) !== undefined) ?? ""
+    const known = Network.ofCode(code)
+    if (known !== undefined) return ofEntry(known, messageOf(link), code)
+    const typed = ofTyped(link, messageOf(link), now)
+    if (typed !== undefined) return typed
+  }
+  const bug = links.find(Thrown.isProgramError)
+  if (bug !== undefined) {
+    const message = Body.cut(`${bug.names[0]}: ${bug.message}`)
+    return { reason: "unknown", message, retryable: true, defect: true } // C10
+  }
+  for (const link of links) {
+    const known = byClass(link)
+    if (known !== undefined && known.reason !== "aborted") return ofEntry(known, messageOf(link))
+  }
+  const aborted = links.find((link) => byClass(link)?.reason === "aborted")
+  if (aborted !== undefined) return ofEntry({ reason: "aborted" }, messageOf(aborted)) // M3
+  for (const link of links) {
+    const reason = ofText(link.message)
+    const context: Context = { headers: {}, body: link.message, now, otherwise: "unknown" }
+    if (reason !== undefined) return build({ reason, code: undefined }, link.message, context)
+  }
+  const opinion = links.find(({ isRetryable }) => isRetryable !== undefined)?.isRetryable
+  const [outermost] = links
+  return {
+    reason: "unknown",
+    message: Body.cut(outermost === undefined ? describe(error) : messageOf(outermost)),
+    retryable: opinion ?? true
+  }
+}
+
+/** What `incomplete` says when it is told nothing better. */
+const INCOMPLETE = "The stream ended before its terminal event"
+
+/** A stream that ended without its terminal event: it has failed, and is no success (C6). */
+export const incomplete = (message: string = INCOMPLETE): Failure.Failure => ({
+  reason: "network",
+  message: Body.cut(message),
+  retryable: true
+})
+
+/** No content came within a limit of C8: from the request on, or since the last content. `ms` is that limit. */
+export const timedOut = (which: "first-content" | "idle", ms: number): Failure.Failure => {
+  const limit = Duration.format(Duration.millis(ms))
+  return {
+    reason: "timeout",
+    message:
+      which === "first-content" ? `No content within ${limit} of the request` : `No further content for ${limit}`,
+    retryable: true
+  }
+}
+
+/**
+ * The reason that an error's text alone gives (P1, P2); `undefined` where it gives none.
+ *
+ * **Gotchas**
+ *
+ * Only for failures that carry nothing typed, and only for what a provider wrote (C4). Quoted parts are not read.
+ */
+export const ofText = (text: string): Failure.Reason | undefined => Wording.narrow(text) ?? Wording.transient(text)
+
+// --- internal
+
+const isFailure = Schema.is(Failure.Failure)
+
+/** What else is known of a body that is read. */
+interface Context {
+  readonly status?: number
+  readonly headers: Headers
+  readonly body: string
+  readonly now: number
+  /** Codes from outside the body. */
+  readonly codes?: ReadonlyArray<string>
+  /** What it is when nothing in it says anything. */
+  readonly otherwise: Failure.Reason
+}
+
+const ofBody = (body: Body.Body, context: Context): Failure.Failure => {
+  const codes = context.codes ?? []
+  const told = (texts: ReadonlyArray<string>): Verdict.Verdict | undefined =>
+    Verdict.decide({ status: context.status, codes, texts })
+  switch (body.kind) {
+    case "envelope": {
+      const { envelope } = body
+      const succeeded = context.status === undefined || Status.isSuccess(context.status)
+      const status = succeeded ? (envelope.status ?? context.status) : context.status
+      const verdict = Verdict.decide({
+        status,
+        codes: [...envelope.codes, ...codes],
+        texts: envelope.texts,
+        implied: envelope.implied
+      })
+      const message = envelope.message ?? context.body.trim()
+      return build({ reason: "unknown", code: undefined, ...verdict }, message, context, status)
+    }
+    case "text":
+      return build(told([body.text]) ?? unread(context), body.text, context)
+    case "page": {
+      const title = body.title ?? "An HTML page"
+      return build(
+        told([]) ?? { reason: "invalid-response", code: undefined },
+        `${title} (${where(context, "an HTML page")})`,
+        context
+      )
+    }
+    case "empty":
+      return build(told([]) ?? unread(context), `No error message (${where(context, "an empty body")})`, context)
+    case "answer":
+    case "broken": {
+      const verdict = told([]) ?? { reason: "invalid-response", code: undefined }
+      return build(verdict, context.body.trim(), context)
+    }
+    default:
+      return body satisfies never
+  }
+}
+
+const unread = (context: Context): Verdict.Verdict => ({ reason: context.otherwise, code: undefined })
+
+const where = ({ status }: Context, what: string): string =>
+  status === undefined ? `${what} in the stream` : `HTTP ${status}, ${what}`
+
+/** Resets of the limits per minute, which come with every answer and say nothing of a quota that is spent. */
+const THROTTLE_RESET = /^(?:x-ratelimit-reset|anthropic-ratelimit)-.*(?:requests|tokens)/
+
+const build = (
+  verdict: Verdict.Verdict,
+  message: string,
+  { status: responseStatus, headers, body, now }: Context,
+  status: number | undefined = responseStatus
+): Failure.Failure => {
+  const { code, reason } = verdict
+  const found = Hint.find({ headers, body, now })
+  const hint = reason === "quota-exhausted" && THROTTLE_RESET.test(found?.source ?? "") ? undefined : found
+  return {
+    reason,
+    message: Body.cut(message),
+    retryable: isRetryable(reason, hint, headers["x-should-retry"]),
+    ...(status !== undefined && Status.isStatus(status) && !Status.isSuccess(status) ? { status } : {}),
+    ...(code === undefined ? {} : { code }),
+    ...(hint === undefined ? {} : { hint })
+  }
+}
+
+const isRetryable = (reason: Failure.Reason, hint: Failure.Hint | undefined, told: string | undefined): boolean => {
+  if (reason === "context-overflow") return false // C-5
+  if (told === "true" || told === "false") return told === "true"
+  return reason === "quota-exhausted" ? hint !== undefined : Verdict.isRetryable(reason)
+}
+
+/** A link that came with a status, a body or a provider's code; `undefined` where nothing of that decides. */
+const ofTyped = (link: Thrown.Link, message: string, now: number): Failure.Failure | undefined => {
+  const text = typeof link.body === "string" ? link.body : link.body === undefined ? "" : Fields.stringify(link.body)
+  // SDKs put the status before the provider's message, and the body there when they could not parse it.
+  const spoken = link.status === undefined ? message : message.replace(new RegExp(`^${link.status}\\s+`), "")
+  const source = text === "" ? spoken : text
+  const body = Body.read(source)
+  const { codes } = link
+  const isTyped =
+    (link.status !== undefined && !Status.isSuccess(link.status)) ||
+    (body.kind === "envelope" && isTelling(body.envelope)) ||
+    codes.some((code) => Verdict.decide({ status: undefined, codes: [code], texts: [] }) !== undefined)
+  if (!isTyped) return undefined
+  const context: Context = {
+    headers: link.headers,
+    body: source,
+    now,
+    codes,
+    otherwise: "unknown",
+    ...(link.status === undefined ? {} : { status: link.status })
+  }
+  const failure = ofBody(body, context)
+  return body.kind === "answer" || body.kind === "broken" ? { ...failure, message: Body.cut(spoken) } : failure
+}
+
+/** Whether an envelope says anything: then it is the provider speaking, and more than a library's words around it. */
+const isTelling = (envelope: Envelope.Envelope): boolean =>
+  Verdict.decide({ status: undefined, ...envelope }) !== undefined
+
+const byClass = (link: Thrown.Link): Network.Entry | undefined => {
+  if (Thrown.isBrokenJson(link)) return { reason: "invalid-response" }
+  if (Thrown.isFailedFetch(link)) return { reason: "network" }
+  return link.names.map(Network.ofName).find((entry) => entry !== undefined)
+}
+
+const ofEntry = (entry: Network.Entry, message: string, code?: string): Failure.Failure => ({
+  reason: entry.reason,
+  message: Body.cut(message),
+  retryable: entry.retryable ?? Verdict.isRetryable(entry.reason),
+  ...(code === undefined ? {} : { code }),
+  ...(entry.defect === undefined ? {} : { defect: entry.defect })
+})
+
+/** What a thrown value without a message is called. An object is not spelled out: a request may hang on it (C-3). */
+const describe = (error: unknown): string =>
+  Fields.isObject(error) || typeof error === "function" ? "An error without a message" : `Thrown: ${String(error)}`

@@ -1,0 +1,45 @@
+/**
+ * Durations as a configuration writes them: strings as Effect reads them, "30 minutes" or "100 millis".
+ *
+ * Here are their ranges. A wait is a whole number of milliseconds, so one below `SHORTEST_MS` would be none at all.
+ */
+import { Duration, Option, Schema } from "effect"
+
+/** The shortest wait there is. */
+export const SHORTEST_MS = 1
+
+/** Any duration, "Infinity" and negative ones included. */
+export const Any = Schema.String.annotate({ message: 'Expected a string such as "30 minutes" or "100 millis"' })
+  .check(
+    Schema.makeFilter(
+      (text: string) =>
+        Option.isSome(read(text)) || 'Expected a duration such as "30 minutes", "8 hours" or "100 millis"'
+    )
+  )
+  .pipe(Schema.decodeTo(Schema.DurationFromString))
+
+/** A finite duration, zero included. */
+export const NotNegative = Any.check(
+  Schema.makeFilter(
+    (duration) =>
+      (Duration.isFinite(duration) && !Duration.isNegative(duration)) || "Expected a finite duration of 0 or more"
+  )
+)
+
+/** A finite duration of at least a millisecond. */
+export const Positive = Any.check(
+  Schema.makeFilter(
+    (duration) =>
+      (Duration.isFinite(duration) && Duration.toMillis(duration) >= SHORTEST_MS) ||
+      "Expected a finite duration of at least 1 millisecond"
+  )
+)
+
+/** A duration of zero or more; "Infinity" means without limit. */
+export const Limit = Any.check(
+  Schema.makeFilter((duration) => !Duration.isNegative(duration) || 'Expected a duration of 0 or more, or "Infinity"')
+)
+
+// --- internal
+
+const read = Schema.decodeUnknownOption(Schema.DurationFromString)

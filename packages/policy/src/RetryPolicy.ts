@@ -1,0 +1,138 @@
+/**
+ * One retry policy, resolved: every primitive as a plain number, and the decision that they make together.
+ *
+ * The kernel has already said that the failure may be retried at all; here it is decided how long to wait, or that the
+ * patience is used up. Nothing here reads a clock or draws a number.
+ *
+ * R1. A wait is never negative and always finite.
+ * R2. It is never shorter than the schedule says, unless the budget clips it, and never shorter than the hint (P5).
+ * R3. It is never above `maxDelayMs`: one that would be is refused at once (P6).
+ * R4. A budget is never exceeded; jitter is cut before a retry is refused for its sake.
+ * R5. Everything else equal, the more has been spent the shorter is the wait, down to none.
+ */
+import type { RetryStrategy } from "@holdfast/kernel"
+import type { Failure } from "@holdfast/wire"
+import { Data } from "effect"
+import * as Backoff from "./Backoff.ts"
+import * as Budget from "./Budget.ts"
+import * as Jitter from "./Jitter.ts"
+
+/** How long an attempt may go without progress (C8). The same for every attempt: a limit never shrinks. */
+export interface RequestTimeout {
+  /** Milliseconds from the request to its first content. */
+  readonly firstContentMs: number
+  /** Milliseconds from one content to the next. */
+  readonly idleMs: number
+}
+
+export interface RetryPolicy {
+  /** `false`: the first error ends the step. */
+  readonly enabled: boolean
+  readonly schedule: Backoff.Schedule
+  readonly jitter: Jitter.Jitter
+  /** Retries after the first attempt (P3). Absent: as many as the budget allows. */
+  readonly maxRetries?: number
+  readonly budget: Budget.Budget
+  /** Milliseconds. A longer wait fails the turn at once (P6). Absent, 0 or less: no cap (P3). */
+  readonly maxDelayMs?: number
+  /** Whether a provider's own delay counts (P5). */
+  readonly hints: boolean
+  readonly requestTimeout: RequestTimeout
+}
+
+/** Why there is no further retry. */
+export type Because = "disabled" | "max-retries" | "max-delay" | "budget"
+
+/** A decision with the numbers behind it. */
+export type Decision = Data.TaggedEnum<{
+  Delay: {
+    /** What to wait, in milliseconds: the sum of what follows, or less where the budget clipped it. */
+    readonly delayMs: number
+    /** What the schedule says. */
+    readonly scheduledMs: number
+    /** What the provider asked for, when it counted. */
+    readonly hintMs?: number
+    /** What chance added. */
+    readonly jitterMs: number
+    /** The budget cut the wait short. */
+    readonly clipped: boolean
+  }
+  Refused: {
+    readonly because: Because
+    /** The wait that was refused, where one was considered, in milliseconds. */
+    readonly delayMs?: number
+  }
+}>
+export const Decision = Data.taggedEnum<Decision>()
+
+/**
+ * The wait before retry `attempt` (0-based), or why there is none.
+ *
+ * **Details**
+ *
+ * The wait is the longer of schedule and hint, plus jitter. Jitter is a share of the schedule's delay, so that a hint
+ * of hours is spread by minutes, not stretched by hours.
+ *
+ * Without `failure` there is no hint; without `spent` every earlier delay counts as slept to its end, with no jitter.
+ */
+export const decide = (
+  policy: RetryPolicy,
+  attempt: number,
+  failure?: Failure.Failure,
+  spent: RetryStrategy.Spent = spentBefore(policy, attempt)
+): Decision => {
+  if (!policy.enabled) return Decision.Refused({ because: "disabled" })
+  if (policy.maxRetries !== undefined && attempt >= policy.maxRetries) {
+    return Decision.Refused({ because: "max-retries" })
+  }
+
+  const scheduledMs = Backoff.delayAt(policy.schedule, attempt)
+  const hintMs = policy.hints ? usableHint(failure) : undefined
+  const baseMs = Math.max(scheduledMs, hintMs ?? 0)
+  const capMs = maxDelayOf(policy)
+  if (baseMs > capMs) return Decision.Refused({ because: "max-delay", delayMs: baseMs }) // R3
+
+  const leftMs = Budget.remainingMs(policy.budget, spent)
+  const grantedMs = Budget.grant(policy.budget, leftMs, baseMs, hintMs)
+  if (grantedMs === undefined) return Decision.Refused({ because: "budget", delayMs: baseMs })
+
+  // R4: chance takes what room there is, and never costs the retry itself.
+  const roomMs = Math.min(leftMs, capMs) - grantedMs
+  const jitterMs = Math.min(Jitter.jitterMs(policy.jitter, scheduledMs, spent.spread), Math.floor(roomMs))
+  return Decision.Delay({
+    delayMs: grantedMs + jitterMs,
+    scheduledMs,
+    ...(hintMs === undefined ? {} : { hintMs }),
+    jitterMs,
+    clipped: grantedMs < baseMs
+  })
+}
+
+/** `decide`, reduced to the wait in milliseconds; `undefined` to give up. */
+export const delay = (
+  policy: RetryPolicy,
+  attempt: number,
+  failure?: Failure.Failure,
+  spent?: RetryStrategy.Spent
+): number | undefined => {
+  const decision = decide(policy, attempt, failure, spent)
+  return decision._tag === "Delay" ? decision.delayMs : undefined
+}
+
+// --- internal
+
+/** The schedule as one would print it: every earlier delay slept to its end, and the attempts taking no time. */
+const spentBefore = (policy: RetryPolicy, attempt: number): RetryStrategy.Spent => {
+  const sleptMs =
+    policy.budget.totalMs === undefined ? 0 : Backoff.sumBefore(policy.schedule, attempt, policy.budget.totalMs)
+  return { sleptMs, elapsedMs: sleptMs, spread: 0 }
+}
+
+const maxDelayOf = ({ maxDelayMs }: RetryPolicy): number =>
+  maxDelayMs === undefined || maxDelayMs <= 0 ? Infinity : maxDelayMs
+
+/** A failure may have been made elsewhere than by `Hint.find`: what is no usable number is no hint (P5). */
+const usableHint = (failure: Failure.Failure | undefined): number | undefined => {
+  const ms = failure?.hint?.retryAfterMs
+  return ms !== undefined && Number.isFinite(ms) && ms > 0 ? ms : undefined
+}

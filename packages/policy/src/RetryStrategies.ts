@@ -1,0 +1,36 @@
+/** Policies as the kernel takes them: a `RetryPolicy` decides, and the `sleep` that is handed in waits. */
+import { RetryStrategy } from "@holdfast/kernel"
+import { Duration, Layer } from "effect"
+import * as RetryPolicy from "./RetryPolicy.ts"
+
+/** How a strategy waits: the port's `sleep`, as the shell provides it (D11, D14). */
+export type Sleep = RetryStrategy.RetryStrategy["Service"]["sleep"]
+
+/**
+ * A strategy that waits as the policy says.
+ *
+ * **Details**
+ *
+ * `delayFor` without `failure` and `spent` gives the schedule as one would print it: no hints, no jitter, every earlier
+ * delay slept to its end.
+ */
+export const make = (policy: RetryPolicy.RetryPolicy, sleep: Sleep): RetryStrategy.RetryStrategy["Service"] => ({
+  delayFor: (attempt, failure, spent) => {
+    const delayMs = RetryPolicy.delay(policy, attempt, failure, spent)
+    return delayMs === undefined ? undefined : Duration.millis(delayMs)
+  },
+  sleep,
+  budget: budgetOf(policy)
+})
+
+/** The same as a layer. */
+export const layer = (policy: RetryPolicy.RetryPolicy, sleep: Sleep): Layer.Layer<RetryStrategy.RetryStrategy> =>
+  Layer.succeed(RetryStrategy.RetryStrategy, make(policy, sleep))
+
+// --- internal
+
+const budgetOf = ({ budget, maxRetries }: RetryPolicy.RetryPolicy): RetryStrategy.Budget => ({
+  ...(budget.totalMs === undefined ? {} : { totalMs: budget.totalMs }),
+  measure: budget.measure,
+  ...(maxRetries === undefined ? {} : { maxRetries })
+})

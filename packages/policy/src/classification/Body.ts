@@ -1,0 +1,82 @@
+/**
+ * What kind of thing a body is, and the message a person is shown of it (D5).
+ *
+ * Providers answer errors as JSON; what stands between (a CDN, a load balancer, a corporate proxy) answers pages, plain
+ * text, or nothing. A page is summed up by its title, because nobody reads HTML in a terminal.
+ */
+import * as Envelope from "./Envelope.ts"
+import * as Fields from "./Fields.ts"
+
+export type Body =
+  | { readonly kind: "empty" }
+  /** HTML or XML of something in between; patterns do not look into it. */
+  | { readonly kind: "page"; readonly title: string | undefined }
+  | { readonly kind: "envelope"; readonly envelope: Envelope.Envelope }
+  /** JSON without an error in it: an answer, of the wrong kind. */
+  | { readonly kind: "answer" }
+  /** The beginning of JSON: cut off on its way. What is in it may be a model's words, so nobody looks (C4). */
+  | { readonly kind: "broken" }
+  | { readonly kind: "text"; readonly text: string }
+
+/** The longest message that is shown and kept: enough for every real one, and a bound for what a proxy may send. */
+export const MESSAGE_LIMIT = 2_000
+
+/** How much of a page is searched for its title. */
+const PAGE_LIMIT = 20_000
+
+/** Reads a body, or one frame's data. */
+export const read = (text: string): Body => {
+  const trimmed = unframed(text).trim()
+  if (trimmed === "") return { kind: "empty" }
+  if (/^<(?:!doctype|!--|html|head|body|\?xml|title|h1|center)/i.test(trimmed)) {
+    return { kind: "page", title: titleOf(trimmed.slice(0, PAGE_LIMIT)) }
+  }
+  if (/^[{["]/.test(trimmed)) {
+    const value = Fields.parse(trimmed)
+    if (value === undefined) return { kind: "broken" }
+    if (typeof value === "string") return read(value)
+    const envelope = Envelope.read(value)
+    return envelope === undefined ? { kind: "answer" } : { kind: "envelope", envelope }
+  }
+  const envelope = Envelope.read(trimmed)
+  return envelope === undefined || envelope.message === trimmed
+    ? { kind: "text", text: trimmed }
+    : { kind: "envelope", envelope }
+}
+
+/** A message, cut to what is shown. */
+export const cut = (message: string): string =>
+  message.length <= MESSAGE_LIMIT ? message : `${message.slice(0, MESSAGE_LIMIT - 1)}…`
+
+// --- internal
+
+/** The data of a body that is a server-sent event: Groq and Anthropic also send errors so. */
+const unframed = (text: string): string =>
+  /^\s*(?:event|data|id):/.test(text)
+    ? text
+        .split(/\r?\n/)
+        .filter((line) => line.startsWith("data:"))
+        .map((line) => line.slice("data:".length))
+        .join("\n")
+    : text
+
+const titleOf = (page: string): string | undefined => {
+  for (const pattern of [/<title[^>]*>([^<]{1,500})/i, /<h1[^>]*>([^<]{1,500})/i, /<message[^>]*>([^<]{1,500})/i]) {
+    const title = pattern.exec(page)?.[1]?.replaceAll(/\s+/g, " ").trim()
+    if (title !== undefined && title !== "") return unescape(title)
+  }
+  return undefined
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&amp;": "&",
+  "&lt;": "<",
+  "&gt;": ">",
+  "&quot;": '"',
+  "&#39;": "'",
+  "&#x27;": "'",
+  "&nbsp;": " "
+}
+
+const unescape = (text: string): string =>
+  text.replaceAll(/&(?:amp|lt|gt|quot|nbsp|#39|#x27);/g, (entity) => ENTITIES[entity] ?? entity)

@@ -1,0 +1,275 @@
+/**
+ * The codes that providers type their errors with, and what each one says.
+ *
+ * K1. An exact code decides alone; neither status nor text is asked (P1: "a typed code wins over text").
+ * K2. A family decides too, unless the provider's wording names a member of the family that wants another answer:
+ *     OpenAI and Groq type "your request is larger than your limit" as rate_limit_exceeded, and no wait cures that.
+ * K3. A vague code says less than the status does, and decides only where there is no status.
+ *
+ * Codes are compared without case, punctuation and a final "error" or "exception": `RATE_LIMIT_EXCEEDED`,
+ * `rateLimitExceeded` and `rate_limit_exceeded` are one.
+ *
+ * Sources: the error pages of OpenAI, Anthropic, Google (google.rpc.Code, ErrorInfo), OpenRouter, Azure OpenAI, Groq,
+ * Mistral, xAI, DeepSeek, Amazon Bedrock, GitHub Models and Copilot, Moonshot, Alibaba Model Studio, Z.ai; the corpus
+ * beside the tests shows most of them as they arrive.
+ */
+import type { Failure } from "@holdfast/wire"
+
+export type Weight = "exact" | "family" | "vague"
+
+export interface Verdict {
+  readonly reason: Failure.Reason
+  readonly weight: Weight
+}
+
+type Table = ReadonlyArray<readonly [reason: Failure.Reason, codes: ReadonlyArray<string>]>
+
+const exact: Table = [
+  [
+    "context-overflow",
+    [
+      "context_length_exceeded",
+      "context_window_exceeded",
+      "model_context_window_exceeded",
+      "exceed_context_size",
+      "request_too_large",
+      "request_entity_too_large",
+      "payload_too_large",
+      "string_above_max_length",
+      "prompt_too_long",
+      "tokens_limit_reached",
+      "model_max_prompt_tokens_exceeded"
+    ]
+  ],
+  [
+    "quota-exhausted",
+    [
+      "insufficient_quota",
+      "quota_exceeded",
+      "quota_exhausted",
+      "exceeded_current_quota",
+      "billing",
+      "billing_not_active",
+      "billing_hard_limit_reached",
+      "usage_limit_reached",
+      "usage_limit",
+      "usage_limit_exceeded",
+      "usage_not_included",
+      "enforced_spend_limit_reached",
+      "go_usage_limit",
+      "free_usage_limit",
+      "credits",
+      "insufficient_balance",
+      "insufficient_credits",
+      "insufficient_g1_credits_balance",
+      "insufficient_user_quota",
+      "payment_required",
+      "budget_exceeded",
+      "arrearage",
+      "openrouter_credits",
+      "openrouter_free_tier_daily",
+      "openrouter_in_flight_budget",
+      "in_flight_budget_exhausted",
+      "weight_exceeds_budget",
+      "credit_balance_exhausted",
+      "1113",
+      "1308"
+    ]
+  ],
+  [
+    "overloaded",
+    [
+      "overloaded",
+      "server_is_overloaded",
+      "server_overloaded",
+      "engine_overloaded",
+      "model_overloaded",
+      "system_overloaded",
+      "slow_down",
+      "model_capacity_exhausted",
+      "capacity_exceeded",
+      "capacity_limit_exceeded",
+      "service_tier_capacity_exceeded",
+      "no_capacity",
+      "service_unavailable",
+      "provider_unavailable",
+      "provider_overloaded",
+      "unavailable",
+      "model_not_ready"
+    ]
+  ],
+  [
+    "server-error",
+    [
+      "server",
+      "internal",
+      "internal_server",
+      "internal_server_exception",
+      "internal_failure",
+      "internal_provider",
+      "upstream",
+      "data_loss",
+      "model_stream_error"
+    ]
+  ],
+  ["network", ["connection", "api_connection", "stream_incomplete", "transport"]],
+  ["timeout", ["timeout", "request_timeout", "gateway_timeout", "deadline_exceeded", "model_timeout", "timed_out"]],
+  ["aborted", ["cancelled", "canceled", "request_cancelled", "request_canceled"]],
+  [
+    "invalid-response",
+    ["tool_use_failed", "json_validate_failed", "output_parse_failed", "invalid_output", "structured_output"]
+  ],
+  [
+    "auth",
+    [
+      "authentication",
+      "invalid_authentication",
+      "invalid_api_key",
+      "incorrect_api_key",
+      "missing_api_key",
+      "api_key_invalid",
+      "api_key_expired",
+      "api_key_service_blocked",
+      "load_api_key",
+      "unauthenticated",
+      "unauthorized",
+      "token_expired",
+      "token_invalidated",
+      "token_revoked",
+      "invalid_token",
+      "invalid_grant",
+      "refresh_token_reused",
+      "expired_token",
+      "unrecognized_client",
+      "account_deactivated",
+      "account_disabled",
+      "organization_restricted",
+      "consumer_suspended",
+      "service_disabled",
+      "ip_not_authorized",
+      "unsupported_country_region_territory"
+    ]
+  ],
+  [
+    "refused",
+    [
+      "content_filter",
+      "content_filtered",
+      "content_policy",
+      "content_policy_violation",
+      "content_blocked",
+      "content_moderation",
+      "responsible_ai_policy_violation",
+      "image_content_policy_violation",
+      "data_inspection_failed",
+      "prohibited_content",
+      "cyber_policy",
+      "invalid_prompt",
+      "1301"
+    ]
+  ],
+  [
+    "model-unavailable",
+    [
+      "model_not_found",
+      "model_not_available",
+      "model_not_supported",
+      "unsupported_model",
+      "unknown_model",
+      "no_such_model",
+      "invalid_model",
+      "model_decommissioned",
+      "model_deprecated",
+      "model_not_active",
+      "deployment_not_found",
+      "unsupported_api_for_model",
+      "1211"
+    ]
+  ],
+  ["bad-request", ["previous_response_not_found", "invalid_encrypted_content"]]
+]
+
+const family: Table = [
+  [
+    "rate-limited",
+    [
+      "rate_limit",
+      "rate_limited",
+      "rate_limit_exceeded",
+      "rate_limit_reached",
+      "too_many_requests",
+      "throttling",
+      "throttled",
+      "resource_exhausted",
+      "limit_requests",
+      "limit_burst_rate",
+      "requests_limit_exceeded",
+      "user_model_rate_limited",
+      "user_global_rate_limited",
+      "upstream_provider_shared_pool",
+      "1302",
+      "1303",
+      "1305"
+    ]
+  ]
+]
+
+const vague: Table = [
+  ["server-error", ["api", "provider_response", "bad_response_status_code"]],
+  ["auth", ["permission", "permission_denied", "access_denied", "forbidden"]],
+  ["model-unavailable", ["not_found", "resource_not_found"]],
+  [
+    "bad-request",
+    [
+      "invalid_request",
+      "invalid_argument",
+      "invalid_parameter",
+      "bad_request",
+      "failed_precondition",
+      "out_of_range",
+      "unimplemented",
+      "validation",
+      "unprocessable_entity",
+      "unsupported_parameter",
+      "unsupported_value"
+    ]
+  ]
+]
+
+/** The code without what spellings differ in. */
+const keyOf = (code: string): string =>
+  code
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]/g, "")
+    .replace(/(?:error|exception)$/, "")
+
+const verdicts = new Map<string, Verdict>()
+
+const fill = (table: Table, weight: Weight): void => {
+  for (const [reason, codes] of table) {
+    for (const code of codes) verdicts.set(keyOf(code), { reason, weight })
+  }
+}
+fill(vague, "vague")
+fill(family, "family")
+fill(exact, "exact")
+
+/** What a code says; `undefined` for one that is not known. */
+export const verdictOf = (code: string): Verdict | undefined => verdicts.get(keyOf(code))
+
+/** The strongest verdict among codes, the first one where several are as strong, with the code it came from. */
+export const strongest = (
+  codes: ReadonlyArray<string>
+): { readonly code: string; readonly verdict: Verdict } | undefined => {
+  for (const weight of ["exact", "family", "vague"] as const) {
+    for (const code of codes) {
+      const verdict = verdictOf(code)
+      if (verdict?.weight === weight) return { code, verdict }
+    }
+  }
+  return undefined
+}
+
+/** Every code of a weight, in the spelling of its table. */
+export const known = (weight: Weight): ReadonlyArray<readonly [code: string, reason: Failure.Reason]> =>
+  ({ exact, family, vague })[weight].flatMap(([reason, codes]) => codes.map((code) => [code, reason] as const))

@@ -1,0 +1,239 @@
+/**
+ * The provider's error envelope: the only part of a body that patterns may look at (C4).
+ *
+ * N1. Taken are the message, the codes and the status of the error object, and of the errors that it wraps: an
+ *     upstream's error in OpenRouter's `metadata.raw`, a whole envelope written as JSON into a message (Gemini CLI,
+ *     LiteLLM, SDK messages such as `429 {"type":"error",...}`), ErrorInfo and QuotaFailure in Google's `details`.
+ * N2. Never looked at: what a model generated (Groq's `failed_generation`, `choices[].message`), what a user sent
+ *     (`param`, `input`, OpenRouter's `flagged_input`), and anything that is not an error object.
+ * N3. The message is the innermost one, verbatim: that is what the provider said, the rest is its packaging.
+ */
+import type { Failure } from "@holdfast/wire"
+import * as Fields from "./Fields.ts"
+import * as Status from "./Status.ts"
+
+export interface Envelope {
+  readonly message?: string
+  /** As they came: the error's own first, then those it wraps. */
+  readonly codes: ReadonlyArray<string>
+  /** What the provider wrote, for patterns. */
+  readonly texts: ReadonlyArray<string>
+  /** An HTTP status that the envelope names. */
+  readonly status?: number
+  /** What details say without a code: the kind of quota that was violated, or a moderation's verdict. */
+  readonly implied?: Failure.Reason
+}
+
+/** How deep errors wrap errors before this looks no further; real ones go three deep. */
+const MAX_DEPTH = 6
+
+/** How many entries of a list (`errors`, `details`, `violations`) are read. */
+const MAX_ENTRIES = 10
+
+/** How many elements of a body that is a list are tried; Google's have one. */
+const MAX_ELEMENTS = 3
+
+/** What OpenRouter says when the upstream's own words are in `metadata.raw`. */
+const PLACEHOLDER = "Provider returned error"
+
+const MESSAGE_KEYS = ["message", "msg", "error_message", "errorMessage", "error_description", "status_msg", "Message"]
+const CODE_KEYS = ["code", "type", "status", "reason", "error_code", "errorCode", "error_type", "error", "__type"]
+const STATUS_KEYS = ["code", "status", "status_code", "statusCode", "http_status", "raw_status_code"]
+
+/** A code is one word; xAI also puts whole sentences there. */
+const CODE_PATTERN = /^[\w.:/-]{1,100}$/
+
+/** Types that only say "this is an error". */
+const EMPTY_CODES = new Set(["error", "response.failed", "response.error", "none", "null"])
+
+/** An envelope behind a prefix that clients and proxies write: `429 {...}`, `SSE Error: {...}`, `XException - {...}`. */
+const PREFIXED = /^(?:\d{3}\s+|[\w. ()-]{0,80}?(?:Error|Exception|error|provider)\b[^{[]{0,200})(?=[{[])/
+
+/** The envelope of a parsed body, or of text; `undefined` where there is no error in it. */
+export const read = (value: unknown, depth = 0): Envelope | undefined => {
+  if (depth > MAX_DEPTH) return undefined
+  if (typeof value === "string") return readText(value, depth)
+  if (Array.isArray(value)) {
+    for (const entry of Fields.list(value, MAX_ELEMENTS)) {
+      const envelope = Fields.isObject(entry) ? read(entry, depth + 1) : undefined
+      if (envelope !== undefined) return envelope
+    }
+    return undefined
+  }
+  return Fields.isObject(value) ? readObject(value, depth) : undefined
+}
+
+// --- internal
+
+const readText = (value: string, depth: number): Envelope | undefined => {
+  const trimmed = value.trim()
+  if (trimmed === "") return undefined
+  return readNested(trimmed, depth) ?? { message: trimmed, codes: [], texts: [trimmed] }
+}
+
+/** An envelope that is written as JSON inside a string. */
+const readNested = (value: string, depth: number): Envelope | undefined => {
+  const trimmed = value.trim()
+  const json = /^[{["]/.test(trimmed) ? trimmed : behindPrefix(trimmed)
+  const parsed = json === undefined ? undefined : Fields.parse(json)
+  if (typeof parsed === "string") return readText(parsed, depth + 1)
+  const envelope = parsed === undefined ? undefined : read(parsed, depth + 1)
+  return envelope?.message === undefined && envelope?.codes.length === 0 ? undefined : envelope
+}
+
+const behindPrefix = (value: string): string | undefined => {
+  const prefix = PREFIXED.exec(value)?.[0]
+  if (prefix === undefined) return undefined
+  const end = Math.max(value.lastIndexOf("}"), value.lastIndexOf("]"))
+  return value.slice(prefix.length, end + 1)
+}
+
+const readObject = (value: object, depth: number): Envelope | undefined => {
+  const inner = errorIn(value)
+  const wrapped = inner === undefined ? undefined : read(inner, depth + 1)
+  const own = ownOf(value, depth)
+  const envelope = wrapped === undefined ? own : own === undefined ? wrapped : merge(wrapped, own)
+  if (envelope === undefined) return undefined
+  // An object without a word of error in it is none: a completion, an event of another kind.
+  const speaks = envelope.message !== undefined || envelope.implied !== undefined
+  return speaks || inner !== undefined || Fields.get(value, "type") === "error" ? envelope : undefined
+}
+
+/** The error object inside a body or a stream's chunk. */
+const errorIn = (value: object): unknown => {
+  const silent = Fields.firstText(value, MESSAGE_KEYS) === undefined
+  for (const candidate of [
+    Fields.get(value, "error"),
+    Fields.get(Fields.get(value, "response"), "error"),
+    ...Fields.list(Fields.get(value, "choices"), MAX_ENTRIES).map((choice) => Fields.get(choice, "error")),
+    Fields.get(value, "base_resp"),
+    // Cloudflare's API; then FastAPI's validation errors, and ChatGPT's backend. Beside a message they only repeat it.
+    silent ? Fields.list(Fields.get(value, "errors"), 1)[0] : undefined,
+    silent ? Fields.get(value, "detail") : undefined
+  ]) {
+    if (Fields.isObject(candidate) || (typeof candidate === "string" && !isOwnCode(value, candidate))) return candidate
+  }
+  return undefined
+}
+
+/** OAuth and Copilot write a code into `error` and the sentence beside it. */
+const isOwnCode = (value: object, error: string): boolean =>
+  CODE_PATTERN.test(error) && Fields.firstText(value, MESSAGE_KEYS) !== undefined
+
+/** What the object says itself, and through its details. */
+const ownOf = (value: object, depth: number): Envelope | undefined => {
+  const sentence = Fields.firstText(value, MESSAGE_KEYS)
+  const nested = sentence === undefined ? undefined : readNested(sentence, depth)
+  const upstream = upstreamOf(value, depth)
+  const details = detailsOf(value)
+  const inner = Fields.get(value, "innererror") ?? Fields.get(value, "inner_error")
+  const code = Fields.text(value, "code")
+  const message =
+    nested?.message ?? (sentence === undefined || sentence === PLACEHOLDER ? (upstream?.message ?? sentence) : sentence)
+  const status = statusIn(value) ?? nested?.status ?? upstream?.status
+  const implied = details.implied ?? impliedBy(value) ?? nested?.implied ?? upstream?.implied
+  const codes = [
+    ...codesIn(value),
+    ...(Fields.isObject(inner) ? codesIn(inner) : []),
+    ...details.codes,
+    ...(nested?.codes ?? []),
+    ...(upstream?.codes ?? [])
+  ]
+  const texts = [
+    ...(nested === undefined && sentence !== undefined ? [sentence] : []),
+    ...(nested?.texts ?? []),
+    ...(upstream?.texts ?? []),
+    ...(code === undefined || CODE_PATTERN.test(code) ? [] : [code])
+  ]
+  if (message === undefined && codes.length === 0 && implied === undefined && status === undefined) return undefined
+  return {
+    codes,
+    texts,
+    ...(message === undefined ? {} : { message }),
+    ...(status === undefined ? {} : { status }),
+    ...(implied === undefined ? {} : { implied })
+  }
+}
+
+const merge = (wrapped: Envelope, own: Envelope): Envelope => {
+  const message = wrapped.message ?? own.message
+  const status = wrapped.status ?? own.status
+  const implied = wrapped.implied ?? own.implied
+  return {
+    codes: [...wrapped.codes, ...own.codes],
+    texts: [...wrapped.texts, ...own.texts],
+    ...(message === undefined ? {} : { message }),
+    ...(status === undefined ? {} : { status }),
+    ...(implied === undefined ? {} : { implied })
+  }
+}
+
+const codesIn = (value: object): ReadonlyArray<string> => {
+  const codes: Array<string> = []
+  for (const key of CODE_KEYS) {
+    const field = Fields.get(value, key)
+    const code = typeof field === "number" && Number.isSafeInteger(field) ? String(field) : field
+    if (typeof code !== "string" || !CODE_PATTERN.test(code)) continue
+    if (EMPTY_CODES.has(code.toLowerCase()) || Status.errorStatusOf(code) !== undefined) continue
+    codes.push(code)
+  }
+  return codes
+}
+
+const statusIn = (value: object): number | undefined => {
+  for (const key of STATUS_KEYS) {
+    const status = Status.errorStatusOf(Fields.get(value, key))
+    if (status !== undefined) return status
+  }
+  return undefined
+}
+
+/** OpenRouter's `metadata`: the upstream's own answer, as a string or parsed. */
+const upstreamOf = (value: object, depth: number): Envelope | undefined => {
+  const metadata = Fields.get(value, "metadata")
+  const raw = Fields.get(metadata, "raw")
+  const upstream = raw === undefined || raw === null ? undefined : read(raw, depth + 1)
+  const codes = ["error_type", "limit_source"]
+    .map((key) => Fields.text(metadata, key))
+    .filter((code) => code !== undefined)
+  if (upstream === undefined) return codes.length === 0 ? undefined : { codes, texts: [] }
+  return { ...upstream, codes: [...upstream.codes, ...codes] }
+}
+
+/** A moderation's verdict: OpenRouter lists the reasons beside the input that it flagged. */
+const impliedBy = (value: object): Failure.Reason | undefined => {
+  const metadata = Fields.get(value, "metadata")
+  return Fields.list(Fields.get(metadata, "reasons"), 1).length > 0 &&
+    Fields.get(metadata, "flagged_input") !== undefined
+    ? "refused"
+    : undefined
+}
+
+/**
+ * `details`: Google's typed ones in a list, Anthropic's in an object.
+ *
+ * RESOURCE_EXHAUSTED covers a throttle, a day's quota and a lack of capacity. ErrorInfo's reason tells, or the names of
+ * the quotas in QuotaFailure; where a day's and a minute's quota are both violated, the day's is what one waits for.
+ */
+const detailsOf = (value: object): { readonly codes: ReadonlyArray<string>; readonly implied?: Failure.Reason } => {
+  const details = Fields.get(value, "details")
+  const codes: Array<string> = []
+  const quotas: Array<string> = []
+  if (Fields.isObject(details) && !Array.isArray(details)) codes.push(...codesIn(details))
+  for (const entry of [
+    ...Fields.list(details, MAX_ENTRIES),
+    ...Fields.list(Fields.get(value, "errors"), MAX_ENTRIES)
+  ]) {
+    const reason = Fields.text(entry, "reason")
+    if (reason !== undefined && CODE_PATTERN.test(reason)) codes.push(reason)
+    for (const violation of Fields.list(Fields.get(entry, "violations"), MAX_ENTRIES)) {
+      quotas.push(`${Fields.text(violation, "quotaId") ?? ""} ${Fields.text(violation, "quotaMetric") ?? ""}`)
+    }
+  }
+  const implied = quotas.some((quota) => /per_?(?:day|month)/i.test(quota))
+    ? "quota-exhausted"
+    : quotas.some((quota) => /per_?(?:second|minute|hour)/i.test(quota))
+      ? "rate-limited"
+      : undefined
+  return { codes, ...(implied === undefined ? {} : { implied }) }
+}

@@ -1,0 +1,137 @@
+/**
+ * What providers write in words, where no typed code says it (P1, P2).
+ *
+ * W1. `narrow` knows the fixed wordings in which providers put what their codes and statuses are too broad for:
+ *     overflow, a spent quota, a missing model, a refusal, a key. It refines; it is never a guess.
+ * W2. `transient` is P1: asked last, and only where nothing typed decides.
+ * W3. Quoted spans are blanked first (C4): what a message quotes is what a user, a model or a client wrote. So
+ *     "Invalid value: 'rate limit 500'" says nothing about rate limits.
+ * W4. A bare 500 or 429 counts as a word of its own, not as a part of `1,500`, `$500`, `at most 500`, `500 tokens` or
+ *     `id-500`.
+ */
+import type { Failure } from "@holdfast/wire"
+
+type Pattern = readonly [reason: Failure.Reason, pattern: RegExp]
+
+/** P2: the providers' "too long". Each line is one or more providers' own sentence. */
+const overflow: ReadonlyArray<RegExp> = [
+  // Anthropic
+  /prompt is too long/,
+  /input length and \S{0,20} ?exceed context limit/,
+  /request (?:size )?exceeds the maximum (?:allowed )?(?:size|number of bytes)/,
+  // Bedrock
+  /input is too long for requested model/,
+  // OpenAI, Azure, DeepSeek, vLLM, OpenRouter ("This endpoint's maximum context length")
+  /maximum context length/,
+  /exceeds? the context window/,
+  /input tokens exceed the configured limit/,
+  /string too long\. expected a string with maximum length/,
+  // OpenAI and Groq: larger than the whole minute's allowance
+  /request too large for /,
+  // Google
+  /input token count .{0,30}exceeds the maximum/,
+  // xAI
+  /maximum prompt length is/,
+  // Groq, Together
+  /reduce the length of the (?:messages|prompt|input)/,
+  // Copilot
+  /prompt token count of \d+ exceeds the limit/,
+  // llama.cpp, LM Studio, Ollama
+  /exceeds the available context size/,
+  /greater than the context length/,
+  /prompt too long; exceeded (?:max )?context length/,
+  // MiniMax, Moonshot, Alibaba, Z.ai
+  /context window exceeds limit/,
+  /exceeded model token limit/,
+  /range of input length should be/,
+  /prompt exceeds max length/,
+  // proxies
+  /(?:request entity|payload|content|request body) too large/,
+  /context[ _-]?(?:length|window)[ _-]?exceeded/
+]
+
+const narrowing: ReadonlyArray<Pattern> = [
+  ...overflow.map((pattern): Pattern => ["context-overflow", pattern]),
+  // OpenAI, Google without details
+  ["quota-exhausted", /exceeded your current quota/],
+  // Anthropic
+  ["quota-exhausted", /credit balance is too low/],
+  ["quota-exhausted", /reached your specified (?:workspace )?api usage limits/],
+  ["quota-exhausted", /extra usage is required/],
+  // OpenRouter
+  ["quota-exhausted", /requires more credits|more credits are required|insufficient credits|free-models-per-day/],
+  // xAI
+  ["quota-exhausted", /used all available credits|monthly spending limit|run out of credits|have any credits/],
+  // DeepSeek, Moonshot and resellers
+  ["quota-exhausted", /insufficient (?:account )?(?:balance|funds|quota)|exceeded_current_quota/],
+  ["quota-exhausted", /billing hard limit|account is not active, please check your billing/],
+  ["quota-exhausted", /(?:requests?|tokens?)[ _]per[ _]day\b|\b(?:tpd|rpd)\b|exhausted your (?:daily|monthly) quota/],
+  // Google code assist
+  ["quota-exhausted", /quota will reset after/],
+  // a key that is missing or wrong, where the status is 400 or missing
+  ["auth", /(?:invalid|incorrect|missing|expired|no) (?:x-)?api[ -]?key|api key (?:not valid|expired|not found)/],
+  ["auth", /no auth credentials found|account (?:has been |is |was )(?:terminated|deactivated|suspended|disabled)/],
+  [
+    "refused",
+    /content (?:management|filtering|filter|usage|moderation) polic|content exists risk|safety system|usage (?:policy|policies|guidelines)\b/
+  ],
+  ["refused", /flagged (?:as|for|by) |requires moderation|data_inspection_failed|inappropriate content/],
+  // Anthropic writes "model: claude-x" and nothing more
+  ["model-unavailable", /^model: \S+$/],
+  [
+    "model-unavailable",
+    /model\b.{0,80}(?:does not exist|not found|not available|not supported|no longer (?:available|supported)|been (?:decommissioned|deprecated|retired))/
+  ],
+  ["model-unavailable", /models\/\S+ is not found|no endpoints found|no allowed providers|unknown model|no such model/],
+  ["model-unavailable", /not have access to (?:the )?model/],
+  ["model-unavailable", /deployment for this resource does not exist/]
+]
+
+/** W4. */
+const digits = (statuses: string): RegExp =>
+  new RegExp(
+    `(?<![\\w.,$#/=<>-])(?<!\\b(?:most|least|than|max|maximum|limit|exceeds?|equal to|up to) )(?:${statuses})(?![\\w%-]|[.,:/]\\d| *(?:tokens?|characters?|chars|items?|bytes?|k?b\\b|m?s\\b|seconds?|messages?|requests?))`
+  )
+
+/** P1, in the order in which a sentence that fits several of them is read. */
+const passing: ReadonlyArray<Pattern> = [
+  ["overloaded", /overloaded|over capacity|at capacity|no capacity|capacity (?:exceeded|exhausted|constraints)/],
+  ["rate-limited", /rate[ _-]?limit|usage[ _-]?limit|too many requests|throttl/],
+  ["overloaded", /service[ _-]?(?:is )?(?:temporarily |currently )?unavailable|temporarily unavailable|high demand/],
+  ["overloaded", /server (?:is )?(?:too )?busy|no healthy upstream|slow down/],
+  ["timeout", /time[ds]?[ -]?out|deadline exceeded/],
+  [
+    "network",
+    /upstream connect error|reset before headers|socket|hang up|other side closed|premature close|fetch failed|failed to fetch/
+  ],
+  ["network", /network|connection|cannot connect|unable to connect|econn|enotfound|eai_again|epipe/],
+  ["network", /\bterminated\b|unexpected (?:end of|eof)|(?:stream|response) (?:ended|closed|broke off|was cut)/],
+  // a stream that broke off before its first envelope, in the words of the clients that notice it
+  ["network", /before (?:a |the )?(?:message_start|first message|terminal event|message_stop)/],
+  ["overloaded", digits("503|529")],
+  ["rate-limited", digits("429")],
+  ["timeout", digits("504")],
+  ["server-error", digits("500|502")],
+  ["server-error", /bad gateway|server[ _-]?error|internal[ _-]?error|error on (?:our|the server) (?:end|side)/],
+  ["server-error", /provider returned error|retry your request|retry delay|had an error (?:while )?processing/],
+  ["aborted", /\baborted\b|context canceled|request was cancell?ed/]
+]
+
+/** How much of a text is looked at: errors say what they are at the start, and patterns must stay cheap. */
+const LOOKED_AT = 2_000
+
+/** W3. An apostrophe inside a word quotes nothing. */
+const readable = (text: string): string =>
+  text
+    .slice(0, LOOKED_AT)
+    .toLowerCase()
+    .replaceAll(/`[^`]*`|"[^"]*"|“[^”]*”|(?<!\w)'[^'\n]*'(?!\w)/g, "''")
+
+const match = (patterns: ReadonlyArray<Pattern>, text: string): Failure.Reason | undefined =>
+  patterns.find(([, pattern]) => pattern.test(text))?.[0]
+
+/** W1. */
+export const narrow = (text: string): Failure.Reason | undefined => match(narrowing, readable(text))
+
+/** W2. */
+export const transient = (text: string): Failure.Reason | undefined => match(passing, readable(text))

@@ -1,0 +1,102 @@
+/**
+ * The delay that an error's body names, in its fields or in its words.
+ *
+ * Fields before words: a field is meant for programs. Words are matched only behind a verb of waiting ("try again in",
+ * "resets after"), so that "timed out after 60 seconds" and "limit of 50 requests per 1 minute" name no delay.
+ */
+import { type Envelope, type Fields, isFields } from "./Envelope.ts"
+import * as Instant from "./Instant.ts"
+import { type Headers, until } from "./Limits.ts"
+import * as Span from "./Span.ts"
+
+/** The delays in an envelope's fields, in the order of trust, in milliseconds; past ones are negative. */
+export const fieldDelays = (envelope: Envelope, serverNow: number): ReadonlyArray<number> => {
+  const delays: Array<number | undefined> = []
+  for (const fields of envelope.objects) delays.push(retryInfo(fields))
+  for (const fields of envelope.objects) {
+    delays.push(
+      millis(fields["retry_after_ms"]),
+      seconds(fields["retry_after_seconds"], serverNow),
+      seconds(fields["retry_after"], serverNow),
+      // OpenAI's usage_limit_reached: {"resets_at": 1777936568, "resets_in_seconds": 13872}
+      seconds(fields["resets_in_seconds"], serverNow),
+      seconds(fields["resets_at"], serverNow),
+      seconds(fields["reset_at"], serverNow)
+    )
+  }
+  return delays.filter((delay) => delay !== undefined)
+}
+
+/** The delays in an envelope's words, in milliseconds; past ones are negative. */
+export const textDelays = (envelope: Envelope, serverNow: number): ReadonlyArray<number> =>
+  envelope.texts.flatMap((text) => {
+    const delays: Array<number | undefined> = []
+    for (const [, span] of text.matchAll(WAIT)) delays.push(Span.parse(span ?? ""))
+    for (const [, day, time, zone] of text.matchAll(WAIT_UNTIL)) delays.push(untilWritten(day, time, zone, serverNow))
+    return delays.filter((delay) => delay !== undefined)
+  })
+
+/**
+ * Headers that an error carries in itself: `error.metadata.headers` (OpenRouter), `headers` beside the error (OpenAI's
+ * stream of a subscription). With lower-case names.
+ */
+export const headersOf = (envelope: Envelope): Headers => {
+  const headers: Record<string, string> = {}
+  for (const { headers: found } of envelope.objects) {
+    if (!isFields(found)) continue
+    for (const [name, value] of Object.entries(found)) {
+      if (typeof value === "string" || typeof value === "number") headers[name.toLowerCase()] ??= String(value)
+    }
+  }
+  return headers
+}
+
+// --- internal
+
+const VERB =
+  "try(?:ing)? again|retry(?:ing)?(?: (?:your|the|this) request)?|retry[ _-]?(?:delay|after)|wait(?:ing)?|back(?:ing)? off|reset(?:s|ting)?|available(?: again)?"
+
+/** "Please try again in 6m0s", "Please retry after 86400 seconds", "resets in 1.5 seconds", "wait for 20s". */
+const WAIT = new RegExp(
+  String.raw`\b(?:${VERB})(?:\s{1,4}(?:in|after|for|about|approximately|at least)){0,2}[:=]?\s{0,4}(${Span.PATTERN})`,
+  "gi"
+)
+
+/** "You will regain access on 2026-03-01 at 00:00 UTC" (Anthropic), "try again at 2026-03-01T00:00:00Z". */
+const WAIT_UNTIL =
+  /\b(?:try again|retry|resets?|access|available(?: again)?)\s{1,4}(?:at|on|after|until)\s{1,4}(\d{4}-\d{2}-\d{2})(?:T| at | )(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?) ?(Z|UTC|GMT|[+-]\d{2}:\d{2})/gi
+
+const untilWritten = (
+  day: string | undefined,
+  time: string | undefined,
+  zone: string | undefined,
+  serverNow: number
+): number | undefined => {
+  if (day === undefined || time === undefined || zone === undefined) return undefined
+  const offset = /^[+-]/.test(zone) ? zone : "Z"
+  const at = Instant.parseRfc3339(`${day}T${time.length === "00:00".length ? `${time}:00` : time}${offset}`)
+  return at === undefined ? undefined : at - serverNow
+}
+
+/**
+ * Google's RetryInfo among the `details`: `{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.07s"}`
+ * (cloud.google.com/apis/design/errors). A protobuf duration as JSON: seconds with up to nine decimals.
+ */
+const retryInfo = ({ details }: Fields): number | undefined => {
+  if (!Array.isArray(details)) return undefined
+  for (const detail of details) {
+    if (!isFields(detail)) continue
+    const { "@type": type, retryDelay } = detail
+    if (typeof type === "string" && type.endsWith("google.rpc.RetryInfo") && typeof retryDelay === "string") {
+      return Span.parse(retryDelay)
+    }
+  }
+  return undefined
+}
+
+/** A number, or the same as text. Seconds from now, unless it is so large that it is an epoch. */
+const seconds = (value: unknown, serverNow: number): number | undefined =>
+  typeof value === "string" || typeof value === "number" ? until(String(value), serverNow) : undefined
+
+const millis = (value: unknown): number | undefined =>
+  typeof value === "string" || typeof value === "number" ? Span.parseNumber(String(value)) : undefined

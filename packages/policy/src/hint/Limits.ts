@@ -1,0 +1,97 @@
+/**
+ * The headers that tell when a rate limit is full again.
+ *
+ * L1. Providers send them with every response, also when that limit has room. A reset counts only when the limit's own
+ *     companion headers do not say that there is room: `-remaining` above 0, `-status` other than `rejected`,
+ *     `-utilization` below 1.
+ * L2. Of several spent limits the last to reset decides: before it the request would fail again.
+ *
+ * Sources: platform.openai.com/docs/guides/rate-limits (`x-ratelimit-reset-tokens: 6m0s`), console.groq.com/docs/rate-limits
+ * (`7.66s`), openrouter.ai/docs/api-reference/limits (epoch ms), docs.anthropic.com/en/api/rate-limits (RFC 3339); the
+ * `unified` ones (epoch seconds, a status and a spent fraction) come with Anthropic's subscriptions.
+ */
+import * as Instant from "./Instant.ts"
+import * as Span from "./Span.ts"
+
+export type Headers = Readonly<Record<string, string>>
+
+/** What a limit asks for, and the header that says so. */
+export interface Reset {
+  readonly ms: number
+  readonly header: string
+}
+
+/** The longest wait for a limit that has no room, if there is one; `accept` says which waits are to be believed. */
+export const longestReset = (
+  headers: Headers,
+  serverNow: number,
+  accept: (ms: number) => boolean
+): Reset | undefined => {
+  let longest: Reset | undefined
+  for (const [header, value] of Object.entries(headers)) {
+    const companions = companionsOf(header)
+    if (companions === undefined || hasRoom(headers, companions)) continue
+    const ms = header.endsWith("reset-ms") ? untilMillis(value, serverNow) : until(value, serverNow)
+    if (ms !== undefined && accept(ms) && (longest === undefined || ms > longest.ms)) longest = { ms, header }
+  }
+  return longest
+}
+
+/**
+ * The wait that a value of unknown notation stands for: a span, a timestamp, an epoch or seconds from now.
+ * May be negative, for what is past.
+ */
+export const until = (value: string, serverNow: number): number | undefined => {
+  const number = Span.parseNumber(value)
+  if (number !== undefined) {
+    const at = Instant.fromNumber(number)
+    return at === undefined ? number * 1000 : at - serverNow
+  }
+  return Span.parse(value) ?? untilDate(value, serverNow)
+}
+
+/** The wait until a date, RFC 3339 or HTTP. */
+export const untilDate = (value: string, serverNow: number): number | undefined => {
+  const at = Instant.parseRfc3339(value) ?? Instant.parseHttpDate(value, serverNow)
+  return at === undefined ? undefined : at - serverNow
+}
+
+// --- internal
+
+/** The headers that tell how much room a limit has. */
+interface Companions {
+  readonly remaining: string
+  readonly status: string
+  readonly utilization: string
+}
+
+/** `undefined` for a header that is no reset. */
+const companionsOf = (header: string): Companions | undefined => {
+  const common = /^x-ratelimit-reset(?:-(?:ms|after))?(-[a-z0-9-]+)?$/.exec(header)
+  if (common !== null) return companions("x-ratelimit-", common[1] ?? "")
+  const anthropic = /^(anthropic-ratelimit-[a-z0-9_-]+)-reset$/.exec(header)
+  return anthropic?.[1] === undefined ? undefined : companions(`${anthropic[1]}-`, "")
+}
+
+const companions = (prefix: string, suffix: string): Companions => ({
+  remaining: `${prefix}remaining${suffix}`,
+  status: `${prefix}status${suffix}`,
+  utilization: `${prefix}utilization${suffix}`
+})
+
+/** L1. A companion that cannot be read says nothing. */
+const hasRoom = (headers: Headers, companions: Companions): boolean => {
+  const remaining = Span.parseNumber(headers[companions.remaining] ?? "")
+  if (remaining !== undefined && remaining > 0) return true
+  const utilization = Span.parseNumber(headers[companions.utilization] ?? "")
+  if (utilization !== undefined && utilization < 1) return true
+  const status = headers[companions.status]?.trim().toLowerCase()
+  return status !== undefined && status !== "" && status !== "rejected"
+}
+
+/** `x-ratelimit-reset-ms`: milliseconds from now, or an epoch in milliseconds. */
+const untilMillis = (value: string, serverNow: number): number | undefined => {
+  const number = Span.parseNumber(value)
+  if (number === undefined) return undefined
+  return number >= 1e12 ? number - serverNow : number
+}

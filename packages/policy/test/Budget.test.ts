@@ -1,0 +1,56 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import { Budget } from "../src/index.ts"
+
+const hour = 3_600_000
+const strict: Budget.Budget = { totalMs: 8 * hour, measure: "scheduled", clip: false }
+const clipping: Budget.Budget = { ...strict, clip: true }
+
+describe("Budget", () => {
+  it("D2: by default it counts scheduled sleep, by wall-clock the time since the first failure", () => {
+    const spent = { sleptMs: hour, elapsedMs: 3 * hour }
+    expect(Budget.overnight.measure).toBe("scheduled")
+    expect(Budget.remainingMs(strict, spent)).toBe(7 * hour)
+    expect(Budget.remainingMs({ ...strict, measure: "wall-clock" }, spent)).toBe(5 * hour)
+  })
+
+  it("what is left is never negative, and without a total it is unlimited", () => {
+    expect(Budget.remainingMs(strict, { sleptMs: 9 * hour, elapsedMs: 0 })).toBe(0)
+    expect(Budget.remainingMs(Budget.unlimited, { sleptMs: 9 * hour, elapsedMs: 9 * hour })).toBe(Infinity)
+  })
+
+  it("D2: a clock that was set back gives no budget back", () => {
+    const spent = { sleptMs: hour, elapsedMs: -5 * hour }
+    expect(Budget.remainingMs({ ...strict, measure: "wall-clock" }, spent)).toBe(8 * hour)
+  })
+
+  it("D1: strict, a wait that does not fit is refused; with clip it is cut to what is left", () => {
+    expect(Budget.grant(strict, hour, hour)).toBe(hour)
+    expect(Budget.grant(strict, hour, hour + 1)).toBeUndefined()
+    expect(Budget.grant(clipping, hour, hour + 1)).toBe(hour)
+    expect(Budget.grant(clipping, 0, 1)).toBeUndefined()
+  })
+
+  it("P5: clipping does not cut into a wait that a provider asked for", () => {
+    expect(Budget.grant(clipping, hour, 2 * hour, 2 * hour)).toBeUndefined()
+    expect(Budget.grant(clipping, hour, 2 * hour, hour)).toBe(hour)
+  })
+
+  it("a grant never exceeds what is left nor what was asked for", () => {
+    fc.assert(
+      fc.property(
+        fc.boolean(),
+        fc.nat(10 * hour),
+        fc.nat(10 * hour),
+        fc.nat(10 * hour),
+        (clip, left, delay, atLeast) => {
+          const granted = Budget.grant({ ...strict, clip }, left, delay, Math.min(delay, atLeast))
+          if (granted === undefined) return
+          expect(granted).toBeLessThanOrEqual(Math.min(left, delay))
+          expect(granted).toBeGreaterThanOrEqual(Math.min(delay, atLeast))
+        }
+      ),
+      { numRuns: 2_000 }
+    )
+  })
+})

@@ -1,0 +1,479 @@
+import { Failure } from "@holdfast/wire"
+import { describe, expect, it } from "@effect/vitest"
+import { Schema } from "effect"
+import * as fc from "fast-check"
+import * as Classification from "../src/Classification.ts"
+import * as Codes from "../src/classification/Codes.ts"
+
+const now = Date.UTC(2026, 2, 1, 12)
+
+const respond = (status: number, body: unknown = "", headers: Record<string, string> = {}) =>
+  Classification.ofResponse({ status, headers, body: typeof body === "string" ? body : JSON.stringify(body), now })
+
+const frame = (data: unknown, event?: string, headers: Record<string, string> = {}) =>
+  Classification.ofStreamError({
+    data: typeof data === "string" ? data : JSON.stringify(data),
+    headers,
+    now,
+    ...(event === undefined ? {} : { event })
+  })
+
+const thrown = (error: unknown) => Classification.ofThrown(error, now)
+
+const isFailure = Schema.is(Failure.Failure)
+
+describe("by status", () => {
+  it("C2: 408, 409, 425, 429, 499, 498 and every 5xx are retryable", () => {
+    const statuses = [408, 409, 425, 429, 498, 499, ...Array.from({ length: 100 }, (_, i) => 500 + i)]
+    for (const status of statuses) expect([status, respond(status).retryable]).toEqual([status, true])
+  })
+
+  it("C2: every other 4xx is not", () => {
+    const retryable = new Set([408, 409, 425, 429, 498, 499])
+    for (let status = 400; status < 500; status++) {
+      if (!retryable.has(status)) expect([status, respond(status).retryable]).toEqual([status, false])
+    }
+  })
+
+  it.each([
+    [400, "bad-request"],
+    [401, "auth"],
+    [402, "quota-exhausted"],
+    [403, "auth"],
+    [404, "bad-request"],
+    [408, "timeout"],
+    [413, "context-overflow"],
+    [429, "rate-limited"],
+    [500, "server-error"],
+    [503, "overloaded"],
+    [504, "timeout"],
+    [520, "server-error"],
+    [524, "timeout"],
+    [529, "overloaded"]
+  ])("C2: a bare %i is %s", (status, reason) => {
+    expect(respond(status)).toMatchObject({ reason, status })
+  })
+
+  it("C2: a 404 that names a model is model-unavailable, a 404 of a wrong address is a bad request", () => {
+    expect(respond(404, { error: { message: "The model `x` does not exist" } }).reason).toBe("model-unavailable")
+    expect(respond(404, "404 page not found").reason).toBe("bad-request")
+  })
+
+  it("C2: x-should-retry overrides the status, both ways", () => {
+    expect(respond(500, "", { "x-should-retry": "false" }).retryable).toBe(false)
+    expect(respond(400, "", { "x-should-retry": "true" }).retryable).toBe(true)
+  })
+
+  it("C2: a spent quota is waited for when a reset is named, and not otherwise", () => {
+    const body = { error: { type: "usage_limit_reached", message: "The usage limit has been reached" } }
+    expect(respond(429, body)).toMatchObject({ reason: "quota-exhausted", retryable: false })
+    expect(respond(429, body, { "retry-after": "3600" })).toMatchObject({
+      retryable: true,
+      hint: { retryAfterMs: 3_600_000, source: "retry-after" }
+    })
+  })
+
+  it("C2: a throttle's reset is not the reset of a spent quota", () => {
+    const failure = respond(
+      429,
+      { error: { code: "insufficient_quota", message: "no" } },
+      {
+        "x-ratelimit-reset-tokens": "6m0s"
+      }
+    )
+    expect(failure).toEqual({
+      reason: "quota-exhausted",
+      message: "no",
+      retryable: false,
+      status: 429,
+      code: "insufficient_quota"
+    })
+  })
+})
+
+describe("by code", () => {
+  it("P1: an exact code wins over any text and any status but 413", () => {
+    const transient = fc.constantFrom(
+      "overloaded",
+      "rate limit",
+      "timed out",
+      "socket hang up",
+      "500",
+      "prompt is too long"
+    )
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...Codes.known("exact")),
+        transient,
+        fc.constantFrom(200, 400, 401, 403, 404, 429, 500, 503, 529),
+        ([code, reason], message, status) => {
+          expect(respond(status, { error: { code, message } }).reason).toBe(reason)
+        }
+      )
+    )
+  })
+
+  it("P1: a family's code wins over text, unless the text names overflow or a spent quota", () => {
+    for (const [code, reason] of Codes.known("family")) {
+      expect(frame({ error: { code, message: "Overloaded, socket hang up, 500" } }).reason).toBe(reason)
+      expect(frame({ error: { code, message: "Request too large for gpt-5 on tokens per min" } }).reason).toBe(
+        "context-overflow"
+      )
+    }
+  })
+
+  it("C2: a vague code leaves the decision to the status", () => {
+    expect(respond(401, { error: { type: "invalid_request_error", message: "no" } }).reason).toBe("auth")
+    expect(frame({ error: { type: "invalid_request_error", message: "no" } }).reason).toBe("bad-request")
+  })
+
+  it("C1: no code has two meanings", () => {
+    const all = [...Codes.known("exact"), ...Codes.known("family"), ...Codes.known("vague")]
+    for (const [code, reason] of all) expect([code, Codes.verdictOf(code)?.reason]).toEqual([code, reason])
+  })
+
+  it("C1: spellings of a code are one code", () => {
+    for (const code of ["RATE_LIMIT_EXCEEDED", "rateLimitExceeded", "rate-limit-exceeded", "RateLimitExceededError"]) {
+      expect(Codes.verdictOf(code)?.reason).toBe("rate-limited")
+    }
+  })
+})
+
+describe("by text", () => {
+  it.each([
+    ["Overloaded", "overloaded"],
+    ["Provider returned error", "server-error"],
+    ["Rate limit exceeded", "rate-limited"],
+    ["You've hit your usage limit", "rate-limited"],
+    ["Too Many Requests", "rate-limited"],
+    ["got status 429", "rate-limited"],
+    ["Error: 500", "server-error"],
+    ["502", "server-error"],
+    ["HTTP 503", "overloaded"],
+    ["upstream said 504.", "timeout"],
+    ["Service Unavailable", "overloaded"],
+    ["internal server error", "server-error"],
+    ["An internal error occurred", "server-error"],
+    ["You can retry your request", "server-error"],
+    ["retry delay exceeded", "server-error"],
+    ["network error", "network"],
+    ["Connection refused", "network"],
+    ["The socket connection was closed unexpectedly", "network"],
+    ["upstream connect error or disconnect/reset before headers", "network"],
+    ["socket hang up", "network"],
+    ["Request timed out.", "timeout"],
+    ["fetch failed", "network"],
+    ["terminated", "network"],
+    ["stream ended before message_start", "network"],
+    ["prompt is too long: 9 > 8", "context-overflow"],
+    ["The operation was aborted", "aborted"]
+  ])("P1: %j is %s", (text, reason) => {
+    expect(Classification.ofText(text)).toBe(reason)
+  })
+
+  it.each([
+    "max_tokens must be at most 500",
+    "limit of 500 tokens",
+    "1,500 characters",
+    "costs $500",
+    "500ms",
+    "step 429/500",
+    "id req-503-x",
+    "version 5.502.1",
+    "the flux capacitor is cold"
+  ])("P1: %j says nothing", (text) => {
+    expect(Classification.ofText(text)).toBeUndefined()
+  })
+
+  it("C4: what a message quotes is not read", () => {
+    for (const quote of ["'", '"', "`"]) {
+      expect(Classification.ofText(`Invalid value: ${quote}rate limit 500, overloaded${quote}`)).toBeUndefined()
+    }
+    expect(Classification.ofText("This model's maximum context length is 5 tokens, isn't it")).toBe("context-overflow")
+  })
+})
+
+describe("inside a stream", () => {
+  it("C3: an error frame is classified like any other failure", () => {
+    const data = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } }
+    expect(frame(data, "error")).toEqual({
+      reason: "overloaded",
+      message: "Overloaded",
+      retryable: true,
+      code: "overloaded_error"
+    })
+  })
+
+  it("C3: the status in an error object stands in for the one that the stream had", () => {
+    expect(frame({ error: { code: 503, message: "no" }, choices: [] })).toMatchObject({
+      reason: "overloaded",
+      status: 503
+    })
+  })
+
+  it("C3: an event's name is a code where the data has none", () => {
+    expect(frame({ message: "no" }, "overloaded_error").reason).toBe("overloaded")
+  })
+
+  it("C3: a frame that says nothing known is unknown, and retryable", () => {
+    expect(frame({ error: { message: "hm" } })).toEqual({ reason: "unknown", message: "hm", retryable: true })
+    expect(frame("")).toMatchObject({ reason: "unknown", retryable: true })
+  })
+
+  it("C3: a page, an empty body and a JSON answer at 200 are invalid responses, and 200 is not reported", () => {
+    for (const body of ["<html><title>Hi</title></html>", "", '{"id":"x"}', "{"]) {
+      const failure = respond(200, body)
+      expect(failure).toMatchObject({ reason: "invalid-response", retryable: true })
+      expect(failure.status).toBeUndefined()
+    }
+  })
+
+  it("C4: half a frame may be a model's words, and is not looked into", () => {
+    expect(frame('{"choices":[{"delta":{"content":"prompt is too long').reason).toBe("invalid-response")
+  })
+
+  it("C4: nothing beside the error object is read", () => {
+    const words = "overloaded 503 rate limit prompt is too long insufficient_quota"
+    const failure = respond(400, {
+      error: { message: "bad role", type: "invalid_request_error", param: words, failed_generation: words },
+      input: words,
+      choices: [{ message: { content: words } }]
+    })
+    expect(failure).toMatchObject({ reason: "bad-request", message: "bad role", retryable: false })
+  })
+
+  it("C6: a stream without its terminal event is a network failure", () => {
+    expect(Classification.incomplete()).toEqual({
+      reason: "network",
+      message: "The stream ended before its terminal event",
+      retryable: true
+    })
+    expect(Classification.incomplete("cut after 3 events").message).toBe("cut after 3 events")
+  })
+
+  it("C8: both limits say what they waited for", () => {
+    expect(Classification.timedOut("first-content", 600_000)).toEqual({
+      reason: "timeout",
+      message: "No content within 10m of the request",
+      retryable: true
+    })
+    expect(Classification.timedOut("idle", 90_000).message).toBe("No further content for 1m 30s")
+  })
+})
+
+describe("thrown errors", () => {
+  const reset = () => Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" })
+
+  it("C5: causes are followed five deep, and no further", () => {
+    const wrap = (depth: number): unknown => {
+      let error: unknown = reset()
+      for (let i = 0; i < depth; i++) error = new Error(`layer ${i}`, { cause: error })
+      return error
+    }
+    for (let depth = 0; depth <= 5; depth++) expect(thrown(wrap(depth))).toMatchObject({ reason: "network" })
+    expect(thrown(wrap(6))).toMatchObject({ reason: "unknown", message: "layer 5" })
+  })
+
+  it("C5: the outermost typed error decides", () => {
+    const inner = Object.assign(new Error("no"), { status: 500 })
+    expect(thrown(Object.assign(new Error("yes", { cause: inner }), { status: 429 }))).toMatchObject({ status: 429 })
+  })
+
+  it("C5: a chain that is a circle ends", () => {
+    const error = new Error("round")
+    error.cause = error
+    expect(thrown(error)).toMatchObject({ reason: "unknown", message: "round" })
+  })
+
+  it("C5: a failure that is classified already stays as it is", () => {
+    const failure: Failure.Failure = { reason: "refused", message: "no", retryable: false, code: "x" }
+    expect(thrown(new Failure.ProviderFailure({ failure }))).toEqual(failure)
+    expect(thrown(new Error("wrapped", { cause: new Failure.ProviderFailure({ failure }) }))).toEqual(failure)
+  })
+
+  it("C5: a delay that a thrown error names in words is its hint", () => {
+    expect(thrown(new Error("Rate limit reached. Please try again in 20s"))).toEqual({
+      reason: "rate-limited",
+      message: "Rate limit reached. Please try again in 20s",
+      retryable: true,
+      hint: { retryAfterMs: 20_000, source: "body" }
+    })
+  })
+
+  it("C10: an error of the program itself is a defect, and is retryable for the kernel to limit", () => {
+    for (const error of [new TypeError("x is not a function"), new RangeError("no"), new ReferenceError("no")]) {
+      expect(thrown(error)).toEqual({
+        reason: "unknown",
+        message: `${error.name}: ${error.message}`,
+        retryable: true,
+        defect: true
+      })
+    }
+    expect(thrown(new SyntaxError("Invalid regular expression")).defect).toBe(true)
+  })
+
+  it("C10: a failed fetch and broken JSON are no bugs", () => {
+    for (const message of ["fetch failed", "terminated", "Failed to fetch", "Load failed", "network error"]) {
+      expect(thrown(new TypeError(message))).toMatchObject({ reason: "network", retryable: true })
+      expect(thrown(new TypeError(message)).defect).toBeUndefined()
+    }
+    expect(thrown(new SyntaxError("Unexpected end of JSON input"))).toMatchObject({ reason: "invalid-response" })
+  })
+
+  it("M3: an abort that nobody asked for is transient, unless something else caused it", () => {
+    expect(thrown(new DOMException("This operation was aborted", "AbortError"))).toMatchObject({
+      reason: "aborted",
+      retryable: true
+    })
+    const error = Object.assign(new Error("aborted", { cause: reset() }), { name: "AbortError" })
+    expect(thrown(error)).toMatchObject({ reason: "network", code: "ECONNRESET" })
+  })
+
+  it("C4: a request that hangs on an error is not read and not shown", () => {
+    const failure = thrown({
+      config: { headers: { authorization: "Bearer sk-planted" }, data: "overloaded rate limit" },
+      request: { body: "prompt is too long" },
+      requestBodyValues: { prompt: "insufficient_quota" }
+    })
+    expect(failure).toEqual({ reason: "unknown", message: "An error without a message", retryable: true })
+  })
+})
+
+describe("messages", () => {
+  it("C1: the innermost message is shown, verbatim", () => {
+    const inner = JSON.stringify({ error: { message: "  Spaces and\nlines, kept ", type: "overloaded_error" } })
+    expect(frame({ error: { message: inner, code: 529 } })).toMatchObject({
+      message: "  Spaces and\nlines, kept ",
+      code: "overloaded_error",
+      status: 529
+    })
+  })
+
+  it("C1: a long message is cut", () => {
+    const { message } = respond(500, "x".repeat(100_000))
+    expect(message).toHaveLength(Classification.MESSAGE_LIMIT)
+    expect(message.endsWith("…")).toBe(true)
+  })
+})
+
+describe("laws", () => {
+  const headers = fc.dictionary(
+    fc.constantFrom("retry-after", "retry-after-ms", "x-should-retry", "x-ratelimit-reset", "date", "content-type"),
+    fc.oneof(fc.string(), fc.integer().map(String), fc.constantFrom("true", "false", "1e999", "-5", "NaN"))
+  )
+  const words = fc.constantFrom(
+    "overloaded",
+    "prompt is too long",
+    "rate_limit_error",
+    "insufficient_quota",
+    "429",
+    "<html>"
+  )
+  const errorObject = fc.letrec((tie) => ({
+    error: fc.dictionary(
+      fc.constantFrom(
+        "error",
+        "message",
+        "type",
+        "code",
+        "status",
+        "details",
+        "metadata",
+        "raw",
+        "errors",
+        "detail",
+        "choices"
+      ),
+      fc.oneof(
+        { depthSize: "small" },
+        words,
+        fc.integer({ min: 0, max: 700 }),
+        fc.string(),
+        tie("error"),
+        fc.array(tie("error"), { maxLength: 3 })
+      )
+    )
+  })).error
+  const body = fc.oneof(
+    fc.string(),
+    words,
+    fc.jsonValue().map((value) => JSON.stringify(value)),
+    errorObject.map((value) => JSON.stringify(value))
+  )
+
+  const sound = (failure: Failure.Failure): void => {
+    expect(isFailure(failure)).toBe(true)
+    expect(failure.message.length).toBeLessThanOrEqual(Classification.MESSAGE_LIMIT)
+    if (failure.hint !== undefined) expect(Number.isFinite(failure.hint.retryAfterMs)).toBe(true)
+    if (failure.hint !== undefined) expect(failure.hint.retryAfterMs).toBeGreaterThanOrEqual(0)
+    if (failure.reason === "context-overflow") expect(failure.retryable).toBe(false)
+    if (failure.defect === true) expect(failure.reason).toBe("unknown")
+  }
+
+  it("C1, P2: any response has a failure, and an overflow is never retryable", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: -10, max: 1200 }), headers, body, (status, headers, body) => {
+        sound(Classification.ofResponse({ status, headers, body, now }))
+      }),
+      { numRuns: 2_000 }
+    )
+  })
+
+  it("C1, C3: any frame has a failure", () => {
+    fc.assert(
+      fc.property(body, headers, fc.option(fc.string(), { nil: undefined }), (data, headers, event) => {
+        sound(Classification.ofStreamError({ data, headers, now, ...(event === undefined ? {} : { event }) }))
+      }),
+      { numRuns: 2_000 }
+    )
+  })
+
+  it("C1, C5: anything thrown has a failure, even what fights back", () => {
+    const hostile = fc.constantFrom<() => unknown>(
+      () =>
+        new Proxy(
+          {},
+          {
+            get: () => {
+              throw new Error("no")
+            },
+            getPrototypeOf: () => {
+              throw new Error("no")
+            }
+          }
+        ),
+      () => {
+        const { proxy, revoke } = Proxy.revocable({}, {})
+        revoke()
+        return proxy
+      },
+      () => Object.create(null),
+      () => Symbol("s"),
+      () => () => undefined,
+      () => ({ cause: { cause: null }, status: NaN, headers: 5, message: 7 })
+    )
+    const value = fc.oneof(
+      fc.anything({ withBigInt: true, withDate: true, withMap: true }).map((value) => () => value),
+      hostile
+    )
+    fc.assert(
+      fc.property(value, value, (one, other) => {
+        sound(Classification.ofThrown(one(), now))
+        sound(Classification.ofThrown(new Error("outer", { cause: other() }), now))
+        sound(
+          Classification.ofThrown(Object.assign(new Error("e"), { error: one(), headers: other(), status: 500 }), now)
+        )
+      }),
+      { numRuns: 2_000 }
+    )
+  })
+
+  it("C1: the same input has the same failure", () => {
+    fc.assert(
+      fc.property(headers, body, (headers, body) => {
+        const classify = () => Classification.ofResponse({ status: 429, headers, body, now })
+        expect(classify()).toEqual(classify())
+      })
+    )
+  })
+})

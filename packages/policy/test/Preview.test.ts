@@ -1,0 +1,36 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Duration } from "effect"
+import { Preview, Profile } from "../src/index.ts"
+
+describe("Preview", () => {
+  it("D1: the overnight policy has 21 rows and ends for its budget after 27,105 s", () => {
+    const { rows, totalMs, because } = Preview.rows(Profile.profiles.overnight)
+    expect(rows).toHaveLength(21)
+    expect(totalMs).toBe(27_105_000)
+    expect(because).toBe("budget")
+    expect(rows.slice(0, 3)).toEqual([
+      { attempt: 0, delayMs: 5_000, atMs: 5_000, clipped: false },
+      { attempt: 1, delayMs: 10_000, atMs: 15_000, clipped: false },
+      { attempt: 2, delayMs: 30_000, atMs: 45_000, clipped: false }
+    ])
+  })
+
+  it("D1: with clip the last of 22 rows is marked as cut", () => {
+    const { rows, totalMs } = Preview.rows(Profile.resolve({ budget: { clip: true } }))
+    expect(totalMs).toBe(28_800_000)
+    expect(rows.at(-1)).toEqual({ attempt: 21, delayMs: 1_695_000, atMs: 28_800_000, clipped: true })
+  })
+
+  it("says which limit ends it", () => {
+    expect(Preview.rows(Profile.profiles.interactive).because).toBe("max-retries")
+    expect(Preview.rows(Profile.resolve({ enabled: false }))).toEqual({ rows: [], totalMs: 0, because: "disabled" })
+    expect(Preview.rows(Profile.resolve({ maxDelay: Duration.minutes(5) })).because).toBe("max-delay")
+  })
+
+  it("a policy without end is shown as far as asked for, with no reason to end", () => {
+    const endless = Profile.resolve({ budget: Duration.infinity })
+    const { rows, because } = Preview.rows(endless, 50)
+    expect(rows).toHaveLength(50)
+    expect(because).toBeUndefined()
+  })
+})

@@ -1,0 +1,170 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Result } from "effect"
+import { Profile, type RetryPolicy } from "../src/index.ts"
+
+const resolve = (input: unknown): RetryPolicy.RetryPolicy => Profile.resolve(Result.getOrThrow(Profile.decode(input)))
+
+/** What a person is told of a wrong `retry` object. */
+const complaint = (input: unknown): string =>
+  Result.match(Profile.decode(input), { onSuccess: () => "", onFailure: (error) => error.message })
+
+describe("profiles", () => {
+  it("D1: overnight is the default, with its schedule, 8 h of scheduled sleep, strict", () => {
+    expect(resolve({})).toEqual(Profile.profiles.overnight)
+    expect(resolve({}).budget).toEqual({ totalMs: 28_800_000, measure: "scheduled", clip: false })
+    expect(resolve({}).hints).toBe(true)
+  })
+
+  it("P3: interactive has enabled true, 3 retries, a base of 2 s and a cap of 300 s", () => {
+    expect(resolve({ profile: "interactive" })).toMatchObject({
+      enabled: true,
+      maxRetries: 3,
+      schedule: { type: "exponential", baseMs: 2_000, factor: 2 },
+      maxDelayMs: 300_000
+    })
+  })
+
+  it("C8: every profile limits the time to first content and between contents", () => {
+    for (const { requestTimeout } of Object.values(Profile.profiles)) {
+      expect(requestTimeout).toEqual({ firstContentMs: 600_000, idleMs: 300_000 })
+    }
+  })
+
+  it("resolved policies survive JSON, as records need it", () => {
+    for (const policy of [resolve({ budget: "Infinity", maxDelay: "Infinity" }), ...Object.values(Profile.profiles)]) {
+      expect(JSON.parse(JSON.stringify(policy))).toEqual(policy)
+    }
+  })
+})
+
+describe("settings", () => {
+  it("each primitive replaces that of the profile", () => {
+    expect(
+      resolve({
+        profile: "interactive",
+        enabled: false,
+        schedule: { type: "steps", delays: ["100 millis", "1 second"], tail: "1 minute" },
+        jitter: { factor: 0.25 },
+        maxRetries: 7,
+        budget: { total: "90 minutes", clip: true },
+        measure: "wall-clock",
+        maxDelay: "30 minutes",
+        hints: false,
+        requestTimeout: { firstContent: "20 seconds", idle: "5 seconds" }
+      })
+    ).toEqual({
+      enabled: false,
+      schedule: { type: "steps", delaysMs: [100, 1_000], tailMs: 60_000 },
+      jitter: { factor: 0.25 },
+      maxRetries: 7,
+      budget: { totalMs: 5_400_000, measure: "wall-clock", clip: true },
+      maxDelayMs: 1_800_000,
+      hints: false,
+      requestTimeout: { firstContentMs: 20_000, idleMs: 5_000 }
+    })
+  })
+
+  it("what is left out inside a primitive stays as the profile has it, or has a plain default", () => {
+    expect(resolve({ schedule: { type: "steps", delays: ["1 second", "2 seconds"] } }).schedule).toMatchObject({
+      tailMs: 2_000
+    })
+    expect(resolve({ schedule: { type: "exponential", base: "1 second" } }).schedule).toMatchObject({ factor: 2 })
+    expect(resolve({ schedule: { type: "linear", base: "1 second" } }).schedule).toMatchObject({ incrementMs: 1_000 })
+    expect(resolve({ budget: { clip: true } }).budget.totalMs).toBe(28_800_000)
+    expect(resolve({ requestTimeout: { idle: "1 second" } }).requestTimeout.firstContentMs).toBe(600_000)
+    expect(resolve({ jitter: "none" }).jitter).toEqual({ factor: 0 })
+  })
+
+  it("a bare duration is a budget's total, and Infinity is no limit", () => {
+    expect(resolve({ budget: "30 minutes" }).budget.totalMs).toBe(1_800_000)
+    expect(resolve({ budget: "Infinity" }).budget.totalMs).toBeUndefined()
+  })
+
+  it("P3: a maxDelay of 0 or less, or Infinity, switches the cap off", () => {
+    for (const maxDelay of ["0 millis", "-1 second", "Infinity"]) {
+      expect(resolve({ profile: "interactive", maxDelay }).maxDelayMs).toBe(0)
+    }
+  })
+})
+
+describe("errors", () => {
+  const cases: ReadonlyArray<readonly [string, unknown, string]> = [
+    ["an unknown key", { retries: 3 }, 'Expected no excess property\n  at ["retries"]'],
+    [
+      "an unknown key further in",
+      { budget: { total: "8 hours", clap: true } },
+      'Expected no excess property\n  at ["budget"]["clap"]'
+    ],
+    ["a key of a later version", { routing: {} }, 'Expected no excess property\n  at ["routing"]'],
+    [
+      "a profile of a later version",
+      { profile: "cycling" },
+      'Expected "overnight" or "interactive"; "cycling" is planned and not in this version\n  at ["profile"]'
+    ],
+    [
+      "an unknown unit",
+      { maxDelay: "5 parsecs" },
+      'Expected a duration such as "30 minutes", "8 hours" or "100 millis"\n  at ["maxDelay"]'
+    ],
+    [
+      "a number without a unit",
+      { requestTimeout: { idle: 5000 } },
+      'Expected a string such as "30 minutes" or "100 millis"\n  at ["requestTimeout"]["idle"]'
+    ],
+    [
+      "a wrong step among right ones",
+      { schedule: { type: "steps", delays: ["5 seconds", "ten seconds"] } },
+      'Expected a duration such as "30 minutes", "8 hours" or "100 millis"\n  at ["schedule"]["delays"][1]'
+    ],
+    [
+      "an unknown schedule",
+      { schedule: { type: "fibonacci" } },
+      'Expected a schedule: an object whose "type" is "steps", "exponential" or "linear"\n  at ["schedule"]'
+    ],
+    [
+      "no steps",
+      { schedule: { type: "steps", delays: [] } },
+      'Expected at least one delay\n  at ["schedule"]["delays"]'
+    ],
+    [
+      "a last step of nothing",
+      { schedule: { type: "steps", delays: ["1 second", "0 seconds"] } },
+      'Expected a tail, because the last delay is 0 and would be repeated for ever\n  at ["schedule"]["tail"]'
+    ],
+    [
+      "a base of nothing",
+      { schedule: { type: "exponential", base: "1 nano" } },
+      'Expected a finite duration of at least 1 millisecond\n  at ["schedule"]["base"]'
+    ],
+    [
+      "a factor that shrinks",
+      { schedule: { type: "exponential", base: "1 second", factor: 0.5 } },
+      'Expected a factor of 1 or more\n  at ["schedule"]["factor"]'
+    ],
+    ["too much jitter", { jitter: { factor: 1.5 } }, 'Expected a factor from 0 to 1\n  at ["jitter"]["factor"]'],
+    ["a jitter by name", { jitter: "full" }, 'Expected "none" or { "factor": 0 to 1 }\n  at ["jitter"]'],
+    ["half a retry", { maxRetries: 1.5 }, 'Expected an integer\n  at ["maxRetries"]'],
+    ["fewer than no retries", { maxRetries: -1 }, 'Expected a value greater than or equal to 0\n  at ["maxRetries"]'],
+    [
+      "a negative budget",
+      { budget: { total: "-1 hour" } },
+      'Expected a duration of 0 or more, or "Infinity"\n  at ["budget"]["total"]'
+    ],
+    [
+      "a budget by number",
+      { budget: 8 },
+      'Expected a duration such as "8 hours", or { "total": duration, "clip": boolean }\n  at ["budget"]'
+    ],
+    ["an unknown measure", { measure: "cpu" }, 'Expected "scheduled" | "wall-clock"\n  at ["measure"]'],
+    ["a word for a boolean", { enabled: "yes" }, 'Expected boolean\n  at ["enabled"]']
+  ]
+
+  it.each(cases)("%s is named with its path", (_name, input, message) => {
+    expect(complaint(input)).toBe(message)
+  })
+
+  it("everything that is wrong is named at once", () => {
+    const message = complaint({ enabled: 1, maxRetries: "3", colour: "red" })
+    for (const key of ["enabled", "maxRetries", "colour"]) expect(message).toContain(`at ["${key}"]`)
+  })
+})

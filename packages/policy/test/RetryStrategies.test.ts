@@ -1,0 +1,82 @@
+import { describe, expect, it } from "@effect/vitest"
+import { RetryStrategy } from "@holdfast/kernel"
+import type { Failure } from "@holdfast/wire"
+import { Clock, Duration, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { Profile, RetryStrategies } from "../src/index.ts"
+
+const sleep: RetryStrategies.Sleep = (delay) => Effect.as(Effect.sleep(delay), "elapsed")
+
+const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true }
+
+/** An endpoint that is down for good, until the strategy in scope gives up: what was slept, one by one. */
+const outlast = Effect.gen(function* () {
+  const strategy = yield* RetryStrategy.RetryStrategy
+  const startedAt = yield* Clock.currentTimeMillis
+  const delays: Array<number> = []
+  let sleptMs = 0
+  for (;;) {
+    const elapsedMs = (yield* Clock.currentTimeMillis) - startedAt
+    const delay = strategy.delayFor(delays.length, overloaded, { sleptMs, elapsedMs, spread: 0 })
+    if (delay === undefined) return { delays, elapsedMs }
+    yield* strategy.sleep(delay)
+    delays.push(Duration.toMillis(delay))
+    sleptMs += Duration.toMillis(delay)
+  }
+})
+
+/** Runs `outlast` with the clock moved past any budget. */
+const night = (settings: Profile.RetrySettings) =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.forkChild(
+      outlast.pipe(Effect.provide(RetryStrategies.layer(Profile.resolve(settings), sleep)))
+    )
+    yield* TestClock.adjust("10 hours")
+    return yield* Fiber.join(fiber)
+  })
+
+describe("RetryStrategies", () => {
+  it.effect("D1: a run over the whole night sleeps 21 times, 7 h 31 min 45 s by the clock", () =>
+    Effect.gen(function* () {
+      const { delays, elapsedMs } = yield* night({})
+      expect(delays).toHaveLength(21)
+      expect(elapsedMs).toBe(27_105_000)
+    })
+  )
+
+  it.effect("D1: with clip the same run sleeps 22 times, 8 h to the millisecond", () =>
+    Effect.gen(function* () {
+      const { delays, elapsedMs } = yield* night({ budget: { clip: true } })
+      expect(delays).toHaveLength(22)
+      expect(elapsedMs).toBe(28_800_000)
+    })
+  )
+
+  it.effect("P4: an interactive run waits 2 s, 4 s and 8 s", () =>
+    Effect.gen(function* () {
+      const { delays } = yield* night({ profile: "interactive" })
+      expect(delays).toEqual([2_000, 4_000, 8_000])
+    })
+  )
+
+  it("D1: delayFor of the number alone is the printed schedule", () => {
+    const { delayFor } = RetryStrategies.make(Profile.resolve(), sleep)
+    const clipped = RetryStrategies.make(Profile.resolve({ budget: { clip: true } }), sleep)
+    expect(delayFor(0)).toEqual(Duration.seconds(5))
+    expect(delayFor(20)).toEqual(Duration.minutes(30))
+    expect(delayFor(21)).toBeUndefined()
+    expect(clipped.delayFor(21)).toEqual(Duration.seconds(1_695))
+    expect(clipped.delayFor(22)).toBeUndefined()
+  })
+
+  it("its limits are those of the policy, and absent where there are none", () => {
+    expect(RetryStrategies.make(Profile.profiles.overnight, sleep).budget).toEqual({
+      totalMs: 28_800_000,
+      measure: "scheduled"
+    })
+    expect(RetryStrategies.make(Profile.profiles.interactive, sleep).budget).toEqual({
+      measure: "scheduled",
+      maxRetries: 3
+    })
+  })
+})

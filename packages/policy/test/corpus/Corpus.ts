@@ -1,0 +1,33 @@
+/** Every payload. */
+import { anthropic } from "./Anthropic.ts"
+import { azure } from "./Azure.ts"
+import { cloudflare } from "./Cloudflare.ts"
+import { deepSeek } from "./DeepSeek.ts"
+import { gateways } from "./Gateways.ts"
+import { google } from "./Google.ts"
+import { groq } from "./Groq.ts"
+import { mistral } from "./Mistral.ts"
+import { node } from "./Node.ts"
+import { openAi } from "./OpenAi.ts"
+import { openRouter } from "./OpenRouter.ts"
+import type { Payload } from "./Payload.ts"
+import { proxies } from "./Proxies.ts"
+import { sdks } from "./Sdks.ts"
+import { xai } from "./Xai.ts"
+
+export const corpus: ReadonlyArray<Payload> = [
+  ...openAi,
+  ...anthropic,
+  ...google,
+  ...openRouter,
+  ...azure,
+  ...groq,
+  ...mistral,
+  ...xai,
+  ...deepSeek,
+  ...cloudflare,
+  ...proxies,
+  ...gateways,
+  ...node,
+  ...sdks
+]

@@ -1,0 +1,67 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import * as Instant from "../../src/hint/Instant.ts"
+
+const now = Date.UTC(2026, 2, 1, 12)
+const example = Date.UTC(1994, 10, 6, 8, 49, 37)
+
+describe("Instant", () => {
+  it.each(["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"])(
+    "reads %s, as RFC 9110 writes it",
+    (text) => {
+      expect(Instant.parseHttpDate(text, now)).toBe(example)
+    }
+  )
+
+  it("takes a year of two digits for the past when it seems more than 50 years ahead (RFC 9110, 5.6.7)", () => {
+    const yearOf = (digits: string) =>
+      new Date(Instant.parseHttpDate(`Sunday, 06-Nov-${digits} 08:49:37 GMT`, now) ?? 0).getUTCFullYear()
+    expect([yearOf("26"), yearOf("76"), yearOf("77"), yearOf("99")]).toEqual([2026, 2076, 1977, 1999])
+  })
+
+  it.each([
+    "12",
+    "",
+    "06 Nov 1994",
+    "Sun, 06 Nov 1994 08:49:37 CET",
+    "Sun, 06 Foo 1994 08:49:37 GMT",
+    "1994-11-06T08:49:37Z"
+  ])("takes %j for no HTTP date", (text) => {
+    expect(Instant.parseHttpDate(text, now)).toBeUndefined()
+  })
+
+  it("reads RFC 3339 with fractions, offsets and lower-case letters", () => {
+    expect(Instant.parseRfc3339("1994-11-06T08:49:37Z")).toBe(example)
+    expect(Instant.parseRfc3339("1994-11-06t08:49:37.25z")).toBe(example + 250)
+    expect(Instant.parseRfc3339("1994-11-06 10:49:37+02:00")).toBe(example)
+    expect(Instant.parseRfc3339("1994-11-06T03:19:37-05:30")).toBe(example)
+  })
+
+  it("knows the calendar", () => {
+    expect(Instant.parseRfc3339("2028-02-29T00:00:00Z")).toBe(Date.UTC(2028, 1, 29))
+    for (const text of [
+      "2026-02-29T00:00:00Z",
+      "2026-13-01T00:00:00Z",
+      "2026-01-01T24:00:00Z",
+      "2026-01-01T00:00:00"
+    ]) {
+      expect(Instant.parseRfc3339(text)).toBeUndefined()
+    }
+  })
+
+  it("tells epoch seconds from epoch milliseconds and both from a delay", () => {
+    expect(Instant.fromNumber(1_777_936_568)).toBe(1_777_936_568_000)
+    expect(Instant.fromNumber(1_777_936_568_123)).toBe(1_777_936_568_123)
+    expect(Instant.fromNumber(602_705)).toBeUndefined()
+  })
+
+  it("reads back every second that is written in its forms", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 4_102_444_799 }), (second) => {
+        const date = new Date(second * 1000)
+        expect(Instant.parseHttpDate(date.toUTCString(), now)).toBe(second * 1000)
+        expect(Instant.parseRfc3339(date.toISOString())).toBe(second * 1000)
+      })
+    )
+  })
+})
