@@ -1,0 +1,57 @@
+/** What an endpoint answers in place of a stream: pages, problem documents, nothing. */
+import { Effect, Pull } from "effect"
+import type { Array as Arr } from "effect"
+import { concat } from "./EventStream.ts"
+
+/** The most that is read of an error. A provider's error is a few hundred bytes, a proxy's page a few thousand. */
+export const MAX_BYTES = 64 * 1024
+
+/** The longest that is waited for an error's text. The status is known by then, and says enough. */
+export const MAX_WAIT_MS = 5000
+
+/**
+ * What the first bytes of an answer begin: an event stream, or a document (HTML or JSON), which no stream looks like. `blank` is
+ * too early to say.
+ */
+export const kindOf = (reads: ReadonlyArray<Uint8Array>): "blank" | "document" | "stream" => {
+  for (const read of reads) {
+    for (const byte of read) {
+      if (!BLANK.has(byte)) return DOCUMENT.has(byte) ? "document" : "stream"
+    }
+  }
+  return "blank"
+}
+
+/** Reads the rest as text, up to the limits; what went wrong on the way is left out. `begun` has been read already. */
+export const text = <E>(
+  pull: Pull.Pull<Arr.NonEmptyReadonlyArray<Uint8Array>, E>,
+  begun: ReadonlyArray<Uint8Array>
+): Effect.Effect<string> =>
+  Effect.suspend(() => {
+    const reads = [...begun]
+    let length = begun.reduce((sum, read) => sum + read.length, 0)
+    const rest: Effect.Effect<void> = Pull.matchEffect(pull, {
+      onSuccess: (more) => {
+        for (const read of more) {
+          // A copy: the reader of the socket may use its buffer again.
+          reads.push(read.slice())
+          length += read.length
+        }
+        return length < MAX_BYTES ? rest : Effect.void
+      },
+      onFailure: () => Effect.void,
+      onDone: () => Effect.void
+    })
+    return rest.pipe(
+      Effect.timeoutOrElse({ duration: MAX_WAIT_MS, orElse: () => Effect.void }),
+      Effect.map(() => new TextDecoder().decode(concat(reads, length).subarray(0, MAX_BYTES)))
+    )
+  })
+
+// --- internal
+
+/** White space, and the bytes of a byte order mark. */
+const BLANK = new Set([0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb, 0xbf])
+
+/** `<`, `{` and `[`. */
+const DOCUMENT = new Set([0x3c, 0x7b, 0x5b])

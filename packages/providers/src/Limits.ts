@@ -1,0 +1,150 @@
+/**
+ * Limits on silence (C8): how long an attempt may take to its first content, and from one content to the next.
+ *
+ * L1. What counts is content, and progress on it (`Progress`); pings never get here, and empty deltas are none.
+ * L2. Connecting counts towards the first content.
+ * L3. Only waiting for the provider counts: the time in which a slow consumer asks for nothing is its own.
+ * L4. A limit is the same for every attempt.
+ * L5. One watchdog sleeps per attempt; a delta costs it no timer and no fiber. It looks at the clock when its sleep is over, and
+ *     sleeps on for what is left.
+ *
+ * The provider's stream runs in a fiber of its own, which pulls when asked to; that is what the watchdog can interrupt without
+ * interrupting the turn.
+ */
+import type { Provider } from "@holdfast/kernel"
+import { Classification } from "@holdfast/policy"
+import { Failure } from "@holdfast/wire"
+import { type Array as Arr, Channel, Clock, Effect, type Pull, Scope, Stream } from "effect"
+import { Progress } from "./Progress.ts"
+
+/** In milliseconds; absent means no limit. */
+export interface Limits {
+  readonly firstContentMs?: number | undefined
+  readonly idleMs?: number | undefined
+}
+
+/** The same provider, whose attempts fail with a `timeout` when they are silent for too long. */
+export const withLimits = (provider: Provider.Provider["Service"], limits: Limits): Provider.Provider["Service"] => ({
+  stream: (request) =>
+    Stream.fromChannel(
+      Channel.fromTransform((_upstream, scope) =>
+        Effect.flatMap(Clock.Clock, (clock) => {
+          const silence = makeSilence(limits, () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6)
+          return guarded(Stream.toChannel(provider.stream(request)), silence, scope)
+        })
+      )
+    )
+})
+
+// --- internal
+
+type Events = Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>
+type EventPull = Pull.Pull<Events, Failure.ProviderFailure>
+type EventChannel = Channel.Channel<Events, Failure.ProviderFailure, void>
+
+/** How long the provider has been waited for since it last said something. */
+interface Silence {
+  /** The consumer begins to wait. */
+  readonly begin: () => void
+  /** The consumer has been given something. */
+  readonly end: (events: Events) => void
+  /** Progress without an event. */
+  readonly heard: () => void
+  /** What has run out; otherwise the milliseconds after which to look again. Without limits there is nothing to look for. */
+  readonly check: () => { readonly after: number } | { readonly over: Failure.ProviderFailure } | undefined
+}
+
+const makeSilence = (limits: Limits, now: () => number): Silence => {
+  const { firstContentMs = Infinity, idleMs = Infinity } = limits
+  let isFirst = true
+  let waitedMs = 0
+  let since: number | undefined
+  const reset = () => {
+    isFirst = false
+    waitedMs = 0
+  }
+  return {
+    begin: () => {
+      since = now()
+    },
+    end: (events) => {
+      if (events.some(isProgress)) reset()
+      else waitedMs += since === undefined ? 0 : now() - since
+      since = undefined
+    },
+    heard: () => {
+      reset()
+      if (since !== undefined) since = now()
+    },
+    check: () => {
+      const limitMs = isFirst ? firstContentMs : idleMs
+      const leftMs = limitMs - waitedMs - (since === undefined ? 0 : now() - since)
+      if (leftMs <= 0 && since !== undefined) {
+        const failure = Classification.timedOut(isFirst ? "first-content" : "idle", limitMs)
+        return { over: new Failure.ProviderFailure({ failure }) }
+      }
+      // The first content may come while the watchdog sleeps: it must not sleep past the limit that holds from then on.
+      const after = Math.min(leftMs > 0 ? leftMs : limitMs, idleMs)
+      return after === Infinity ? undefined : { after }
+    }
+  }
+}
+
+const isProgress = (event: Provider.ProviderEvent): boolean =>
+  (event.type !== "text-delta" && event.type !== "reasoning-delta") || event.delta !== ""
+
+/**
+ * Runs `inner` in a fiber that pulls when it is asked to.
+ *
+ * The two fibers hand over by resuming each other on the spot, which costs neither a queue nor a turn of the scheduler. At most one of
+ * `answer` and `ask` is set: either the consumer waits, or the producer.
+ */
+const guarded = Effect.fnUntraced(function* (inner: EventChannel, silence: Silence, scope: Scope.Scope) {
+  let answer: ((exit: EventPull) => void) | undefined
+  let ask: ((effect: Effect.Effect<void>) => void) | undefined
+
+  const tell = (exit: EventPull) => {
+    const waiting = answer
+    answer = undefined
+    waiting?.(exit)
+  }
+  const asked = Effect.callback<void>((resume) => {
+    ask = resume
+  })
+  const handOver = (events: Events) =>
+    Effect.callback<void>((resume) => {
+      ask = resume
+      silence.end(events)
+      tell(Effect.succeed(events))
+    })
+
+  // Closed after the fiber has ended: a fiber's interruption comes before what it holds goes.
+  const held = yield* Scope.fork(scope)
+  const producer = yield* asked.pipe(
+    Effect.andThen(Channel.toPullScoped(inner, held)),
+    Effect.flatMap((pull) => Effect.forever(Effect.flatMap(pull, handOver), { disableYield: true })),
+    Effect.provideService(Progress, silence.heard),
+    Effect.forkIn(scope, { startImmediately: true })
+  )
+  producer.addObserver((exit) => tell(exit))
+
+  const watchdog = Effect.suspend(function look(): Effect.Effect<void> {
+    const seen = silence.check()
+    if (seen === undefined) return Effect.void
+    if ("after" in seen) return Effect.andThen(Effect.sleep(seen.after), Effect.suspend(look))
+    return Effect.sync(() => tell(Effect.fail(seen.over)))
+  })
+  yield* Effect.forkIn(watchdog, scope, { startImmediately: true })
+
+  const pull: EventPull = Effect.callback((resume) => {
+    answer = resume
+    silence.begin()
+    const waiting = ask
+    ask = undefined
+    waiting?.(Effect.void)
+    return Effect.sync(() => {
+      answer = undefined
+    })
+  })
+  return pull
+})

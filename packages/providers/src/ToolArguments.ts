@@ -1,0 +1,53 @@
+/**
+ * A tool call's arguments, from the text that a model wrote.
+ *
+ * A call is whole only if its arguments are a JSON object. Whatever else a model wrote is passed on as text, with the
+ * reason, so that the call is answered instead of run (C7, A10).
+ */
+import type { Message } from "@holdfast/wire"
+import type { Schema } from "effect"
+import { isObject } from "./Json.ts"
+
+/**
+ * Builds the call.
+ *
+ * **Gotchas**
+ *
+ * No arguments mean `{}`, unless the response was cut at its length limit: then they may just not have been written yet.
+ */
+export const toCall = (call: {
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly text: string
+  readonly wasCut: boolean
+}): Message.ToolCallPart => {
+  const { text, toolCallId, toolName, wasCut } = call
+  const malformed = (reason: string) => ({
+    type: "tool-call" as const,
+    toolCallId,
+    toolName,
+    input: text,
+    malformed: reason
+  })
+  if (toolName === "") return malformed("The call names no tool.")
+  if (text.trim() === "") {
+    return wasCut
+      ? malformed("The response reached its length limit before the arguments.")
+      : { type: "tool-call", toolCallId, toolName, input: {} }
+  }
+  try {
+    const input: Schema.Json = JSON.parse(text)
+    // Some models write `null` for no arguments.
+    if (input === null) return { type: "tool-call", toolCallId, toolName, input: {} }
+    return isObject(input)
+      ? { type: "tool-call", toolCallId, toolName, input }
+      : malformed("The arguments are not a JSON object.")
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return malformed(
+      wasCut
+        ? `The response reached its length limit within the arguments: ${reason}`
+        : `The arguments are not JSON: ${reason}`
+    )
+  }
+}

@@ -1,0 +1,184 @@
+/**
+ * One attempt over HTTP: a request, its status, its frames, its end.
+ *
+ * T1. One attempt is one request: nothing is sent again, and no redirect is followed (C9).
+ * T2. What the endpoint answers in place of a stream, and errors in the stream, are emitted; what happens to the connection fails the
+ *     stream (D3). Both are classified here and nowhere else (C1).
+ * T3. The end of the body before the model has stopped is a failure (C6). What happens to the connection afterwards is none.
+ * T4. `finish` waits for the end of the body, so that late usage is seen and the connection can be used again, but only so long.
+ * T5. The events of one network read leave as one array.
+ * T6. When the stream's scope closes, for whatever reason, an unfinished connection is closed.
+ */
+import type { Provider } from "@holdfast/kernel"
+import { Classification } from "@holdfast/policy"
+import { Failure } from "@holdfast/wire"
+import { Array as Arr, Cause, Channel, Clock, Effect, Pull, Scope, Stream } from "effect"
+import { FetchHttpClient, HttpClient } from "effect/http"
+import type { HttpClientError, HttpClientRequest, HttpClientResponse } from "effect/http"
+import * as Body from "./Body.ts"
+import * as Decoder from "./Decoder.ts"
+import { Progress } from "./Progress.ts"
+import type { Machine } from "./Protocol.ts"
+
+/** How long usage may take to come after the model has stopped. Providers send it with the next frame. */
+export const AWAIT_USAGE_MS = 1000
+
+/** How long the body may take to end after the provider's last word. Beyond this a new connection is cheaper. */
+export const AWAIT_END_MS = 250
+
+export interface Options {
+  readonly client: HttpClient.HttpClient
+  readonly request: () => HttpClientRequest.HttpClientRequest
+  readonly machine: () => Machine
+  /** Takes secrets out of a failure. */
+  readonly conceal: (failure: Failure.Failure) => Failure.Failure
+}
+
+/** The events of one attempt. */
+export const stream = (options: Options): Stream.Stream<Provider.ProviderEvent, Failure.ProviderFailure> =>
+  Stream.fromChannel(
+    Channel.fromTransform((_upstream, scope) =>
+      Effect.map(Effect.all([Clock.Clock, Progress]), ([clock, progress]) =>
+        attempt({ ...options, scope, progress, now: () => clock.currentTimeMillisUnsafe() })
+      )
+    )
+  )
+
+// --- internal
+
+type EventPull = Pull.Pull<Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>, Failure.ProviderFailure>
+type BytePull = Pull.Pull<Arr.NonEmptyReadonlyArray<Uint8Array>, HttpClientError.HttpClientError>
+type Response = HttpClientResponse.HttpClientResponse
+
+interface Attempt extends Options {
+  readonly scope: Scope.Scope
+  readonly progress: () => void
+  readonly now: () => number
+}
+
+/** Each pull does what `next` says, and says what the one after it does. */
+const attempt = (self: Attempt): EventPull => {
+  let next: EventPull = Effect.suspend(() => Effect.flatMap(execute(self), answered))
+
+  const answered = (response: Response): EventPull =>
+    Effect.flatMap(Channel.toPullScoped(Stream.toChannel(response.stream), self.scope), (bytes) =>
+      response.status >= 200 && response.status < 300 ? begun(response, bytes) : refused(response, bytes, [])
+    )
+
+  /** The endpoint has answered, and not with a stream. */
+  const refused = (response: Response, bytes: BytePull, read: ReadonlyArray<Uint8Array>): EventPull =>
+    Effect.map(Body.text(bytes, read), (body) => {
+      next = Cause.done()
+      const { headers, status } = response
+      const failure = Classification.ofResponse({ status, headers, body, now: self.now() })
+      return [{ type: "error", failure: self.conceal(failure) }]
+    })
+
+  /** Looks whether a stream begins: a proxy's page and a JSON error come with a 200, and under any media type (C3). */
+  const begun = (response: Response, bytes: BytePull): EventPull =>
+    Pull.matchEffect(bytes, {
+      onSuccess: (reads): EventPull => {
+        switch (Body.kindOf(reads)) {
+          case "blank":
+            return begun(response, bytes)
+          case "document":
+            return refused(response, bytes, reads)
+          case "stream":
+            return streamed(response, bytes)(reads)
+        }
+      },
+      onFailure: (cause) => Effect.failCause(Cause.map(cause, thrown(self))),
+      onDone: () => Effect.fail(incomplete(self))
+    })
+
+  const streamed = (response: Response, bytes: BytePull) => {
+    const { headers } = response
+    const decoder = Decoder.make(self.machine(), (data, event) =>
+      self.conceal(
+        Classification.ofStreamError({
+          data,
+          ...(event === undefined ? undefined : { event }),
+          headers,
+          now: self.now()
+        })
+      )
+    )
+    let held = 0
+
+    const received = (reads: ReadonlyArray<Uint8Array>): EventPull => {
+      decoder.feed(reads)
+      return settle(read)
+    }
+
+    const read: EventPull = Pull.matchEffect(bytes, {
+      onSuccess: received,
+      onFailure: (cause) => Effect.failCause(Cause.map(cause, thrown(self))),
+      onDone: () => {
+        decoder.end()
+        return settle(Effect.fail(incomplete(self)))
+      }
+    })
+
+    /** Hands out what there is; `open` is what follows while the model has not stopped. */
+    const settle = (open: EventPull): EventPull => {
+      const standing = decoder.standing()
+      next = standing === "open" ? open : standing === "failed" ? Cause.done() : drained
+      const events = decoder.take()
+      if (Arr.isArrayNonEmpty(events)) return Effect.succeed(events)
+      if (decoder.held() > held) {
+        held = decoder.held()
+        self.progress()
+      }
+      return next
+    }
+
+    /** The rest of the body. The connection may do as it likes now (T3). */
+    const drain: Effect.Effect<void> = Pull.matchEffect(bytes, {
+      onSuccess: (reads) => {
+        decoder.feed(reads)
+        return decoder.standing() === "failed" ? Effect.void : drain
+      },
+      onFailure: (cause) => (Cause.hasInterrupts(cause) ? Effect.interrupt : Effect.void),
+      onDone: () => Effect.sync(decoder.end)
+    })
+
+    const drained: EventPull = Effect.suspend(() =>
+      Effect.timeoutOrElse(drain, {
+        duration: decoder.standing() === "finished" ? AWAIT_END_MS : AWAIT_USAGE_MS,
+        orElse: () => Effect.void
+      })
+    ).pipe(
+      Effect.flatMap((): EventPull => {
+        next = Cause.done()
+        if (decoder.standing() !== "failed") decoder.finish()
+        const events = decoder.take()
+        return Arr.isArrayNonEmpty(events) ? Effect.succeed(events) : next
+      })
+    )
+
+    return received
+  }
+
+  return Effect.suspend(() => next)
+}
+
+const execute = (self: Attempt): Effect.Effect<Response, Failure.ProviderFailure> =>
+  HttpClient.withScope(self.client)
+    .execute(self.request())
+    .pipe(
+      Effect.mapError(thrown(self)),
+      Effect.provideService(Scope.Scope, self.scope),
+      // `fetch` would follow redirects by itself; the other clients never do.
+      Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" })
+    )
+
+/** A body that is missing is one that ended too early, whatever the client calls it. */
+const thrown =
+  (self: Attempt) =>
+  (error: HttpClientError.HttpClientError): Failure.ProviderFailure =>
+    error.reason._tag === "EmptyBodyError"
+      ? incomplete(self)
+      : new Failure.ProviderFailure({ failure: self.conceal(Classification.ofThrown(error, self.now())) })
+
+const incomplete = (self: Attempt): Failure.ProviderFailure =>
+  new Failure.ProviderFailure({ failure: self.conceal(Classification.incomplete()) })

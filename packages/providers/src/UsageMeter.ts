@@ -1,0 +1,52 @@
+/**
+ * Holds a response's token counts until they may be told.
+ *
+ * Usage is content, so counts that a provider sends ahead of its output wait for output: an overload right after the
+ * preamble is still before content (P1 of the Provider port). They are told twice at most, with the first output and at the end.
+ */
+import type { Provider } from "@holdfast/kernel"
+import type { Message } from "@holdfast/wire"
+
+export interface UsageMeter {
+  /** Replaces the counts. */
+  readonly set: (usage: Message.Usage) => void
+  readonly get: () => Message.Usage
+  /** Tells the first counts; to be called with output. */
+  readonly first: (out: Array<Provider.ProviderEvent>) => void
+  /** Tells the last counts, unless they have been told. */
+  readonly last: (out: Array<Provider.ProviderEvent>) => void
+}
+
+export const make = (): UsageMeter => {
+  let current: Message.Usage = {}
+  let isTold = true
+  let isFirst = true
+  const last = (out: Array<Provider.ProviderEvent>) => {
+    if (isTold) return
+    isTold = true
+    isFirst = false
+    out.push({ type: "usage", usage: current })
+  }
+  return {
+    set: (usage) => {
+      current = usage
+      isTold = Object.keys(usage).length === 0
+    },
+    get: () => current,
+    first: (out) => {
+      if (isFirst) last(out)
+    },
+    last
+  }
+}
+
+/** Drops what is absent. */
+export const usageOf = (counts: { readonly [K in keyof Message.Usage]: number | undefined }): Message.Usage => {
+  const usage: { -readonly [K in keyof Message.Usage]: Message.Usage[K] } = {}
+  if (counts.inputTokens !== undefined) usage.inputTokens = counts.inputTokens
+  if (counts.outputTokens !== undefined) usage.outputTokens = counts.outputTokens
+  if (counts.reasoningTokens !== undefined) usage.reasoningTokens = counts.reasoningTokens
+  if (counts.cachedInputTokens !== undefined) usage.cachedInputTokens = counts.cachedInputTokens
+  if (counts.cacheWriteTokens !== undefined) usage.cacheWriteTokens = counts.cacheWriteTokens
+  return usage
+}

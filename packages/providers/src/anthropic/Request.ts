@@ -1,0 +1,127 @@
+/**
+ * The body of a Messages request.
+ *
+ * R1. Messages of one role that follow each other become one, its tool results first: a result must stand at the start of the message
+ *     after its call.
+ * R2. Signed and redacted thinking goes back unchanged, to the model that made it and to no other. Unsigned thinking stays behind.
+ * R3. No empty text: the API refuses it.
+ *
+ * Source: Claude API documentation, "Messages", "Extended thinking", "Prompt caching", "Handling tool use".
+ */
+import type { Provider } from "@holdfast/kernel"
+import { Message } from "@holdfast/wire"
+import type { Schema } from "effect"
+import * as Prompt from "../Prompt.ts"
+
+type Json = { readonly [key: string]: Schema.Json }
+
+export interface Options {
+  /** Merged into the body last: `temperature`, `thinking`, whatever the API takes. */
+  readonly body?: Json | undefined
+  /** The most tokens of a response; the API wants a number. Default: `maxTokensOf` the model. */
+  readonly maxTokens?: number | undefined
+  /** Marks the system prompt and the last message for the prompt cache, so that each step reads the one before it. Default: true. */
+  readonly promptCaching?: boolean | undefined
+}
+
+/**
+ * The most that a model of this name may answer: 4,096 tokens for Claude 3, 8,192 for Claude 3.5, and 32,000 for all others, which is
+ * what the smallest of them (Claude Opus 4 and 4.1) allow. (Claude API documentation, "Models overview")
+ */
+export const maxTokensOf = (model: string): number => {
+  if (/claude-3-(opus|sonnet|haiku)/.test(model)) return 4096
+  return /claude-3[-.]5/.test(model) ? 8192 : 32_000
+}
+
+export const make = (request: Provider.ProviderRequest, options: Options): Json => {
+  const cache = options.promptCaching === false ? undefined : { cache_control: { type: "ephemeral" } }
+  return {
+    model: request.target.model,
+    max_tokens: options.maxTokens ?? maxTokensOf(request.target.model),
+    ...(request.system === undefined || request.system === ""
+      ? undefined
+      : { system: [{ type: "text", text: request.system, ...cache }] }),
+    messages: messagesOf(request, cache),
+    ...(request.tools.length === 0 ? undefined : { tools: request.tools.map(toolOf) }),
+    stream: true,
+    ...options.body
+  }
+}
+
+// --- internal
+
+interface Turn {
+  readonly role: "user" | "assistant"
+  readonly content: Array<Json>
+}
+
+const messagesOf = (request: Provider.ProviderRequest, cache: Json | undefined): ReadonlyArray<Json> => {
+  const turns: Array<Turn> = []
+  for (const message of request.messages) {
+    const role = message.role === "assistant" ? "assistant" : "user"
+    const content = contentOf(message, request)
+    if (content.length === 0) continue
+    const last = turns.at(-1)
+    if (last?.role === role) last.content.push(...content)
+    else turns.push({ role, content })
+  }
+  for (const turn of turns) turn.content.sort((a, b) => rank(a) - rank(b)) // R1
+  const last = turns.at(-1)
+  const block = last?.content.pop()
+  // The last message is a prompt or the results of tools; thinking, which cannot be marked, is never last in those.
+  if (block !== undefined) last?.content.push(last.role === "user" ? { ...block, ...cache } : block)
+  return turns.map((turn) => ({ role: turn.role, content: turn.content }))
+}
+
+/** Stable sort: only results move. */
+const rank = (block: Json): number => (block.type === "tool_result" ? 0 : 1)
+
+const contentOf = (message: Message.Message, request: Provider.ProviderRequest): Array<Json> => {
+  switch (message.role) {
+    case "user": {
+      const text = Message.textOf(message)
+      return text === "" ? [] : [{ type: "text", text }]
+    }
+    case "assistant": {
+      const isOwn = Prompt.isOwn(message, request)
+      const blocks = message.content.flatMap((part) => assistantBlocks(part, isOwn))
+      // Thinking alone is no message.
+      return blocks.some((block) => block.type === "text" || block.type === "tool_use") ? blocks : []
+    }
+    case "tool":
+      return message.content.map((result) => ({
+        type: "tool_result",
+        tool_use_id: toolUseId(result.toolCallId),
+        content: Prompt.outputText(result),
+        ...(result.isError ? { is_error: true } : undefined)
+      }))
+    default:
+      return message satisfies never
+  }
+}
+
+const assistantBlocks = (part: Message.AssistantPart, isOwn: boolean): ReadonlyArray<Json> => {
+  switch (part.type) {
+    case "text":
+      return part.text.trim() === "" ? [] : [{ type: "text", text: part.text }]
+    case "reasoning":
+      if (!isOwn) return []
+      if (part.redacted !== undefined) return [{ type: "redacted_thinking", data: part.redacted }]
+      return part.signature === undefined ? [] : [{ type: "thinking", thinking: part.text, signature: part.signature }]
+    case "tool-call":
+      return [
+        { type: "tool_use", id: toolUseId(part.toolCallId), name: part.toolName, input: Prompt.argumentsOf(part) }
+      ]
+    default:
+      return part satisfies never
+  }
+}
+
+/** The API takes letters, digits, `_` and `-`; another provider's ids may have more in them. */
+const toolUseId = (id: string): string => id.replace(/[^A-Za-z0-9_-]/g, "_")
+
+const toolOf = (tool: Provider.ProviderRequest["tools"][number]): Json => ({
+  name: tool.name,
+  ...(tool.description === undefined ? undefined : { description: tool.description }),
+  input_schema: tool.inputSchema
+})

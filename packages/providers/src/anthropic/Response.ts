@@ -1,0 +1,187 @@
+/**
+ * The state machine of a streamed message: Anthropic's events in, ours out.
+ *
+ * A1. `message_stop` alone ends a message; without it the stream has broken off (C6).
+ * A2. A tool call that ends is held until the next block begins or the message says why it stopped: a block that was cut at the
+ *     token limit ends like any other, and one without arguments looks whole (C7). The order of blocks stays as it was.
+ *
+ * Source: Claude API documentation, "Streaming messages".
+ */
+import type { Provider } from "@holdfast/kernel"
+import type { Message } from "@holdfast/wire"
+import { isObject, type JsonObject, objectOf, textOf } from "../Json.ts"
+import type { Machine } from "../Protocol.ts"
+import * as ToolArguments from "../ToolArguments.ts"
+import * as UsageMeter from "../UsageMeter.ts"
+import * as Usage from "./Usage.ts"
+
+/** `idOf` names the nth tool call where a provider does not. */
+export const make = (idOf: (n: number) => string): Machine => {
+  const blocks = new Map<unknown, Block>()
+  const usage = UsageMeter.make()
+  let counts = Usage.none
+  let finishReason: Message.FinishReason | undefined
+  let heldCall: Block | undefined
+  let calls = 0
+  let held = 0
+
+  const count = (given: unknown) => {
+    if (!isObject(given)) return
+    counts = Usage.merge(counts, given)
+    usage.set(Usage.toUsage(counts))
+  }
+
+  const release = (wasCut: boolean, out: Array<Provider.ProviderEvent>) => {
+    const call = heldCall
+    heldCall = undefined
+    if (call === undefined) return
+    const toolCallId = call.id ?? idOf(calls)
+    calls++
+    out.push(ToolArguments.toCall({ toolCallId, toolName: call.name, text: call.text, wasCut }))
+  }
+
+  const start = (index: unknown, given: JsonObject, out: Array<Provider.ProviderEvent>) => {
+    release(false, out)
+    const block = blockOf(given)
+    blocks.set(index, block)
+    held += block.type === "tool_use" ? 1 : 0
+    const text = textOf(given.text)
+    const thinking = textOf(given.thinking)
+    if (block.type === "text" && text !== undefined) out.push({ type: "text-delta", delta: text })
+    if (block.type === "thinking" && thinking !== undefined) out.push({ type: "reasoning-delta", delta: thinking })
+  }
+
+  const delta = (index: unknown, given: JsonObject, out: Array<Provider.ProviderEvent>) => {
+    switch (given.type) {
+      case "text_delta": {
+        const text = textOf(given.text)
+        if (text !== undefined) out.push({ type: "text-delta", delta: text })
+        return
+      }
+      case "thinking_delta": {
+        const thinking = textOf(given.thinking)
+        if (thinking !== undefined) out.push({ type: "reasoning-delta", delta: thinking })
+        return
+      }
+      case "input_json_delta": {
+        const block = blocks.get(index)
+        const piece = textOf(given.partial_json)
+        if (block === undefined || piece === undefined) return
+        block.text += piece
+        held += piece.length
+        return
+      }
+      case "signature_delta": {
+        const block = blocks.get(index)
+        const signature = textOf(given.signature)
+        if (block !== undefined && signature !== undefined) block.signature = (block.signature ?? "") + signature
+        return
+      }
+    }
+  }
+
+  const stop = (index: unknown, out: Array<Provider.ProviderEvent>) => {
+    const block = blocks.get(index)
+    blocks.delete(index)
+    if (block === undefined) return
+    if (block.type === "tool_use") {
+      release(false, out)
+      if (block.text === "") block.text = block.input
+      heldCall = block
+    } else if (block.redacted !== undefined) {
+      out.push({ type: "reasoning-end", redacted: block.redacted })
+    } else if (block.signature !== undefined) {
+      out.push({ type: "reasoning-end", signature: block.signature })
+    }
+  }
+
+  /** The message has stopped; a proxy may have left out the ends of its blocks. */
+  const close = (wasCut: boolean, out: Array<Provider.ProviderEvent>) => {
+    for (const index of blocks.keys()) stop(index, out)
+    release(wasCut, out)
+  }
+
+  return {
+    frame: (frame, event, out) => {
+      const before = out.length
+      switch (frame.type ?? event) {
+        case "content_block_delta":
+          delta(frame.index, objectOf(frame.delta), out)
+          break
+        case "content_block_start":
+          start(frame.index, objectOf(frame.content_block), out)
+          break
+        case "content_block_stop":
+          stop(frame.index, out)
+          break
+        case "message_start":
+          count(objectOf(frame.message).usage)
+          break
+        case "message_delta": {
+          count(frame.usage)
+          const reason = textOf(objectOf(frame.delta).stop_reason)
+          if (reason !== undefined) {
+            finishReason = finishReasonOf(reason)
+            close(finishReason === "length", out)
+          }
+          break
+        }
+        case "message_stop":
+          close(false, out)
+          return "finished"
+        case "error":
+          return "error"
+        default:
+          if (frame.error !== undefined && frame.error !== null) return "error"
+      }
+      if (out.length > before) usage.first(out)
+      return "open"
+    },
+    done: () => "open",
+    finish: (out) => {
+      usage.last(out)
+      out.push({ type: "finish", finishReason: finishReason ?? (calls > 0 ? "tool-calls" : "other") })
+    },
+    held: () => held
+  }
+}
+
+// --- internal
+
+interface Block {
+  readonly type: unknown
+  readonly id: string | undefined
+  readonly name: string
+  readonly redacted: string | undefined
+  /** The arguments that came with the start of a call, as some imitations of the API do it. */
+  readonly input: string
+  text: string
+  signature: string | undefined
+}
+
+const blockOf = (given: JsonObject): Block => ({
+  type: given.type,
+  id: textOf(given.id),
+  name: textOf(given.name) ?? "",
+  redacted: given.type === "redacted_thinking" ? textOf(given.data) : undefined,
+  input: isObject(given.input) && Object.keys(given.input).length > 0 ? JSON.stringify(given.input) : "",
+  text: "",
+  signature: given.type === "thinking" ? textOf(given.signature) : undefined
+})
+
+const finishReasonOf = (reason: string): Message.FinishReason => {
+  switch (reason) {
+    case "end_turn":
+    case "stop_sequence":
+      return "stop"
+    case "max_tokens":
+    case "model_context_window_exceeded":
+      return "length"
+    case "tool_use":
+      return "tool-calls"
+    case "refusal":
+      return "content-filter"
+    default:
+      return "other"
+  }
+}

@@ -1,0 +1,6 @@
+export * as Anthropic from "./Anthropic.ts"
+export * as FromAsyncIterable from "./FromAsyncIterable.ts"
+export * as Limits from "./Limits.ts"
+export * as OpenAiCompatible from "./OpenAiCompatible.ts"
+export * as Progress from "./Progress.ts"
+export * as Simulated from "./simulated/Simulated.ts"

@@ -1,0 +1,94 @@
+/**
+ * The body of a chat completion request.
+ *
+ * Source: OpenAI, API reference, "Create chat completion"; kept to what its imitations understand as well.
+ */
+import type { Provider } from "@holdfast/kernel"
+import { Message } from "@holdfast/wire"
+import type { Schema } from "effect"
+import * as Prompt from "../Prompt.ts"
+
+type Json = { readonly [key: string]: Schema.Json }
+
+export interface Options {
+  /** Merged into the body last: `temperature`, `reasoning_effort`, `max_completion_tokens`, whatever the provider takes. */
+  readonly body?: Json | undefined
+  /**
+   * The field in which a model's own reasoning goes back to it. Without it reasoning is left out, which is what most providers want;
+   * DeepSeek's and Moonshot's thinking models with tools want `reasoning_content`.
+   */
+  readonly reasoningField?: "reasoning_content" | "reasoning" | undefined
+}
+
+export const make = (request: Provider.ProviderRequest, options: Options): Json => ({
+  model: request.target.model,
+  messages: [
+    ...(request.system === undefined || request.system === "" ? [] : [{ role: "system", content: request.system }]),
+    ...request.messages.flatMap((message) => messagesOf(message, request, options))
+  ],
+  ...(request.tools.length === 0 ? undefined : { tools: request.tools.map(toolOf) }),
+  stream: true,
+  stream_options: { include_usage: true },
+  ...options.body
+})
+
+// --- internal
+
+const messagesOf = (
+  message: Message.Message,
+  request: Provider.ProviderRequest,
+  options: Options
+): ReadonlyArray<Json> => {
+  switch (message.role) {
+    case "user":
+      return [{ role: "user", content: Message.textOf(message) }]
+    case "assistant":
+      return assistant(message, request, options)
+    case "tool":
+      return message.content.map((result) => ({
+        role: "tool",
+        tool_call_id: result.toolCallId,
+        // The format has no field for a failed call; the model is told in words.
+        content: result.isError ? `Error: ${Prompt.outputText(result)}` : Prompt.outputText(result)
+      }))
+    default:
+      return message satisfies never
+  }
+}
+
+const assistant = (
+  message: Message.AssistantMessage,
+  request: Provider.ProviderRequest,
+  options: Options
+): ReadonlyArray<Json> => {
+  const text = Message.textOf(message)
+  const calls = message.content.filter((part) => part.type === "tool-call")
+  if (text === "" && calls.length === 0) return []
+  const reasoning =
+    options.reasoningField !== undefined && Prompt.isOwn(message, request) ? Prompt.reasoningText(message) : ""
+  return [
+    {
+      role: "assistant",
+      content: text === "" ? null : text,
+      ...(options.reasoningField === undefined || reasoning === ""
+        ? undefined
+        : { [options.reasoningField]: reasoning }),
+      ...(calls.length === 0 ? undefined : { tool_calls: calls.map(callOf) })
+    }
+  ]
+}
+
+const callOf = (call: Message.ToolCallPart): Json => ({
+  id: call.toolCallId,
+  type: "function",
+  function: { name: call.toolName, arguments: JSON.stringify(Prompt.argumentsOf(call)) }
+})
+
+const toolOf = (tool: Provider.ProviderRequest["tools"][number]): Json => ({
+  type: "function",
+  function: {
+    name: tool.name,
+    ...(tool.description === undefined ? undefined : { description: tool.description }),
+    parameters: tool.inputSchema
+  }
+})

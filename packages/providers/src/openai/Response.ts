@@ -1,0 +1,150 @@
+/**
+ * The state machine of a streamed chat completion: chunks in, events out.
+ *
+ * Sources: OpenAI, API reference, "Streaming" of chat completions; DeepSeek and xAI (`reasoning_content`), OpenRouter
+ * (`reasoning`, errors as chunks), Groq (`x_groq`), Mistral (content in typed parts), Moonshot (usage in the choice).
+ */
+import type { Provider } from "@holdfast/kernel"
+import type { Message } from "@holdfast/wire"
+import { isObject, type JsonObject, objectOf, objectsOf, textOf } from "../Json.ts"
+import type { Machine } from "../Protocol.ts"
+import * as UsageMeter from "../UsageMeter.ts"
+import * as ToolCalls from "./ToolCalls.ts"
+import * as Usage from "./Usage.ts"
+
+/** `idOf` names the nth tool call where a provider does not. */
+export const make = (idOf: (n: number) => string): Machine => {
+  const calls = ToolCalls.make(idOf)
+  const usage = UsageMeter.make()
+  let hasOutput = false
+  let stopped: string | undefined
+
+  const delta = (delta: JsonObject, out: Array<Provider.ProviderEvent>) => {
+    const before = out.length
+    const reasoning = textOf(delta.reasoning_content) ?? textOf(delta.reasoning)
+    if (reasoning !== undefined) out.push({ type: "reasoning-delta", delta: reasoning })
+    const { content } = delta
+    if (typeof content === "string") {
+      if (content !== "") out.push({ type: "text-delta", delta: content })
+    } else if (Array.isArray(content)) {
+      parts(content, out)
+    }
+    // A refusal is what the model says instead of an answer.
+    const refusal = textOf(delta.refusal)
+    if (refusal !== undefined) out.push({ type: "text-delta", delta: refusal })
+    if (Array.isArray(delta.tool_calls)) for (const piece of objectsOf(delta.tool_calls)) calls.add(piece)
+    if (out.length > before) {
+      hasOutput = true
+      usage.first(out)
+    }
+  }
+
+  return {
+    frame: (frame, event, out) => {
+      if (isError(frame, event)) return "error"
+      const choice = Array.isArray(frame.choices) ? objectOf(frame.choices[0]) : NOTHING
+      const counts = frame.usage ?? choice.usage ?? objectOf(frame.x_groq).usage
+      if (isObject(counts)) usage.set(Usage.read(counts))
+      const given = choice.delta ?? choice.message
+      if (isObject(given)) delta(given, out)
+      const reason = textOf(choice.finish_reason)
+      if (reason !== undefined) {
+        const failure = failureOf(reason, choice)
+        if (failure !== undefined) {
+          out.push({ type: "error", failure })
+          return "failed"
+        }
+        stopped = reason
+      }
+      return stopped === undefined ? "open" : "finishing"
+    },
+    // An end with neither a reason nor any output is a stream that broke before it began.
+    done: () => (stopped !== undefined || hasOutput || calls.count() > 0 ? "finished" : "open"),
+    finish: (out) => {
+      const whole = calls.whole(stopped !== undefined && finishReasonOf(stopped) === "length")
+      for (const call of whole) out.push(call)
+      usage.last(out)
+      const finishReason = stopped === undefined ? "other" : finishReasonOf(stopped)
+      // Gemini and Ollama stop with "stop" although they ask for tools.
+      const asksForTools = whole.length > 0 && (finishReason === "stop" || finishReason === "other")
+      out.push({ type: "finish", finishReason: asksForTools ? "tool-calls" : finishReason })
+    },
+    held: calls.length
+  }
+}
+
+// --- internal
+
+const NOTHING: JsonObject = {}
+
+/**
+ * Whether a chunk is an error: OpenAI's and OpenRouter's `error`, vLLM's `object: "error"`, FastAPI's `detail`, a bare `message`, or
+ * whatever comes in a frame named so. Looks at the envelope only (C4).
+ */
+const isError = (frame: JsonObject, event: string | undefined): boolean => {
+  if (event === "error" || (frame.error !== undefined && frame.error !== null)) return true
+  if (Array.isArray(frame.choices) && frame.x_groq === undefined) return false
+  return (
+    frame.object === "error" ||
+    frame.type === "error" ||
+    frame.detail !== undefined ||
+    typeof frame.message === "string" ||
+    objectOf(frame.x_groq).error !== undefined
+  )
+}
+
+/** Reasons to stop that are failures: Mistral's and OpenRouter's `error`, DeepSeek's want of resources. */
+const failureOf = (reason: string, choice: JsonObject): Provider.EmittedFailure | undefined => {
+  switch (reason) {
+    case "error": {
+      const { message } = objectOf(choice.error)
+      return {
+        reason: "server-error",
+        message: textOf(message) ?? 'The provider ended the response with finish_reason "error".',
+        retryable: true,
+        code: "error"
+      }
+    }
+    case "insufficient_system_resource":
+      return {
+        reason: "overloaded",
+        message: 'The provider ended the response with finish_reason "insufficient_system_resource".',
+        retryable: true,
+        code: reason
+      }
+    default:
+      return undefined
+  }
+}
+
+const finishReasonOf = (reason: string): Message.FinishReason => {
+  switch (reason) {
+    case "stop":
+    case "eos":
+    case "end_turn":
+      return "stop"
+    case "length":
+    case "max_tokens":
+    case "model_length":
+      return "length"
+    case "tool_calls":
+      return "tool-calls"
+    case "content_filter":
+    case "refusal":
+      return "content-filter"
+    default:
+      return "other"
+  }
+}
+
+/** Content as typed parts, the way Mistral's reasoning models write it. */
+const parts = (content: ReadonlyArray<unknown>, out: Array<Provider.ProviderEvent>): void => {
+  for (const part of objectsOf(content)) {
+    const text = textOf(part.text)
+    if (part.type === "text" && text !== undefined) out.push({ type: "text-delta", delta: text })
+    for (const thought of part.type === "thinking" ? objectsOf(part.thinking) : []) {
+      const reasoning = textOf(thought.text)
+      if (reasoning !== undefined) out.push({ type: "reasoning-delta", delta: reasoning })
+    }
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * The simulated provider inside this process: the kernel's `Provider` port, played from a script.
+ *
+ * V1. It fails as an adapter fails: error statuses and errors inside a stream are emitted, connections that break fail the
+ *     stream, and both are classified by the same classifier, from the same bodies, as a real provider's.
+ * V2. Time is the Clock's, and nothing else delays a token.
+ * V3. An outage begins when the prompt was given, which is in the request: it goes on over a restart as if there had been none.
+ */
+import { Provider } from "@holdfast/kernel"
+import { Classification } from "@holdfast/policy"
+import { Failure, Message } from "@holdfast/wire"
+import { Clock, Effect, Layer, Result, Stream } from "effect"
+import * as Conversation from "./Conversation.ts"
+import type { Cue } from "./Cue.ts"
+import * as Description from "./Description.ts"
+import * as ErrorBody from "./ErrorBody.ts"
+import * as Performance from "./Performance.ts"
+import * as ToolArguments from "../ToolArguments.ts"
+import * as Syntax from "./Syntax.ts"
+import * as Tally from "./Tally.ts"
+
+/** The newcomer's model. */
+export const DEFAULT_MODEL = Syntax.DEFAULT
+
+/** Says in one sentence what turns will meet with a model; fails where its name is no script. */
+export const describe = (model: string): Result.Result<string, Syntax.NotUnderstood> =>
+  Result.map(Syntax.parse(model), Description.describe)
+
+/** A simulated provider with a memory of its own. */
+export const make: Effect.Effect<Provider.Provider["Service"]> = Effect.sync(() => {
+  const tally = Tally.make()
+  return {
+    stream: (request) =>
+      Stream.unwrap(
+        Effect.map(Clock.currentTimeMillis, (now) => {
+          const cues = Performance.begin(readRequest(request, now), tally, now)
+          return Result.isSuccess(cues)
+            ? // One at a time: a token must not wait for the one behind it.
+              Stream.fromIterable(cues.success, { chunkSize: 1 }).pipe(
+                Stream.mapEffect((cue) => perform(cue, request)),
+                Stream.flattenIterable
+              )
+            : Stream.succeed(noSuchModel(cues.failure.message, now))
+        })
+      )
+  }
+})
+
+/** The port to it. */
+export const layer: Layer.Layer<Provider.Provider> = Layer.effect(Provider.Provider, make)
+
+// --- internal
+
+const readRequest = (request: Provider.ProviderRequest, now: number): Performance.Request => {
+  const prompt = request.messages.findLast((message) => message.role === "user")
+  let inputTokens = Conversation.tokens(request.system ?? "").length
+  for (const message of request.messages) inputTokens += Conversation.tokens(Message.textOf(message)).length
+  return {
+    turn: `${request.conversationId}/${request.turnId}`,
+    model: request.target.model,
+    prompt: prompt === undefined ? "" : Message.textOf(prompt),
+    afterTool: request.messages.at(-1)?.role === "tool",
+    tools: request.tools.map((tool) => tool.name),
+    inputTokens,
+    origin: { startedAt: prompt?.createdAt ?? now, attempts: request.step + request.attempt }
+  }
+}
+
+/** What a provider says to a model's name that it does not know. */
+const noSuchModel = (message: string, now: number): Provider.ProviderEvent => ({
+  type: "error",
+  failure: ofResponse(404, [], JSON.stringify(ErrorBody.envelope("model", "openai", message)), now)
+})
+
+type Events = ReadonlyArray<Provider.ProviderEvent>
+
+const perform = (cue: Cue, request: Provider.ProviderRequest): Effect.Effect<Events, Failure.ProviderFailure> => {
+  switch (cue._tag) {
+    case "Respond":
+      // A 200 without a body is a stream that has ended before it began.
+      if (cue.status === 200 && cue.body === "empty") return fail(() => Classification.incomplete())
+      return emit((now) => {
+        const { text } = ErrorBody.render(cue.body, cue.status, formatOf(cue.body))
+        return ofResponse(cue.status, cue.headers, text, now)
+      })
+    case "Fail":
+      return emit((now) => {
+        const data = JSON.stringify(ErrorBody.envelope(cue.error, formatOf(cue.error)))
+        return Classification.ofStreamError({ data, headers: {}, now })
+      })
+    case "Reset":
+      return fail((now) => Classification.ofThrown(new BrokenConnection("read ECONNRESET", "ECONNRESET"), now))
+    case "Cut":
+      return fail((now) => Classification.ofThrown(new BrokenConnection("other side closed", "UND_ERR_SOCKET"), now))
+    case "End":
+      return fail(() => Classification.incomplete())
+    case "Silence":
+      return Effect.never
+    case "Wait":
+      return Effect.as(Effect.sleep(cue.ms), [])
+    case "Open":
+    case "HalfToolCall":
+      // Seen on a wire alone: an adapter passes on neither a preamble nor half a tool call (C7, C8).
+      return Effect.succeed([])
+    case "Reasoning":
+      return Effect.succeed([{ type: "reasoning-delta", delta: cue.token }])
+    case "Text":
+      return Effect.succeed([{ type: "text-delta", delta: cue.token }])
+    case "ToolCall":
+      return Effect.succeed([
+        ToolArguments.toCall({
+          // Unique in a conversation, as real ones are, and the same in a turn that is run again.
+          toolCallId: `call_${request.turnId}_${request.step}`,
+          toolName: cue.name,
+          text: cue.input,
+          wasCut: false
+        })
+      ])
+    case "Finish":
+      return Effect.succeed([
+        { type: "usage", usage: cue.usage },
+        { type: "finish", finishReason: cue.finishReason }
+      ])
+    default:
+      return cue satisfies never
+  }
+}
+
+const emit = (classify: (now: number) => Failure.Failure): Effect.Effect<Events> =>
+  Effect.map(Clock.currentTimeMillis, (now) => [{ type: "error", failure: classify(now) }])
+
+const fail = (classify: (now: number) => Failure.Failure): Effect.Effect<never, Failure.ProviderFailure> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => new Failure.ProviderFailure({ failure: classify(now) }))
+
+const ofResponse = (
+  status: number,
+  headers: ReadonlyArray<readonly [name: string, value: string]>,
+  body: string,
+  now: number
+): Failure.Failure => Classification.ofResponse({ status, headers: Object.fromEntries(headers), body, now })
+
+/** In this process each error speaks in the words of the provider that is known for it. */
+const formatOf = (body: ErrorBody.ErrorBody): ErrorBody.Format => (body === "overloaded" ? "anthropic" : "openai")
+
+/** What Node throws when a connection breaks. */
+class BrokenConnection extends Error {
+  readonly code: string
+
+  constructor(message: string, code: string) {
+    super(message)
+    this.code = code
+  }
+}

@@ -1,0 +1,4 @@
+import { suite } from "./Conformance.ts"
+import { anthropicMessages } from "./harness/Dialect.ts"
+
+suite(anthropicMessages)

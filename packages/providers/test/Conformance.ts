@@ -1,0 +1,344 @@
+/** What every provider adapter must do, whatever its wire format. */
+import { NodeHttpClient } from "@effect/platform-node"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import * as Net from "node:net"
+import * as Limits from "../src/Limits.ts"
+import type { Dialect } from "./harness/Dialect.ts"
+import { KEY } from "./harness/Dialect.ts"
+import { advanceUntilDone, calls, reasoning, run, signal, text, usage } from "./harness/Run.ts"
+import { cut, type Handler, hang, pieces, serve, SSE } from "./harness/Server.ts"
+
+export const suite = (dialect: Dialect): void => {
+  const layer = NodeHttpClient.layerUndici
+
+  /** A server with this handler, and a provider that asks it. */
+  const set = (handler: Handler) =>
+    Effect.gen(function* () {
+      const server = yield* serve(handler)
+      const provider = yield* dialect.make(server.url)
+      return { server, provider }
+    })
+
+  const answer = (handler: Handler) =>
+    Effect.gen(function* () {
+      const { provider, server } = yield* set(handler)
+      const ending = yield* run(provider)
+      return { ...ending, server }
+    })
+
+  const recordings = ["text", "reasoning", "toolCall", "noArguments", "parallel"] as const
+
+  describe(dialect.name, () => {
+    it.layer(layer)((it) => {
+      it.effect("a recorded text comes in its pieces, with usage before the one finish", () =>
+        Effect.gen(function* () {
+          const { events, isSuccess, server } = yield* answer(pieces([dialect.text.join("")]))
+          expect(isSuccess).toBe(true)
+          expect(text(events).length).toBeGreaterThan(50)
+          expect(usage(events)?.inputTokens).toBeGreaterThan(0)
+          expect(usage(events)?.outputTokens).toBeGreaterThan(0)
+          expect(events.filter((event) => event.type === "finish")).toEqual([{ type: "finish", finishReason: "stop" }])
+          expect(server.received[0]?.url).toBe(dialect.path)
+        })
+      )
+
+      it.effect("reasoning comes before the answer", () =>
+        Effect.gen(function* () {
+          const { events } = yield* answer(pieces([dialect.reasoning.join("")]))
+          expect(reasoning(events)).toMatch(/^(We need to|The previous result)/)
+          expect(text(events)).not.toBe("")
+          expect(events.findIndex((event) => event.type === "text-delta")).toBeGreaterThan(
+            events.findLastIndex((event) => event.type === "reasoning-delta")
+          )
+        })
+      )
+
+      it.effect("C7: a tool call comes whole, once", () =>
+        Effect.gen(function* () {
+          const { events } = yield* answer(pieces(dialect.toolCall))
+          expect(calls(events)).toMatchObject([{ toolName: "weather", input: { location: "San Francisco" } }])
+          expect(events.at(-1)).toEqual({ type: "finish", finishReason: "tool-calls" })
+        })
+      )
+
+      it.effect("a call without arguments has an empty object for input", () =>
+        Effect.gen(function* () {
+          const { events } = yield* answer(pieces(dialect.noArguments))
+          expect(calls(events)).toMatchObject([{ input: {} }])
+          expect(calls(events)[0]).not.toHaveProperty("malformed")
+        })
+      )
+
+      it.effect("parallel calls are told apart, however their pieces are interleaved", () =>
+        Effect.gen(function* () {
+          const { events } = yield* answer(pieces(dialect.parallel))
+          expect(calls(events)).toEqual([
+            { type: "tool-call", toolCallId: "a", toolName: "read", input: { path: "ü" } },
+            { type: "tool-call", toolCallId: "b", toolName: "write", input: { x: 2 } }
+          ])
+        })
+      )
+
+      it.effect("malformed arguments come as text, with the reason", () =>
+        Effect.gen(function* () {
+          const { events } = yield* answer(pieces(dialect.malformed))
+          expect(calls(events)).toMatchObject([
+            { input: '{"path": oops}', malformed: expect.stringContaining("not JSON") }
+          ])
+        })
+      )
+
+      for (const name of recordings) {
+        it.effect(`the bytes of '${name}' give the same events one by one`, () =>
+          Effect.gen(function* () {
+            const whole = dialect[name].join("")
+            const bytes = new TextEncoder().encode(whole.length > 4000 ? dialect[name].slice(-8).join("") : whole)
+            const expected = yield* answer(pieces([bytes]))
+            const actual = yield* answer(pieces(Array.from(bytes, (_, i) => bytes.subarray(i, i + 1))))
+            expect(actual.events).toEqual(expected.events)
+            expect(actual.isSuccess).toBe(true)
+          })
+        )
+
+        it.effect(`C6, C7: '${name}' cut at any frame fails, and gives no call in part`, () =>
+          Effect.gen(function* () {
+            const frames = dialect[name]
+            const complete = dialect.completeFrom(frames)
+            const whole = yield* answer(pieces([frames.join("")]))
+            const { provider } = yield* set((response, _request, n) => {
+              const ending = n % 2 === 0 ? pieces : cut
+              ending([frames.slice(0, Math.floor((n + 1) / 2)).join("")])(response, _request, n)
+            })
+            for (let count = 1; count <= frames.length; count++) {
+              for (const how of ["cut", "ended"]) {
+                const ending = yield* run(provider)
+                if (count >= complete) {
+                  expect(ending.isSuccess, `${how} after ${count}`).toBe(true)
+                } else {
+                  expect(ending.failure, `${how} after ${count}`).toMatchObject({ reason: "network", retryable: true })
+                  expect(ending.isSuccess).toBe(false)
+                }
+                const allowed = calls(whole.events)
+                for (const call of calls(ending.events)) expect(allowed).toContainEqual(call)
+              }
+            }
+          })
+        )
+      }
+
+      it.effect("C8: preamble, pings, comments, empty deltas and usage ahead of output give no event", () =>
+        Effect.gen(function* () {
+          const { emitted, events } = yield* answer(pieces([...dialect.preamble, dialect.ping, dialect.error]))
+          expect(events.map((event) => event.type)).toEqual(["error"])
+          expect(emitted).toMatchObject({ reason: dialect.errorReason, retryable: true })
+        })
+      )
+
+      for (const [status, reason, retryable] of [
+        [429, "rate-limited", true],
+        [500, "server-error", true],
+        [529, "overloaded", true],
+        [401, "auth", false]
+      ] as const) {
+        it.effect(`C2, C9, D3: a ${status} is emitted after one request, as ${reason}`, () =>
+          Effect.gen(function* () {
+            const { emitted, failure, server } = yield* answer((response) => {
+              response.writeHead(status, { "content-type": "application/json" })
+              response.end(JSON.stringify({ error: { message: `No: key ${KEY}` } }))
+            })
+            expect(emitted).toMatchObject({ reason, status, message: "No: key <redacted>", retryable })
+            expect(failure).toBeUndefined()
+            expect(server.received.length).toBe(1)
+          })
+        )
+      }
+
+      it.effect("C9: a redirect is not followed", () =>
+        Effect.gen(function* () {
+          const { emitted, server } = yield* answer((response) => {
+            response.writeHead(307, { location: "/elsewhere" })
+            response.end()
+          })
+          expect(emitted).toMatchObject({ status: 307 })
+          expect(server.received.length).toBe(1)
+        })
+      )
+
+      it.effect("C3: an error frame in a 200 stream is emitted, and nothing after it is read", () =>
+        Effect.gen(function* () {
+          const { emitted, events } = yield* answer(
+            pieces([...dialect.preamble, dialect.delta("Hel"), dialect.error + dialect.delta("lo")])
+          )
+          expect(emitted).toMatchObject({ reason: dialect.errorReason, retryable: true })
+          expect(text(events)).toBe("Hel")
+          expect(events.at(-1)?.type).toBe("error")
+        })
+      )
+
+      it.effect("C3: an HTML page in place of a stream is an invalid response", () =>
+        Effect.gen(function* () {
+          const { emitted } = yield* answer((response) => {
+            response.writeHead(200, SSE)
+            response.end("\n<!DOCTYPE html><html><head><title>Just a moment</title></head></html>")
+          })
+          expect(emitted).toMatchObject({ reason: "invalid-response", retryable: true })
+        })
+      )
+
+      it.effect("C3: a JSON error in place of a stream is classified by its text", () =>
+        Effect.gen(function* () {
+          const { emitted } = yield* answer((response) => {
+            response.writeHead(200, { "content-type": "application/json" })
+            response.end(JSON.stringify({ error: { type: "overloaded_error", message: "Overloaded" } }))
+          })
+          expect(emitted).toMatchObject({ reason: "overloaded", retryable: true })
+        })
+      )
+
+      it.effect("C3: an empty body is a failure", () =>
+        Effect.gen(function* () {
+          const { failure, isSuccess } = yield* answer((response) => {
+            response.writeHead(200, SSE)
+            response.end()
+          })
+          expect(failure).toMatchObject({ reason: "network", retryable: true })
+          expect(isSuccess).toBe(false)
+        })
+      )
+
+      it.effect("C3: a frame that is not JSON is an error", () =>
+        Effect.gen(function* () {
+          const { emitted } = yield* answer(pieces([...dialect.preamble, dialect.delta("Hi"), 'data: {"half": \n\n']))
+          expect(emitted).toMatchObject({ reason: "invalid-response", retryable: true })
+        })
+      )
+
+      it.effect("C6, C9: a connection that is cut before the headers fails the stream after one request", () =>
+        Effect.gen(function* () {
+          const { failure, server } = yield* answer((response) => response.socket?.destroy())
+          expect(failure).toMatchObject({ reason: "network", retryable: true })
+          expect(server.received.length).toBe(1)
+        })
+      )
+
+      it.effect("a refused connection is a network failure with Node's code", () =>
+        Effect.gen(function* () {
+          const provider = yield* dialect.make("http://127.0.0.1:9")
+          expect((yield* run(provider)).failure).toMatchObject({
+            reason: "network",
+            code: "ECONNREFUSED",
+            retryable: true
+          })
+        })
+      )
+
+      it.effect("finish waits no longer than a second for a body that does not end", () =>
+        Effect.gen(function* () {
+          const { provider } = yield* set(hang(dialect.text))
+          const fiber = yield* Effect.forkChild(run(provider))
+          const { exit, passedMs } = yield* advanceUntilDone(fiber, 50)
+          expect(exit).toMatchObject({ value: { isSuccess: true } })
+          expect(usage(exit._tag === "Success" ? exit.value.events : [])?.outputTokens).toBeGreaterThan(0)
+          expect(passedMs).toBeGreaterThanOrEqual(250)
+        })
+      )
+
+      it.effect("a connection whose body has ended is used again", () =>
+        Effect.gen(function* () {
+          const { provider, server } = yield* set(pieces([dialect.text.join("")]))
+          for (let i = 0; i < 3; i++) {
+            expect((yield* run(provider)).isSuccess).toBe(true)
+            // The client takes its socket back with the next turn of the event loop.
+            yield* Effect.promise(() => new Promise(setImmediate))
+          }
+          expect(server.connections()).toBe(1)
+        })
+      )
+
+      it.effect("C8: a server that answers nothing fails at the limit for first content, not before", () =>
+        Effect.gen(function* () {
+          const { provider, server } = yield* set(() => {})
+          const limited = Limits.withLimits(provider, { firstContentMs: 10_000, idleMs: 60_000 })
+          const fiber = yield* Effect.forkChild(run(limited))
+          yield* server.arrived(1)
+          yield* TestClock.adjust(9999)
+          expect(fiber.pollUnsafe()).toBeUndefined()
+          yield* TestClock.adjust(1)
+          expect((yield* Fiber.join(fiber)).failure).toMatchObject({ reason: "timeout", retryable: true })
+          yield* server.closed(1)
+        })
+      )
+
+      it.effect("C8: headers that never end count as no content", () =>
+        Effect.gen(function* () {
+          const arrived = signal()
+          const server = yield* Effect.acquireRelease(
+            Effect.promise(async () => {
+              const server = Net.createServer((socket) => {
+                socket.on("error", () => {})
+                socket.once("data", () => {
+                  socket.write("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nx-slow: ")
+                  arrived.give()
+                })
+              })
+              await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+              return server
+            }),
+            (server) => Effect.sync(() => server.close())
+          )
+          const address = server.address()
+          const provider = yield* dialect.make(`http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`)
+          const fiber = yield* Effect.forkChild(run(Limits.withLimits(provider, { firstContentMs: 5000 })))
+          yield* arrived.given
+          yield* TestClock.adjust(5000)
+          expect((yield* Fiber.join(fiber)).failure).toMatchObject({ reason: "timeout" })
+        })
+      )
+
+      it.effect("C8: pings do not put off the limit between contents, and the connection is closed", () =>
+        Effect.gen(function* () {
+          const content = signal()
+          let ping = () => {}
+          const { provider, server } = yield* set((response, request, n) => {
+            hang([...dialect.preamble, dialect.delta("Hi")])(response, request, n)
+            ping = () => response.write(dialect.ping)
+          })
+          const limited = Limits.withLimits(provider, { firstContentMs: 60_000, idleMs: 3000 })
+          const fiber = yield* Effect.forkChild(run(limited, (event) => event.type === "text-delta" && content.give()))
+          yield* content.given
+          for (let i = 0; i < 2; i++) {
+            ping()
+            yield* Effect.promise(() => new Promise(setImmediate))
+            yield* TestClock.adjust(1000)
+          }
+          expect(fiber.pollUnsafe()).toBeUndefined()
+          ping()
+          yield* TestClock.adjust(1000)
+          const ending = yield* Fiber.join(fiber)
+          expect(ending.failure).toMatchObject({ reason: "timeout" })
+          expect(text(ending.events)).toBe("Hi")
+          yield* server.closed(1)
+        })
+      )
+
+      it.effect("an interruption closes the socket, before the headers and in the stream", () =>
+        Effect.gen(function* () {
+          const content = signal()
+          const { provider, server } = yield* set((response, request, n) => {
+            if (n === 2) hang([...dialect.preamble, dialect.delta("Hi")])(response, request, n)
+          })
+          const first = yield* Effect.forkChild(run(provider))
+          yield* server.arrived(1)
+          yield* Fiber.interrupt(first)
+          yield* server.closed(1)
+          const second = yield* Effect.forkChild(run(provider, () => content.give()))
+          yield* content.given
+          yield* Fiber.interrupt(second)
+          yield* server.closed(2)
+        })
+      )
+    })
+  })
+}

@@ -1,0 +1,72 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import * as EventStream from "../src/EventStream.ts"
+import { cutAt } from "./harness/Decode.ts"
+
+type Frame = readonly [data: string, event: string | undefined]
+
+const read = (reads: ReadonlyArray<Uint8Array>): ReadonlyArray<Frame> => {
+  const frames: Array<Frame> = []
+  const stream = EventStream.make((data, event) => frames.push([data, event]))
+  for (const bytes of reads) stream.feed(bytes)
+  stream.end()
+  return frames
+}
+
+const bytes = (text: string) => new TextEncoder().encode(text)
+
+describe("EventStream", () => {
+  it("frames end at a blank line, whatever ends a line", () => {
+    for (const end of ["\n", "\r\n", "\r"]) {
+      const text = ["event: a", "data: 1", "", ": comment", "data:2", "data: 3", "id: 7", "retry: 5", "", ""].join(end)
+      expect(read([bytes(text)])).toEqual([
+        ["1", "a"],
+        ["2\n3", undefined]
+      ])
+    }
+  })
+
+  it("a byte order mark at the start is dropped, one space after the colon is none of the value", () => {
+    expect(read([bytes("\uFEFFdata:  x\n\n")])).toEqual([[" x", undefined]])
+  })
+
+  it("a field without a colon is empty, and a field whose name only begins like ours is another", () => {
+    expect(read([bytes("data\n\ndatabase: x\n\nevents: y\ndata: z\n\n")])).toEqual([
+      ["", undefined],
+      ["z", undefined]
+    ])
+  })
+
+  it("a name without data is no frame, and does not name the next", () => {
+    expect(read([bytes("event: a\n\ndata: 1\n\n")])).toEqual([["1", undefined]])
+  })
+
+  it("a frame that the end cuts off is passed on", () => {
+    expect(read([bytes("data: 1\n\ndata: 2")])).toEqual([
+      ["1", undefined],
+      ["2", undefined]
+    ])
+  })
+
+  it("what is held back is counted, so that it can be limited", () => {
+    const stream = EventStream.make(() => {})
+    stream.feed(bytes("data: 12345\ndata: 678"))
+    expect(stream.held()).toBe(5 + 9)
+  })
+
+  it("any way of cutting the same bytes into reads gives the same frames", () => {
+    const line = fc.oneof(
+      fc.constantFrom("", "", "data: {}", "data:", "data", "event: x", ": ping", "id: 3", "other: y"),
+      fc.string({ unit: "grapheme", maxLength: 12 }).map((text) => `data: ${text.replace(/[\r\n]/g, "")}`)
+    )
+    const text = fc
+      .array(fc.tuple(line, fc.constantFrom("\n", "\r\n", "\r")), { maxLength: 30 })
+      .map((lines) => lines.map(([line, end]) => line + end).join(""))
+    fc.assert(
+      fc.property(text, fc.array(fc.nat(400), { maxLength: 20 }), (text, places) => {
+        expect(read(cutAt(bytes(text), places))).toEqual(read([bytes(text)]))
+      }),
+      { numRuns: 500 }
+    )
+  })
+})

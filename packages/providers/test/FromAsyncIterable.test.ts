@@ -1,0 +1,77 @@
+import { describe, expect, it } from "@effect/vitest"
+import type { Provider } from "@holdfast/kernel"
+import { Effect, Fiber } from "effect"
+import { fromAsyncIterable } from "../src/FromAsyncIterable.ts"
+import { request } from "./harness/Dialect.ts"
+import { run, signal } from "./harness/Run.ts"
+
+const finish: Provider.ProviderEvent = { type: "finish", finishReason: "stop" }
+
+describe("FromAsyncIterable", () => {
+  it.effect("what a generator yields is the stream; empty deltas are left out", () =>
+    Effect.gen(function* () {
+      const provider = fromAsyncIterable(async function* (asked) {
+        yield { type: "text-delta", delta: "" }
+        yield { type: "text-delta", delta: asked.target.model }
+        yield finish
+      })
+      expect((yield* run(provider)).events).toEqual([{ type: "text-delta", delta: "m" }, finish])
+    })
+  )
+
+  it.effect("C5: what it throws is classified by its causes", () =>
+    Effect.gen(function* () {
+      const provider = fromAsyncIterable(async function* () {
+        yield { type: "text-delta", delta: "a" } as const
+        throw new Error("outer", { cause: Object.assign(new Error("reset"), { code: "ECONNRESET" }) })
+      })
+      const { events, failure } = yield* run(provider)
+      expect(events.length).toBe(1)
+      expect(failure).toMatchObject({ reason: "network", code: "ECONNRESET", retryable: true })
+    })
+  )
+
+  it.effect("C10: a bug of the embedder is marked as one, thrown at once or later", () =>
+    Effect.gen(function* () {
+      const late = fromAsyncIterable(async function* () {
+        yield* []
+        throw new TypeError("x is not a function")
+      })
+      const early = fromAsyncIterable(() => {
+        throw new TypeError("x is not a function")
+      })
+      expect((yield* run(late)).failure).toMatchObject({ defect: true })
+      expect((yield* run(early)).failure).toMatchObject({ defect: true })
+    })
+  )
+
+  it.effect("an interruption aborts the signal, and does not wait for the generator", () =>
+    Effect.gen(function* () {
+      const started = signal()
+      let seen: AbortSignal | undefined
+      const provider = fromAsyncIterable(async function* (_request, signal) {
+        seen = signal
+        started.give()
+        await new Promise(() => {})
+        yield finish
+      })
+      const fiber = yield* Effect.forkChild(run(provider, undefined, request))
+      yield* started.given
+      yield* Fiber.interrupt(fiber)
+      expect(seen?.aborted).toBe(true)
+    })
+  )
+
+  it.effect("the signal aborts after the end, too, so that nothing is left running", () =>
+    Effect.gen(function* () {
+      let seen: AbortSignal | undefined
+      yield* run(
+        fromAsyncIterable(async function* (_request, signal) {
+          seen = signal
+          yield finish
+        })
+      )
+      expect(seen?.aborted).toBe(true)
+    })
+  )
+})

@@ -1,0 +1,189 @@
+import { describe, expect, it } from "@effect/vitest"
+import type { Provider } from "@holdfast/kernel"
+import { Failure } from "@holdfast/wire"
+import { Array as Arr, Cause, Effect, Fiber, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as Limits from "../src/Limits.ts"
+import { Progress } from "../src/Progress.ts"
+import { request } from "./harness/Dialect.ts"
+import { run, text } from "./harness/Run.ts"
+
+const delta = (delta: string): Provider.ProviderEvent => ({ type: "text-delta", delta })
+const finish: Provider.ProviderEvent = { type: "finish", finishReason: "stop" }
+
+/** Says something after each wait. */
+const provider = (
+  ...steps: ReadonlyArray<readonly [waitMs: number, ...events: ReadonlyArray<Provider.ProviderEvent>]>
+): Provider.Provider["Service"] => ({
+  stream: () =>
+    Stream.fromIterable(steps).pipe(
+      Stream.rechunk(1),
+      Stream.mapEffect(([waitMs, ...events]) => Effect.as(Effect.sleep(waitMs), events)),
+      Stream.flatMap(Stream.fromArray)
+    )
+})
+
+const limited = (inner: Provider.Provider["Service"], limits: Limits.Limits) =>
+  Effect.forkChild(run(Limits.withLimits(inner, limits)), { startImmediately: true })
+
+describe("Limits", () => {
+  it.effect("C8: a stream within its limits is passed on as it is, arrays whole", () =>
+    Effect.gen(function* () {
+      const sizes: Array<number> = []
+      const fiber = yield* Limits.withLimits(provider([10, delta("a"), delta("b")], [10, delta("c"), finish]), {
+        firstContentMs: 100,
+        idleMs: 100
+      })
+        .stream(request)
+        .pipe(
+          Stream.runForEachArray((array) => Effect.sync(() => sizes.push(array.length))),
+          Effect.forkChild
+        )
+      yield* TestClock.adjust(20)
+      yield* Fiber.join(fiber)
+      expect(sizes).toEqual([2, 2])
+    })
+  )
+
+  it.effect("C8: the first content has a limit of its own", () =>
+    Effect.gen(function* () {
+      const fiber = yield* limited(provider([101, delta("a"), finish]), { firstContentMs: 100, idleMs: 10 })
+      yield* TestClock.adjust(99)
+      expect(fiber.pollUnsafe()).toBeUndefined()
+      yield* TestClock.adjust(1)
+      expect(yield* Fiber.join(fiber)).toMatchObject({ failure: { reason: "timeout", retryable: true }, events: [] })
+    })
+  )
+
+  it.effect("C8: once there is content the other limit holds, to the millisecond, however long the first one is", () =>
+    Effect.gen(function* () {
+      const fiber = yield* limited(provider([7, delta("a")], [1000, finish]), { firstContentMs: 600_000, idleMs: 50 })
+      yield* TestClock.adjust(56)
+      expect(fiber.pollUnsafe()).toBeUndefined()
+      yield* TestClock.adjust(1)
+      expect(yield* Fiber.join(fiber)).toMatchObject({ failure: { reason: "timeout" } })
+    })
+  )
+
+  it.effect("C8: each content starts the limit anew; there is none on the whole", () =>
+    Effect.gen(function* () {
+      const steps = Array.from({ length: 50 }, () => [49, delta("a")] as const)
+      const fiber = yield* limited(provider(...steps, [49, finish]), { firstContentMs: 50, idleMs: 50 })
+      yield* TestClock.adjust(51 * 49)
+      expect(yield* Fiber.join(fiber)).toMatchObject({ isSuccess: true, failure: undefined })
+    })
+  )
+
+  it.effect("C8: an empty delta is no content", () =>
+    Effect.gen(function* () {
+      const fiber = yield* limited(provider([30, delta("")], [30, delta("")], [30, delta("a")]), { firstContentMs: 80 })
+      yield* TestClock.adjust(80)
+      expect((yield* Fiber.join(fiber)).failure).toMatchObject({ reason: "timeout" })
+    })
+  )
+
+  it.effect("C8: a tool call that is being written is progress, although it is no event yet", () =>
+    Effect.gen(function* () {
+      const writing: Provider.Provider["Service"] = {
+        stream: () =>
+          Stream.fromEffect(
+            Effect.gen(function* () {
+              const progress = yield* Progress
+              for (let i = 0; i < 10; i++) {
+                yield* Effect.sleep(40)
+                progress()
+              }
+              return finish
+            })
+          )
+      }
+      const fiber = yield* limited(writing, { firstContentMs: 50, idleMs: 50 })
+      yield* TestClock.adjust(400)
+      expect(yield* Fiber.join(fiber)).toMatchObject({ isSuccess: true })
+    })
+  )
+
+  it.effect("C8: the time of a slow consumer does not count", () =>
+    Effect.gen(function* () {
+      const inner = provider([40, delta("a")], [40, delta("b")], [40, finish])
+      const fiber = yield* Limits.withLimits(inner, { firstContentMs: 50, idleMs: 50 })
+        .stream(request)
+        .pipe(
+          Stream.tap(() => Effect.sleep(10_000)),
+          Stream.runCollect,
+          Effect.forkChild({ startImmediately: true })
+        )
+      yield* TestClock.adjust(3 * 10_040)
+      expect(text(yield* Fiber.join(fiber))).toBe("ab")
+    })
+  )
+
+  it.effect("C8: a limit is the same for every attempt", () =>
+    Effect.gen(function* () {
+      const silent = Limits.withLimits({ stream: () => Stream.never }, { firstContentMs: 100 })
+      for (let attempt = 0; attempt < 3; attempt++) {
+        const fiber = yield* Effect.forkChild(run(silent, undefined, { ...request, attempt }), {
+          startImmediately: true
+        })
+        yield* TestClock.adjust(99)
+        expect(fiber.pollUnsafe()).toBeUndefined()
+        yield* TestClock.adjust(1)
+        expect((yield* Fiber.join(fiber)).failure?.reason).toBe("timeout")
+      }
+    })
+  )
+
+  it.effect("C8: connecting counts, and what was connecting is interrupted", () =>
+    Effect.gen(function* () {
+      let wasInterrupted = false
+      const connecting: Effect.Effect<Stream.Stream<Provider.ProviderEvent>> = Effect.onInterrupt(Effect.never, () =>
+        Effect.sync(() => {
+          wasInterrupted = true
+        })
+      )
+      const inner = { stream: () => Stream.unwrap(connecting) }
+      const fiber = yield* limited(inner, { firstContentMs: 100 })
+      yield* TestClock.adjust(100)
+      expect((yield* Fiber.join(fiber)).failure?.reason).toBe("timeout")
+      expect(wasInterrupted).toBe(true)
+    })
+  )
+
+  it.effect("what the provider fails with, or dies of, is passed on", () =>
+    Effect.gen(function* () {
+      const failure: Failure.Failure = { reason: "network", message: "cut", retryable: true }
+      const failing = { stream: () => Stream.fail(new Failure.ProviderFailure({ failure })) }
+      expect((yield* run(Limits.withLimits(failing, { idleMs: 10 }))).failure).toEqual(failure)
+      const dying = Limits.withLimits({ stream: () => Stream.die(new TypeError("bug")) }, { idleMs: 10 })
+      const exit = yield* Effect.exit(Stream.runDrain(dying.stream(request)))
+      expect(exit._tag === "Failure" && Cause.hasDies(exit.cause)).toBe(true)
+    })
+  )
+
+  it.effect("an interruption of the consumer releases what the provider holds", () =>
+    Effect.gen(function* () {
+      let isReleased = false
+      const inner = {
+        stream: () =>
+          Stream.never.pipe(
+            Stream.ensuring(
+              Effect.sync(() => {
+                isReleased = true
+              })
+            )
+          )
+      }
+      const fiber = yield* limited(inner, { firstContentMs: 100 })
+      yield* Fiber.interrupt(fiber)
+      expect(isReleased).toBe(true)
+    })
+  )
+
+  it.effect("ten thousand arrays pass without the stack or the order suffering", () =>
+    Effect.gen(function* () {
+      const inner = { stream: () => Stream.fromArrays(...Arr.makeBy(10_000, (i) => [delta(`${i},`)])) }
+      const { events } = yield* run(Limits.withLimits(inner, { firstContentMs: 100, idleMs: 100 }))
+      expect(text(events)).toBe(Arr.makeBy(10_000, (i) => `${i},`).join(""))
+    })
+  )
+})

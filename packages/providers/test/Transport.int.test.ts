@@ -1,0 +1,200 @@
+import { NodeHttpClient } from "@effect/platform-node"
+import { describe, expect, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Fiber, type Layer, Redacted, Stream } from "effect"
+import { FetchHttpClient, type HttpClient } from "effect/http"
+import { TestClock } from "effect/testing"
+import * as Anthropic from "../src/Anthropic.ts"
+import * as Body from "../src/Body.ts"
+import * as Limits from "../src/Limits.ts"
+import * as OpenAiCompatible from "../src/OpenAiCompatible.ts"
+import { AWAIT_USAGE_MS } from "../src/Transport.ts"
+import { KEY, openAiCompatible as dialect, request } from "./harness/Dialect.ts"
+import { advanceUntilDone, run, signal, text, usage } from "./harness/Run.ts"
+import { cut, type Handler, hang, pieces, serve } from "./harness/Server.ts"
+
+const clients: ReadonlyArray<readonly [string, Layer.Layer<HttpClient.HttpClient>]> = [
+  ["fetch", FetchHttpClient.layer],
+  ["undici", NodeHttpClient.layerUndici],
+  ["node:http", NodeHttpClient.layerNodeHttp]
+]
+
+const misdirected: Handler = (response) => response.writeHead(421).end()
+
+describe.each(clients)("Transport over %s", (name, layer) => {
+  it.layer(layer)((it) => {
+    it.effect("C9: whatever goes wrong, one attempt is one request", () =>
+      Effect.gen(function* () {
+        const wrongs: ReadonlyArray<Handler> = [
+          (response) => response.writeHead(307, { location: "/v1/chat/completions" }).end(),
+          // `fetch` has to send again after a 421 (Fetch standard, HTTP-network-or-cache fetch); the service does not use it.
+          ...(name === "fetch" ? [] : [misdirected]),
+          (response) => response.writeHead(503, { "retry-after": "0" }).end(),
+          (response) => response.socket?.destroy(),
+          cut([dialect.delta("Hi")]),
+          pieces([dialect.delta("Hi")]),
+          pieces([dialect.error])
+        ]
+        const server = yield* serve((response, request, n) => wrongs[n - 1]?.(response, request, n))
+        const provider = yield* dialect.make(server.url)
+        for (let n = 1; n <= wrongs.length; n++) {
+          const ending = yield* run(provider)
+          expect(ending.isSuccess).toBe(false)
+          expect(ending.failure ?? ending.emitted).toBeDefined()
+          expect(server.received.length).toBe(n)
+        }
+      })
+    )
+
+    it.effect("a stream is read to its finish", () =>
+      Effect.gen(function* () {
+        const server = yield* serve(pieces(dialect.text))
+        expect((yield* run(yield* dialect.make(server.url))).isSuccess).toBe(true)
+      })
+    )
+
+    it.effect("an interruption closes the socket", () =>
+      Effect.gen(function* () {
+        const server = yield* serve(() => {})
+        const fiber = yield* Effect.forkChild(run(yield* dialect.make(server.url)))
+        yield* server.arrived(1)
+        yield* Fiber.interrupt(fiber)
+        yield* server.closed(1)
+      })
+    )
+  })
+})
+
+describe("Transport", () => {
+  it.layer(NodeHttpClient.layerUndici)((it) => {
+    it.effect("the key reaches the provider, and nothing else", () =>
+      Effect.gen(function* () {
+        const secret = Redacted.make("header-secret-42")
+        const server = yield* serve((response) =>
+          response.writeHead(401).end(JSON.stringify({ error: { message: `bad ${KEY} header-secret-42`, code: KEY } }))
+        )
+        const options = {
+          baseUrl: server.url,
+          apiKey: Redacted.make(KEY),
+          headers: { "X-Extra": secret, "x-tag": "t" }
+        }
+        for (const provider of [yield* OpenAiCompatible.make(options), yield* Anthropic.make(options)]) {
+          const exit = yield* Effect.exit(run(provider))
+          const shown = [JSON.stringify(exit), String(exit), JSON.stringify(provider), String(provider)].join()
+          expect(shown).toContain("<redacted>")
+          expect(shown).not.toContain(KEY)
+          expect(shown).not.toContain("header-secret-42")
+        }
+        expect(
+          server.received.map(({ headers }) => [headers.authorization, headers["x-api-key"], headers["x-extra"]])
+        ).toEqual([
+          [`Bearer ${KEY}`, undefined, "header-secret-42"],
+          [undefined, KEY, "header-secret-42"]
+        ])
+        expect(server.received[1]?.headers).toMatchObject({ "anthropic-version": Anthropic.VERSION, "x-tag": "t" })
+      })
+    )
+
+    it.effect("a fault of the connection does not carry the request, and so not the key", () =>
+      Effect.gen(function* () {
+        const provider = yield* dialect.make("http://127.0.0.1:9")
+        const exit = yield* Effect.exit(Stream.runDrain(provider.stream(request)))
+        const shown = Exit.isFailure(exit) ? Cause.pretty(exit.cause) + JSON.stringify(exit) : ""
+        expect(shown).toContain("ECONNREFUSED")
+        expect(shown).not.toContain(KEY)
+      })
+    )
+
+    it.effect("a query of the base URL stays behind the path, and /v1 is not doubled", () =>
+      Effect.gen(function* () {
+        const server = yield* serve((response) => response.writeHead(500).end())
+        yield* run(yield* OpenAiCompatible.make({ baseUrl: `${server.url}/openai/?api-version=1` }))
+        yield* run(yield* Anthropic.make({ baseUrl: `${server.url}/v1/` }))
+        yield* run(yield* Anthropic.make({ baseUrl: `${server.url}/anthropic` }))
+        expect(server.received.map(({ url }) => url)).toEqual([
+          "/openai/chat/completions?api-version=1",
+          "/v1/messages",
+          "/anthropic/v1/messages"
+        ])
+      })
+    )
+
+    it.effect("an error whose text never ends is classified by what has come", () =>
+      Effect.gen(function* () {
+        const server = yield* serve((response) => {
+          response.writeHead(503)
+          response.write("upstream connect error")
+        })
+        const fiber = yield* Effect.forkChild(run(yield* dialect.make(server.url)))
+        const { exit, passedMs } = yield* advanceUntilDone(fiber, 500)
+        expect(exit).toMatchObject({ value: { emitted: { status: 503, retryable: true } } })
+        expect(passedMs).toBeGreaterThanOrEqual(Body.MAX_WAIT_MS)
+        yield* server.closed(1)
+      })
+    )
+
+    it.effect("no more of an error is read than is of use", () =>
+      Effect.gen(function* () {
+        const server = yield* serve((response) => {
+          response.writeHead(500)
+          const more = () => {
+            while (!response.destroyed && response.write("x".repeat(65_536)));
+            if (!response.destroyed) response.once("drain", more)
+          }
+          more()
+        })
+        const { emitted } = yield* run(yield* dialect.make(server.url))
+        expect(emitted).toMatchObject({ reason: "server-error", status: 500 })
+        yield* server.closed(1)
+      })
+    )
+
+    it.effect("usage that comes a while after the model has stopped is not lost", () =>
+      Effect.gen(function* () {
+        const content = signal()
+        let write = (_frame: string) => {}
+        const server = yield* serve((response, request, n) => {
+          hang([`${dialect.delta("Hi")}data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n`])(
+            response,
+            request,
+            n
+          )
+          write = (frame) => response.write(frame)
+        })
+        const fiber = yield* Effect.forkChild(run(yield* dialect.make(server.url), () => content.give()))
+        yield* content.given
+        yield* TestClock.adjust(AWAIT_USAGE_MS / 2)
+        expect(fiber.pollUnsafe()).toBeUndefined()
+        write('data: {"choices":[],"usage":{"prompt_tokens":7}}\n\n')
+        const { exit, passedMs } = yield* advanceUntilDone(fiber, 1)
+        expect(usage(exit._tag === "Success" ? exit.value.events : [])).toEqual({ inputTokens: 7 })
+        expect(passedMs).toBeLessThanOrEqual(AWAIT_USAGE_MS / 2)
+      })
+    )
+
+    it.effect("C8: a tool call that is written for longer than the limit is no stall", () =>
+      Effect.gen(function* () {
+        let write = (_piece: string) => {}
+        const server = yield* serve((response, request, n) => {
+          hang([dialect.parallel[0] ?? ""])(response, request, n)
+          write = (piece) => response.write(piece)
+        })
+        const limited = Limits.withLimits(yield* dialect.make(server.url), { firstContentMs: 1000, idleMs: 1000 })
+        const fiber = yield* Effect.forkChild(run(limited))
+        yield* server.arrived(1)
+        const frame = (text: string) =>
+          `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":${JSON.stringify(text)}}}]}}]}\n\n`
+        write(frame('{"a":"'))
+        for (let i = 0; i < 20; i++) {
+          write(frame("x"))
+          // Until the adapter has read it: there is no event to wait for, which is the point.
+          for (let turn = 0; turn < 20; turn++) yield* Effect.promise(() => new Promise(setImmediate))
+          yield* TestClock.adjust(900)
+        }
+        write(frame('"}') + 'data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n')
+        const { exit } = yield* advanceUntilDone(fiber, 10)
+        expect(exit).toMatchObject({ value: { isSuccess: true } })
+        expect(text(exit._tag === "Success" ? exit.value.events : [])).toBe("")
+      })
+    )
+  })
+})

@@ -1,0 +1,24 @@
+/** Runs a response through an adapter's decoder without a socket. */
+import type { Provider } from "@holdfast/kernel"
+import * as Decoder from "../../src/Decoder.ts"
+import type { Machine, Standing } from "../../src/Protocol.ts"
+
+export const decode = (
+  machine: Machine,
+  reads: ReadonlyArray<Uint8Array | string>
+): { readonly events: ReadonlyArray<Provider.ProviderEvent>; readonly standing: Standing } => {
+  const decoder = Decoder.make(machine, (data) => ({ reason: "unknown", message: data }))
+  decoder.feed(reads.map((read) => (typeof read === "string" ? new TextEncoder().encode(read) : read)))
+  decoder.end()
+  const standing = decoder.standing()
+  if (standing === "finishing" || standing === "finished") decoder.finish()
+  return { events: decoder.take(), standing }
+}
+
+/** Cuts bytes at these places. */
+export const cutAt = (bytes: Uint8Array, places: ReadonlyArray<number>): ReadonlyArray<Uint8Array> => {
+  const cuts = [...new Set([0, ...places.map((place) => place % (bytes.length + 1)), bytes.length])].sort(
+    (a, b) => a - b
+  )
+  return cuts.slice(1).map((end, i) => bytes.subarray(cuts[i], end))
+}

@@ -1,0 +1,107 @@
+/** A provider on a real socket, which does what a test tells it to, and counts. */
+import { Effect, type Scope } from "effect"
+import { once } from "node:events"
+import * as Http from "node:http"
+import type { AddressInfo, Socket } from "node:net"
+
+export interface Received {
+  readonly url: string
+  readonly headers: Http.IncomingHttpHeaders
+  readonly body: string
+}
+
+export interface Server {
+  readonly url: string
+  /** Every request that came, in order. */
+  readonly received: ReadonlyArray<Received>
+  /** Resolves when the nth request (from 1) has come. */
+  readonly arrived: (n: number) => Effect.Effect<void>
+  /** Resolves when the socket of the nth request (from 1) has closed. */
+  readonly closed: (n: number) => Effect.Effect<void>
+  readonly connections: () => number
+}
+
+export type Handler = (response: Http.ServerResponse, request: Received, n: number) => void
+
+/** Starts a server on a free port of the loopback interface; with the scope it goes, and so do its sockets. */
+export const serve = (handler: Handler): Effect.Effect<Server, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const received: Array<Received> = []
+      const sockets: Array<Socket> = []
+      const waiting: Array<() => void> = []
+      let connections = 0
+      const server = Http.createServer(async (request, response) => {
+        const chunks: Array<Buffer> = []
+        for await (const chunk of request) chunks.push(chunk)
+        const body = Buffer.concat(chunks).toString()
+        const seen = { url: request.url ?? "", headers: request.headers, body }
+        received.push(seen)
+        sockets.push(request.socket)
+        for (const wake of waiting.splice(0)) wake()
+        handler(response, seen, received.length)
+      })
+      server.on("connection", () => {
+        connections++
+      })
+      server.listen(0, "127.0.0.1")
+      await once(server, "listening")
+      const until = async (isTrue: () => boolean) => {
+        while (!isTrue()) await new Promise<void>((resolve) => waiting.push(resolve))
+      }
+      return {
+        server,
+        url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+        received,
+        arrived: (n: number) => Effect.promise(() => until(() => received.length >= n)),
+        closed: (n: number) =>
+          Effect.promise(async () => {
+            await until(() => received.length >= n)
+            const socket = sockets[n - 1]
+            if (socket === undefined || socket.destroyed) return
+            // Not `once` of node:events, which throws what the socket closed with.
+            await new Promise<void>((resolve) => socket.once("close", () => resolve()))
+          }),
+        connections: () => connections
+      }
+    }),
+    ({ server }) =>
+      Effect.sync(() => {
+        server.close()
+        server.closeAllConnections()
+      })
+  )
+
+export const SSE = { "content-type": "text/event-stream" }
+
+/** Answers with a stream of these pieces, each written for itself. */
+export const pieces =
+  (all: ReadonlyArray<string | Uint8Array>): Handler =>
+  async (response) => {
+    response.writeHead(200, SSE)
+    response.socket?.setNoDelay(true)
+    for (const piece of all) {
+      response.write(piece)
+      await new Promise(setImmediate)
+    }
+    response.end()
+  }
+
+/** Answers with these pieces, and then cuts the connection without ending the body. */
+export const cut =
+  (all: ReadonlyArray<string | Uint8Array>): Handler =>
+  (response) => {
+    response.writeHead(200, SSE)
+    for (const piece of all) response.write(piece)
+    // After the last write has left; a socket that is destroyed before would lose it.
+    response.write("", () => setImmediate(() => response.socket?.destroy()))
+  }
+
+/** Answers with these pieces and keeps the connection open. */
+export const hang =
+  (all: ReadonlyArray<string>): Handler =>
+  (response) => {
+    response.writeHead(200, SSE)
+    response.flushHeaders()
+    for (const piece of all) response.write(piece)
+  }

@@ -1,0 +1,74 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Request from "../../src/openai/Request.ts"
+import { asking, assistant, call, other, own, tool, user } from "../harness/History.ts"
+
+describe("openai/Request", () => {
+  it("asks for a stream with usage, and puts the system prompt first", () => {
+    expect(Request.make(asking([user("Hi")], { system: "Be kind" }), {})).toEqual({
+      model: "m",
+      messages: [
+        { role: "system", content: "Be kind" },
+        { role: "user", content: "Hi" }
+      ],
+      stream: true,
+      stream_options: { include_usage: true }
+    })
+  })
+
+  it("tools go as JSON Schema, options over everything", () => {
+    const inputSchema = { type: "object", properties: { path: { type: "string" } } }
+    const body = Request.make(asking([], { tools: [{ name: "read", description: "Reads", inputSchema }] }), {
+      body: { temperature: 0, stream_options: null }
+    })
+    expect(body).toMatchObject({
+      tools: [{ type: "function", function: { name: "read", description: "Reads", parameters: inputSchema } }],
+      temperature: 0,
+      stream_options: null
+    })
+  })
+
+  it("calls and their results go back, failed ones in words", () => {
+    const { messages } = Request.make(
+      asking([
+        assistant(own, { type: "text", text: "Let me see" }, call("a"), call("b")),
+        tool({ toolCallId: "a", output: { n: 1 }, isError: false }, { toolCallId: "b", output: "gone", isError: true })
+      ]),
+      {}
+    )
+    const called = { type: "function", function: { name: "read", arguments: '{"path":"x"}' } }
+    expect(messages).toEqual([
+      {
+        role: "assistant",
+        content: "Let me see",
+        tool_calls: [
+          { id: "a", ...called },
+          { id: "b", ...called }
+        ]
+      },
+      { role: "tool", tool_call_id: "a", content: '{"n":1}' },
+      { role: "tool", tool_call_id: "b", content: "Error: gone" }
+    ])
+  })
+
+  it("A10: malformed arguments go back inside valid JSON", () => {
+    const { messages } = Request.make(asking([assistant(own, call("a", { input: "{oops", malformed: "no" }))]), {})
+    expect(messages).toMatchObject([
+      { content: null, tool_calls: [{ function: { arguments: '{"malformed_arguments":"{oops"}' } }] }
+    ])
+  })
+
+  it("reasoning stays behind, unless its field is named; then it goes to its own model only", () => {
+    const said = (target: typeof own) =>
+      assistant(target, { type: "reasoning", text: "hm" }, { type: "text", text: "a" })
+    const request = asking([said(own), said(other)])
+    expect(JSON.stringify(Request.make(request, {}))).not.toContain("hm")
+    expect(Request.make(request, { reasoningField: "reasoning_content" }).messages).toEqual([
+      { role: "assistant", content: "a", reasoning_content: "hm" },
+      { role: "assistant", content: "a" }
+    ])
+  })
+
+  it("an assistant message with nothing to say is left out", () => {
+    expect(Request.make(asking([assistant(own, { type: "reasoning", text: "hm" })]), {}).messages).toEqual([])
+  })
+})

@@ -1,0 +1,169 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Response from "../../src/openai/Response.ts"
+import { decode } from "../harness/Decode.ts"
+
+const frames = (...chunks: ReadonlyArray<unknown>) =>
+  decode(
+    Response.make((n) => `id${n}`),
+    chunks.map((chunk) => `data: ${typeof chunk === "string" ? chunk : JSON.stringify(chunk)}\n\n`)
+  )
+
+const delta = (delta: unknown, finish_reason: string | null = null) => ({
+  choices: [{ index: 0, delta, finish_reason }]
+})
+const calls = (...tool_calls: ReadonlyArray<unknown>) => delta({ tool_calls })
+
+describe("openai/Response", () => {
+  it("reasoning is read under both of its names, and once where a provider sends both", () => {
+    expect(
+      frames(
+        delta({ reasoning_content: "a" }),
+        delta({ reasoning: "b" }),
+        delta({ reasoning: "c", reasoning_content: "c", content: "d" })
+      ).events
+    ).toEqual([
+      { type: "reasoning-delta", delta: "a" },
+      { type: "reasoning-delta", delta: "b" },
+      { type: "reasoning-delta", delta: "c" },
+      { type: "text-delta", delta: "d" }
+    ])
+  })
+
+  it("content may come in typed parts", () => {
+    const content = [
+      { type: "thinking", thinking: [{ type: "text", text: "hm" }] },
+      { type: "text", text: "yes" }
+    ]
+    expect(frames(delta({ content })).events).toEqual([
+      { type: "reasoning-delta", delta: "hm" },
+      { type: "text-delta", delta: "yes" }
+    ])
+  })
+
+  it("usage after the reason to stop is not lost, and a missing [DONE] is forgiven", () => {
+    const usage = {
+      prompt_tokens: 10,
+      completion_tokens: 7,
+      total_tokens: 17,
+      prompt_tokens_details: { cached_tokens: 4 },
+      completion_tokens_details: { reasoning_tokens: 3 }
+    }
+    expect(frames(delta({ content: "x" }), delta({}, "length"), { choices: [], usage }).events).toEqual([
+      { type: "text-delta", delta: "x" },
+      { type: "usage", usage: { inputTokens: 10, outputTokens: 7, reasoningTokens: 3, cachedInputTokens: 4 } },
+      { type: "finish", finishReason: "length" }
+    ])
+  })
+
+  it("reasoning that a provider counts apart is added to the output", () => {
+    const usage = {
+      prompt_tokens: 307,
+      completion_tokens: 26,
+      total_tokens: 560,
+      completion_tokens_details: { reasoning_tokens: 227 }
+    }
+    expect(frames(delta({ content: "x" }, "stop"), { choices: [], usage }).events[1]).toEqual({
+      type: "usage",
+      usage: { inputTokens: 307, outputTokens: 253, reasoningTokens: 227 }
+    })
+  })
+
+  it("usage is found where DeepSeek, Groq and Moonshot put it", () => {
+    for (const chunk of [
+      { choices: [], usage: { prompt_tokens: 9, prompt_cache_hit_tokens: 2 } },
+      { choices: [], x_groq: { usage: { prompt_tokens: 9, cached_tokens: 2 } } },
+      { choices: [{ delta: {}, usage: { prompt_tokens: 9, cached_tokens: 2 } }] }
+    ]) {
+      expect(frames(delta({ content: "x" }, "stop"), chunk).events[1]).toEqual({
+        type: "usage",
+        usage: { inputTokens: 9, cachedInputTokens: 2 }
+      })
+    }
+  })
+
+  it("usage with every chunk is told at the first output and at the end", () => {
+    const chunk = (content: string, completion_tokens: number) => ({
+      ...delta({ content }),
+      usage: { completion_tokens }
+    })
+    const { events } = frames(chunk("", 0), chunk("a", 1), chunk("b", 2), chunk("c", 3), delta({}, "stop"))
+    expect(events.map((event) => (event.type === "usage" ? event.usage.outputTokens : event.type))).toEqual([
+      "text-delta",
+      1,
+      "text-delta",
+      "text-delta",
+      3,
+      "finish"
+    ])
+  })
+
+  it("C7: calls that share an index, or have none, are told apart", () => {
+    const call = (more: object, name: string, args: unknown = "{}") => ({
+      ...more,
+      function: { name, arguments: args }
+    })
+    const names = (...pieces: ReadonlyArray<unknown>) =>
+      frames(...pieces.map((piece) => calls(piece)), delta({}, "stop")).events.map((event) =>
+        event.type === "tool-call" ? [event.toolCallId, event.toolName, event.input] : event.type
+      )
+    expect(names(call({ index: 0, id: "a" }, "x"), call({ index: 0, id: "b" }, "y"))).toEqual([
+      ["a", "x", {}],
+      ["b", "y", {}],
+      "finish"
+    ])
+    expect(names(call({}, "x", { n: 1 }), call({}, "y", ""))).toEqual([
+      ["id0", "x", { n: 1 }],
+      ["id1", "y", {}],
+      "finish"
+    ])
+    expect(names(call({ id: "a" }, "x", '{"n"'), { function: { arguments: ":1}" } })).toEqual([
+      ["a", "x", { n: 1 }],
+      "finish"
+    ])
+    expect(names(call({ index: 0, id: "a" }, "x", '{"n"'), call({ index: 0, id: "a" }, "x", ":1}"))).toEqual([
+      ["a", "x", { n: 1 }],
+      "finish"
+    ])
+  })
+
+  it("a stop with tool calls is a stop for tool calls", () => {
+    const { events } = frames(calls({ index: 0, id: "a", function: { name: "x", arguments: "{}" } }), delta({}, "stop"))
+    expect(events.at(-1)).toEqual({ type: "finish", finishReason: "tool-calls" })
+  })
+
+  it("C7: a call without arguments yet, cut at the length limit, is not taken for whole", () => {
+    const { events } = frames(calls({ index: 0, id: "a", function: { name: "x", arguments: "" } }), delta({}, "length"))
+    expect(events[0]).toMatchObject({ input: "", malformed: expect.stringContaining("length limit") })
+  })
+
+  it("C3: errors are recognised in all the shapes that they come in", () => {
+    for (const frame of [
+      { error: { message: "no" } },
+      { error: "no" },
+      [{ error: { code: 503, message: "no" } }],
+      { object: "error", message: "no", code: 400 },
+      { detail: "no" },
+      { x_groq: { error: "no" } },
+      { error: { code: 502, message: "no" }, choices: [{ delta: { content: "" }, finish_reason: "error" }] },
+      "Internal Server Error"
+    ]) {
+      const { events, standing } = frames(delta({ content: "x" }), frame, "[DONE]")
+      expect(standing, JSON.stringify(frame)).toBe("failed")
+      expect(events.map((event) => event.type)).toEqual(["text-delta", "error"])
+    }
+  })
+
+  it("C3: a reason to stop that is a failure is none to finish", () => {
+    expect(frames(delta({}, "insufficient_system_resource"), "[DONE]").events).toMatchObject([
+      { type: "error", failure: { reason: "overloaded", retryable: true } }
+    ])
+    expect(frames(delta({ content: "x" }, "error")).events.at(-1)).toMatchObject({
+      type: "error",
+      failure: { reason: "server-error", retryable: true }
+    })
+  })
+
+  it("C6: [DONE] alone is no answer", () => {
+    expect(frames(delta({ role: "assistant", content: "" }), "[DONE]").standing).toBe("open")
+  })
+})
