@@ -8,8 +8,8 @@ export const RetryState = Schema.Struct({
   /** 0-based, as in `provider-retry`. */
   attempt: Schema.Int,
   /** Epoch milliseconds. */
-  retryAt: Schema.Number,
-  delayMs: Schema.Number,
+  retryAt: Schema.Finite,
+  delayMs: Schema.Finite,
   message: Schema.String,
   reason: Reason,
   code: Schema.optionalKey(Schema.String),
@@ -30,7 +30,7 @@ export const ConversationState = Schema.Struct({
   queued: Schema.Array(TurnId),
   /** As in `retry`; on top too, because that is where a client looks first. */
   attempt: Schema.optionalKey(Schema.Int),
-  retryAt: Schema.optionalKey(Schema.Number),
+  retryAt: Schema.optionalKey(Schema.Finite),
   retry: Schema.optionalKey(RetryState)
 })
 export type ConversationState = typeof ConversationState.Type

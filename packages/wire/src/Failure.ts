@@ -30,7 +30,7 @@ export type Reason = typeof Reason.Type
 /** A delay that the endpoint asked for. */
 export const Hint = Schema.Struct({
   /** Milliseconds from the failure on; a lower bound for the next attempt (P5). */
-  retryAfterMs: Schema.Number.check(Schema.isGreaterThanOrEqualTo(0)),
+  retryAfterMs: Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0)),
   /** Where it was found: a header's name, or `body`. */
   source: Schema.String
 })

@@ -66,7 +66,7 @@ const common = {
   id: MessageId,
   turnId: TurnId,
   /** Epoch milliseconds. */
-  createdAt: Schema.Number
+  createdAt: Schema.Finite
 }
 
 export const UserMessage = Schema.Struct({

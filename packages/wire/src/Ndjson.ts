@@ -10,6 +10,14 @@ import { TurnEvent } from "./TurnEvent.ts"
 /** The media type of such a stream. */
 export const CONTENT_TYPE = "application/x-ndjson"
 
+/**
+ * What is sent while there is nothing to say, so that proxies and clients do not give up on a stream that waits.
+ *
+ * A space before an object is JSON, so a reader that takes lines one by one never sees an empty one: every line is an
+ * object (D12).
+ */
+export const KEEP_ALIVE = " "
+
 /** One event as one line, its newline included. */
 export const encode = (event: TurnEvent): string => JSON.stringify(event) + "\n"
 

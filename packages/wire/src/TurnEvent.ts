@@ -16,7 +16,7 @@ const event = <const Type extends string, Fields extends Schema.Struct.Fields>(t
   Schema.Struct({ type: Schema.tag(type), conversationId: ConversationId, turnId: TurnId, ...fields })
 
 /** Epoch milliseconds. */
-const Timestamp = Schema.Number
+const Timestamp = Schema.Finite
 
 // --- transient
 
@@ -42,7 +42,7 @@ export const ProviderRetry = event("provider-retry", {
   /** 0-based: the retry that is about to happen. */
   attempt: Schema.Int,
   /** How long the wait is, from `retryAt` backwards. */
-  delayMs: Schema.Number,
+  delayMs: Schema.Finite,
   /** When the retry is due. Countdowns count to it. */
   retryAt: Timestamp,
   /** The endpoint's error, verbatim. */
@@ -159,7 +159,7 @@ export const TurnEnd = event("turn-end", {
   /** Calls of a provider, retries included. */
   attempts: Schema.Int,
   /** Scheduled sleep of all steps. */
-  sleptMs: Schema.Number,
+  sleptMs: Schema.Finite,
   usage: Usage,
   /** On `failed`: the same as the `error` event's. */
   error: Schema.optionalKey(Failure)

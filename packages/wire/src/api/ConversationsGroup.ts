@@ -1,0 +1,134 @@
+/** Calls about a conversation: open it, read it, and what is done to the turn that it is in. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { ConversationState } from "../ConversationState.ts"
+import { ConversationId } from "../Ids.ts"
+import { Message } from "../Message.ts"
+import * as Problem from "./Problem.ts"
+
+/** What a path with a conversation in it carries. */
+export const conversationParams = {
+  conversationId: Schema.String.annotate({ description: "What `POST /v1/conversations` answered." }).pipe(
+    Schema.decodeTo(ConversationId)
+  )
+}
+
+/** What any call on a conversation can be answered with instead. */
+export const conversationProblems = [
+  Problem.InvalidRequest,
+  Problem.ConversationNotFound,
+  Problem.StorageUnavailable
+] as const
+
+export const CreateConversation = Schema.Struct({
+  model: Schema.optionalKey(
+    Schema.NonEmptyString.annotate({
+      description: "`provider/model`; otherwise the configuration's.",
+      examples: ["openai/gpt-5"]
+    })
+  ),
+  system: Schema.optionalKey(
+    Schema.String.annotate({ description: "The system prompt.", examples: ["Answer in one sentence."] })
+  ),
+  retry: Schema.optionalKey(
+    Schema.Record(Schema.String, Schema.Json).annotate({
+      description: "Settings over the configuration's `retry`.",
+      examples: [{ profile: "interactive" }]
+    })
+  )
+}).annotate({
+  identifier: "CreateConversation",
+  description: "All of it is optional; so is the body.",
+  examples: [{ model: "openai/gpt-5" }]
+})
+export type CreateConversation = typeof CreateConversation.Type
+
+export const ConversationCreated = Schema.Struct({
+  conversationId: ConversationId
+}).annotate({
+  identifier: "ConversationCreated",
+  description: "The conversation is open and on disk.",
+  examples: [{ conversationId: ConversationId.make("c_4f2k9x") }]
+})
+
+export const Messages = Schema.Struct({
+  messages: Schema.Array(Message)
+}).annotate({ identifier: "Messages", description: "The history, oldest first." })
+
+export const AutoRetry = Schema.Struct({
+  enabled: Schema.Boolean
+}).annotate({ identifier: "AutoRetry", examples: [{ enabled: false }] })
+
+const State = ConversationState.annotate({
+  identifier: "ConversationState",
+  description: "The conversation as it is now; while it waits, when the next attempt is due."
+})
+
+const accepted = (description: string) => HttpApiSchema.Empty(202).annotate({ description })
+
+const describe = (summary: string, description?: string) =>
+  OpenApi.annotations(description === undefined ? { summary } : { summary, description })
+
+const create = HttpApiEndpoint.post("create", "/v1/conversations", {
+  // `null` is what an absent body decodes as.
+  payload: [CreateConversation, Schema.Null],
+  success: ConversationCreated.pipe(HttpApiSchema.status(201)),
+  error: [Problem.InvalidRequest, Problem.StorageUnavailable]
+}).annotateMerge(describe("Open a conversation"))
+
+const state = HttpApiEndpoint.get("state", "/v1/conversations/:conversationId", {
+  params: conversationParams,
+  success: State,
+  error: conversationProblems
+}).annotateMerge(
+  describe("Read its state", "Status, model, and while it waits: the error, the attempt, when the next one is due.")
+)
+
+const messages = HttpApiEndpoint.get("messages", "/v1/conversations/:conversationId/messages", {
+  params: conversationParams,
+  success: Messages,
+  error: conversationProblems
+}).annotateMerge(describe("Read its history"))
+
+const abort = HttpApiEndpoint.post("abort", "/v1/conversations/:conversationId/abort", {
+  params: conversationParams,
+  success: accepted("The turn is ended, or there was none."),
+  error: conversationProblems
+}).annotateMerge(
+  describe(
+    "End its turn",
+    "Ends the wait first, then the turn, which seals `aborted`. Does nothing where nothing runs."
+  )
+)
+
+const abortRetry = HttpApiEndpoint.post("abortRetry", "/v1/conversations/:conversationId/abort-retry", {
+  params: conversationParams,
+  success: accepted("The wait is ended, or there was none."),
+  error: conversationProblems
+}).annotateMerge(
+  describe("Give up waiting", "Ends the wait, and the turn with its last error. Does nothing where nothing waits.")
+)
+
+const retryNow = HttpApiEndpoint.post("retryNow", "/v1/conversations/:conversationId/retry-now", {
+  params: conversationParams,
+  success: accepted("The next attempt is made, or there was no wait."),
+  error: conversationProblems
+}).annotateMerge(
+  describe("Try again now", "Ends the wait and makes the next attempt at once. Does nothing where nothing waits.")
+)
+
+const setAutoRetry = HttpApiEndpoint.put("setAutoRetry", "/v1/conversations/:conversationId/auto-retry", {
+  params: conversationParams,
+  payload: AutoRetry,
+  success: HttpApiSchema.NoContent.annotate({ description: "It is set." }),
+  error: conversationProblems
+}).annotateMerge(describe("Switch automatic retries", "Counts from the next failure on."))
+
+export const ConversationsGroup = HttpApiGroup.make("conversations")
+  .add(create, state, messages, abort, abortRetry, retryNow, setAutoRetry)
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Conversations",
+      description: "A conversation holds messages, and runs one turn at a time; further ones wait their turn."
+    })
+  )

@@ -1,0 +1,125 @@
+/**
+ * What the document at `/openapi.json` says beyond what its generator derives from the schemas.
+ *
+ * O1. Bodies that are sent are closed: an unknown key is an error. What is received is open: a client must live with a key
+ *     that a later version adds.
+ * O2. A call says that it may need the token; an empty list says that it never does.
+ */
+import { Predicate, SchemaAST } from "effect"
+import { problems } from "./Problem.ts"
+
+type Json = Record<string, unknown>
+
+/** The calls that never need the token. */
+const OPEN_PATHS = new Set(["/healthz"])
+
+/** Completes the document. */
+export const complete = (document: Json): Json => {
+  const components = objectAt(document, "components")
+  return {
+    ...document,
+    paths: mapValues(objectAt(document, "paths"), (methods, path) =>
+      mapValues(toObject(methods), (operation) => completeOperation(toObject(operation), path))
+    ),
+    components: {
+      schemas: completeSchemas(objectAt(components, "schemas")),
+      securitySchemes: {
+        token: {
+          type: "http",
+          scheme: "bearer",
+          description: "`server.token` of the configuration, where there is one."
+        }
+      }
+    },
+    security: [{}, { token: [] }]
+  }
+}
+
+/** Replaces what the successful answer of a call is said to be in some media types. */
+export const withContent =
+  (content: Json) =>
+  (operation: Json): Json => {
+    const responses = objectAt(operation, "responses")
+    const ok = objectAt(responses, "200")
+    return {
+      ...operation,
+      responses: { ...responses, 200: { ...ok, content: { ...objectAt(ok, "content"), ...content } } }
+    }
+  }
+
+// --- internal
+
+const toObject = (value: unknown): Json => (Predicate.isObject(value) ? { ...value } : {})
+
+const objectAt = (value: Json, key: string): Json => toObject(value[key])
+
+const mapValues = (value: Json, f: (value: unknown, key: string) => unknown): Json =>
+  Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, f(inner, key)]))
+
+const completeOperation = (operation: Json, path: string): Json => {
+  const completed = toObject(rename(operation))
+  delete completed["security"]
+  const body = completed["requestBody"]
+  if (body !== undefined) completed["requestBody"] = withOptionalBody(toObject(body))
+  return OPEN_PATHS.has(path) ? { ...completed, security: [] } : completed
+}
+
+/** A body that may be `null` may be absent. */
+const withOptionalBody = (body: Json): Json => {
+  const media = objectAt(objectAt(body, "content"), "application/json")
+  const members = objectAt(media, "schema")["anyOf"]
+  if (!Array.isArray(members)) return body
+  return { ...body, required: false, content: { "application/json": { ...media, schema: members[0] } } }
+}
+
+const completeSchemas = (schemas: Json): Json => {
+  const completed: Json = {}
+  for (const [name, schema] of Object.entries(schemas)) {
+    const named = toObject(rename(schema))
+    completed[renamed(name)] = isSent(name) ? named : name.endsWith(ENCODED) ? asProblem(name, named) : open(named)
+  }
+  return completed
+}
+
+/** The bodies of requests (O1). */
+const SENT = new Set(["CreateConversation", "RunTurn", "RetryTurn", "AutoRetry"])
+const isSent = (name: string): boolean => SENT.has(name)
+
+/** Problems decode leniently, as RFC 9457 wants; what is sent always has these. */
+const asProblem = (name: string, schema: Json): Json => {
+  const optional = new Set(["detail", "instance", "errors"])
+  const description = descriptions.get(renamed(name))
+  return {
+    ...toObject(open(schema)),
+    ...(description === undefined ? {} : { description }),
+    required: Object.keys(objectAt(schema, "properties")).filter((key) => !optional.has(key))
+  }
+}
+
+/** The generator drops what a class says of itself. */
+const descriptions = new Map(
+  Object.values(problems).map(({ ast }) => [SchemaAST.resolveIdentifier(ast), SchemaAST.resolveDescription(ast)])
+)
+
+/** Takes `additionalProperties: false` off, all the way down. */
+const open = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(open)
+  if (!Predicate.isObject(value)) return value
+  const { additionalProperties, ...rest } = toObject(value)
+  const opened = mapValues(rest, open)
+  return additionalProperties === undefined || additionalProperties === false
+    ? opened
+    : { ...opened, additionalProperties: open(additionalProperties) }
+}
+
+/** The generator names the wire form of a class after it, with this at the end. */
+const ENCODED = "ProblemEncoded"
+const renamed = (name: string): string => (name.endsWith(ENCODED) ? name.slice(0, -"Encoded".length) : name)
+
+const rename = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(rename)
+  if (!Predicate.isObject(value)) return value
+  return mapValues(toObject(value), (inner, key) =>
+    key === "$ref" && typeof inner === "string" ? renamed(inner) : rename(inner)
+  )
+}

@@ -1,0 +1,37 @@
+/** Calls for those who run the service. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import * as Problem from "./Problem.ts"
+
+/** What Prometheus calls its text format. */
+export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+const Ok = Schema.Struct({ status: Schema.Literal("ok") }).annotate({
+  identifier: "Ok",
+  description: "All is well.",
+  examples: [{ status: "ok" }]
+})
+
+const health = HttpApiEndpoint.get("health", "/healthz", { success: Ok }).annotateMerge(
+  OpenApi.annotations({ summary: "Is the process up?", description: "Needs no token." })
+)
+
+const ready = HttpApiEndpoint.get("ready", "/readyz", {
+  success: Ok,
+  error: [Problem.StorageUnavailable, Problem.ShuttingDown]
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "Does it take turns?",
+    description: "Whether the storage can be read and written, and the service is not going down."
+  })
+)
+
+const metrics = HttpApiEndpoint.get("metrics", "/metrics", {
+  success: Schema.String.annotate({ description: "Prometheus text." }).pipe(
+    HttpApiSchema.asText({ contentType: METRICS_CONTENT_TYPE })
+  )
+}).annotateMerge(OpenApi.annotations({ summary: "Metrics", description: "In Prometheus text." }))
+
+export const SystemGroup = HttpApiGroup.make("system")
+  .add(health, ready, metrics)
+  .annotateMerge(OpenApi.annotations({ title: "System", description: "For those who run the service." }))

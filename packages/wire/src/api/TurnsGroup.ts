@@ -1,0 +1,170 @@
+/**
+ * Calls that run a turn, or watch one.
+ *
+ * T1. A turn is on disk before the head of its answer leaves. From then on it runs, whoever listens; only abort ends it.
+ * T2. While a turn waits, its answer says so in bytes that mean nothing, so that neither proxies nor clients give up on it:
+ *     a space before the next line or document (NDJSON, JSON), a comment frame (SSE).
+ * T3. A stream without `turn-end` broke off. The connection is cut then, never ended as if it were complete.
+ */
+import { Schema, SchemaTransformation } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Failure } from "../Failure.ts"
+import { TurnId } from "../Ids.ts"
+import * as Ndjson from "../Ndjson.ts"
+import * as Sse from "../Sse.ts"
+import { TurnEvent, TurnStatus } from "../TurnEvent.ts"
+import { conversationParams, conversationProblems } from "./ConversationsGroup.ts"
+import { withContent } from "./OpenApiDocument.ts"
+import * as Problem from "./Problem.ts"
+
+const turnId = Schema.optionalKey(
+  TurnId.annotate({
+    description:
+      "Your own name for the turn: the same id again is the same turn, so a call whose answer was lost can be made again.",
+    examples: [TurnId.make("t_nightly-2031-04-01")]
+  })
+)
+
+export const RunTurn = Schema.Struct({
+  prompt: Schema.NonEmptyString.annotate({ examples: ["Summarise yesterday's incidents."] }),
+  turnId
+}).annotate({ identifier: "RunTurn", examples: [{ prompt: "Summarise yesterday's incidents." }] })
+export type RunTurn = typeof RunTurn.Type
+
+export const RetryTurn = Schema.Struct({ turnId }).annotate({
+  identifier: "RetryTurn",
+  description: "All of it is optional; so is the body."
+})
+export type RetryTurn = typeof RetryTurn.Type
+
+/** A turn that has sealed. A failed turn is an answer like any other, so its status is 200 too. */
+export const TurnResult = Schema.Struct({
+  turnId: TurnId,
+  status: TurnStatus,
+  text: Schema.String.annotate({ description: "The text of its last answer." }),
+  error: Schema.optionalKey(Failure)
+}).annotate({
+  identifier: "TurnResult",
+  description: "The turn has sealed. `error` says what it failed with.",
+  examples: [{ turnId: TurnId.make("t_7hq2m1"), status: "completed", text: "Nothing happened." }]
+})
+export type TurnResult = typeof TurnResult.Type
+
+/** What both kinds of stream carry. */
+const Event = TurnEvent.annotate({ identifier: "TurnEvent" })
+
+const ids = { conversationId: "c_4f2k9x", turnId: "t_7hq2m1" }
+const exampleEvents = [
+  { type: "turn-start", ...ids, startedAt: 1_901_232_000_000 },
+  { type: "step-start", ...ids, step: 0, target: "anthropic/claude-sonnet-4-5" },
+  {
+    type: "provider-retry",
+    ...ids,
+    attempt: 0,
+    delayMs: 5000,
+    retryAt: 1_901_232_005_420,
+    message: "Overloaded",
+    code: "529",
+    reason: "overloaded",
+    target: "anthropic/claude-sonnet-4-5"
+  },
+  { type: "text-delta", ...ids, delta: "Nothing " },
+  { type: "text-delta", ...ids, delta: "happened." }
+].map((event) => JSON.stringify(event))
+
+/**
+ * Both media types as their bytes look; the schema is that of one line, or of one frame's `data`. The generator would call
+ * a stream NDJSON whatever its media type.
+ */
+const streams = {
+  [Ndjson.CONTENT_TYPE]: {
+    schema: { $ref: "#/components/schemas/TurnEvent" },
+    example: exampleEvents.join("\n")
+  },
+  [Sse.CONTENT_TYPE]: {
+    schema: { $ref: "#/components/schemas/TurnEvent" },
+    example: exampleEvents.map((json, index) => Sse.frame(json, index === 0 ? 1 : undefined).trimEnd()).join("\n\n")
+  }
+}
+
+const answers = [
+  TurnResult,
+  HttpApiSchema.StreamNdjson({ schema: Event, contentType: [Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE] })
+] as const
+
+const turnProblems = [...conversationProblems, Problem.TurnConflict, Problem.ShuttingDown] as const
+
+const howItIsAnswered = [
+  "`Accept: application/x-ndjson` or `text/event-stream` streams the turn's events, up to `turn-end`;",
+  "otherwise the call is answered when the turn has sealed, however long that takes.",
+  "Going away ends nothing: the turn runs on, and the same `turnId` again watches it from its start.",
+  "",
+  "While the turn waits, every 15 seconds a space (NDJSON, JSON) or a comment (SSE) keeps the connection alive.",
+  "A stream that ends without `turn-end` broke off."
+].join("\n")
+
+const run = HttpApiEndpoint.post("run", "/v1/conversations/:conversationId/turns", {
+  params: conversationParams,
+  payload: RunTurn,
+  success: answers,
+  error: turnProblems
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "Run a turn",
+    description: `Hands in a prompt. On a conversation that is busy it waits its turn.\n\n${howItIsAnswered}`,
+    transform: withContent(streams)
+  })
+)
+
+const retry = HttpApiEndpoint.post("retry", "/v1/conversations/:conversationId/retry", {
+  params: conversationParams,
+  // `null` is what an absent body decodes as.
+  payload: [RetryTurn, Schema.Null],
+  success: answers,
+  error: turnProblems
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "Run the model again",
+    description: `After an error or an abort: answers the last prompt again, without what had failed.\n\n${howItIsAnswered}`,
+    transform: withContent(streams)
+  })
+)
+
+/** A position in a conversation: that of the last event a client has seen; 0 is the beginning. */
+const position = (description: string) =>
+  Schema.String.annotate({ description, examples: ["41"] }).pipe(
+    Schema.decodeTo(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)), SchemaTransformation.numberFromString)
+  )
+
+const events = HttpApiEndpoint.get("events", "/v1/conversations/:conversationId/events", {
+  params: conversationParams,
+  query: {
+    after: Schema.optionalKey(position("Send the persisted events after this id; 0, or nothing, means all of them."))
+  },
+  headers: {
+    "last-event-id": Schema.optionalKey(
+      position("The same, as browsers send it when they reconnect. It wins over `after`.")
+    )
+  },
+  success: HttpApiSchema.StreamNdjson({ schema: Event, contentType: Sse.CONTENT_TYPE }),
+  error: conversationProblems
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "Watch it",
+    description: [
+      "The persisted events of the conversation, then live ones without end. Persisted events carry an `id:`;",
+      "a client that comes back with the last one it saw misses nothing and gets nothing twice.",
+      "A client that falls too far behind is sent away; it comes back the same way."
+    ].join("\n"),
+    transform: withContent({ [Sse.CONTENT_TYPE]: streams[Sse.CONTENT_TYPE] })
+  })
+)
+
+export const TurnsGroup = HttpApiGroup.make("turns")
+  .add(run, retry, events)
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Turns",
+      description: "A turn answers one prompt, however long its provider is down."
+    })
+  )

@@ -1,0 +1,5 @@
+export * as Api from "./Api.ts"
+export * as ConversationsGroup from "./ConversationsGroup.ts"
+export * as Problem from "./Problem.ts"
+export * as SystemGroup from "./SystemGroup.ts"
+export * as TurnsGroup from "./TurnsGroup.ts"

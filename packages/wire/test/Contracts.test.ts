@@ -1,0 +1,80 @@
+/** What every shape that crosses a process has to be, so that other languages and later versions can live with it. */
+import { describe, expect, it } from "@effect/vitest"
+import { Schema, SchemaAST } from "effect"
+import * as Wire from "../src/index.ts"
+import { Command } from "../src/Command.ts"
+import { ConversationState } from "../src/ConversationState.ts"
+import { Failure } from "../src/Failure.ts"
+import { Message } from "../src/Message.ts"
+import { Target } from "../src/Target.ts"
+import { TurnEvent } from "../src/TurnEvent.ts"
+
+const contracts = { Command, ConversationState, Failure, Message, Target, TurnEvent }
+
+/** Every part of a schema, with the path that leads to it. */
+const partsOf = (ast: SchemaAST.AST, path: string, seen = new Set<SchemaAST.AST>()): ReadonlyArray<Part> => {
+  if (seen.has(ast)) return []
+  seen.add(ast)
+  const inner = (child: SchemaAST.AST, name: string) => partsOf(child, `${path}.${name}`, seen)
+  const self = { ast, path }
+  if (SchemaAST.isObjects(ast)) {
+    return [self, ...ast.propertySignatures.flatMap(({ name, type }) => inner(type, String(name)))]
+  }
+  if (SchemaAST.isUnion(ast)) return [self, ...ast.types.flatMap((type, index) => inner(type, String(index)))]
+  if (SchemaAST.isArrays(ast)) return [self, ...[...ast.elements, ...ast.rest].flatMap((type) => inner(type, "[]"))]
+  return [self]
+}
+
+interface Part {
+  readonly ast: SchemaAST.AST
+  readonly path: string
+}
+
+const parts = Object.entries(contracts).flatMap(([name, { ast }]) => partsOf(ast, name))
+
+/** A tool's arguments and result are any JSON: what is in there is theirs. */
+const FREE = /\.(input|output)\b/
+
+describe("every contract", () => {
+  it("is made of parts that a check can reach", () => {
+    expect(parts.length).toBeGreaterThan(100)
+  })
+
+  it("says what may be in it: nothing is any or unknown", () => {
+    const open = parts.filter(({ ast }) => SchemaAST.isAny(ast) || SchemaAST.isUnknown(ast))
+    expect(open.map(({ path }) => path)).toEqual([])
+  })
+
+  it("leaves out what is not there: nothing is null or undefined instead", () => {
+    const empty = parts.filter(
+      ({ ast, path }) => (SchemaAST.isUndefined(ast) || SchemaAST.isNull(ast)) && !FREE.test(path)
+    )
+    expect(empty.map(({ path }) => path)).toEqual([])
+  })
+
+  it("has numbers that JSON has: none may be infinite, or not a number", () => {
+    const numbers = parts.filter(({ ast, path }) => SchemaAST.isNumber(ast) && !FREE.test(path))
+    expect(numbers.length).toBeGreaterThan(10)
+    const loose = numbers.filter(({ ast }) => Schema.is(Schema.make(ast))(Number.NaN))
+    expect(loose.map(({ path }) => path)).toEqual([])
+  })
+
+  it("is on the wire what it is in memory, so that encoding is JSON.stringify", () => {
+    const encoded = parts.filter(({ ast }) => ast.encoding !== undefined)
+    expect(encoded.map(({ path }) => path)).toEqual([])
+  })
+})
+
+it("the package does not load the HTTP API", () => {
+  expect(Object.keys(Wire)).toEqual([
+    "Command",
+    "ConversationState",
+    "Failure",
+    "Ids",
+    "Message",
+    "Ndjson",
+    "Sse",
+    "Target",
+    "TurnEvent"
+  ])
+})

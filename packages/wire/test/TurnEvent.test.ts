@@ -1,0 +1,60 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Schema } from "effect"
+import * as TurnEvent from "../src/TurnEvent.ts"
+
+const typeOf = (member: { readonly fields: { readonly type: { readonly schema: { readonly literal: string } } } }) =>
+  member.fields.type.schema.literal
+
+/**
+ * What is on disk somewhere. A line may be added; none may ever go or change, and a shape that must change gets a version
+ * of its own (CONTRACTS.md).
+ */
+const PERSISTED = [
+  "turn-start",
+  "tool-call",
+  "tool-result",
+  "usage",
+  "message",
+  "retry-end",
+  "step-discarded",
+  "retry-fallback-applied",
+  "retry-fallback-succeeded",
+  "model-change",
+  "synthetic-retry",
+  "compaction",
+  "final-turn",
+  "error",
+  "turn-end"
+]
+
+const TRANSIENT = ["step-start", "text-delta", "reasoning-delta", "provider-retry"]
+
+describe("the inventory", () => {
+  it("of persisted types only grows", () => {
+    expect(TurnEvent.PersistedEvent.members.map(typeOf)).toEqual(PERSISTED)
+  })
+
+  it("D6: of transient types has provider-retry, step-start and the deltas", () => {
+    expect(TurnEvent.TransientEvent.members.map(typeOf)).toEqual(TRANSIENT)
+  })
+
+  it("says of every type the same as the unions do", () => {
+    expect(
+      Object.entries(TurnEvent.fate)
+        .filter(([, fate]) => fate === "persisted")
+        .map(([type]) => type)
+    ).toEqual(PERSISTED)
+    expect(Object.keys(TurnEvent.fate).sort()).toEqual([...PERSISTED, ...TRANSIENT].sort())
+  })
+
+  it("has no type twice", () => {
+    const types = TurnEvent.TurnEvent.members.map(typeOf)
+    expect(new Set(types).size).toBe(types.length)
+  })
+})
+
+it.prop("an event is persisted or transient, by its type alone", { event: TurnEvent.TurnEvent }, ({ event }) => {
+  expect(TurnEvent.isPersisted(event)).toBe(PERSISTED.includes(event.type))
+  expect(Schema.is(TurnEvent.PersistedEvent)(event)).toBe(TurnEvent.isPersisted(event))
+  expect(Schema.is(TurnEvent.TransientEvent)(event)).toBe(!TurnEvent.isPersisted(event))
+})

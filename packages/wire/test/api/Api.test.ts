@@ -1,0 +1,121 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { OpenApi } from "effect/http-api"
+import { Api, ConversationsGroup, Problem, TurnsGroup } from "../../src/api/index.ts"
+
+const document = OpenApi.fromApi(Api.Api)
+
+/** Every call as `METHOD path`. */
+const calls = Object.entries(document.paths).flatMap(([path, item]) =>
+  Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`)
+)
+
+describe("the calls", () => {
+  it("are these", () => {
+    expect([...calls].sort()).toEqual([
+      "GET /healthz",
+      "GET /metrics",
+      "GET /readyz",
+      "GET /v1/conversations/{conversationId}",
+      "GET /v1/conversations/{conversationId}/events",
+      "GET /v1/conversations/{conversationId}/messages",
+      "POST /v1/conversations",
+      "POST /v1/conversations/{conversationId}/abort",
+      "POST /v1/conversations/{conversationId}/abort-retry",
+      "POST /v1/conversations/{conversationId}/retry",
+      "POST /v1/conversations/{conversationId}/retry-now",
+      "POST /v1/conversations/{conversationId}/turns",
+      "PUT /v1/conversations/{conversationId}/auto-retry"
+    ])
+  })
+
+  it("say what they are for, and are answered with problems where they fail", () => {
+    for (const [path, item] of Object.entries(document.paths)) {
+      for (const operation of [item.get, item.post, item.put]) {
+        if (operation === undefined) continue
+        expect([path, operation.summary]).toEqual([path, expect.any(String)])
+        for (const [status, { content }] of Object.entries(operation.responses)) {
+          if (Number(status) >= 400) expect(Object.keys(content ?? {})).toEqual(["application/problem+json"])
+        }
+      }
+    }
+  })
+
+  it("that run a turn have both kinds of stream, and JSON", () => {
+    for (const call of ["turns", "retry"]) {
+      const answers = document.paths[`/v1/conversations/{conversationId}/${call}`]?.post?.responses[200]?.content
+      expect(Object.keys(answers ?? {}).sort()).toEqual([
+        "application/json",
+        "application/x-ndjson",
+        "text/event-stream"
+      ])
+    }
+  })
+})
+
+describe("the document", () => {
+  it("refers to nothing that it does not have", () => {
+    const references = [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(
+      ([, name]) => name
+    )
+    const names = new Set(Object.keys(document.components.schemas))
+    expect(references.filter((name) => name !== undefined && !names.has(name))).toEqual([])
+  })
+
+  it("has every problem, under its own name", () => {
+    const names = Object.values(Problem.problems).map(({ identifier }) => identifier)
+    expect(new Set(names).size).toBe(names.length)
+    expect(Object.keys(document.components.schemas)).toEqual(expect.arrayContaining(names))
+  })
+
+  it("closes what is sent and leaves open what is received", () => {
+    const { schemas } = document.components
+    expect(schemas["RunTurn"]).toMatchObject({ additionalProperties: false })
+    for (const name of ["TurnEvent", "TurnResult", "ConversationState", "NotFoundProblem"]) {
+      expect(JSON.stringify(schemas[name])).not.toContain('"additionalProperties":false')
+    }
+  })
+
+  it("asks for the token everywhere but where a supervisor asks", () => {
+    expect(document.security).toEqual([{}, { token: [] }])
+    expect(document.paths["/healthz"]?.get?.security).toEqual([])
+    expect(document.paths["/readyz"]?.get?.security).toBe(undefined)
+  })
+})
+
+describe("examples", () => {
+  it("are what they are examples of", () => {
+    for (const schema of [
+      ConversationsGroup.CreateConversation,
+      ConversationsGroup.ConversationCreated,
+      ConversationsGroup.AutoRetry,
+      TurnsGroup.RunTurn,
+      TurnsGroup.TurnResult
+    ]) {
+      const examples = Schema.resolveAnnotations(schema)?.["examples"]
+      expect(examples).toHaveLength(1)
+      for (const example of Array.isArray(examples) ? examples : []) expect(Schema.is(schema)(example)).toBe(true)
+    }
+  })
+})
+
+describe("a problem", () => {
+  it("is sent as RFC 9457 has it, and read back as what it was", () => {
+    const problem = new Problem.ConversationNotFound({ conversationId: "c", detail: "There is no conversation c." })
+    const encoded = Schema.encodeSync(Problem.ConversationNotFound)(problem)
+    expect(encoded).toEqual({
+      type: "/docs#problem-conversation-not-found",
+      status: 404,
+      title: "There is no such conversation",
+      detail: "There is no conversation c.",
+      conversationId: "c"
+    })
+    expect(Schema.decodeUnknownSync(Problem.ConversationNotFound)(encoded)).toEqual(problem)
+  })
+
+  it("has the type that its name says", () => {
+    for (const [name, problem] of Object.entries(Problem.problems)) {
+      expect(JSON.stringify(document.components.schemas[problem.identifier])).toContain(`"/docs#problem-${name}"`)
+    }
+  })
+})
