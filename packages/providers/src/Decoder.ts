@@ -4,10 +4,12 @@
  * Synchronous and without a clock of its own, so that any way of cutting a recording can be tried in a loop.
  *
  * D1. Nothing is read after an error or after the provider's last word.
- * D2. A frame that is not JSON is an error of the endpoint (C3), unless the body's end cut it off: that is for C6 to judge.
+ * D2. Frames of a text under way are read by their likeness to each other (`DeltaTemplate`); every other one by `JSON.parse`.
+ * D3. A frame that is not JSON is an error of the endpoint (C3), unless the body's end cut it off: that is for C6 to judge.
  */
 import type { Provider } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
+import * as DeltaTemplate from "./DeltaTemplate.ts"
 import * as EventStream from "./EventStream.ts"
 import { isObject, type JsonObject } from "./Json.ts"
 import type { Machine, Standing } from "./Protocol.ts"
@@ -36,6 +38,7 @@ export const make = (
   let out: Array<Provider.ProviderEvent> = []
   let standing: Standing = "open"
   let isEnding = false
+  const template = DeltaTemplate.make()
 
   const fail = (failure: Provider.EmittedFailure) => {
     standing = "failed"
@@ -48,9 +51,18 @@ export const make = (
       standing = machine.done()
       return
     }
+    const delta = template.match(data, event)
+    if (delta !== undefined) {
+      out.push(delta)
+      return
+    }
     const frame = parse(data)
     if (frame !== undefined) {
+      const before = out.length
+      const held = machine.held()
       standing = machine.frame(frame, event, out)
+      if (standing === "open" && machine.held() === held) template.learn(data, event, out.slice(before))
+      else template.forget()
       if (standing === "error") fail(classify(data, event))
     } else if (!isEnding) {
       fail(classify(data, event))

@@ -1,0 +1,136 @@
+import { describe, expect, it } from "@effect/vitest"
+import type { Provider } from "@holdfast/kernel"
+import * as fc from "fast-check"
+import * as Anthropic from "../src/anthropic/Response.ts"
+import * as DeltaTemplate from "../src/DeltaTemplate.ts"
+import type { JsonObject } from "../src/Json.ts"
+import * as OpenAi from "../src/openai/Response.ts"
+import { decode } from "./harness/Decode.ts"
+import { anthropicMessages, openAiCompatible } from "./harness/Dialect.ts"
+
+const idOf = (n: number) => `id${n}`
+
+/** What the machine says when it is given every frame, with no short cut. */
+const thorough = (make: typeof OpenAi.make, frames: ReadonlyArray<JsonObject>) => {
+  const machine = make(idOf)
+  const out: Array<Provider.ProviderEvent> = []
+  for (const frame of frames) machine.frame(frame, undefined, out)
+  machine.finish(out)
+  return out
+}
+
+const quick = (make: typeof OpenAi.make, frames: ReadonlyArray<JsonObject>) =>
+  decode(make(idOf), [...frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`)]).events
+
+/** Texts that look like what stands around them. */
+const text = fc.oneof(
+  fc.string({ unit: "binary", maxLength: 20 }),
+  fc.constantFrom(
+    "",
+    '"',
+    "\\",
+    '\\"',
+    '"}',
+    '","content":"',
+    '"obfuscation":"',
+    "null",
+    "a",
+    "b",
+    "ein ganzer Satz, länger als dreizehn"
+  ),
+  fc.string({ unit: "grapheme", maxLength: 30 })
+)
+
+const openAiChunk = fc
+  .record({
+    key: fc.constantFrom("content", "content", "content", "reasoning_content", "refusal"),
+    text,
+    padding: fc.option(fc.stringMatching(/^[A-Za-z0-9]{0,9}$/), { nil: undefined }),
+    piece: fc.option(fc.constant([{ index: 0, function: { name: "f", arguments: "{" } }]), { nil: undefined, freq: 6 }),
+    usage: fc.option(fc.constantFrom({ prompt_tokens: 1, completion_tokens: 2 }, { prompt_tokens: 1 }), {
+      nil: null,
+      freq: 5
+    })
+  })
+  .map(({ key, text, padding, piece, usage }) => ({
+    id: "c",
+    choices: [{ index: 0, delta: { [key]: text, ...(piece && { tool_calls: piece }) }, finish_reason: null }],
+    usage,
+    ...(padding === undefined ? undefined : { obfuscation: padding })
+  }))
+
+const openAiStream = fc
+  .array(openAiChunk, { maxLength: 12 })
+  .map((chunks): ReadonlyArray<JsonObject> => [
+    ...chunks,
+    { id: "c", choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }
+  ])
+
+const anthropicStream = fc
+  .array(
+    fc.oneof(
+      fc.record({
+        type: fc.constant("content_block_delta"),
+        index: fc.nat(1),
+        delta: fc.record({ type: fc.constant("text_delta"), text })
+      }),
+      fc.record({
+        type: fc.constant("content_block_delta"),
+        index: fc.nat(1),
+        delta: fc.record({ type: fc.constant("thinking_delta"), thinking: text })
+      }),
+      fc.record({
+        type: fc.constant("content_block_start"),
+        index: fc.nat(1),
+        content_block: fc.record({ type: fc.constant("text"), text })
+      }),
+      fc.record({ type: fc.constant("content_block_stop"), index: fc.nat(1) })
+    ),
+    { maxLength: 12 }
+  )
+  .map((frames): ReadonlyArray<JsonObject> => [
+    { type: "message_start", message: { usage: { input_tokens: 3 } } },
+    ...frames,
+    { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 4 } },
+    { type: "message_stop" }
+  ])
+
+describe("DeltaTemplate", () => {
+  it("the short cut gives what the parser and the machine give, for OpenAI's frames", () => {
+    fc.assert(
+      fc.property(openAiStream, (frames) => {
+        expect(quick(OpenAi.make, frames)).toEqual(thorough(OpenAi.make, frames))
+      }),
+      { numRuns: 1_000 }
+    )
+  })
+
+  it("the short cut gives what the parser and the machine give, for Anthropic's frames", () => {
+    fc.assert(
+      fc.property(anthropicStream, (frames) => {
+        expect(quick(Anthropic.make, frames)).toEqual(thorough(Anthropic.make, frames))
+      }),
+      { numRuns: 1_000 }
+    )
+  })
+
+  it.each([
+    ["OpenAI", openAiCompatible, OpenAi.make],
+    ["Anthropic", anthropicMessages, Anthropic.make]
+  ] as const)("most frames of a recorded answer of %s take it", (_, dialect, make) => {
+    const template = DeltaTemplate.make()
+    const machine = make(idOf)
+    let taken = 0
+    let deltas = 0
+    for (const frame of dialect.text.flatMap((text) => /^data: (\{.*)$/m.exec(text)?.[1] ?? [])) {
+      const matched = template.match(frame, undefined)
+      const out: Array<Provider.ProviderEvent> = []
+      machine.frame(JSON.parse(frame), undefined, out)
+      if (matched === undefined) template.learn(frame, undefined, out)
+      else expect(out).toEqual([matched])
+      if (matched !== undefined) taken++
+      deltas += out.filter((event) => event.type === "text-delta").length
+    }
+    expect(taken).toBeGreaterThan(deltas / 2)
+  })
+})
