@@ -65,7 +65,7 @@ describe("every contract", () => {
   })
 })
 
-it("the package does not load the HTTP API", () => {
+it("the main entry leaves the HTTP API out", () => {
   expect(Object.keys(Wire)).toEqual([
     "Command",
     "ConversationState",

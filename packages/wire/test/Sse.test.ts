@@ -12,7 +12,10 @@ const decode = (text: string, pieceLength = 1000) =>
     Stream.runCollect
   )
 
-const Positioned = Schema.Struct({ event: TurnEvent, id: Schema.UndefinedOr(Schema.Int.check(Schema.isGreaterThan(0))) })
+const Positioned = Schema.Struct({
+  event: TurnEvent,
+  id: Schema.UndefinedOr(Schema.Int.check(Schema.isGreaterThan(0)))
+})
 
 it.effect.prop(
   "D12: any event decodes to itself with its position, wherever its bytes are cut",

@@ -39,7 +39,7 @@ export const CreateConversation = Schema.Struct({
 }).annotate({
   identifier: "CreateConversation",
   description: "All of it is optional; so is the body.",
-  examples: [{ model: "openai/gpt-5" }]
+  examples: [{ system: "Answer in one sentence." }]
 })
 export type CreateConversation = typeof CreateConversation.Type
 

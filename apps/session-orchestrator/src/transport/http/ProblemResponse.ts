@@ -1,0 +1,99 @@
+/**
+ * Turns everything that a call can fail with into a problem detail.
+ *
+ * What handlers fail with on purpose is a problem already. This file is about the rest: requests that do not decode,
+ * paths that do not exist, bodies without end, and bugs.
+ *
+ * R1. Nothing of a defect leaves the process but an incident id; the log has the rest under it.
+ * R2. Interruption is not an error: it passes.
+ */
+import { Problem } from "@holdfast/wire/api"
+import { Cause, Effect, SchemaIssue } from "effect"
+import { HttpServerError, type HttpServerRequest, HttpServerRespondable, HttpServerResponse } from "effect/http"
+import { HttpApiError } from "effect/http-api"
+import { randomUUID } from "node:crypto"
+import * as Access from "./Access.ts"
+import * as Routes from "./Routes.ts"
+
+/** A problem as a response, with the headers that go with it. */
+export const toResponse = (problem: Problem.Problem, request: HttpServerRequest.HttpServerRequest) =>
+  Effect.map(HttpServerRespondable.toResponse(problem), (response) => {
+    switch (problem._tag) {
+      case "UnauthorizedProblem":
+        return HttpServerResponse.setHeader(response, "www-authenticate", "Bearer")
+      case "MethodNotAllowedProblem":
+        return HttpServerResponse.setHeader(response, "allow", Routes.methodsOf(request.url).join(", "))
+      default:
+        return response
+    }
+  })
+
+/** Answers what a call failed with. */
+export const fromCause = Effect.fnUntraced(function* <E>(
+  cause: Cause.Cause<E>,
+  request: HttpServerRequest.HttpServerRequest,
+  maxBodyBytes: number
+) {
+  if (Cause.hasInterruptsOnly(cause)) return yield* Effect.failCause(cause) // R2
+  for (const reason of cause.reasons) {
+    const error = reason._tag === "Fail" ? reason.error : reason._tag === "Die" ? reason.defect : undefined
+    const problem = problemOf(error, request, maxBodyBytes)
+    if (problem !== undefined) return yield* toResponse(problem, request)
+  }
+  // R1
+  const incident = randomUUID()
+  yield* Effect.logError("A call failed unexpectedly.", cause).pipe(
+    Effect.annotateLogs({ incident, method: request.method, path: request.url.split("?", 1)[0] })
+  )
+  return yield* toResponse(
+    new Problem.Unexpected({ incident, detail: `This is a bug. The service's log says more under ${incident}.` }),
+    request
+  )
+})
+
+// --- internal
+
+const problemOf = (
+  error: unknown,
+  request: HttpServerRequest.HttpServerRequest,
+  maxBodyBytes: number
+): Problem.Problem | undefined => {
+  if (HttpApiError.HttpApiSchemaError.is(error)) return invalid(error)
+  if (!HttpServerError.isHttpServerError(error)) return undefined
+  switch (error.reason._tag) {
+    case "RouteNotFound":
+      return noRoute(request)
+    case "RequestParseError":
+      return error.reason.reason === "BodyTooLarge"
+        ? Access.tooLarge(maxBodyBytes)
+        : new Problem.InvalidRequest({ detail: "The request broke off, or its body could not be read." })
+    default:
+      return undefined
+  }
+}
+
+const noRoute = (request: HttpServerRequest.HttpServerRequest): Problem.Problem => {
+  const methods = Routes.methodsOf(request.url)
+  return methods.length === 0
+    ? new Problem.NotFound({ detail: "No call has this path. /docs lists them all." })
+    : new Problem.MethodNotAllowed({ detail: `This path takes ${methods.join(", ")}; not ${request.method}.` })
+}
+
+const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1({
+  leafHook: (issue) => (issue._tag === "UnexpectedKey" ? "Unknown key" : SchemaIssue.defaultLeafHook(issue))
+})
+
+const places = { Payload: "body", Params: "path", Query: "query", Headers: "header" } as const
+
+const invalid = (error: HttpApiError.HttpApiSchemaError): Problem.InvalidRequest | undefined => {
+  // What the service itself got wrong is a bug.
+  if (error.kind === "Body" || error.kind === "ResponseHeaders") return undefined
+  const place = places[error.kind]
+  const errors = formatIssues(error.cause.issue).issues.map((issue) => ({
+    in: place,
+    path: (issue.path ?? []).map((segment) => String(typeof segment === "object" ? segment.key : segment)).join("."),
+    message: issue.message
+  }))
+  const count = errors.length === 1 ? "One thing is" : `${errors.length} things are`
+  return new Problem.InvalidRequest({ errors, detail: `${count} wrong with the request; see errors.` })
+}

@@ -1,0 +1,132 @@
+/**
+ * The calls that run a turn, or watch one.
+ *
+ * T1. The head of an answer leaves after the turn is on disk, never before.
+ * T2. A client that goes away leaves the turn alone.
+ */
+import { type Ids, Ndjson, Sse } from "@holdfast/wire"
+import { Api, Problem, type TurnsGroup } from "@holdfast/wire/api"
+import { Effect, Stream } from "effect"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Conversations, type Frame, type TurnResult } from "../../conversation/Conversations.ts"
+import { orProblem } from "./DomainProblems.ts"
+import { Drain } from "./Drain.ts"
+import * as LiveResponse from "./LiveResponse.ts"
+import * as Negotiation from "./Negotiation.ts"
+
+const JSON_TYPE = "application/json"
+
+type Answer = Effect.Effect<
+  HttpServerResponse.HttpServerResponse | TurnsGroup.TurnResult,
+  Problem.StorageUnavailable | Problem.ShuttingDown
+>
+
+export const layer = HttpApiBuilder.group(
+  Api.Api,
+  "turns",
+  Effect.fnUntraced(function* (handlers) {
+    const conversations = yield* Conversations
+    const drain = yield* Drain
+
+    /** Answers for a turn that was accepted. */
+    const answer = (request: HttpServerRequest.HttpServerRequest, turnId: Ids.TurnId): Answer => {
+      switch (Negotiation.choose(request.headers["accept"], [JSON_TYPE, Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE])) {
+        case Ndjson.CONTENT_TYPE:
+          return LiveResponse.send(request, drain, {
+            ...ndjson,
+            items: conversations.watchTurn(turnId),
+            endless: false
+          })
+        case Sse.CONTENT_TYPE:
+          return LiveResponse.send(request, drain, { ...sse, items: conversations.watchTurn(turnId), endless: false })
+        default:
+          return answerSealed(request, conversations.result(turnId), drain)
+      }
+    }
+
+    return handlers.handleAll({
+      run: ({ params, payload, request }) =>
+        conversations.prompt(params.conversationId, payload).pipe(
+          orProblem,
+          Effect.flatMap((turnId) => answer(request, turnId))
+        ),
+      retry: ({ params, payload, request }) =>
+        conversations.retry(params.conversationId, payload ?? {}).pipe(
+          orProblem,
+          Effect.flatMap((turnId) => answer(request, turnId))
+        ),
+      events: ({ headers, params, query, request }) =>
+        // Whether there is such a conversation must be known before the head leaves.
+        orProblem(conversations.state(params.conversationId)).pipe(
+          Effect.andThen(
+            LiveResponse.send(request, drain, {
+              ...sse,
+              items: conversations.watch(params.conversationId, headers["last-event-id"] ?? query.after ?? 0),
+              endless: true
+            })
+          )
+        )
+    })
+  })
+)
+
+// --- internal
+
+const ndjson = {
+  contentType: Ndjson.CONTENT_TYPE,
+  keepAlive: Ndjson.KEEP_ALIVE,
+  encode: (frames: ReadonlyArray<Frame>): string => {
+    let text = ""
+    for (const frame of frames) text += frame.json + "\n"
+    return text
+  }
+}
+
+const sse = {
+  contentType: Sse.CONTENT_TYPE,
+  keepAlive: Sse.KEEP_ALIVE,
+  encode: (frames: ReadonlyArray<Frame>): string => {
+    let text = ""
+    for (const frame of frames) text += Sse.frame(frame.json, frame.id)
+    return text
+  }
+}
+
+const toJson = ({ end, text, turnId }: TurnResult): TurnsGroup.TurnResult => ({
+  turnId,
+  status: end.status,
+  text,
+  ...(end.error === undefined ? {} : { error: end.error })
+})
+
+/**
+ * Answers when a turn has sealed. Once that has taken long enough for clients and proxies to wonder, the head leaves, and
+ * spaces follow until the document does: JSON may begin with them (RFC 8259, section 2).
+ */
+const answerSealed = (
+  request: HttpServerRequest.HttpServerRequest,
+  result: ReturnType<Conversations["Service"]["result"]>,
+  drain: Drain["Service"]
+): Answer => {
+  const sealed = Effect.map(result, toJson)
+  return orProblem(sealed).pipe(
+    Effect.raceFirst(Effect.as(Effect.sleep(LiveResponse.KEEP_ALIVE_INTERVAL), undefined)),
+    Effect.raceFirst(Effect.andThen(drain.begun, Effect.fail(goingDown))),
+    Effect.flatMap((answer): Answer =>
+      answer === undefined
+        ? LiveResponse.send(request, drain, {
+            contentType: JSON_TYPE,
+            keepAlive: Ndjson.KEEP_ALIVE,
+            items: Stream.fromEffect(sealed),
+            encode: (answers) => answers.map((answer) => JSON.stringify(answer)).join(""),
+            endless: false
+          })
+        : Effect.succeed(answer)
+    )
+  )
+}
+
+const goingDown = new Problem.ShuttingDown({
+  detail: "The turn is on disk and goes on when the service is back. Ask again with the same turnId."
+})

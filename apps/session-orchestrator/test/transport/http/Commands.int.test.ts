@@ -1,0 +1,61 @@
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as TestServer from "./TestServer.ts"
+
+const withConversation = Effect.gen(function* () {
+  const server = yield* TestServer.start()
+  const conversation = yield* server.create
+  return { server, path: `/v1/conversations/${conversation}`, conversation }
+})
+
+it.effect("a conversation is opened with what it is given, and answers with its state", () =>
+  Effect.gen(function* () {
+    const { server } = yield* withConversation
+    const body = { model: "openai/gpt-5", system: "Be brief.", retry: { profile: "interactive" } }
+    const created = yield* server.call({ path: "/v1/conversations", body })
+    expect(created.status).toBe(201)
+    const { conversationId } = JSON.parse(created.text)
+    const state = yield* server.call({ path: `/v1/conversations/${conversationId}` })
+    expect(JSON.parse(state.text)).toEqual({
+      conversationId,
+      status: "idle",
+      model: "openai/gpt-5",
+      autoRetryEnabled: true,
+      isRetrying: false,
+      queued: []
+    })
+  })
+)
+
+it.effect("a conversation is opened without a body too", () =>
+  Effect.gen(function* () {
+    const { server } = yield* withConversation
+    expect((yield* server.call({ path: "/v1/conversations", method: "POST" })).status).toBe(201)
+  })
+)
+
+it.effect("P14: abort, abort-retry and retry-now are 202, whether or not there was something to end", () =>
+  Effect.gen(function* () {
+    const { path, server } = yield* withConversation
+    for (const command of ["abort", "abort-retry", "retry-now", "abort"]) {
+      expect((yield* server.call({ path: `${path}/${command}`, method: "POST" })).status).toBe(202)
+    }
+    expect(server.conversations.calls).toEqual(["abort", "abort-retry", "retry-now", "abort"])
+  })
+)
+
+it.effect("P15: automatic retries are switched at run time, and the state says so", () =>
+  Effect.gen(function* () {
+    const { path, server } = yield* withConversation
+    const { status } = yield* server.call({ path: `${path}/auto-retry`, method: "PUT", body: { enabled: false } })
+    expect(status).toBe(204)
+    expect(JSON.parse((yield* server.call({ path })).text).autoRetryEnabled).toBe(false)
+  })
+)
+
+it.effect("the history is read oldest first", () =>
+  Effect.gen(function* () {
+    const { path, server } = yield* withConversation
+    expect(JSON.parse((yield* server.call({ path: `${path}/messages` })).text)).toEqual({ messages: [] })
+  })
+)

@@ -1,0 +1,156 @@
+import { expect, it } from "@effect/vitest"
+import { Effect, Logger, Redacted } from "effect"
+import type * as Socket from "./Socket.ts"
+import * as TestServer from "./TestServer.ts"
+
+/** Makes a call that is refused, and checks what every problem has. */
+const refused = Effect.fnUntraced(function* (
+  server: { readonly call: (request: Socket.Request) => Effect.Effect<Socket.Answer, Error> },
+  request: Socket.Request
+) {
+  const { headers, status, text } = yield* server.call(request)
+  expect(headers["content-type"]).toBe("application/problem+json")
+  const problem = JSON.parse(text)
+  expect(problem.status).toBe(status)
+  expect(problem.type).toMatch(/^\/docs#problem-[a-z-]+$/)
+  expect(problem.title).toEqual(expect.any(String))
+  expect(problem.detail).toEqual(expect.any(String))
+  expect(text).not.toMatch(/\.ts\b|node_modules|\\n +at /)
+  return { status, headers, problem, name: String(problem.type).slice("/docs#problem-".length) }
+})
+
+it.effect("every key that is wrong is named, with its path and its part of the request", () =>
+  Effect.gen(function* () {
+    const server = yield* TestServer.start()
+    const { problem, status } = yield* refused(server, {
+      path: "/v1/conversations",
+      body: { model: 7, sistem: "typo", system: null }
+    })
+    expect(status).toBe(400)
+    expect(problem.errors).toEqual([
+      { in: "body", path: "sistem", message: "Unknown key" },
+      { in: "body", path: "model", message: "Expected string" },
+      { in: "body", path: "system", message: "Expected string" }
+    ])
+  })
+)
+
+it.effect("what was sent is not repeated in what is wrong with it", () =>
+  Effect.gen(function* () {
+    const server = yield* TestServer.start()
+    const conversation = yield* server.create
+    const path = `/v1/conversations/${conversation}/turns`
+    const { problem } = yield* refused(server, { path, body: { prompt: 7, turnId: "sk-planted key" } })
+    expect(JSON.stringify(problem)).not.toContain("planted")
+  })
+)
+
+const cases: ReadonlyArray<readonly [string, Socket.Request, number, string]> = [
+  ["a body that is no JSON", { path: "/v1/conversations", body: "{" }, 400, "invalid-request"],
+  ["an id that can be none", { path: "/v1/conversations/a%20b" }, 400, "invalid-request"],
+  ["a position that is none", { path: "/v1/conversations/c_1/events?after=-1" }, 400, "invalid-request"],
+  ["a conversation that does not exist", { path: "/v1/conversations/c_none" }, 404, "conversation-not-found"],
+  ["a path that does not exist", { path: "/v2" }, 404, "not-found"],
+  ["a method that a path does not take", { path: "/v1/conversations", method: "DELETE" }, 405, "method-not-allowed"],
+  [
+    "a body of another type",
+    { path: "/v1/conversations", body: "model=x", headers: { "content-type": "text/plain" } },
+    415,
+    "unsupported-media-type"
+  ],
+  [
+    "a form, which a foreign page could send unasked",
+    { path: "/v1/conversations", body: "a=b", headers: { "content-type": "application/x-www-form-urlencoded" } },
+    415,
+    "unsupported-media-type"
+  ],
+  ["a body that is too large", { path: "/v1/conversations", body: { system: "x".repeat(5000) } }, 413, "body-too-large"]
+]
+
+for (const [what, request, status, name] of cases) {
+  it.effect(`${what} is the problem ${name}`, () =>
+    Effect.gen(function* () {
+      const server = yield* TestServer.start({ maxBodyBytes: 4096 })
+      const answer = yield* refused(server, request)
+      expect([answer.status, answer.name]).toEqual([status, name])
+      if (status === 405) expect(answer.headers["allow"]).toBe("POST")
+    })
+  )
+}
+
+it.effect("a body whose length nobody announced is cut off at the limit too", () =>
+  Effect.gen(function* () {
+    const server = yield* TestServer.start({ maxBodyBytes: 4096 })
+    const answer = yield* refused(server, {
+      path: "/v1/conversations",
+      method: "POST",
+      headers: { "content-type": "application/json", "transfer-encoding": "chunked" },
+      chunks: [`{"system":"${"x".repeat(5000)}"}`]
+    })
+    expect(answer.name).toBe("body-too-large")
+  })
+)
+
+it.effect("a turn id that is taken is a conflict", () =>
+  Effect.gen(function* () {
+    const server = yield* TestServer.start()
+    const path = `/v1/conversations/${yield* server.create}/turns`
+    yield* server.open({ path, headers: { accept: "application/x-ndjson" }, body: { prompt: "a", turnId: "t" } })
+    const answer = yield* refused(server, { path, body: { prompt: "b", turnId: "t" } })
+    expect([answer.status, answer.name]).toEqual([409, "turn-conflict"])
+  })
+)
+
+it.effect("a service that goes down takes no turns and says so", () =>
+  Effect.gen(function* () {
+    const server = yield* TestServer.start()
+    const path = `/v1/conversations/${yield* server.create}/turns`
+    server.conversations.broken.isShuttingDown = true
+    const answer = yield* refused(server, { path, body: { prompt: "a" } })
+    expect([answer.status, answer.name]).toEqual([503, "shutting-down"])
+  })
+)
+
+it.effect("a disk that says no is told as it put it", () =>
+  Effect.gen(function* () {
+    const server = yield* TestServer.start()
+    const path = `/v1/conversations/${yield* server.create}`
+    server.conversations.broken.storage = true
+    const answer = yield* refused(server, { path })
+    expect([answer.status, answer.name, answer.problem.detail]).toEqual([
+      503,
+      "storage-unavailable",
+      "The disk is full."
+    ])
+  })
+)
+
+it.effect("a bug is answered with an incident, and only the log says more", () =>
+  Effect.gen(function* () {
+    const logged: Array<string> = []
+    const logger = Logger.map(Logger.formatJson, (line) => void logged.push(line))
+    yield* Effect.gen(function* () {
+      const server = yield* TestServer.start()
+      const path = `/v1/conversations/${yield* server.create}`
+      server.conversations.broken.defect = new TypeError("x.y is not a function")
+      const { problem, status } = yield* refused(server, { path })
+      expect(status).toBe(500)
+      expect(JSON.stringify(problem)).not.toContain("not a function")
+      const entry = logged.find((line) => line.includes(problem.incident))
+      expect(entry).toContain("x.y is not a function")
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  })
+)
+
+it.effect("a call without the token learns nothing, not even which calls there are", () =>
+  Effect.gen(function* () {
+    const server = yield* TestServer.start({ token: Redacted.make("a-token-of-some-length") })
+    for (const path of ["/v1/conversations/c_1", "/docs", "/openapi.json", "/metrics", "/readyz", "/nowhere"]) {
+      const answer = yield* refused(server, { path })
+      expect([answer.status, answer.headers["www-authenticate"]]).toEqual([401, "Bearer"])
+    }
+    expect((yield* server.call({ path: "/healthz" })).status).toBe(200)
+    const authorization = "Bearer a-token-of-some-length"
+    expect((yield* server.call({ path: "/readyz", headers: { authorization } })).status).toBe(200)
+  })
+)
