@@ -107,7 +107,6 @@ const exact: Table = [
       "internal_server_exception",
       "internal_failure",
       "internal_provider",
-      "upstream",
       "data_loss",
       "model_stream_error"
     ]
@@ -215,7 +214,7 @@ const family: Table = [
 ]
 
 const vague: Table = [
-  ["server-error", ["api", "provider_response", "bad_response_status_code"]],
+  ["server-error", ["api", "upstream", "provider_response", "bad_response_status_code"]],
   ["auth", ["permission", "permission_denied", "access_denied", "forbidden"]],
   ["model-unavailable", ["not_found", "resource_not_found"]],
   [

@@ -39,6 +39,8 @@ const overflow: ReadonlyArray<RegExp> = [
   // llama.cpp, LM Studio, Ollama
   /exceeds the available context size/,
   /greater than the context length/,
+  /loaded with context length of only/,
+  /configured context size is/,
   /prompt too long; exceeded (?:max )?context length/,
   // MiniMax, Moonshot, Alibaba, Z.ai
   /context window exceeds limit/,

@@ -212,6 +212,14 @@ export const anthropic: ReadonlyArray<Payload> = [
     expected: { reason: "bad-request", retryable: false, status: 404, code: "not_found_error" }
   }),
   response({
+    id: "conflict",
+    kind: "constructed",
+    source: "https://www.developersdigest.tech/errors/api/anthropic-api (409 conflict_error, to be retried)",
+    status: 409,
+    body: error("conflict_error", "The request conflicts with the current state of the resource."),
+    expected: { reason: "server-error", retryable: true, status: 409, code: "conflict_error" }
+  }),
+  response({
     id: "timeout",
     kind: "constructed",
     source: `${PAGE} (504 - timeout_error)`,

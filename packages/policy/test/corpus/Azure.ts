@@ -158,17 +158,30 @@ export const azure: ReadonlyArray<Payload> = [
     expected: { reason: "timeout", retryable: true, status: 408, code: "Timeout" }
   }),
   response({
-    id: "no-capacity",
-    kind: "constructed",
-    source: "https://learn.microsoft.com/azure/ai-foundry/openai/how-to/quota (NoCapacity)",
+    id: "high-demand-through-reseller",
+    kind: "recorded",
+    source: "pollinations/pollinations#6260",
     status: 429,
     body: {
+      success: false,
       error: {
-        code: "NoCapacity",
         message:
-          "The system is currently experiencing high demand and cannot process your request. Your request exceeds the maximum usage size allowed during peak load."
-      }
+          "azure-openai error: The system is currently experiencing high demand and cannot process your request. Your request exceeds the maximum usage size allowed during peak load. Please retry after 20 seconds. For improved latency reliability, consider switching to Provisioned Throughput.",
+        code: "RATE_LIMITED",
+        timestamp: "2025-12-21T01:27:42.111Z"
+      },
+      status: 429
     },
-    expected: { reason: "overloaded", retryable: true, status: 429, code: "NoCapacity" }
+    expected: { reason: "rate-limited", retryable: true, status: 429, code: "RATE_LIMITED", retryAfterMs: 20_000 }
+  }),
+  thrown({
+    id: "high-demand-text-only",
+    kind: "recorded",
+    source: "markusylisiurunen/tau#79",
+    error: () =>
+      new Error(
+        "The system is currently experiencing high demand and cannot process your request. Your request exceeds the maximum usage size allowed during peak load. For improved capacity reliability, consider switching to Provisioned Throughput."
+      ),
+    expected: { reason: "overloaded", retryable: true }
   })
 ]

@@ -112,6 +112,31 @@ export const gateways: ReadonlyArray<Payload> = [
     expected: { reason: "server-error", retryable: true, status: 500 }
   }),
   response({
+    id: "one-api-upstream-error-of-a-bad-request",
+    kind: "recorded",
+    source: "songquanpeng/one-api#1290",
+    status: 422,
+    body: {
+      error: {
+        message: " (request id: 2024040714324820864326815777479)",
+        type: "upstream_error",
+        param: "422",
+        code: "bad_response_status_code"
+      }
+    },
+    expected: { reason: "bad-request", retryable: false, status: 422 }
+  }),
+  thrown({
+    id: "lm-studio-context",
+    kind: "recorded",
+    source: "cline/cline#3664",
+    error: () =>
+      new Error(
+        "Trying to keep the first 10136 tokens when context the overflows. However, the model is loaded with context length of only 7866 tokens, which is not enough. Try to load the model with a larger context length, or provide a shorter input."
+      ),
+    expected: { reason: "context-overflow", retryable: false }
+  }),
+  response({
     id: "ollama-string-error",
     kind: "constructed",
     source: 'https://github.com/ollama/ollama/blob/main/docs/api.md (errors are {"error": "..."})',

@@ -62,7 +62,7 @@ export const mistral: ReadonlyArray<Payload> = [
   response({
     id: "service-tier-capacity-typed",
     kind: "constructed",
-    source: "https://docs.mistral.ai/deployment/ai-studio/tier (service_tier_capacity_exceeded, 3505)",
+    source: "https://docs.mistral.ai/api (429; type and code as public clients match them)",
     status: 429,
     body: {
       object: "error",
@@ -89,16 +89,16 @@ export const mistral: ReadonlyArray<Payload> = [
   }),
   response({
     id: "unauthorized",
-    kind: "constructed",
-    source: "https://docs.mistral.ai/api (401 Unauthorized)",
+    kind: "recorded",
+    source: "coolcline/CoolCline#36",
     status: 401,
-    body: { message: "Unauthorized", request_id: "6bf3c7a0" },
+    body: { message: "Unauthorized", request_id: "933f233947ff6d346065bb297e4a4d56" },
     expected: { reason: "auth", retryable: false, status: 401, message: "Unauthorized" }
   }),
   response({
     id: "prompt-too-large",
     kind: "constructed",
-    source: "https://docs.mistral.ai/api (400: the prompt exceeds the model's context)",
+    source: "https://docs.mistral.ai/resources/known-limitations (too large for model with X maximum context length)",
     status: 400,
     body: {
       object: "error",
@@ -111,32 +111,35 @@ export const mistral: ReadonlyArray<Payload> = [
   }),
   response({
     id: "invalid-model",
-    kind: "constructed",
-    source: "https://docs.mistral.ai/api (400 invalid_model, 1500)",
+    kind: "recorded",
+    source: "mistralai/mistral-vibe#617",
     status: 400,
-    body: { object: "error", message: "Invalid model: mistral-huge", type: "invalid_model", param: null, code: "1500" },
+    body: {
+      object: "error",
+      message: "Invalid model: mistral-medium-3.5",
+      type: "invalid_model",
+      param: null,
+      code: "1500",
+      raw_status_code: 400
+    },
     expected: { reason: "model-unavailable", retryable: false, status: 400, code: "invalid_model" }
   }),
   response({
     id: "validation-list",
-    kind: "constructed",
-    source: "https://docs.mistral.ai/api (422 HTTPValidationError)",
+    kind: "recorded",
+    source: "Gitlawb/openclaude#739",
     status: 422,
     body: {
       detail: [
+        { type: "extra_forbidden", loc: ["body", "store"], msg: "Extra inputs are not permitted", input: false },
         {
-          type: "less_than_equal",
-          loc: ["body", "temperature"],
-          msg: "Input should be less than or equal to 1.5",
-          input: 500
+          type: "extra_forbidden",
+          loc: ["body", "max_completion_tokens"],
+          msg: "Extra inputs are not permitted",
+          input: 8192
         }
       ]
     },
-    expected: {
-      reason: "bad-request",
-      retryable: false,
-      status: 422,
-      message: "Input should be less than or equal to 1.5"
-    }
+    expected: { reason: "bad-request", retryable: false, status: 422, message: "Extra inputs are not permitted" }
   })
 ]

@@ -381,21 +381,6 @@ export const openAi: ReadonlyArray<Payload> = [
     expected: { reason: "bad-request", retryable: false, status: 400 }
   }),
   response({
-    id: "conversation-locked",
-    kind: "constructed",
-    source: "openai/openai-node README (409 Conflict is retried by the client)",
-    status: 409,
-    body: {
-      error: {
-        message: "Another process is currently operating on this conversation.",
-        type: "invalid_request_error",
-        param: null,
-        code: "conversation_locked"
-      }
-    },
-    expected: { reason: "server-error", retryable: true, status: 409 }
-  }),
-  response({
     id: "quota-with-throttle-headers",
     kind: "constructed",
     source: "https://platform.openai.com/docs/guides/rate-limits (headers come with every response)",
