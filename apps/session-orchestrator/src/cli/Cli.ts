@@ -1,0 +1,102 @@
+/**
+ * The command line: `holdfast` and its commands, and how any of them ends.
+ *
+ * C1. Every failure is one paragraph on standard error, without a stack trace, and an exit code of `ExitCode.ts`.
+ * C2. A wrong command line says what is wrong and where help is; it does not print the help.
+ */
+import { Cause, Effect, type FileSystem, Layer, type Path, type Stdio, type Terminal as EffectTerminal } from "effect"
+import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
+import type { ChildProcessSpawner } from "effect/process"
+import * as Secrets from "../config/Secrets.ts"
+import * as ConfigCheck from "./ConfigCheck.ts"
+import { Ended, Refused } from "./Ended.ts"
+import * as ExitCode from "./ExitCode.ts"
+import type { Parts, StartFailure } from "./Parts.ts"
+import * as Run from "./Run.ts"
+import * as Schedule from "./Schedule.ts"
+import * as Serve from "./Serve.ts"
+import { paint, Terminal } from "./Terminal.ts"
+
+/** What `effect/cli` wants of the platform. */
+export type Platform =
+  | FileSystem.FileSystem
+  | Path.Path
+  | Stdio.Stdio
+  | EffectTerminal.Terminal
+  | ChildProcessSpawner.ChildProcessSpawner
+
+/** Every command under its root. */
+export const root = <E extends StartFailure>(parts: Parts<E>) =>
+  Command.make("holdfast").pipe(
+    Command.withDescription("Keeps LLM agent turns alive through provider outages"),
+    Command.withSubcommands([
+      Serve.command(parts),
+      Run.command(parts),
+      Schedule.command(parts),
+      ConfigCheck.command(parts)
+    ])
+  )
+
+/** Runs a command line to its exit code. Never fails. */
+export const make = <E extends StartFailure>(
+  parts: Parts<E>,
+  args: ReadonlyArray<string>
+): Effect.Effect<ExitCode.ExitCode, never, Terminal | Platform> =>
+  Effect.gen(function* () {
+    const terminal = yield* Terminal
+    return yield* Command.runWith(root(parts), { version: parts.version })(args).pipe(
+      Effect.as<ExitCode.ExitCode>(ExitCode.COMPLETED),
+      Effect.catch((error) => Effect.sync(() => tell(terminal, error))),
+      Effect.catchCause((cause) => Effect.sync(() => confess(terminal, cause))),
+      Effect.provide(presentation(terminal))
+    )
+  })
+
+// --- internal
+
+/** Prints an expected failure (C1). */
+const tell = (terminal: Terminal["Service"], error: CliError.CliError | Ended | Refused): ExitCode.ExitCode => {
+  if (error instanceof Ended) return error.exitCode
+  // The presenter has said it.
+  if (error instanceof CliError.ShowHelp) return error.errors.length === 0 ? ExitCode.COMPLETED : ExitCode.USAGE
+  say(terminal, error.message)
+  return error instanceof Refused ? error.exitCode : ExitCode.USAGE
+}
+
+/** Prints a bug of ours; where it happened would tell a person nothing. */
+const confess = (terminal: Terminal["Service"], cause: Cause.Cause<never>): ExitCode.ExitCode => {
+  if (Cause.hasInterruptsOnly(cause)) return ExitCode.ABORTED
+  const defect = Cause.squash(cause)
+  const what = defect instanceof Error ? `${defect.name}: ${defect.message}` : String(defect)
+  say(terminal, `this is a bug in Holdfast, not in what you did: ${Secrets.shapes.redact(what)}`)
+  return ExitCode.FAILED
+}
+
+const say = (terminal: Terminal["Service"], message: string): void =>
+  terminal.stderr(`${paint(terminal.colors.stderr, "red", "holdfast:")} ${message}\n`)
+
+const presentation = (terminal: Terminal["Service"]): Layer.Layer<never> => {
+  const formatter = CliOutput.defaultFormatter({ colors: terminal.colors.stdout })
+  return Layer.mergeAll(
+    // No wizard: there is nothing here to be led through.
+    CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions, GlobalFlag.LogLevel] }),
+    CliOutput.layerPresenter({
+      present: (event) =>
+        Effect.sync(() => {
+          switch (event._tag) {
+            case "Help":
+              return terminal.stdout(`${formatter.formatHelpDoc(event.helpDoc)}\n`)
+            case "Version":
+              return terminal.stdout(`${event.name} ${event.version}\n`)
+            case "InvalidInvocation": {
+              const problems = event.errors.map(({ message }) => message).join("\n")
+              // C2
+              return say(terminal, `${problems}\nSee: ${event.commandPath.join(" ")} --help`)
+            }
+            default:
+              return event satisfies never
+          }
+        })
+    })
+  )
+}

@@ -1,0 +1,96 @@
+/** `holdfast config check`: what is in force and where it came from, or everything that is wrong. */
+import { Profile } from "@holdfast/policy"
+import { Target } from "@holdfast/wire"
+import { Effect, Option } from "effect"
+import { Command } from "effect/cli"
+import type { ProviderConfig, Values } from "../config/Config.ts"
+import * as ProviderTable from "../config/ProviderTable.ts"
+import * as Secrets from "../config/Secrets.ts"
+import type { Parts, StartFailure } from "./Parts.ts"
+import * as RetryText from "./RetryText.ts"
+import * as Setup from "./Setup.ts"
+import { Terminal } from "./Terminal.ts"
+
+export const command = <E extends StartFailure>(parts: Parts<E>) =>
+  Command.make("config").pipe(
+    Command.withDescription("Look at the configuration"),
+    Command.withSubcommands([check(parts)])
+  )
+
+/** What is in force, as lines; secrets are not in it. */
+export const report = (config: Values): ReadonlyArray<string> => {
+  const rows = [...settings(config), ...retry(config)]
+  const width = Math.max(...rows.map(([key]) => key.length))
+  const unused = Array.from(config.providers.values()).filter((provider) => !isInUse(config, provider))
+  return [
+    config.file === undefined
+      ? "There is no configuration file. In force:"
+      : `${config.file} is good. In force, with what is not from it in brackets:`,
+    "",
+    ...rows.map(([key, value]) => `  ${key.padEnd(width)}  ${value}${originOf(config, key)}`),
+    ...(unused.length === 0 ? [] : ["", `Known, and not in use: ${unused.map(({ name }) => name).join(", ")}.`]),
+    ...config.notices.flatMap((notice) => ["", notice])
+  ]
+}
+
+// --- internal
+
+const check = <E extends StartFailure>(parts: Parts<E>) =>
+  Command.make("check", { config: Setup.configFlag }, ({ config: file }) =>
+    Setup.withConfig(parts, { file: Option.getOrUndefined(file) }, (config) =>
+      Effect.gen(function* () {
+        const terminal = yield* Terminal
+        terminal.stdout(`${report(config).join("\n")}\n`)
+      })
+    )
+  ).pipe(
+    Command.withDescription("Print what is in force, keys redacted; exit with 2 and every problem otherwise"),
+    Command.withExamples([
+      { command: "holdfast config check", description: "Check what `serve` would start with" },
+      { command: "holdfast config check --config night.json", description: "Check another file" }
+    ])
+  )
+
+type Row = readonly [key: string, value: string]
+
+const settings = (config: Values): ReadonlyArray<Row> => [
+  ["server.host", config.server.host],
+  ["server.port", String(config.server.port)],
+  ...(config.server.hostnames.length === 0 ? [] : [["server.hostnames", config.server.hostnames.join(", ")] as const]),
+  ["server.token", config.server.token === undefined ? "none" : Secrets.PLACEHOLDER],
+  ["database.path", config.database.path],
+  ["model", Target.format(config.model)],
+  ...Array.from(config.providers.values())
+    .filter((provider) => isInUse(config, provider))
+    .map((provider) => [`providers.${provider.name}`, describe(provider)] as const)
+]
+
+const retry = (config: Values): ReadonlyArray<Row> => [
+  ["retry.profile", config.retry.profile ?? "overnight"],
+  ...RetryText.primitives(Profile.resolve(config.retry)).map(([name, value]) => [`retry.${name}`, value] as const)
+]
+
+/** Where a value came from, unless that is where one would look first: the file, or the defaults. */
+const originOf = ({ file, origins }: Values, key: string): string => {
+  const [section, name] = key.split(".")
+  // A token may have come by the name of a variable, and a nested key with the object around it.
+  const names = key === "server.token" ? ["server.token", "server.tokenEnv"] : [key, `${section}.${name}`]
+  const origin = names.map((name) => origins.get(name)).find((origin) => origin !== undefined)
+  if (origin === undefined) return file === undefined || section === "providers" ? "" : "  (default)"
+  return /^(HOLDFAST_|--)/.test(origin) ? `  (${origin})` : ""
+}
+
+const isInUse = (config: Values, provider: ProviderConfig): boolean =>
+  provider.name === config.model.provider ||
+  config.origins.has(`providers.${provider.name}`) ||
+  ProviderTable.hasKey(provider)
+
+const describe = (provider: ProviderConfig): string => {
+  if (provider.type === "simulated") return "simulated"
+  const set = provider.credentials.map(({ name }) => `${name}=${Secrets.PLACEHOLDER}`)
+  const unset = provider.apiKeyEnv
+    .filter((name) => !provider.credentials.some((credential) => credential.name === name))
+    .map((name) => `${name} not set`)
+  const headers = Object.keys(provider.headers).map((name) => `${name}: ${Secrets.PLACEHOLDER}`)
+  return [`${provider.type} at ${Secrets.shapes.redact(provider.baseUrl)}`, ...set, ...unset, ...headers].join(", ")
+}

@@ -1,0 +1,27 @@
+/**
+ * What the commands are given by `main.ts`: the process's surroundings, and the layers that do the work.
+ *
+ * `E` is whatever those layers fail to start with; its message is shown as it is.
+ */
+import type { Layer } from "effect"
+import type { HttpServer } from "effect/http"
+import type { Config } from "../config/Config.ts"
+import type { Environment } from "../config/Environment.ts"
+import type { SimulatedModels } from "../config/ModelChoice.ts"
+import type { Secrets } from "../config/Secrets.ts"
+import type { Conversations } from "../conversation/Conversations.ts"
+
+/** A failure to start that can be told in its message. */
+export interface StartFailure {
+  readonly message: string
+}
+
+export interface Parts<E extends StartFailure> {
+  readonly version: string
+  readonly environment: Environment
+  readonly simulated: SimulatedModels
+  /** Conversations in this process, for one turn: those of other processes are left alone. */
+  readonly conversations: Layer.Layer<Conversations, E, Config | Secrets>
+  /** The whole service, listening once it is built. */
+  readonly service: Layer.Layer<HttpServer.HttpServer, E, Config | Secrets>
+}

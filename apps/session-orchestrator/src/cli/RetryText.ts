@@ -1,0 +1,101 @@
+/** A retry policy in words and in a table. Pure. */
+import { Preview, type RetryPolicy } from "@holdfast/policy"
+import * as Span from "./Span.ts"
+
+/** One line: how often, how long, and then what. */
+export const summary = (policy: RetryPolicy.RetryPolicy): string => {
+  const preview = Preview.rows(policy)
+  const retries = count(preview.rows.length)
+  if (preview.because === undefined) return "retries without end"
+  return preview.rows.length === 0 ? "no retries" : `${retries} over ${Span.format(preview.totalMs)}`
+}
+
+/** The schedule as a table, with its sum, and why it ends there; `most` rows at most. */
+export const table = (policy: RetryPolicy.RetryPolicy, most: number): ReadonlyArray<string> => {
+  const preview = Preview.rows(policy, most)
+  if (preview.rows.length === 0) return [`No retries: ${because(policy, preview)}`]
+  const cells = preview.rows.map((row) => [
+    String(row.attempt + 1),
+    Span.format(row.delayMs) + (row.clipped ? " (cut)" : ""),
+    Span.format(row.atMs)
+  ])
+  const lines = aligned([["retry", "wait", "since the first failure"], ...cells])
+  const sum = `${count(preview.rows.length)}, ${Span.format(preview.totalMs)} of waiting in all.`
+  return preview.because === undefined
+    ? [...lines, "", `${sum} And so on: nothing in this configuration ends it, or not so soon.`]
+    : [...lines, "", `${sum} Then the turn fails: ${because(policy, preview)}`]
+}
+
+/** What else there is to know of a policy, a sentence each. */
+export const remarks = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> => [
+  ...(policy.jitter.factor > 0
+    ? [
+        `Jitter adds up to ${Math.round(policy.jitter.factor * 100)} % of the schedule's wait to each; it is not in the table.`
+      ]
+    : []),
+  policy.hints
+    ? "A provider that asks for a longer wait gets it; one that asks for a shorter wait does not."
+    : "What a provider asks for is not followed.",
+  `An attempt fails after ${Span.format(policy.requestTimeout.firstContentMs)} without content, or ${Span.format(policy.requestTimeout.idleMs)} between contents.`
+]
+
+/** The primitives, by the names that they have in the configuration. */
+export const primitives = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<readonly [name: string, value: string]> => [
+  ["enabled", String(policy.enabled)],
+  ["schedule", schedule(policy.schedule)],
+  ["jitter", policy.jitter.factor === 0 ? "none" : `up to ${Math.round(policy.jitter.factor * 100)} % more`],
+  ["maxRetries", policy.maxRetries === undefined ? "no limit" : String(policy.maxRetries)],
+  [
+    "budget",
+    policy.budget.totalMs === undefined
+      ? "no limit"
+      : `${Span.format(policy.budget.totalMs)}${policy.budget.clip ? ", the last wait is cut to fit" : ""}`
+  ],
+  ["measure", policy.budget.measure],
+  ["maxDelay", policy.maxDelayMs === undefined || policy.maxDelayMs <= 0 ? "no limit" : Span.format(policy.maxDelayMs)],
+  ["hints", policy.hints ? "followed" : "ignored"],
+  ["requestTimeout.firstContent", Span.format(policy.requestTimeout.firstContentMs)],
+  ["requestTimeout.idle", Span.format(policy.requestTimeout.idleMs)]
+]
+
+/** Columns under each other: the first two to the right, the last as it is. */
+export const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  return rows.map((row) =>
+    row.map((cell, column) => (column < row.length - 1 ? cell.padStart(widths[column] ?? 0) : cell)).join("   ")
+  )
+}
+
+// --- internal
+
+const count = (retries: number): string => `${retries} ${retries === 1 ? "retry" : "retries"}`
+
+const because = (policy: RetryPolicy.RetryPolicy, preview: Preview.Preview): string => {
+  switch (preview.because) {
+    case "disabled":
+      return "they are switched off (retry.enabled)."
+    case "max-retries":
+      return `there are no more than ${count(policy.maxRetries ?? preview.rows.length)} (retry.maxRetries).`
+    case "max-delay":
+      return `the next wait would be longer than ${Span.format(policy.maxDelayMs ?? 0)} (retry.maxDelay).`
+    case "budget":
+      return `the next wait would not fit into the budget of ${Span.format(policy.budget.totalMs ?? 0)} (retry.budget).`
+    case undefined:
+      return "none was asked for."
+    default:
+      return preview.because satisfies never
+  }
+}
+
+const schedule = (schedule: RetryPolicy.RetryPolicy["schedule"]): string => {
+  switch (schedule.type) {
+    case "steps":
+      return `${schedule.delaysMs.map(Span.format).join(", ")}, then every ${Span.format(schedule.tailMs)}`
+    case "exponential":
+      return `${Span.format(schedule.baseMs)}, then ${schedule.factor} times as long each time`
+    case "linear":
+      return `${Span.format(schedule.baseMs)}, then ${Span.format(schedule.incrementMs)} longer each time`
+    default:
+      return schedule satisfies never
+  }
+}

@@ -1,0 +1,186 @@
+/**
+ * `holdfast run "prompt"`: one turn in this process, seen in the terminal from its first wait to its last word.
+ *
+ * R1. Standard output has the answer and nothing else, or, with `--json`, the events and nothing else.
+ * R2. Ctrl-C aborts the turn and waits for its seal; a second one does not wait.
+ * R3. The exit code is how the turn ended.
+ */
+import type { TurnEvent } from "@holdfast/wire"
+import { Clock, Deferred, Effect, Option, Stdio, Stream } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { Conversations, type Frame } from "../conversation/Conversations.ts"
+import { Ended, Refused } from "./Ended.ts"
+import * as ExitCode from "./ExitCode.ts"
+import type { Parts, StartFailure } from "./Parts.ts"
+import * as Screen from "./Screen.ts"
+import * as Setup from "./Setup.ts"
+import * as Signals from "./Signals.ts"
+import { Terminal } from "./Terminal.ts"
+import * as TurnView from "./TurnView.ts"
+
+export const command = <E extends StartFailure>(parts: Parts<E>) =>
+  Command.make(
+    "run",
+    {
+      prompt: Argument.String("prompt").pipe(
+        Argument.withDescription("What to ask; - or nothing reads it from standard input"),
+        Argument.optional
+      ),
+      model: Flag.String("model").pipe(
+        Flag.withAlias("m"),
+        Flag.withMetavar("PROVIDER/MODEL"),
+        Flag.withDescription("Model to ask instead of the configured one"),
+        Flag.optional
+      ),
+      json: Flag.Boolean("json").pipe(
+        Flag.withDescription("Print the turn's events, one JSON object a line, instead of the answer"),
+        Flag.withDefault(false)
+      ),
+      config: Setup.configFlag
+    },
+    (flags) =>
+      Setup.withConfig(
+        parts,
+        { file: Option.getOrUndefined(flags.config), flags: { model: Option.getOrUndefined(flags.model) } },
+        () =>
+          Effect.gen(function* () {
+            const prompt = yield* readPrompt(Option.getOrUndefined(flags.prompt))
+            yield* Effect.provide(runTurn(prompt, flags.json), [parts.conversations, Signals.layer])
+          })
+      )
+  ).pipe(
+    Command.withDescription(
+      "Ask one thing and stream the answer, however long the provider is down. Exit codes: 0 answered, 1 failed, 2 usage or configuration, 130 aborted"
+    ),
+    Command.withShortDescription("Ask one thing and stream the answer"),
+    Command.withExamples([
+      { command: 'holdfast run "Why is the sky blue?"', description: "Ask, and watch" },
+      { command: "git diff | holdfast run - > review.md", description: "Prompt from a pipe, answer into a file" },
+      { command: 'holdfast run --json "Hello" | jq .type', description: "The turn's events" }
+    ])
+  )
+
+/** What a turn's frames are shown on, and what may end it. */
+export interface Showing {
+  readonly frames: Stream.Stream<Frame, StartFailure>
+  readonly terminal: Terminal["Service"]
+  /** Ends when the person wants the turn to end. */
+  readonly interrupted: Effect.Effect<unknown>
+  /** Asks for that end. */
+  readonly abort: Effect.Effect<unknown, StartFailure>
+  readonly timeOfDay: (epochMs: number) => string
+}
+
+/** Shows a turn to its end, which is the result. */
+export const show = Effect.fnUntraced(function* (showing: Showing) {
+  const { terminal } = showing
+  const screen = Screen.make(terminal)
+  const plain = makePlainWaits(showing)
+  let state = TurnView.initial
+  const apply = ([next, outputs]: ReturnType<typeof TurnView.update>): void => {
+    state = next
+    // Where nothing is repainted a wait has had its line when it began.
+    screen.write(
+      terminal.canRepaint ? outputs : outputs.filter((output) => output._tag === "Answer" || output.tone !== "wait")
+    )
+  }
+  const repaint = (now: number): void => {
+    if (terminal.canRepaint) {
+      screen.show(TurnView.view(state, now, { columns: terminal.columns(), timeOfDay: showing.timeOfDay }))
+    } else plain(state.wait, now)
+  }
+
+  const ticks = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    repaint(now)
+    yield* Effect.sleep(TurnView.untilChange(state, now))
+  }).pipe(Effect.forever)
+
+  const abort = Effect.gen(function* () {
+    yield* showing.interrupted
+    apply(TurnView.aborting(state))
+    if (!terminal.canRepaint) terminal.stderr("Aborting the turn. Ctrl-C again quits at once.\n")
+    yield* showing.abort
+    return yield* Effect.never
+  })
+
+  const watch = Stream.runForEach(showing.frames, ({ event }) =>
+    Effect.map(Clock.currentTimeMillis, (now) => {
+      apply(TurnView.update(state, event))
+      repaint(now)
+    })
+  )
+
+  yield* Effect.ensuring(
+    Effect.raceFirst(watch, Effect.raceFirst(ticks, abort)),
+    Effect.sync(() => screen.close())
+  )
+  return state.end
+})
+
+// --- internal
+
+const runTurn = Effect.fnUntraced(function* (prompt: string, isJson: boolean) {
+  const conversations = yield* Conversations
+  const terminal = yield* Terminal
+  const signals = yield* Signals.Signals
+  const conversationId = yield* conversations.create({})
+  const turnId = yield* conversations.prompt(conversationId, { prompt })
+  const frames = conversations.watchTurn(turnId)
+  const abort = conversations.abort(conversationId)
+  const end = isJson
+    ? yield* printEvents(frames, terminal, signals.first, abort)
+    : yield* show({ frames, terminal, interrupted: signals.first, abort, timeOfDay })
+  const exitCode = exitCodeOf(end)
+  if (exitCode !== ExitCode.COMPLETED) return yield* new Ended({ exitCode })
+})
+
+const exitCodeOf = (end: TurnEvent.TurnEnd | undefined): ExitCode.ExitCode => {
+  if (end?.status === "completed") return ExitCode.COMPLETED
+  return end?.status === "aborted" ? ExitCode.ABORTED : ExitCode.FAILED
+}
+
+/** Events as they are, for programs (R1). */
+const printEvents = Effect.fnUntraced(function* (
+  frames: Stream.Stream<Frame, StartFailure>,
+  terminal: Terminal["Service"],
+  interrupted: Effect.Effect<unknown>,
+  abort: Effect.Effect<unknown, StartFailure>
+) {
+  const end = yield* Deferred.make<TurnEvent.TurnEnd>()
+  const watch = Stream.runForEach(frames, ({ event, json }) => {
+    terminal.stdout(`${json}\n`)
+    return event.type === "turn-end" ? Deferred.succeed(end, event) : Effect.void
+  })
+  yield* Effect.raceFirst(watch, Effect.andThen(interrupted, Effect.andThen(abort, Effect.never)))
+  return Option.getOrUndefined(yield* Effect.option(Effect.flatten(Effect.fromOption(yield* Deferred.poll(end)))))
+})
+
+/** One line when a wait begins, and reminders, on standard error. */
+const makePlainWaits = ({ terminal, timeOfDay }: Showing) => {
+  let shown: { readonly wait: TurnEvent.ProviderRetry; readonly left: number } | undefined
+  return (wait: TurnEvent.ProviderRetry | undefined, now: number): void => {
+    if (wait === undefined) return
+    const line = TurnView.plainLine(wait, now, shown?.wait === wait ? shown.left : undefined, timeOfDay)
+    if (line === undefined) return
+    shown = { wait, left: TurnView.timeLeft(wait, now) }
+    terminal.stderr(`${line}\n`)
+  }
+}
+
+const timeOfDay = (epochMs: number): string => new Date(epochMs).toTimeString().slice(0, 8)
+
+/** The prompt from the command line, or else from standard input, whose last line break is not part of it. */
+const readPrompt = Effect.fnUntraced(function* (argument: string | undefined) {
+  const stdio = yield* Stdio.Stdio
+  if (argument === undefined && (yield* stdio.stdinIsTerminal)) {
+    return yield* refused('There is no prompt. Give one, as in: holdfast run "Why is the sky blue?"')
+  }
+  const prompt =
+    argument === undefined || argument === "-"
+      ? (yield* Stream.mkString(Stream.decodeText(stdio.stdin))).replace(/\r?\n$/, "")
+      : argument
+  return prompt.trim() === "" ? yield* refused("The prompt is empty.") : prompt
+})
+
+const refused = (message: string) => new Refused({ message, exitCode: ExitCode.USAGE })

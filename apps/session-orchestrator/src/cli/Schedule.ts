@@ -1,0 +1,53 @@
+/** `holdfast schedule`: the waits of a configuration, one by one, before anybody has to trust them. */
+import { Profile } from "@holdfast/policy"
+import { Effect, Option } from "effect"
+import { Command, Flag } from "effect/cli"
+import type { Parts, StartFailure } from "./Parts.ts"
+import * as RetryText from "./RetryText.ts"
+import * as Setup from "./Setup.ts"
+import { Terminal } from "./Terminal.ts"
+
+/** More rows than a night has retries. */
+const DEFAULT_ROWS = 60
+
+export const command = <E extends StartFailure>(parts: Parts<E>) =>
+  Command.make(
+    "schedule",
+    {
+      config: Setup.configFlag,
+      profile: Flag.Literals("profile", Profile.ProfileName.literals).pipe(
+        Flag.withDescription("Profile to show instead of the configured one"),
+        Flag.optional
+      ),
+      rows: Flag.Int("rows").pipe(
+        Flag.withMetavar("N"),
+        Flag.withDescription("Most retries to print"),
+        Flag.filter(
+          (rows) => rows > 0 && rows <= 10_000,
+          () => "Expected a number from 1 to 10000"
+        ),
+        Flag.withDefault(DEFAULT_ROWS)
+      )
+    },
+    ({ config: file, profile, rows }) =>
+      Setup.withConfig(
+        parts,
+        { file: Option.getOrUndefined(file), flags: { profile: Option.getOrUndefined(profile) } },
+        (config) =>
+          Effect.gen(function* () {
+            const terminal = yield* Terminal
+            const policy = Profile.resolve(config.retry)
+            const name = config.retry.profile ?? "overnight"
+            const changed = Object.keys(config.retry).filter((key) => key !== "profile")
+            const title = `Profile ${name}${changed.length === 0 ? "" : `, with its own ${changed.join(", ")}`}`
+            const lines = [title, "", ...RetryText.table(policy, rows), ...RetryText.remarks(policy)]
+            terminal.stdout(`${lines.join("\n")}\n`)
+          })
+      )
+  ).pipe(
+    Command.withDescription("Print the schedule of a configuration: each retry, its wait, and the sum"),
+    Command.withExamples([
+      { command: "holdfast schedule", description: "The schedule in force" },
+      { command: "holdfast schedule --profile interactive", description: "That of another profile" }
+    ])
+  )

@@ -1,0 +1,100 @@
+/**
+ * `holdfast serve`: the service, from the line that says where it is to the last answer on the way down.
+ *
+ * The first Ctrl-C or SIGTERM closes the layers, each in its own time; the second ends the process at once.
+ */
+import { Profile } from "@holdfast/policy"
+import { Target } from "@holdfast/wire"
+import { Context, Effect, Layer, Option, Result } from "effect"
+import { Command, Flag } from "effect/cli"
+import { HttpServer } from "effect/http"
+import type { Values } from "../config/Config.ts"
+import type { Parts, StartFailure } from "./Parts.ts"
+import * as RetryText from "./RetryText.ts"
+import * as Setup from "./Setup.ts"
+import * as Signals from "./Signals.ts"
+import { paint, Terminal } from "./Terminal.ts"
+
+export const command = <E extends StartFailure>(parts: Parts<E>) =>
+  Command.make(
+    "serve",
+    {
+      config: Setup.configFlag,
+      port: Flag.Int("port").pipe(
+        Flag.withAlias("p"),
+        Flag.withMetavar("N"),
+        Flag.withDescription("Port to listen on (default: 4747; 0 takes any that is free)"),
+        Flag.optional
+      ),
+      host: Flag.String("host").pipe(
+        Flag.withMetavar("ADDRESS"),
+        Flag.withDescription("Address to listen on (default: 127.0.0.1; any other needs a token)"),
+        Flag.optional
+      )
+    },
+    ({ config: file, host, port }) =>
+      Setup.withConfig(
+        parts,
+        {
+          file: Option.getOrUndefined(file),
+          flags: { host: Option.getOrUndefined(host), port: Option.getOrUndefined(port) }
+        },
+        (config) => Effect.provide(Effect.scoped(serve(parts, config)), Signals.layer)
+      )
+  ).pipe(
+    Command.withDescription("Run the service until Ctrl-C"),
+    Command.withExamples([
+      { command: "holdfast serve", description: "On http://127.0.0.1:4747, data under .holdfast/" },
+      { command: "holdfast serve --config night.json --port 8080", description: "With a configuration of one's own" }
+    ])
+  )
+
+/** What is printed once the service listens. */
+export const banner = <E extends StartFailure>(
+  parts: Pick<Parts<E>, "version" | "simulated">,
+  config: Values,
+  url: string
+): ReadonlyArray<string> => {
+  const isSimulated = config.providers.get(config.model.provider)?.type === "simulated"
+  return [
+    `Holdfast ${parts.version} listens on ${url}`,
+    "",
+    `  model  ${Target.format(config.model)}`,
+    `  retry  ${config.retry.profile ?? "overnight"}: ${RetryText.summary(Profile.resolve(config.retry))}`,
+    `  data   ${config.database.path}`,
+    `  docs   ${url}/docs`,
+    ...config.notices.flatMap((notice) => ["", notice]),
+    ...(isSimulated
+      ? ["", Result.getOrElse(parts.simulated.describe(config.model.model), ({ message }) => message)]
+      : []),
+    "",
+    "Try it:",
+    `  ${curl(url, config.server.token !== undefined)}`,
+    "",
+    "Ctrl-C stops the service. Turns that wait are kept, and go on at the next start."
+  ]
+}
+
+// --- internal
+
+const serve = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<E>, config: Values) {
+  const terminal = yield* Terminal
+  const signals = yield* Signals.Signals
+  const running = Effect.gen(function* () {
+    const { address } = Context.get(yield* Layer.build(parts.service), HttpServer.HttpServer)
+    const url = HttpServer.formatAddress(address)
+    const [title = "", ...lines] = banner(parts, config, url)
+    terminal.stdout(`${[paint(terminal.colors.stdout, "bold", title), ...lines].join("\n")}\n`)
+    return yield* Effect.never
+  })
+  yield* Effect.raceFirst(running, signals.first)
+  terminal.stderr("\nStopping: answers that are nearly done may finish. Ctrl-C again quits at once.\n")
+})
+
+/** A conversation and a turn in one line. */
+const curl = (url: string, hasToken: boolean): string => {
+  const authorization = hasToken ? ' -H "authorization: Bearer $HOLDFAST_TOKEN"' : ""
+  const post = `curl -sN${authorization} -H content-type:application/json`
+  const conversation = `$(${post} -d '{}' ${url}/v1/conversations | cut -d'"' -f4)`
+  return `${post} -H accept:application/x-ndjson -d '{"prompt":"Hello"}' ${url}/v1/conversations/${conversation}/turns`
+}

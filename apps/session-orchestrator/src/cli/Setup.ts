@@ -1,0 +1,77 @@
+/**
+ * What every command that reads the configuration begins with.
+ *
+ * S1. The body has the configuration, knows its secrets, and logs through a logger that takes them out.
+ * S2. Whatever fails inside fails as one paragraph without secrets: nothing else is let through.
+ */
+import { Effect, type FileSystem, Layer, type Path } from "effect"
+import { Flag } from "effect/cli"
+import { Config, ConfigError, type Values } from "../config/Config.ts"
+import * as Environment from "../config/Environment.ts"
+import * as Load from "../config/Load.ts"
+import type { Flags } from "../config/Resolve.ts"
+import * as SafeLogger from "../config/SafeLogger.ts"
+import * as Secrets from "../config/Secrets.ts"
+import { Ended, Refused } from "./Ended.ts"
+import * as ExitCode from "./ExitCode.ts"
+import type { Parts, StartFailure } from "./Parts.ts"
+import { Terminal } from "./Terminal.ts"
+
+/** `--config`, the same for every command. */
+export const configFlag = Flag.String("config").pipe(
+  Flag.withAlias("c"),
+  Flag.withMetavar("FILE"),
+  Flag.withDescription(`Configuration to read (default: ${Load.DEFAULT_FILE}, if there is one)`),
+  Flag.optional
+)
+
+/** Runs a body under a configuration. */
+export const withConfig = <A, E extends StartFailure | Ended, R>(
+  parts: Pick<Parts<StartFailure>, "environment" | "simulated">,
+  options: { readonly file: string | undefined; readonly flags?: Flags },
+  body: (config: Values) => Effect.Effect<A, E, R>
+): Effect.Effect<
+  A,
+  Ended | Refused,
+  Exclude<R, Config | Secrets.Secrets> | Terminal | FileSystem.FileSystem | Path.Path
+> =>
+  Effect.gen(function* () {
+    const terminal = yield* Terminal
+    const config = yield* Effect.mapError(
+      Load.load({
+        file: options.file,
+        environment: parts.environment,
+        ...(options.flags === undefined ? {} : { flags: options.flags }),
+        simulated: parts.simulated
+      }),
+      refusedBy(Secrets.shapes)
+    )
+    const secrets = Secrets.make(Secrets.ofConfig(config))
+    const services = Layer.mergeAll(Layer.succeed(Config, config), Layer.succeed(Secrets.Secrets, secrets))
+    const logger = SafeLogger.layer({
+      format: logFormat(parts.environment, terminal),
+      colors: terminal.colors.stderr,
+      write: terminal.stderr
+    })
+    return yield* body(config).pipe(
+      Effect.mapError((error) => (error instanceof Ended ? error : refusedBy(secrets)(error))),
+      Effect.provide(Layer.provideMerge(logger, services))
+    )
+  })
+
+// --- internal
+
+const refusedBy =
+  (secrets: Secrets.Secrets["Service"]) =>
+  (error: StartFailure): Refused =>
+    new Refused({
+      message: secrets.redact(error.message),
+      exitCode:
+        error instanceof ConfigError ? ExitCode.USAGE : error instanceof Refused ? error.exitCode : ExitCode.FAILED
+    })
+
+const logFormat = (environment: Environment.Environment, terminal: Terminal["Service"]): SafeLogger.Format => {
+  const asked = Environment.get(environment, Environment.LOG_FORMAT_VARIABLE)
+  if (asked === "json" || asked === "pretty") return asked
+  return terminal.isStderrTerminal ? "pretty" : "json"
+}

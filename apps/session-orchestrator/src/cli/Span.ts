@@ -1,0 +1,36 @@
+/**
+ * Lengths of time in words: `4 m 59 s`.
+ *
+ * S1. `format` loses nothing: what is written is the length to the millisecond, so a schedule can be added up by hand.
+ * S2. A countdown shows whole seconds, rounded up: it is never shorter than the truth, shows `0 s` only once the time has
+ *     come, and never grows while time goes on.
+ */
+
+/** A length in milliseconds, exactly. Zero units are left out: `7 h 31 m 45 s`, `5 m`, `1.5 s`, `250 ms`. */
+export const format = (ms: number): string => {
+  const whole = Math.max(0, Math.ceil(ms))
+  if (whole < 1000) return whole === 0 ? "0 s" : `${whole} ms`
+  const hours = Math.floor(whole / HOUR)
+  const minutes = Math.floor((whole % HOUR) / MINUTE)
+  const seconds = (whole % MINUTE) / 1000
+  return [
+    ...(hours > 0 ? [`${hours} h`] : []),
+    ...(minutes > 0 ? [`${minutes} m`] : []),
+    ...(seconds > 0 ? [`${seconds} s`] : [])
+  ].join(" ")
+}
+
+/** What a countdown shows: `4 m 59 s`, `1 h 0 m 5 s`. Units below the first one stay, so that the words do not jump. */
+export const countdown = (ms: number): string => {
+  const left = Math.max(0, Math.ceil(ms / 1000))
+  const hours = Math.floor(left / 3600)
+  const minutes = Math.floor((left % 3600) / 60)
+  const seconds = `${left % 60} s`
+  if (hours > 0) return `${hours} h ${minutes} m ${seconds}`
+  return minutes > 0 ? `${minutes} m ${seconds}` : seconds
+}
+
+// --- internal
+
+const MINUTE = 60_000
+const HOUR = 3_600_000

@@ -1,0 +1,122 @@
+/**
+ * The providers that need no configuration beyond a key in the environment.
+ *
+ * Names of variables are those that the providers' own SDKs read, so that a key that works elsewhere works here. Order is
+ * preference: with several keys and no model chosen, the first provider with a key is taken.
+ *
+ * Sources: each provider's quickstart and SDK (openai-node and @anthropic-ai/sdk read `*_API_KEY` and `*_BASE_URL`;
+ * groq-sdk, @mistralai/mistralai, @google/genai, together-ai and @openrouter/sdk read the keys named here; xAI, DeepSeek
+ * and Cerebras document theirs for use with OpenAI's SDK).
+ */
+
+/** The wire formats that a provider may speak; `simulated` needs no wire. */
+export type ProviderType = "openai-compatible" | "anthropic" | "simulated"
+
+export interface BuiltIn {
+  readonly name: string
+  /** How people call it. */
+  readonly title: string
+  readonly type: Exclude<ProviderType, "simulated">
+  readonly baseUrl: string
+  /** Set by people whose SDK talks to a proxy; their key may be worth nothing elsewhere, so it goes there here too. */
+  readonly baseUrlEnv?: string
+  readonly apiKeyEnv: ReadonlyArray<string>
+  /** Taken when a key is there and no model was chosen. */
+  readonly defaultModel: string
+}
+
+export const builtIns: ReadonlyArray<BuiltIn> = [
+  {
+    name: "anthropic",
+    title: "Anthropic",
+    type: "anthropic",
+    baseUrl: "https://api.anthropic.com",
+    baseUrlEnv: "ANTHROPIC_BASE_URL",
+    apiKeyEnv: ["ANTHROPIC_API_KEY"],
+    defaultModel: "claude-sonnet-4-5"
+  },
+  {
+    name: "openai",
+    title: "OpenAI",
+    type: "openai-compatible",
+    baseUrl: "https://api.openai.com/v1",
+    baseUrlEnv: "OPENAI_BASE_URL",
+    apiKeyEnv: ["OPENAI_API_KEY"],
+    defaultModel: "gpt-5"
+  },
+  {
+    name: "openrouter",
+    title: "OpenRouter",
+    type: "openai-compatible",
+    baseUrl: "https://openrouter.ai/api/v1",
+    apiKeyEnv: ["OPENROUTER_API_KEY"],
+    defaultModel: "openrouter/auto"
+  },
+  {
+    name: "google",
+    title: "Google Gemini",
+    type: "openai-compatible",
+    baseUrl: "https://generativelanguage.googleapis.com/v1beta/openai",
+    apiKeyEnv: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    defaultModel: "gemini-2.5-pro"
+  },
+  {
+    name: "xai",
+    title: "xAI",
+    type: "openai-compatible",
+    baseUrl: "https://api.x.ai/v1",
+    apiKeyEnv: ["XAI_API_KEY"],
+    defaultModel: "grok-4"
+  },
+  {
+    name: "mistral",
+    title: "Mistral",
+    type: "openai-compatible",
+    baseUrl: "https://api.mistral.ai/v1",
+    apiKeyEnv: ["MISTRAL_API_KEY"],
+    defaultModel: "mistral-large-latest"
+  },
+  {
+    name: "groq",
+    title: "Groq",
+    type: "openai-compatible",
+    baseUrl: "https://api.groq.com/openai/v1",
+    apiKeyEnv: ["GROQ_API_KEY"],
+    defaultModel: "llama-3.3-70b-versatile"
+  },
+  {
+    name: "deepseek",
+    title: "DeepSeek",
+    type: "openai-compatible",
+    baseUrl: "https://api.deepseek.com/v1",
+    apiKeyEnv: ["DEEPSEEK_API_KEY"],
+    defaultModel: "deepseek-chat"
+  },
+  {
+    name: "together",
+    title: "Together AI",
+    type: "openai-compatible",
+    baseUrl: "https://api.together.xyz/v1",
+    apiKeyEnv: ["TOGETHER_API_KEY"],
+    defaultModel: "meta-llama/Llama-3.3-70B-Instruct-Turbo"
+  },
+  {
+    name: "fireworks",
+    title: "Fireworks",
+    type: "openai-compatible",
+    baseUrl: "https://api.fireworks.ai/inference/v1",
+    apiKeyEnv: ["FIREWORKS_API_KEY"],
+    defaultModel: "accounts/fireworks/models/llama-v3p3-70b-instruct"
+  },
+  {
+    name: "cerebras",
+    title: "Cerebras",
+    type: "openai-compatible",
+    baseUrl: "https://api.cerebras.ai/v1",
+    apiKeyEnv: ["CEREBRAS_API_KEY"],
+    defaultModel: "llama-3.3-70b"
+  }
+]
+
+/** The built-in provider of that name. */
+export const find = (name: string): BuiltIn | undefined => builtIns.find((builtIn) => builtIn.name === name)

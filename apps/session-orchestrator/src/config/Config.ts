@@ -1,0 +1,83 @@
+/**
+ * The configuration in force: what the rest of the service reads.
+ *
+ * G1. Whoever holds one holds a good one: every name in it was looked up, every key that `model` needs is there.
+ * G2. Keys, tokens and headers are `Redacted` from the moment they are read.
+ */
+import type { Profile } from "@holdfast/policy"
+import type { Target } from "@holdfast/wire"
+import { Context, Data, type Redacted } from "effect"
+import * as Problem from "./Problem.ts"
+
+/** One of a provider's keys, and the variable that it came from. */
+export interface Credential {
+  readonly name: string
+  readonly value: Redacted.Redacted
+}
+
+/** A provider that is reached over HTTP. */
+export interface HttpProvider {
+  readonly type: "openai-compatible" | "anthropic"
+  readonly name: string
+  readonly baseUrl: string
+  /** Variables that were looked at for keys, in order. None: the provider needs no key. */
+  readonly apiKeyEnv: ReadonlyArray<string>
+  /** Those that were set. */
+  readonly credentials: ReadonlyArray<Credential>
+  /** Sent with every request; names as they were written. */
+  readonly headers: Readonly<Record<string, Redacted.Redacted>>
+}
+
+export interface SimulatedProvider {
+  readonly type: "simulated"
+  readonly name: string
+}
+
+export type ProviderConfig = HttpProvider | SimulatedProvider
+
+/** Where a value in force came from: `default`, a file's name, a variable or a flag. */
+export type Origin = string
+
+export class Config extends Context.Service<
+  Config,
+  {
+    /** The file that was read, as an absolute path; absent when there was none. */
+    readonly file: string | undefined
+    readonly server: {
+      readonly host: string
+      /** 0: any that is free. */
+      readonly port: number
+      /** Further names that clients reach the service by, such as that of a proxy before it. */
+      readonly hostnames: ReadonlyArray<string>
+      /** What clients must send as a bearer token; absent only on a loopback address. */
+      readonly token: Redacted.Redacted | undefined
+    }
+    /** An absolute path, or `:memory:`. */
+    readonly database: { readonly path: string }
+    /** By name: the built-in ones, and those of the file over them. */
+    readonly providers: ReadonlyMap<string, ProviderConfig>
+    /** What a conversation that names no model runs on. */
+    readonly model: Target.Target
+    /** What a conversation's own settings are merged over; `Profile.resolve` makes a policy of it. */
+    readonly retry: Profile.RetrySettings
+    /** By path. What is not here is the default. */
+    readonly origins: ReadonlyMap<string, Origin>
+    /** What the person should know although nothing is wrong: one sentence or two each. */
+    readonly notices: ReadonlyArray<string>
+  }
+>()("@holdfast/session-orchestrator/config/Config") {}
+
+/** The value of the service. */
+export type Values = Config["Service"]
+
+/** The service does not start: everything that is wrong, at once. */
+export class ConfigError extends Data.TaggedError("ConfigError")<{
+  /** What was read: a file's name, or `The environment`. */
+  readonly subject: string
+  readonly problems: ReadonlyArray<Problem.Problem>
+}> {
+  override get message(): string {
+    const count = this.problems.length === 1 ? "a problem" : `${this.problems.length} problems`
+    return [`${this.subject} has ${count}.`, ...this.problems.map(Problem.format)].join("\n  ")
+  }
+}

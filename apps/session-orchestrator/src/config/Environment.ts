@@ -1,0 +1,77 @@
+/**
+ * The environment variables of Holdfast's own: `HOLDFAST_*` stand over the file and under the command line.
+ *
+ * Providers' keys have names of their own (`BuiltIn.ts`). A variable that is set to nothing counts as not set.
+ */
+import { nearest } from "./Nearest.ts"
+
+/** Variables by name, as a process has them. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** The value of a variable; `undefined` when it is not set, or empty. */
+export const get = (environment: Environment, name: string): string | undefined => {
+  const value = environment[name]
+  return value === undefined || value === "" ? undefined : value
+}
+
+interface Override {
+  readonly name: string
+  /** The key of the file that it stands over. */
+  readonly path: readonly [string, string?]
+  /** From text to what the file would have; what does not fit is left as it is, for the schema to refuse. */
+  readonly read?: (text: string) => unknown
+}
+
+/** Every variable that stands for a key of the file. */
+export const overrides: ReadonlyArray<Override> = [
+  { name: "HOLDFAST_HOST", path: ["server", "host"] },
+  { name: "HOLDFAST_PORT", path: ["server", "port"], read: (text) => (/^\d{1,9}$/.test(text) ? Number(text) : text) },
+  { name: "HOLDFAST_TOKEN", path: ["server", "token"] },
+  { name: "HOLDFAST_DATABASE_PATH", path: ["database", "path"] },
+  { name: "HOLDFAST_MODEL", path: ["model"] },
+  { name: "HOLDFAST_RETRY_PROFILE", path: ["retry", "profile"] },
+  {
+    name: "HOLDFAST_RETRY_ENABLED",
+    path: ["retry", "enabled"],
+    read: (text) => (text === "true" ? true : text === "false" ? false : text)
+  }
+]
+
+/** Names the file; the command line's `--config` stands over it. */
+export const CONFIG_VARIABLE = "HOLDFAST_CONFIG"
+
+/** `pretty` or `json`; without it logs are pretty on a terminal and JSON elsewhere. */
+export const LOG_FORMAT_VARIABLE = "HOLDFAST_LOG_FORMAT"
+
+/** Every variable that begins with `HOLDFAST_` and means something. */
+export const names: ReadonlyArray<string> = [CONFIG_VARIABLE, LOG_FORMAT_VARIABLE, ...overrides.map(({ name }) => name)]
+
+/** The overrides that are set, in the shape of the file, not checked yet. */
+export const toSettings = (environment: Environment): Readonly<Record<string, unknown>> => {
+  const settings: Record<string, unknown> = {}
+  for (const { name, path, read } of overrides) {
+    const text = get(environment, name)
+    if (text === undefined) continue
+    const value = read === undefined ? text : read(text)
+    const [section, key] = path
+    if (key === undefined) settings[section] = value
+    else settings[section] = { ...Object(settings[section]), [key]: value }
+  }
+  return settings
+}
+
+/** The variable behind a path of `toSettings`. */
+export const placeOf = (path: ReadonlyArray<PropertyKey>): string =>
+  overrides.find((override) => override.path.every((key, index) => key === path[index]))?.name ?? path.join(".")
+
+/** Variables that look like ours and are none: most likely misspelt. Their values are nobody's business. */
+export const strangers = (environment: Environment): ReadonlyArray<string> =>
+  Object.keys(environment)
+    .filter((name) => name.startsWith("HOLDFAST_") && !names.includes(name))
+    .map((name) => {
+      const near = nearest(
+        name.slice("HOLDFAST_".length),
+        names.map((known) => known.slice("HOLDFAST_".length))
+      )
+      return `${name} is set and means nothing to Holdfast.${near === undefined ? "" : ` Did you mean HOLDFAST_${near}?`}`
+    })

@@ -1,0 +1,100 @@
+/**
+ * Which model answers when a conversation names none.
+ *
+ * M1. What was chosen is taken, if it can be: its provider is known, and has the key that it needs.
+ * M2. Otherwise the first built-in provider with a key, and the person is told which one it is and why.
+ * M3. With no key and no provider of one's own a simulated model answers. A provider of one's own without a model is a
+ *     mistake: nobody configures one to hear a simulation.
+ */
+import { Target } from "@holdfast/wire"
+import { Result } from "effect"
+import * as BuiltIn from "./BuiltIn.ts"
+import type { Origin, Values } from "./Config.ts"
+import { nearest } from "./Nearest.ts"
+import type { Problem } from "./Problem.ts"
+import * as ProviderTable from "./ProviderTable.ts"
+import type { Settings } from "./Settings.ts"
+
+/** The models of the simulated provider, which are scripts. */
+export interface SimulatedModels {
+  /** What runs when nothing else is chosen. */
+  readonly DEFAULT_MODEL: string
+  /** What a model will do, in words; fails where its name is no script. */
+  readonly describe: (model: string) => Result.Result<string, { readonly message: string }>
+}
+
+export interface ModelChoice {
+  readonly model: Target.Target
+  readonly notices: ReadonlyArray<string>
+  readonly problems: ReadonlyArray<Problem>
+}
+
+/** Chooses; `origin` is where a model that was written down came from. */
+export const choose = (
+  settings: Settings,
+  providers: Values["providers"],
+  models: SimulatedModels,
+  origin: Origin
+): ModelChoice => {
+  const written = settings.model === undefined ? undefined : Target.parse(settings.model)
+  if (written !== undefined) {
+    const message = unusable(written, providers, models) // M1
+    const place = /^(HOLDFAST_|--)/.test(origin) ? origin : "model"
+    return { model: written, notices: [], problems: message === undefined ? [] : [{ place, message }] }
+  }
+  const [first, ...others] = BuiltIn.builtIns.filter(({ name }) => ProviderTable.hasKey(providers.get(name)))
+  if (first !== undefined) {
+    const model = { provider: first.name, model: first.defaultModel }
+    return { model, notices: [foundKey(first, others, providers)], problems: [] }
+  }
+  const simulated = { provider: "simulated", model: models.DEFAULT_MODEL }
+  const [own, ...more] = Object.entries(settings.providers ?? {}).flatMap(([name, { type }]) =>
+    type === "simulated" ? [] : [name]
+  )
+  if (own === undefined) return { model: simulated, notices: [NO_KEY], problems: [] }
+  const message = `missing. Expected a model of ${[own, ...more].join(" or ")}, such as "${own}/its-model".`
+  return { model: simulated, notices: [], problems: [{ place: "model", message }] } // M3
+}
+
+// --- internal
+
+const NO_KEY =
+  "No provider's key was found, so a simulated model answers. Export one, such as OPENAI_API_KEY or " +
+  "ANTHROPIC_API_KEY, and a real one does."
+
+const foundKey = (
+  first: BuiltIn.BuiltIn,
+  others: ReadonlyArray<BuiltIn.BuiltIn>,
+  providers: Values["providers"]
+): string => {
+  const variable = ProviderTable.keyNames(providers.get(first.name)).join(" and ")
+  const also =
+    others.length === 0
+      ? ""
+      : ` There are keys for ${others.map(({ title }) => title).join(", ")} too: HOLDFAST_MODEL=${others[0]?.name}/${others[0]?.defaultModel} would choose one of them.`
+  return `${variable} is set, so ${first.title} answers, with ${first.defaultModel}.${also}`
+}
+
+/** Why a model cannot be run on, in one sentence or two; `undefined` when it can. */
+const unusable = (
+  model: Target.Target,
+  providers: Values["providers"],
+  { describe }: SimulatedModels
+): string | undefined => {
+  const provider = providers.get(model.provider)
+  if (provider === undefined) {
+    const near = nearest(model.provider, providers.keys())
+    return (
+      `there is no provider ${JSON.stringify(model.provider)}.` +
+      (near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`) +
+      ` Known: ${[...providers.keys()].join(", ")}; others can be added under "providers".`
+    )
+  }
+  if (provider.type === "simulated") {
+    return Result.match(describe(model.model), { onSuccess: () => undefined, onFailure: ({ message }) => message })
+  }
+  if (provider.apiKeyEnv.length === 0 || provider.credentials.length > 0) return undefined
+  const [only, ...more] = provider.apiKeyEnv
+  const missing = more.length === 0 ? `${only} is not set` : `none of ${provider.apiKeyEnv.join(", ")} is set`
+  return `${Target.format(model)} needs a key, and ${missing}. Export it, or choose another model.`
+}

@@ -1,0 +1,181 @@
+/**
+ * What is wrong with a configuration, for the person who has to mend it.
+ *
+ * P1. A problem names its place as one would write it, what was found there and what was expected.
+ * P2. What was found is never shown where a secret may stand: under an unknown key, in a token, in a header, in place of a
+ *     variable's name. People paste keys into all of these.
+ */
+import { SchemaIssue } from "effect"
+import { nearest } from "./Nearest.ts"
+
+export interface Problem {
+  /** Where: `server.port`, `retry.schedule.delays[2]`, or a variable's name. */
+  readonly place: string
+  /** What is wrong there, and what would be right: one sentence or two. */
+  readonly message: string
+}
+
+/** One line a problem. */
+export const format = (problem: Problem): string => `${problem.place}: ${problem.message}`
+
+/** A path as one would write it in JavaScript. */
+export const formatPath = (path: ReadonlyArray<PropertyKey>): string =>
+  path.reduce<string>((text, key) => {
+    if (typeof key === "number") return `${text}[${key}]`
+    const name = String(key)
+    if (!/^[A-Za-z_$][\w$-]*$/.test(name)) return `${text}[${JSON.stringify(name)}]`
+    return text === "" ? name : `${text}.${name}`
+  }, "")
+
+/**
+ * The problems behind a schema's issue.
+ *
+ * **Details**
+ *
+ * `place` turns a path into the words for it: the environment's names for what came from there.
+ */
+export const fromIssue = (
+  issue: SchemaIssue.Issue,
+  input: unknown,
+  place: (path: ReadonlyArray<PropertyKey>) => string = formatPath
+): ReadonlyArray<Problem> =>
+  leavesOf(issue, []).map((leaf) => ({
+    place: leaf.path.length === 0 ? "the whole" : place(leaf.path),
+    message: messageOf(leaf, input)
+  }))
+
+// --- internal
+
+interface Leaf {
+  readonly path: ReadonlyArray<PropertyKey>
+  readonly issue: SchemaIssue.Issue
+  /** What the nearest check above says it expected. */
+  readonly override?: string
+}
+
+const leavesOf = (
+  issue: SchemaIssue.Issue,
+  path: ReadonlyArray<PropertyKey>,
+  override?: string
+): ReadonlyArray<Leaf> => {
+  switch (issue._tag) {
+    case "Pointer":
+      return leavesOf(issue.issue, [...path, ...issue.path], override)
+    case "Encoding":
+      return leavesOf(issue.issue, path, override)
+    case "Filter":
+      return leavesOf(issue.issue, path, override ?? SchemaIssue.defaultCheckHook(issue))
+    case "Composite":
+      return issue.issues.flatMap((inner) => leavesOf(inner, path, override))
+    case "AnyOf":
+      return issue.issues.length === 0
+        ? [leafOf(issue, path, override)]
+        : issue.issues.flatMap((inner) => leavesOf(inner, path, override))
+    default:
+      return [leafOf(issue, path, override)]
+  }
+}
+
+const leafOf = (issue: SchemaIssue.Issue, path: ReadonlyArray<PropertyKey>, override: string | undefined): Leaf =>
+  override === undefined ? { path, issue } : { path, issue, override }
+
+const formatLeaf = SchemaIssue.makeFormatterDefault()
+
+const messageOf = ({ issue, override, path }: Leaf, input: unknown): string => {
+  if (issue._tag === "UnexpectedKey") return unknownKey(issue, path)
+  if (issue._tag === "MissingKey") return "missing."
+  const said = override ?? formatLeaf(issue)
+  // A check that is not about a value says all there is to say.
+  if (!said.startsWith("Expected ")) return said
+  const expected = said.slice("Expected ".length)
+  const found = valueAt(input, path)
+  const hint = suggestionFor(found, expected)
+  return `found ${isSecretPlace(path) ? kindOf(found) : shown(found)}; expected ${expected}.${hint}`
+}
+
+const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: ReadonlyArray<PropertyKey>): string => {
+  const known = issue.ast._tag === "Objects" ? issue.ast.propertySignatures.map(({ name }) => String(name)) : []
+  const near = nearest(String(path.at(-1)), known)
+  const visible = known.filter((name) => !name.startsWith("$"))
+  return (
+    "unknown key." +
+    (near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`) +
+    (visible.length === 0 ? "" : ` Known here: ${visible.join(", ")}.`)
+  )
+}
+
+/** Words in quotes are what could have been meant; and durations are often abbreviated. */
+const suggestionFor = (found: unknown, expected: string): string => {
+  if (typeof found !== "string") return ""
+  const near = expected.includes("duration")
+    ? spelledOut(found)
+    : nearest(
+        found,
+        Array.from(expected.matchAll(/"([^"]*)"/g), (match) => match[1] ?? "").filter((word) => /^[a-z-]+$/.test(word))
+      )
+  return near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`
+}
+
+const UNITS: { readonly [abbreviation: string]: string } = {
+  ms: "millis",
+  msec: "millis",
+  msecs: "millis",
+  milliseconds: "millis",
+  millisecond: "millis",
+  s: "seconds",
+  sec: "seconds",
+  secs: "seconds",
+  second: "seconds",
+  seconds: "seconds",
+  m: "minutes",
+  min: "minutes",
+  mins: "minutes",
+  minute: "minutes",
+  minutes: "minutes",
+  h: "hours",
+  hr: "hours",
+  hrs: "hours",
+  hour: "hours",
+  hours: "hours",
+  d: "days",
+  day: "days",
+  days: "days"
+}
+
+const spelledOut = (text: string): string | undefined => {
+  const parts = /^\s*(\d{1,15}(?:\.\d{1,15})?)\s*([a-z]+)\s*$/i.exec(text)
+  const unit = parts?.[2] === undefined ? undefined : UNITS[parts[2].toLowerCase()]
+  return unit === undefined ? undefined : `${parts?.[1]} ${unit}`
+}
+
+/** P2. Headers and variables' names stand below or in these keys. */
+const SECRET_KEYS = new Set<PropertyKey>(["token", "tokenEnv", "headers", "apiKeyEnv"])
+
+const isSecretPlace = (path: ReadonlyArray<PropertyKey>): boolean => path.some((key) => SECRET_KEYS.has(key))
+
+const LONGEST_SHOWN = 60
+
+const shown = (value: unknown): string => {
+  if (typeof value === "string" && value.length > LONGEST_SHOWN) {
+    return `${JSON.stringify(value.slice(0, LONGEST_SHOWN))} and ${value.length - LONGEST_SHOWN} characters more`
+  }
+  return typeof value === "object" || value === undefined ? kindOf(value) : JSON.stringify(value)
+}
+
+const kindOf = (value: unknown): string => {
+  if (value === undefined) return "nothing"
+  if (value === null) return "null"
+  if (Array.isArray(value)) return "a list"
+  if (typeof value === "object") return "an object"
+  if (typeof value === "string") return value === "" ? "an empty string" : `a string of ${value.length} characters`
+  return `a ${typeof value}`
+}
+
+const valueAt = (input: unknown, path: ReadonlyArray<PropertyKey>): unknown => {
+  let value = input
+  for (const key of path) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined
+    value = Object.getOwnPropertyDescriptor(value, key)?.value
+  }
+  return value
+}

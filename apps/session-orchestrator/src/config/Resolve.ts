@@ -1,0 +1,180 @@
+/**
+ * From what was written down to what is in force. Pure: file, environment and flags are arguments.
+ *
+ * V1. Flags stand over the environment, the environment over the file, the file over the defaults.
+ * V2. Each of the three is checked as a whole, whether or not something above it wins. Their problems are told together.
+ * V3. What keys mean to each other (a model and its provider, an address and its token) is checked once each is sound by
+ *     itself, and again everything at once.
+ */
+import { Redacted, Result, Schema } from "effect"
+import { ConfigError, type Origin, type Values } from "./Config.ts"
+import * as Environment from "./Environment.ts"
+import * as ModelChoice from "./ModelChoice.ts"
+import * as Problem from "./Problem.ts"
+import * as ProviderTable from "./ProviderTable.ts"
+import * as Settings from "./Settings.ts"
+import { isLoopback } from "../transport/http/Loopback.ts"
+
+/** The defaults of a service that is told nothing. */
+export const DEFAULT_HOST = "127.0.0.1"
+export const DEFAULT_PORT = 4747
+export const DEFAULT_DATABASE_PATH = "./.holdfast/holdfast.db"
+
+/** A value that was given, and what to call it. */
+export interface Flags {
+  readonly host?: string | undefined
+  readonly port?: number | undefined
+  readonly model?: string | undefined
+  readonly profile?: string | undefined
+}
+
+export interface Sources {
+  /** The file's content as JSON gave it, its name as the person knows it, and where it is. */
+  readonly file: { readonly name: string; readonly path: string; readonly content: unknown } | undefined
+  readonly environment: Environment.Environment
+  readonly flags: Flags
+  /** Makes a path absolute, from the file's directory (`file`) or the working directory (`here`). */
+  readonly absolute: (path: string, from: "file" | "here") => string
+  readonly simulated: ModelChoice.SimulatedModels
+}
+
+/** Checks everything and puts it together. */
+export const resolve = (sources: Sources): Result.Result<Values, ConfigError> => {
+  const layers = [fileLayer(sources.file), environmentLayer(sources.environment), flagsLayer(sources.flags)]
+  const unsound = layers.flatMap((layer) => layer.problems)
+  if (unsound.length > 0) return refuse(sources, unsound) // V2
+
+  const settings = layers.reduce<Settings.Settings>((merged, layer) => Settings.merge(merged, layer.settings), {})
+  const origins = new Map(layers.flatMap(originsOf))
+  const originOf = (path: string): Origin => origins.get(path) ?? "default"
+
+  const table = ProviderTable.make(settings.providers ?? {}, sources.environment)
+  const chosen = ModelChoice.choose(settings, table.providers, sources.simulated, originOf("model"))
+  const token = tokenOf(settings, sources.environment)
+  const host = settings.server?.host ?? DEFAULT_HOST
+
+  const problems: Array<Problem.Problem> = [...table.problems, ...chosen.problems, ...token.problems]
+  if (token.value === undefined && token.problems.length === 0 && !isLoopback(host)) {
+    problems.push(unprotected(host, originOf("server.host")))
+  }
+  if (problems.length > 0) return refuse(sources, problems)
+
+  const path = settings.database?.path
+  return Result.succeed({
+    file: sources.file?.path,
+    server: {
+      host,
+      port: settings.server?.port ?? DEFAULT_PORT,
+      hostnames: settings.server?.hostnames ?? [],
+      token: token.value
+    },
+    database: {
+      path:
+        path === ":memory:"
+          ? path
+          : sources.absolute(
+              path ?? DEFAULT_DATABASE_PATH,
+              originOf("database.path") === sources.file?.name ? "file" : "here"
+            )
+    },
+    providers: table.providers,
+    model: chosen.model,
+    retry: settings.retry ?? {},
+    origins,
+    notices: [...chosen.notices, ...Environment.strangers(sources.environment)]
+  })
+}
+
+// --- internal
+
+interface Layer {
+  readonly origin: (path: string) => Origin
+  readonly settings: Settings.Settings
+  readonly problems: ReadonlyArray<Problem.Problem>
+}
+
+const decode = Schema.decodeUnknownResult(Settings.Settings, Settings.PARSE_OPTIONS)
+
+const layerOf = (
+  content: unknown,
+  place: (path: ReadonlyArray<PropertyKey>) => string,
+  origin: (path: string) => Origin
+): Layer =>
+  Result.match(decode(content), {
+    onSuccess: (settings) => ({ origin, settings, problems: [] }),
+    onFailure: ({ issue }) => ({ origin, settings: {}, problems: Problem.fromIssue(issue, content, place) })
+  })
+
+const fileLayer = (file: Sources["file"]): Layer =>
+  layerOf(file?.content ?? {}, Problem.formatPath, () => file?.name ?? "default")
+
+const environmentLayer = (environment: Environment.Environment): Layer =>
+  layerOf(Environment.toSettings(environment), Environment.placeOf, (path) => Environment.placeOf(path.split(".")))
+
+const FLAGS: ReadonlyArray<readonly [path: string, flag: string]> = [
+  ["server.host", "--host"],
+  ["server.port", "--port"],
+  ["model", "--model"],
+  ["retry.profile", "--profile"]
+]
+
+const flagOf = (path: string): string => FLAGS.find(([known]) => known === path)?.[1] ?? path
+
+const flagsLayer = ({ host, model, port, profile }: Flags): Layer =>
+  layerOf(
+    {
+      ...(host === undefined && port === undefined ? {} : { server: defined({ host, port }) }),
+      ...(profile === undefined ? {} : { retry: { profile } }),
+      ...defined({ model })
+    },
+    (path) => flagOf(Problem.formatPath(path)),
+    flagOf
+  )
+
+const defined = (record: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined))
+
+/** Which layer a value came from, one level into each section; later layers win because they come later. */
+const originsOf = ({ origin, settings }: Layer): ReadonlyArray<readonly [string, Origin]> =>
+  Object.entries(settings).flatMap(([section, value]) =>
+    typeof value === "object"
+      ? Object.keys(value).map((key): readonly [string, Origin] => [`${section}.${key}`, origin(`${section}.${key}`)])
+      : [[section, origin(section)]]
+  )
+
+const refuse = (sources: Sources, problems: ReadonlyArray<Problem.Problem>): Result.Result<never, ConfigError> =>
+  Result.fail(new ConfigError({ subject: sources.file?.name ?? "The configuration", problems }))
+
+const tokenOf = (
+  { server }: Settings.Settings,
+  environment: Environment.Environment
+): { readonly value: Redacted.Redacted | undefined; readonly problems: ReadonlyArray<Problem.Problem> } => {
+  if (server?.tokenEnv === undefined) return { value: server?.token, problems: [] }
+  const place = "server.tokenEnv"
+  if (server.token !== undefined) {
+    return { value: undefined, problems: [{ place, message: "there is a server.token too. Keep one of them." }] }
+  }
+  const value = Environment.get(environment, server.tokenEnv)
+  if (value === undefined) {
+    return { value, problems: [{ place, message: `the environment variable ${server.tokenEnv} is not set.` }] }
+  }
+  return value.length < Settings.SHORTEST_TOKEN
+    ? {
+        value: undefined,
+        problems: [
+          {
+            place,
+            message: `the token in ${server.tokenEnv} has ${value.length} characters; expected at least ${Settings.SHORTEST_TOKEN}.`
+          }
+        ]
+      }
+    : { value: Redacted.make(value), problems: [] }
+}
+
+const unprotected = (host: string, origin: Origin): Problem.Problem => ({
+  place: origin.startsWith("HOLDFAST_") || origin.startsWith("--") ? origin : "server.host",
+  message:
+    `${host} can be reached from other machines, and there is no token. Set HOLDFAST_TOKEN (or server.tokenEnv) ` +
+    `to a secret of at least ${Settings.SHORTEST_TOKEN} characters, which clients then send as "Authorization: Bearer ...", ` +
+    `or listen on ${DEFAULT_HOST}.`
+})

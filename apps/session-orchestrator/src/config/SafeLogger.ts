@@ -1,0 +1,56 @@
+/**
+ * The log: lines on standard error, every one redacted.
+ *
+ * G1. A line is redacted as the text that it will be, so nothing that was formatted into it escapes: messages, annotations,
+ *     causes, spans.
+ * G2. One entry is one line of JSON in `json`; in `pretty` a cause follows its entry, indented.
+ *
+ * Standard output is for answers.
+ */
+import { Cause, Context, Formatter, Layer, Logger, type LogLevel, References } from "effect"
+import * as Secrets from "./Secrets.ts"
+
+export type Format = "pretty" | "json"
+
+/** The loggers of the process, in place of any other. */
+export const layer = (options: {
+  readonly format: Format
+  readonly colors: boolean
+  readonly write: (line: string) => void
+}): Layer.Layer<never, never, Secrets.Secrets> =>
+  Layer.unwrap(
+    Secrets.Secrets.useSync(({ redact }) =>
+      Logger.layer([
+        options.format === "json"
+          ? Logger.map(Logger.formatJson, (line) => options.write(`${redact(line)}\n`))
+          : Logger.map(pretty(redact, options.colors), options.write)
+      ])
+    )
+  )
+
+/** Entries for people. */
+export const pretty = (redact: (text: string) => string, colors: boolean): Logger.Logger<unknown, string> =>
+  Logger.make(({ cause, date, fiber, logLevel, message }) => {
+    const parts = Array.from(Array.isArray(message) ? message : [message], shown)
+    for (const [name, value] of Object.entries(Context.get(fiber.context, References.CurrentLogAnnotations))) {
+      parts.push(`${name}=${shown(value)}`)
+    }
+    const text = cause.reasons.length === 0 ? parts.join(" ") : `${parts.join(" ")}\n${Cause.pretty(cause)}`
+    const entry = redact(text).replaceAll("\n", "\n  ")
+    const level = logLevel.toUpperCase()
+    const color = colors ? COLORS[logLevel] : undefined
+    return `${date.toISOString().slice(11, 19)} ${color === undefined ? level : `${color}${level}${RESET}`} ${entry}\n`
+  })
+
+// --- internal
+
+const RESET = "\u001b[0m"
+
+const COLORS: { readonly [Level in LogLevel.LogLevel]?: string } = {
+  Fatal: "\u001b[31m",
+  Error: "\u001b[31m",
+  Warn: "\u001b[33m",
+  Info: "\u001b[32m"
+}
+
+const shown = (value: unknown): string => (typeof value === "string" ? value : Formatter.format(value))

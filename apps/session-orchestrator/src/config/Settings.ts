@@ -1,0 +1,137 @@
+/**
+ * What a person may write down: the shape of `holdfast.config.json`.
+ *
+ * Every key is optional, so that the file, the environment and the command line are each decoded by this one schema and
+ * merged afterwards. What the keys mean together is `Resolve.ts`'s; what each is for, with defaults and units, is
+ * docs/configuration.md, which a test holds against this schema.
+ */
+import { Profile } from "@holdfast/policy"
+import { Target } from "@holdfast/wire"
+import { Schema, type SchemaAST } from "effect"
+
+/** A token that somebody could guess protects nothing, and one this short could not be redacted without false alarms. */
+export const SHORTEST_TOKEN = 16
+
+const text = (expected: string) => Schema.String.annotate({ message: `Expected ${expected}` })
+
+const filled = (expected: string) =>
+  text(expected).check(Schema.makeFilter((value) => value.trim() !== "" || `Expected ${expected}`))
+
+const matching = (pattern: RegExp, expected: string) =>
+  text(expected).check(Schema.isPattern(pattern, { message: `Expected ${expected}` }))
+
+/** A secret is wrapped where it is read. The encoded side is the plain string, for nobody but this decoder. */
+const Secret = text(`a string of at least ${SHORTEST_TOKEN} characters`)
+  .check(Schema.isMinLength(SHORTEST_TOKEN, { message: `Expected a string of at least ${SHORTEST_TOKEN} characters` }))
+  .pipe(Schema.RedactedFromValue)
+
+const VariableName = matching(/^[A-Za-z_][A-Za-z0-9_]*$/, "the name of an environment variable (not the key itself)")
+
+/** RFC 9110, section 5.5: visible characters and blanks; a line break would start another header. */
+const HeaderValue = matching(/^[\x20-\x7e]*$/, "a header's value: printable ASCII on one line").pipe(
+  Schema.RedactedFromValue
+)
+
+/** RFC 9110, section 5.6.2. */
+const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
+
+/** A name stands before the first `/` of `provider/model`. */
+const PROVIDER_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
+
+/** A record whose keys are checked one by one, each under its own path. */
+const named = <V extends Schema.Constraint>(pattern: RegExp, expected: string, value: V) =>
+  Schema.Record(Schema.String, value).check(
+    Schema.makeFilter((record) =>
+      Object.keys(record)
+        .filter((name) => !pattern.test(name))
+        .map((name) => ({ path: [name], issue: `this name will not do; expected ${expected}.` }))
+    )
+  )
+
+/** What an address must be like, for messages. */
+export const BASE_URL =
+  'an http or https address such as "https://api.openai.com/v1", without a user and without a fragment'
+
+/** Where a provider is. */
+export const BaseUrl = text(BASE_URL).check(Schema.makeFilter((value) => isBaseUrl(value) || `Expected ${BASE_URL}`))
+
+const PORT = "an integer from 0 to 65535"
+
+export const ServerSettings = Schema.Struct({
+  host: Schema.optionalKey(filled('an address to listen on, such as "127.0.0.1"')),
+  port: Schema.optionalKey(
+    Schema.Number.annotate({ message: `Expected ${PORT}` }).check(
+      Schema.isInt({ message: `Expected ${PORT}` }),
+      Schema.isBetween({ minimum: 0, maximum: 65_535 }, { message: `Expected ${PORT}` })
+    )
+  ),
+  hostnames: Schema.optionalKey(
+    Schema.Array(matching(/^[A-Za-z0-9.-]+$/, 'a host\'s name without a port, such as "holdfast.example.org"'))
+  ),
+  token: Schema.optionalKey(Secret),
+  tokenEnv: Schema.optionalKey(VariableName)
+})
+
+export const DatabaseSettings = Schema.Struct({
+  path: Schema.optionalKey(filled('a file\'s path, such as "./.holdfast/holdfast.db"'))
+})
+
+export const ProviderSettings = Schema.Struct({
+  type: Schema.Literals(["openai-compatible", "anthropic", "simulated"]).annotate({
+    message: 'Expected "openai-compatible", "anthropic" or "simulated"'
+  }),
+  baseUrl: Schema.optionalKey(BaseUrl),
+  apiKeyEnv: Schema.optionalKey(
+    Schema.Union([VariableName, Schema.Array(VariableName)]).annotate({
+      message: "Expected the name of an environment variable, or a list of such names"
+    })
+  ),
+  headers: Schema.optionalKey(named(HEADER_NAME, "a header: letters, digits and '-'", HeaderValue))
+})
+export type ProviderSettings = typeof ProviderSettings.Type
+
+const MODEL = 'a provider and a model, such as "openai/gpt-5"'
+
+export const Settings = Schema.Struct({
+  /** For editors; read by nobody here. */
+  $schema: Schema.optionalKey(text("a string")),
+  server: Schema.optionalKey(ServerSettings),
+  database: Schema.optionalKey(DatabaseSettings),
+  providers: Schema.optionalKey(named(PROVIDER_NAME, "letters, digits, '.', '_' and '-'", ProviderSettings)),
+  model: Schema.optionalKey(
+    text(MODEL).check(Schema.makeFilter((value) => Target.parse(value) !== undefined || `Expected ${MODEL}`))
+  ),
+  retry: Schema.optionalKey(Profile.RetrySettings)
+})
+export type Settings = typeof Settings.Type
+
+/** An unknown key is an error, and all errors are told at once. */
+export const PARSE_OPTIONS: SchemaAST.ParseOptions = { onExcessProperty: "error", errors: "all" }
+
+/** Later settings over earlier ones, key by key; `retry` primitive by primitive, a provider as a whole. */
+export const merge = (low: Settings, high: Settings): Settings => {
+  // A token that stands higher replaces one below, in whichever of its two forms that was given.
+  const { token: _token, tokenEnv: _tokenEnv, ...lowServer } = low.server ?? {}
+  const isTokenAbove = high.server?.token !== undefined || high.server?.tokenEnv !== undefined
+  return {
+    ...low,
+    ...high,
+    server: { ...(isTokenAbove ? lowServer : low.server), ...high.server },
+    database: { ...low.database, ...high.database },
+    providers: { ...low.providers, ...high.providers },
+    retry: { ...low.retry, ...high.retry }
+  }
+}
+
+// --- internal
+
+const isBaseUrl = (text: string): boolean => {
+  const url = URL.parse(text)
+  return (
+    url !== null &&
+    (url.protocol === "https:" || url.protocol === "http:") &&
+    url.username === "" &&
+    url.password === "" &&
+    url.hash === ""
+  )
+}

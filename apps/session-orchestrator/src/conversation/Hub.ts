@@ -1,0 +1,126 @@
+/**
+ * One conversation's events, from the turn that runs to whoever watches.
+ *
+ * H1. Every subscriber gets every event after its subscription, in order, or is told that it was too slow. A slow one never
+ *     holds up the turn, nor the others.
+ * H2. An event is turned into text once, however many watch, and not at all when nobody does.
+ * H3. What a turn says within one read of its provider reaches a subscriber as one chunk: it is woken in a microtask, when
+ *     that read has been dealt with.
+ */
+import type { TurnEvent } from "@holdfast/wire"
+import { Cause, Effect, type Pull } from "effect"
+import type { StoredEvent } from "../storage/Store.ts"
+import { type Frame, SubscriberTooSlow } from "./Conversations.ts"
+import { InProgress } from "./InProgress.ts"
+
+/** What one subscriber may be behind, in characters of JSON: some minutes of tokens, and a thousand such still fit in memory. */
+export const MAX_BEHIND = 4 * 1024 * 1024
+
+export class Hub {
+  readonly inProgress = new InProgress()
+  private readonly subscribers = new Set<Subscriber>()
+
+  /** Whether anybody watches. */
+  get isWatched(): boolean {
+    return this.subscribers.size > 0
+  }
+
+  /** Passes a transient event on. */
+  live(event: TurnEvent.TransientEvent): void {
+    this.inProgress.live(event)
+    if (this.subscribers.size === 0) return
+    const frame: Frame = { event, json: JSON.stringify(event), id: undefined }
+    for (const subscriber of this.subscribers) subscriber.push(frame)
+  }
+
+  /** Passes on events that are on disk by now. */
+  persisted(events: ReadonlyArray<StoredEvent>): void {
+    for (const { event, json, id } of events) {
+      this.inProgress.persisted(event)
+      for (const subscriber of this.subscribers) subscriber.push({ event, json, id })
+    }
+  }
+
+  /** Subscribes; what is in progress comes first. The subscriber must be closed. */
+  subscribe(): Subscriber {
+    const subscriber = new Subscriber((self) => this.subscribers.delete(self))
+    for (const event of this.inProgress.events()) {
+      subscriber.push({ event, json: JSON.stringify(event), id: undefined })
+    }
+    this.subscribers.add(subscriber)
+    return subscriber
+  }
+}
+
+type Chunk = readonly [Frame, ...ReadonlyArray<Frame>]
+
+export class Subscriber {
+  private frames: Array<Frame> = []
+  private behind = 0
+  private wake: (() => void) | undefined = undefined
+  private isWaking = false
+  private isTooSlow = false
+  private readonly leave: (self: Subscriber) => void
+
+  constructor(leave: (self: Subscriber) => void) {
+    this.leave = leave
+  }
+
+  push(frame: Frame): void {
+    this.behind += frame.json.length
+    if (this.behind > MAX_BEHIND) {
+      this.isTooSlow = true
+      this.frames = []
+      this.close()
+    } else {
+      this.frames.push(frame)
+    }
+    if (this.wake === undefined || this.isWaking) return
+    this.isWaking = true
+    queueMicrotask(this.onMicrotask)
+  }
+
+  /** Everything that has come since the last time; waits for the next when that is nothing. */
+  readonly pull: Pull.Pull<Chunk, SubscriberTooSlow> = Effect.suspend(() =>
+    this.frames.length === 0 && !this.isTooSlow ? Effect.andThen(this.arrival, this.taken) : this.taken
+  )
+
+  /** What is there now, without waiting. */
+  take(): ReadonlyArray<Frame> {
+    const frames = this.frames
+    this.frames = []
+    this.behind = 0
+    return frames
+  }
+
+  close(): void {
+    this.leave(this)
+  }
+
+  private readonly taken: Pull.Pull<Chunk, SubscriberTooSlow> = Effect.suspend(
+    (): Pull.Pull<Chunk, SubscriberTooSlow> => {
+      if (this.isTooSlow) return Effect.fail(new SubscriberTooSlow({ message: TOO_SLOW }))
+      const [first, ...rest] = this.take()
+      return first === undefined ? Cause.done() : Effect.succeed([first, ...rest] as const)
+    }
+  )
+
+  private readonly arrival: Effect.Effect<void> = Effect.callback((resume) => {
+    this.wake = () => resume(Effect.void)
+    return Effect.sync(() => {
+      this.wake = undefined
+    })
+  })
+
+  private readonly onMicrotask = (): void => {
+    this.isWaking = false
+    const wake = this.wake
+    this.wake = undefined
+    wake?.()
+  }
+}
+
+// --- internal
+
+const TOO_SLOW =
+  "This client is too far behind and was let go of. Connect again with the id of the last event that came."

@@ -1,0 +1,78 @@
+/**
+ * What has been said of the step in progress and is on no disk yet: what a client that comes late is shown first (X3).
+ *
+ * P1. Deltas of one kind are kept as one, so the size is that of the text, however small its pieces were.
+ * P2. The step's `message`, or the turn's end, puts it on disk and empties this.
+ * P3. Hearing a delta costs one comparison and one string append.
+ */
+import type { TurnEvent } from "@holdfast/wire"
+
+type Delta = TurnEvent.TextDelta | TurnEvent.ReasoningDelta
+
+export class InProgress {
+  private start: TurnEvent.StepStart | undefined = undefined
+  private readonly said: Array<Delta> = []
+  private last: { readonly event: Delta; text: string } | undefined = undefined
+  private waiting: TurnEvent.ProviderRetry | undefined = undefined
+
+  /** The wait in progress, if the turn waits. */
+  get retry(): TurnEvent.ProviderRetry | undefined {
+    return this.waiting
+  }
+
+  live(event: TurnEvent.TransientEvent): void {
+    switch (event.type) {
+      case "text-delta":
+      case "reasoning-delta":
+        if (this.last?.event.type === event.type) {
+          this.last.text += event.delta
+        } else {
+          this.settle()
+          this.waiting = undefined
+          this.last = { event, text: event.delta }
+        }
+        return
+      case "step-start":
+        this.clear()
+        this.start = event
+        return
+      case "provider-retry":
+        this.waiting = event
+        return
+      default:
+        return event satisfies never
+    }
+  }
+
+  persisted(event: TurnEvent.PersistedEvent): void {
+    if (event.type === "retry-end") this.waiting = undefined
+    if (event.type === "message" || event.type === "turn-end" || event.type === "step-discarded") this.clear()
+  }
+
+  /** The wait is over, though nothing has been said yet. */
+  resume(): void {
+    this.waiting = undefined
+  }
+
+  /** As events, in order. */
+  events(): ReadonlyArray<TurnEvent.TransientEvent> {
+    this.settle()
+    return [
+      ...(this.start === undefined ? [] : [this.start]),
+      ...this.said,
+      ...(this.waiting === undefined ? [] : [this.waiting])
+    ]
+  }
+
+  private settle(): void {
+    if (this.last !== undefined) this.said.push({ ...this.last.event, delta: this.last.text })
+    this.last = undefined
+  }
+
+  private clear(): void {
+    this.start = undefined
+    this.last = undefined
+    this.waiting = undefined
+    this.said.length = 0
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * A conversation that is awake: its hub, the turn that runs and the turns that wait for it.
+ *
+ * N1. There is one session per conversation and process, and only while somebody watches it or a turn of it is not sealed.
+ * N2. Turns run one at a time, in the order of the queue, which is the order of acceptance (C1).
+ */
+import type { Ids } from "@holdfast/wire"
+import type { RetryStrategy } from "@holdfast/kernel"
+import { Deferred, Effect, Semaphore } from "effect"
+import type { Turn } from "../storage/Store.ts"
+import { Hub } from "./Hub.ts"
+
+/** A turn that runs, with the handles that commands reach it by. */
+export interface Running {
+  readonly turn: Turn
+  readonly abort: Deferred.Deferred<void>
+  /** Ends the sleep in progress; absent when the turn does not sleep. */
+  wake: Deferred.Deferred<RetryStrategy.Wake> | undefined
+}
+
+export class Session {
+  readonly conversationId: Ids.ConversationId
+  readonly hub = new Hub()
+  readonly queue: Array<Turn> = []
+  running: Running | undefined = undefined
+  /** The conversation's switch (P15). */
+  isAutoRetryEnabled: boolean
+  /** Accepting and queueing are one act, or two prompts could be queued in another order than they were accepted in. */
+  readonly accepting = Semaphore.makeUnsafe(1)
+  /** Who holds on to this session besides its turns. */
+  holders = 0
+
+  constructor(conversationId: Ids.ConversationId, isAutoRetryEnabled: boolean) {
+    this.conversationId = conversationId
+    this.isAutoRetryEnabled = isAutoRetryEnabled
+  }
+
+  /** Whether anything still needs it. */
+  get isIdle(): boolean {
+    return this.running === undefined && this.queue.length === 0 && this.holders === 0 && !this.hub.isWatched
+  }
+
+  /** Ends the sleep in progress; whether there was one. */
+  wake(wake: RetryStrategy.Wake): Effect.Effect<boolean> {
+    return Effect.suspend(() => {
+      const sleep = this.running?.wake
+      return sleep === undefined ? Effect.succeed(false) : Deferred.succeed(sleep, wake)
+    })
+  }
+
+  /** Ends the running turn; whether there was one. */
+  abort(): Effect.Effect<boolean> {
+    return Effect.suspend(() =>
+      this.running === undefined ? Effect.succeed(false) : Deferred.succeed(this.running.abort, undefined)
+    )
+  }
+}

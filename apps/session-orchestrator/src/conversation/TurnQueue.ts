@@ -1,0 +1,131 @@
+/**
+ * Runs accepted turns: one at a time per conversation, in order, on fibers of the service.
+ *
+ * Q1. A conversation has a fiber while it has turns, and no longer.
+ * Q2. A turn that cannot be run as it stands, because its model or its settings are gone from the configuration, is sealed
+ *     as failed and says so; it does not block those behind it.
+ */
+import type { Provider } from "@holdfast/kernel"
+import { Profile } from "@holdfast/policy"
+import { type Ids, Target, type TurnEvent } from "@holdfast/wire"
+import { Deferred, Effect, FiberSet, Option, Result, type Scope, Stream } from "effect"
+import type { Conversation, StorageError, Turn } from "../storage/Store.ts"
+import type { Defaults } from "./Defaults.ts"
+import type { Providers } from "./Providers.ts"
+import type { Running, Session } from "./Session.ts"
+import type { Sessions } from "./Sessions.ts"
+import * as TurnRunner from "./TurnRunner.ts"
+
+export interface TurnQueue {
+  /** Queues an accepted turn behind the others of its conversation. */
+  readonly add: (session: Session, turn: Turn) => Effect.Effect<void>
+  /** The seal of a turn that is queued or runs; `undefined` when it is neither. */
+  readonly sealOf: (turnId: Ids.TurnId) => Effect.Effect<TurnEvent.TurnEnd> | undefined
+}
+
+export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint"> {
+  readonly sessions: Sessions
+  readonly providers: Providers["Service"]
+  readonly defaults: Defaults["Service"]
+  /** The records of a turn, as a checkpoint over them. */
+  readonly checkpointOf: (turnId: Ids.TurnId) => Effect.Effect<TurnRunner.Resources["checkpoint"], StorageError>
+}
+
+/** A queue whose turns stop, unsealed, with the scope. */
+export const make = Effect.fnUntraced(function* (
+  dependencies: Dependencies
+): Effect.fn.Return<TurnQueue, never, Scope.Scope> {
+  const fork = yield* FiberSet.makeRuntime<never>()
+  const seals = new Map<Ids.TurnId, Deferred.Deferred<TurnEvent.TurnEnd>>()
+  const working = new Set<Session>()
+
+  const work = Effect.fnUntraced(function* (session: Session) {
+    for (let turn = session.queue.shift(); turn !== undefined; turn = session.queue.shift()) {
+      const running: Running = { turn, abort: Deferred.makeUnsafe(), wake: undefined }
+      session.running = running
+      const end = yield* Effect.result(run(dependencies, session, running))
+      session.running = undefined
+      if (Result.isFailure(end)) {
+        yield* Effect.logWarning(`Turn ${turn.turnId} stopped unsealed: ${end.failure.message}`)
+        break
+      }
+      const seal = seals.get(turn.turnId)
+      seals.delete(turn.turnId)
+      if (seal !== undefined) yield* Deferred.succeed(seal, end.success)
+    }
+    working.delete(session)
+    dependencies.sessions.release(session)
+  })
+
+  return {
+    add: (session, turn) =>
+      Effect.sync(() => {
+        session.queue.push(turn)
+        seals.set(turn.turnId, Deferred.makeUnsafe())
+        if (working.has(session)) return
+        working.add(session)
+        fork(work(session))
+      }),
+    sealOf: (turnId) => {
+      const seal = seals.get(turnId)
+      return seal === undefined ? undefined : Deferred.await(seal)
+    }
+  }
+})
+
+// --- internal
+
+const run = Effect.fnUntraced(function* (
+  { providers, defaults, checkpointOf, ...resources }: Dependencies,
+  session: Session,
+  running: Running
+) {
+  const { turnId, conversationId } = running.turn
+  const patiently = <A>(effect: Effect.Effect<A, StorageError>) =>
+    TurnRunner.untilItWorks(effect, turnId, resources.stopping)
+  const conversation = yield* patiently(resources.store.conversation(conversationId))
+  const history = yield* patiently(resources.store.messages(conversationId))
+  const checkpoint = yield* patiently(checkpointOf(turnId))
+  const { target, provider } = providerOf(Option.getOrUndefined(conversation), providers, defaults)
+  return yield* TurnRunner.run(
+    {
+      session,
+      running,
+      target,
+      provider,
+      system: Option.getOrUndefined(conversation)?.system,
+      // What this turn has written itself, before a restart, it writes again.
+      history: history.filter((message) => message.turnId !== turnId),
+      policy: policyOf(Option.getOrUndefined(conversation), defaults)
+    },
+    { ...resources, checkpoint }
+  )
+})
+
+const policyOf = (conversation: Conversation | undefined, { retry }: Defaults["Service"]) =>
+  Profile.resolve({
+    ...retry,
+    ...Result.getOrElse(Profile.decode(conversation?.retry ?? {}), () => undefined)
+  })
+
+const providerOf = (
+  conversation: Conversation | undefined,
+  providers: Providers["Service"],
+  defaults: Defaults["Service"]
+): { readonly target: Target.Target; readonly provider: Provider.Provider["Service"] } => {
+  const target = (conversation && Target.parse(conversation.model)) ?? defaults.model
+  return { target, provider: providers.get(target.provider) ?? missing(target, providers.names) }
+}
+
+/** Q2 */
+const missing = (target: Target.Target, names: ReadonlyArray<string>): Provider.Provider["Service"] => ({
+  stream: () =>
+    Stream.make({
+      type: "error",
+      failure: {
+        reason: "model-unavailable",
+        message: `There is no provider named "${target.provider}" in the configuration; there are: ${names.join(", ")}.`,
+        retryable: false
+      }
+    })
+})

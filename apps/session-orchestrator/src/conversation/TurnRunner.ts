@@ -1,0 +1,127 @@
+/**
+ * One turn on the service's own ports: the store hears it, the timer lets it sleep, the session's handles reach it.
+ *
+ * R1. An event is on disk before a client sees it. A disk that refuses pauses the turn, and does not lose it.
+ * R2. The end of a sleep is absolute: `sleepUntil` gets a moment, not a duration.
+ */
+import { Checkpoint, EventSink, Provider, RetryStrategy, Toolbox, Turn, TurnStopped } from "@holdfast/kernel"
+import { type Profile, RetryStrategies } from "@holdfast/policy"
+import { Limits } from "@holdfast/providers"
+import type { Ids, Message, Target, TurnEvent } from "@holdfast/wire"
+import { Clock, Deferred, Duration, Effect, Layer, Schedule } from "effect"
+import type { JournalConflict } from "../storage/Journal.ts"
+import type { StorageError, Store } from "../storage/Store.ts"
+import type { Running, Session } from "./Session.ts"
+
+/** What a turn needs to know of the conversation it is in. */
+export interface Setting {
+  readonly session: Session
+  readonly running: Running
+  readonly target: Target.Target
+  readonly system: string | undefined
+  readonly history: ReadonlyArray<Message.Message>
+  readonly policy: ReturnType<typeof Profile.resolve>
+  readonly provider: Provider.Provider["Service"]
+}
+
+/** What the service has for its turns. */
+export interface Resources {
+  readonly store: Store["Service"]
+  readonly checkpoint: Checkpoint.Checkpoint["Service"]
+  /** Waits for a moment in epoch milliseconds (D11). */
+  readonly sleepUntil: (end: number) => Effect.Effect<void>
+  /** Succeeds when the service goes down. */
+  readonly stopping: Effect.Effect<void>
+}
+
+/** Runs a turn to its seal. Interrupted, it stops unsealed. */
+export const run = (
+  setting: Setting,
+  resources: Resources
+): Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped> => {
+  const { session, running, target, system, history, policy, provider } = setting
+  const { turnId, conversationId, prompt, acceptedAt } = running.turn
+  return Turn.runTurn({
+    conversationId,
+    turnId,
+    target,
+    history,
+    startedAt: acceptedAt,
+    abort: Deferred.await(running.abort),
+    ...(system === undefined ? undefined : { system }),
+    ...(prompt === undefined ? undefined : { prompt })
+  }).pipe(
+    Effect.provide(
+      Layer.mergeAll(
+        Layer.succeed(Provider.Provider, Limits.withLimits(provider, policy.requestTimeout)),
+        Layer.succeed(EventSink.EventSink, sinkOf(session, running, resources)),
+        Layer.succeed(RetryStrategy.RetryStrategy, strategyOf(session, running, policy, resources)),
+        Layer.succeed(Checkpoint.Checkpoint, resources.checkpoint),
+        Toolbox.layerNoop
+      )
+    )
+  )
+}
+
+/**
+ * A full disk is emptied by a person, so a turn keeps asking: after 1 s, 2 s, 4 s … and then every 30 s. It stops, unsealed,
+ * only with the service.
+ */
+export const untilItWorks = <A>(
+  effect: Effect.Effect<A, StorageError | JournalConflict>,
+  turnId: Ids.TurnId,
+  stopping: Effect.Effect<void>
+): Effect.Effect<A, TurnStopped.TurnStopped> =>
+  effect.pipe(
+    Effect.tapErrorTag("StorageError", ({ message }) => Effect.logError(`Turn ${turnId} is paused: ${message}`)),
+    Effect.retry({ schedule: patience, while: ({ _tag }) => _tag === "StorageError" }),
+    Effect.raceFirst(Effect.andThen(stopping, Effect.fail(goingDown))),
+    Effect.mapError(({ message }) => new TurnStopped.TurnStopped({ message }))
+  )
+
+// --- internal
+
+const patience = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
+
+const goingDown = new TurnStopped.TurnStopped({ message: "Holdfast is going down; the turn goes on when it is back." })
+
+const sinkOf = (
+  { hub }: Session,
+  { turn }: Running,
+  { store, stopping }: Resources
+): EventSink.EventSink["Service"] => ({
+  live: (event) => hub.live(event),
+  persist: (events, position) =>
+    Effect.map(
+      untilItWorks(store.appendEvents(turn.conversationId, turn.turnId, events, position), turn.turnId, stopping),
+      (stored) => hub.persisted(stored)
+    )
+})
+
+const strategyOf = (
+  session: Session,
+  running: Running,
+  policy: Setting["policy"],
+  { sleepUntil }: Resources
+): RetryStrategy.RetryStrategy["Service"] => {
+  const strategy = RetryStrategies.make(policy, (delay) =>
+    Effect.suspend(() => {
+      const wake = Deferred.makeUnsafe<RetryStrategy.Wake>()
+      running.wake = wake
+      const elapsed = Effect.flatMap(Clock.currentTimeMillis, (now) => sleepUntil(now + Duration.toMillis(delay)))
+      return Effect.raceFirst(Deferred.await(wake), Effect.as(elapsed, "elapsed" as const))
+    }).pipe(
+      Effect.ensuring(
+        Effect.sync(() => {
+          running.wake = undefined
+          session.hub.inProgress.resume()
+        })
+      )
+    )
+  )
+  return {
+    ...strategy,
+    delayFor: (attempt, failure, spent) =>
+      session.isAutoRetryEnabled ? strategy.delayFor(attempt, failure, spent) : undefined
+  }
+}

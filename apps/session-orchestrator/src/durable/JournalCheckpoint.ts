@@ -1,0 +1,55 @@
+/**
+ * The kernel's `Checkpoint` over a turn's journal.
+ *
+ * K1. What has succeeded under a name is never run again for that turn: its record is given instead.
+ * K2. A result is on disk before anybody acts on it, so a turn that is run again from its start reaches the point where it
+ *     was.
+ */
+import type { Checkpoint, TurnStopped } from "@holdfast/kernel"
+import type { Ids } from "@holdfast/wire"
+import { Effect, Schema } from "effect"
+import type { Journal, JournalConflict } from "../storage/Journal.ts"
+import type { StorageError } from "../storage/Store.ts"
+
+/** How an append is made to succeed, or to stop the turn. */
+export type Persist = <A>(
+  append: Effect.Effect<A, StorageError | JournalConflict>
+) => Effect.Effect<A, TurnStopped.TurnStopped>
+
+/** A checkpoint over what has been recorded of a turn until now. */
+export const make = Effect.fnUntraced(function* (
+  journal: Journal["Service"],
+  turnId: Ids.TurnId,
+  persist: Persist
+): Effect.fn.Return<Checkpoint.Checkpoint["Service"], StorageError> {
+  const known = yield* journal.load(turnId)
+  const recorded = new Map(known.map(({ name, value }) => [name, value]))
+  let next = known.length
+
+  return {
+    run: <A, I, E, R>(name: string, schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E, R>) => {
+      const codec = codecOf(schema)
+      const value = recorded.get(name)
+      if (value !== undefined) return Effect.orDie(Schema.decodeUnknownEffect(codec)(value))
+      const record = (result: A) =>
+        Effect.orDie(Schema.encodeEffect(codec)(result)).pipe(
+          Effect.flatMap((value) => persist(journal.append(turnId, next++, { name, value }))),
+          Effect.uninterruptible
+        )
+      return Effect.tap(effect, record)
+    }
+  }
+})
+
+// --- internal
+
+const codecs = new WeakMap<object, unknown>()
+
+/** A codec compiles its parser once, and there are four schemas in all. */
+const codecOf = <A, I>(schema: Schema.Codec<A, I>): Schema.Codec<A, string> => {
+  const known = codecs.get(schema)
+  if (known !== undefined) return known as Schema.Codec<A, string> // what was put there for this very schema
+  const codec = Schema.fromJsonString(Schema.toCodecJson(schema))
+  codecs.set(schema, codec)
+  return codec
+}

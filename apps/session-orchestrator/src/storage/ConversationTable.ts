@@ -1,0 +1,70 @@
+/** The rows of conversations. */
+import { Ids } from "@holdfast/wire"
+import { Effect, Option, Schema } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import { insertAll } from "./Inserts.ts"
+import type { Conversation } from "./Store.ts"
+
+/** A conversation's switch for automatic retries, turned. */
+export interface AutoRetry {
+  readonly conversationId: Ids.ConversationId
+  readonly enabled: boolean
+}
+
+/** Adds conversations. Fails where an id is taken. */
+export const insert =
+  (sql: SqlClient.SqlClient) =>
+  (conversations: ReadonlyArray<Conversation>): Effect.Effect<ReadonlyArray<void>, SqlError.SqlError> =>
+    insertAll(
+      sql,
+      "conversations",
+      conversations.map((conversation) => ({
+        conversation_id: conversation.conversationId,
+        model: conversation.model,
+        system_prompt: conversation.system ?? null,
+        retry: conversation.retry === undefined ? null : JSON.stringify(conversation.retry),
+        auto_retry_enabled: conversation.autoRetryEnabled ? 1 : 0,
+        created_at: conversation.createdAt
+      }))
+    ).pipe(Effect.as(conversations.map(() => undefined)))
+
+/** Turns switches, in order. One of a conversation that is not there changes nothing. */
+export const setAutoRetry =
+  (sql: SqlClient.SqlClient) =>
+  (switches: ReadonlyArray<AutoRetry>): Effect.Effect<ReadonlyArray<void>, SqlError.SqlError> =>
+    Effect.forEach(switches, ({ conversationId, enabled }) =>
+      Effect.asVoid(
+        sql`UPDATE conversations SET auto_retry_enabled = ${enabled ? 1 : 0} WHERE conversation_id = ${conversationId}`
+      )
+    )
+
+export const find = (
+  sql: SqlClient.SqlClient,
+  id: Ids.ConversationId
+): Effect.Effect<Option.Option<Conversation>, SqlError.SqlError | Schema.SchemaError> =>
+  sql`SELECT * FROM conversations WHERE conversation_id = ${id}`.pipe(
+    Effect.flatMap((rows) => decodeRows(rows)),
+    Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), conversationOf))
+  )
+
+// --- internal
+
+const Row = Schema.Struct({
+  conversation_id: Ids.ConversationId,
+  model: Schema.String,
+  system_prompt: Schema.NullOr(Schema.String),
+  retry: Schema.NullOr(Schema.fromJsonString(Schema.Json)),
+  auto_retry_enabled: Schema.Literals([0, 1]),
+  created_at: Schema.Finite
+})
+
+const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
+
+const conversationOf = (row: typeof Row.Type): Conversation => ({
+  conversationId: row.conversation_id,
+  model: row.model,
+  system: row.system_prompt ?? undefined,
+  retry: row.retry ?? undefined,
+  autoRetryEnabled: row.auto_retry_enabled === 1,
+  createdAt: row.created_at
+})

@@ -1,0 +1,162 @@
+/**
+ * One transaction for the writes of many turns.
+ *
+ * A full sync costs the same for one row as for a thousand. So writes are queued, one fiber commits what is queued, and all
+ * that arrives meanwhile goes into its next commit. No write waits for company.
+ *
+ * G1. A caller goes on after the commit that holds its write, and fails only if its write is not there.
+ * G2. A write that is refused (a constraint, a damaged row) fails alone: its neighbours are committed without it.
+ * G3. What concerns all (a full disk, a lost connection) fails all writes of the commit, and none is there.
+ * G4. A lock of another process is waited for without stopping this one (`Patience`).
+ * G5. Closing takes no more writes and commits what was queued. An interrupted caller's write is made all the same.
+ *
+ * Writes of one lane keep their order. Writes of one commit are made lane by lane: callers that were waiting at the same
+ * time have no order between them.
+ */
+import { Array as Arr, Cause, Effect, Exit, Fiber, Latch, Option, Result, type Scope } from "effect"
+import * as Patience from "./Patience.ts"
+
+/** How a lane writes: all inputs at once, inside a transaction, with one result for each, in order. It may run again. */
+export type Apply<In, Out, E> = (inputs: Arr.NonEmptyReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>
+
+export interface GroupCommit<E> {
+  /** A queue for writes of one kind. Its function hands one in and waits for the commit. */
+  readonly lane: <In, Out>(apply: Apply<In, Out, E>) => (input: In) => Effect.Effect<Out, E>
+}
+
+export interface Options<E> {
+  /** Runs an effect in a transaction, or in a savepoint of the one that is open. */
+  readonly transaction: <A>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
+  /** `one`: this write was refused (G2). `all`: no write can be made (G3). `busy`: worth another try (G4). */
+  readonly scope: (error: E) => "one" | "all" | "busy"
+  /** What a write fails with that comes after closing. */
+  readonly closed: () => E
+  /** What a write fails with whose commit died of a bug. */
+  readonly died: (cause: Cause.Cause<never>) => E
+}
+
+/** Of one lane and commit. Some ten milliseconds of the thread; beyond that a person who reads along sees the text halt. */
+export const MAX_WRITES = 500
+
+/** Starts the writer. It ends with the scope, after its last commit (G5). */
+export const make = Effect.fnUntraced(function* <E>(
+  options: Options<E>
+): Effect.fn.Return<GroupCommit<E>, never, Scope.Scope> {
+  const lanes: Array<Lane<E>> = []
+  const work = Latch.makeUnsafe(false)
+  let closed = false
+
+  const writer = yield* Effect.gen(function* () {
+    while (true) {
+      if (lanes.every((lane) => lane.isEmpty())) {
+        if (closed) return
+        work.closeUnsafe()
+        yield* work.await
+      }
+      // Whoever is about to write in this turn of the event loop gets into this commit.
+      yield* Effect.yieldNow
+      yield* commit(
+        options,
+        lanes.filter((lane) => !lane.isEmpty()).map((lane) => lane.take())
+      )
+    }
+  }).pipe(Effect.forkScoped)
+  // Added after the fork, so run before it: the writer ends by itself.
+  yield* Effect.addFinalizer(() =>
+    Effect.suspend(() => {
+      closed = true
+      work.openUnsafe()
+      return Fiber.await(writer)
+    })
+  )
+
+  return {
+    lane: <In, Out>(apply: Apply<In, Out, E>) => {
+      const waiting: Array<Pending<In, Out, E>> = []
+      lanes.push(laneOf(options, waiting, apply))
+      return (input: In) =>
+        Effect.callback<Out, E>((resume) => {
+          if (closed) return resume(Effect.fail(options.closed()))
+          waiting.push({ input, resume })
+          work.openUnsafe()
+        })
+    }
+  }
+})
+
+// --- internal
+
+interface Pending<In, Out, E> {
+  readonly input: In
+  readonly resume: (outcome: Exit.Exit<Out, E>) => void
+}
+
+/** A lane as the writer sees it, whatever it writes. */
+interface Lane<E> {
+  readonly isEmpty: () => boolean
+  readonly take: () => Taken<E>
+}
+
+/** What was taken from a lane for one commit. Either way of writing it gives what tells the callers, after the commit (G1). */
+interface Taken<E> {
+  readonly together: Effect.Effect<() => void, E>
+  readonly oneByOne: Effect.Effect<() => void, E>
+  readonly fail: (error: E) => void
+}
+
+const commit = <E>(options: Options<E>, taken: ReadonlyArray<Taken<E>>): Effect.Effect<void> =>
+  options.transaction(Effect.forEach(taken, (writes) => writes.together)).pipe(
+    Effect.catchIf(
+      (error) => options.scope(error) === "one",
+      () => options.transaction(Effect.forEach(taken, (writes) => writes.oneByOne))
+    ),
+    Patience.whileBusy((error) => options.scope(error) === "busy"),
+    Effect.matchCause({
+      onSuccess: (tellAll) => tellAll.forEach((tell) => tell()),
+      onFailure: (cause) => {
+        const error = Result.match(Cause.findError(cause), {
+          onSuccess: (error) => error,
+          onFailure: (rest) => options.died(rest)
+        })
+        for (const writes of taken) writes.fail(error)
+      }
+    })
+  )
+
+const laneOf = <In, Out, E>(
+  options: Options<E>,
+  waiting: Array<Pending<In, Out, E>>,
+  apply: Apply<In, Out, E>
+): Lane<E> => ({
+  isEmpty: () => waiting.length === 0,
+  take: () => {
+    const taken = waiting.splice(0, MAX_WRITES)
+    const tell = (outcomeOf: (index: number) => Exit.Exit<Out, E>) => () =>
+      taken.forEach((write, index) => write.resume(outcomeOf(index)))
+    const write = (inputs: ReadonlyArray<In>) =>
+      Arr.isReadonlyArrayNonEmpty(inputs) ? apply(inputs) : Effect.succeed([])
+    const alone = (input: In): Effect.Effect<Exit.Exit<Out, E>, E> =>
+      options.transaction(write([input])).pipe(
+        Effect.map((results) => resultAt<Out, E>(results, 0)),
+        Effect.catchIf(
+          (error) => options.scope(error) === "one", // G2
+          (error) => Effect.succeed(Exit.fail(error))
+        )
+      )
+    return {
+      together: write(taken.map(({ input }) => input)).pipe(
+        Effect.map((results) => tell((index) => resultAt(results, index)))
+      ),
+      oneByOne: Effect.forEach(taken, ({ input }) => alone(input)).pipe(
+        Effect.map((outcomes) => tell((index) => outcomes[index] ?? resultAt([], index)))
+      ),
+      fail: (error) => tell(() => Exit.fail(error))()
+    }
+  }
+})
+
+const resultAt = <Out, E>(results: ReadonlyArray<Out>, index: number): Exit.Exit<Out, E> =>
+  Option.match(Arr.get(results, index), {
+    onNone: () => Exit.die(new Error("A lane gave fewer results than it had inputs")),
+    onSome: Exit.succeed
+  })

@@ -1,0 +1,38 @@
+/**
+ * The port to a turn's records: what the kernel's `Checkpoint` has recorded, in the order in which it did.
+ *
+ * J1. When an append has succeeded it survives `kill -9` and a power cut.
+ * J2. (turn, seq) is the fence: of two that believe they run a turn, one collides on its next append.
+ */
+import type { Ids } from "@holdfast/wire"
+import { Context, type Effect, Schema } from "effect"
+import type { StorageError } from "./Store.ts"
+
+/** One record, its value as JSON text. */
+export interface Record {
+  readonly name: string
+  readonly value: string
+}
+
+/** Somebody else has written this turn's next record: it is not ours any more. */
+export class JournalConflict extends Schema.TaggedError<JournalConflict>()("JournalConflict", {
+  turnId: Schema.String
+}) {
+  override get message(): string {
+    return `Turn ${this.turnId} is being run elsewhere.`
+  }
+}
+
+export class Journal extends Context.Service<
+  Journal,
+  {
+    /** Everything recorded of a turn, oldest first. */
+    readonly load: (turnId: Ids.TurnId) => Effect.Effect<ReadonlyArray<Record>, StorageError>
+    /** Appends the record with number `seq` (0-based). */
+    readonly append: (
+      turnId: Ids.TurnId,
+      seq: number,
+      record: Record
+    ) => Effect.Effect<void, StorageError | JournalConflict>
+  }
+>()("@holdfast/session-orchestrator/storage/Journal") {}

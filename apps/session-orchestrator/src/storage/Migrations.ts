@@ -1,0 +1,45 @@
+/**
+ * The schema's versions, each made from the one before, at start.
+ *
+ * V1. A migration that was released is never edited: a change is the next migration.
+ * V2. A database that a newer Holdfast has changed is refused: this one does not know what it would break.
+ */
+import { Effect, Schema } from "effect"
+import { Migrator, SqlClient, type SqlError } from "effect/sql"
+import { migration as initial } from "./migrations/0001_initial.ts"
+
+/** Every migration by its number and name. The highest number is the version of the schema. */
+const migrations = {
+  "0001_initial": initial
+}
+
+/** Where a database records its migrations. */
+export const TABLE = "holdfast_migrations"
+
+/** The schema that this Holdfast reads and writes. */
+export const VERSION = Object.keys(migrations).length
+
+/** The database was made by a newer Holdfast (V2). */
+export class NewerDatabase extends Schema.TaggedError<NewerDatabase>()("NewerDatabase", {
+  found: Schema.Int
+}) {
+  override get message(): string {
+    return (
+      `its schema has version ${this.found}, and this Holdfast knows versions up to ${VERSION}. ` +
+      "Start the newer Holdfast that made it, or set database.path to another file. Nothing was changed."
+    )
+  }
+}
+
+/** Brings the database to `VERSION`, in one transaction. Does nothing where there is nothing to do. */
+export const run: Effect.Effect<
+  void,
+  NewerDatabase | Migrator.MigrationError | SqlError.SqlError,
+  SqlClient.SqlClient
+> = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  // Runs what is missing above the newest that it finds: in a newer database, nothing.
+  yield* Migrator.make({})({ loader: Migrator.fromRecord(migrations), table: TABLE })
+  const [newest] = yield* sql<{ readonly found: number }>`SELECT max(migration_id) AS found FROM ${sql(TABLE)}`
+  if (newest !== undefined && newest.found > VERSION) return yield* new NewerDatabase({ found: newest.found })
+})

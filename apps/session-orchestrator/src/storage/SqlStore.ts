@@ -1,0 +1,159 @@
+/**
+ * The `Store` and the `Journal` on a SQL database.
+ *
+ * The SQL is what SQLite and PostgreSQL have in common; where they differ, in column types alone, the migrations ask for the
+ * dialect. Writes go through `GroupCommit`, reads go straight to the database and hold nothing open.
+ */
+import type { Ids, TurnEvent } from "@holdfast/wire"
+import { Cause, Clock, Context, Effect, Layer, Option, type Schema, Stream } from "effect"
+import { SqlClient, SqlError } from "effect/sql"
+import * as ConversationTable from "./ConversationTable.ts"
+import * as DatabaseFile from "./DatabaseFile.ts"
+import * as EventTable from "./EventTable.ts"
+import * as GroupCommit from "./GroupCommit.ts"
+import { Journal, JournalConflict } from "./Journal.ts"
+import * as JournalTable from "./JournalTable.ts"
+import * as Migrations from "./Migrations.ts"
+import * as Patience from "./Patience.ts"
+import * as SqliteClient from "./SqliteClient.ts"
+import * as StorageFailure from "./StorageFailure.ts"
+import { StorageError, Store } from "./Store.ts"
+import * as TurnTable from "./TurnTable.ts"
+
+/** How many events are read at a time: some hundred kilobytes of an ordinary conversation. */
+export const PAGE = 256
+
+/** What a table's functions fail with. */
+type Failure = SqlError.SqlError | Schema.SchemaError
+
+/**
+ * A store on a SQLite file, which is made, for its owner alone, where there is none.
+ *
+ * **Gotchas**
+ *
+ * One Holdfast per file: nothing here keeps two processes from running the same turns.
+ */
+export const layer = (options: { readonly path: string }): Layer.Layer<Store | Journal, StorageError> =>
+  Layer.unwrap(Effect.as(DatabaseFile.prepare(options.path), layerSqlite({ filename: options.path })))
+
+/** A store that is gone with the layer. */
+export const layerMemory: Layer.Layer<Store | Journal, StorageError> = Layer.suspend(() =>
+  layerSqlite({ filename: DatabaseFile.MEMORY })
+)
+
+/** A store on a SQLite database that exists. */
+export const layerSqlite = (config: SqliteClient.Config): Layer.Layer<Store | Journal, StorageError> =>
+  layerSql(config.filename).pipe(
+    Layer.provide(
+      Layer.catch(SqliteClient.layer(config), (error) =>
+        Layer.effectContext(Effect.fail(StorageFailure.explain(config.filename, "open the database", error)))
+      )
+    )
+  )
+
+/**
+ * A store on whatever `SqlClient` there is.
+ *
+ * @param database names the database in errors: its file, or its address without a password
+ */
+export const layerSql = (database: string): Layer.Layer<Store | Journal, StorageError, SqlClient.SqlClient> =>
+  Layer.effectContext(make(database))
+
+// --- internal
+
+const make = Effect.fnUntraced(function* (database: string) {
+  const sql = yield* SqlClient.SqlClient
+  const failed = (attempted: string) => Effect.mapError((error: Failure) => explain(database, attempted, error))
+
+  yield* migrate(database)
+  const group = yield* GroupCommit.make<Failure>({ transaction: sql.withTransaction, scope: scopeOf, closed, died })
+  const create = group.lane(ConversationTable.insert(sql))
+  const setAutoRetry = group.lane(ConversationTable.setAutoRetry(sql))
+  const accept = group.lane(TurnTable.accept(sql))
+  const append = group.lane(EventTable.append(sql))
+  const record = group.lane(JournalTable.append(sql))
+  const probe = group.lane((times: ReadonlyArray<number>) =>
+    Effect.as(
+      sql`UPDATE probe SET probed_at = ${Math.max(...times)} WHERE probe_id = 1`,
+      times.map(() => undefined)
+    )
+  )
+
+  const events = (id: Ids.ConversationId, after: number) =>
+    Stream.paginate(after, (after) =>
+      EventTable.page(sql, id, after, PAGE).pipe(
+        failed(`read the events of conversation ${id}`),
+        Effect.map((page) => {
+          const last = page.length < PAGE ? undefined : page.at(-1)
+          return [page, Option.map(Option.fromUndefinedOr(last), (event) => event.id)] as const
+        })
+      )
+    )
+
+  const store = Store.of({
+    createConversation: (conversation) =>
+      create(conversation).pipe(failed(`create conversation ${conversation.conversationId}`)),
+    conversation: (id) => ConversationTable.find(sql, id).pipe(failed(`read conversation ${id}`)),
+    setAutoRetry: (conversationId, enabled) =>
+      setAutoRetry({ conversationId, enabled }).pipe(failed(`switch automatic retries of ${conversationId}`)),
+    acceptTurn: (turn) => accept(turn).pipe(failed(`record turn ${turn.turnId}`)),
+    turn: (id) => TurnTable.find(sql, id).pipe(failed(`read turn ${id}`)),
+    lastTurn: (id) => TurnTable.last(sql, id).pipe(failed(`read the last turn of conversation ${id}`)),
+    unsealedTurns: TurnTable.unsealed(sql).pipe(failed("read the turns that are not sealed")),
+    appendEvents: (conversationId, turnId, events, position) =>
+      Effect.suspend(() =>
+        // Encoded here, outside the transaction that others wait for.
+        append({ conversationId, turnId, position, events: events.map((event) => ({ event, json: encode(event) })) })
+      ).pipe(failed(`record the events of turn ${turnId}`)),
+    events,
+    turnEvents: (id) => EventTable.ofTurn(sql, id).pipe(failed(`read the events of turn ${id}`)),
+    messages: (id) => EventTable.messages(sql, id).pipe(failed(`read the messages of conversation ${id}`)),
+    check: Effect.flatMap(Clock.currentTimeMillis, probe).pipe(failed("read and write"))
+  })
+  const journal = Journal.of({
+    load: (turnId) => JournalTable.load(sql, turnId).pipe(failed(`read the journal of turn ${turnId}`)),
+    append: (turnId, seq, { name, value }) =>
+      record({ turnId, seq, name, value }).pipe(
+        failed(`record ${name} of turn ${turnId}`),
+        Effect.flatMap((holds) => (holds ? Effect.void : Effect.fail(new JournalConflict({ turnId }))))
+      )
+  })
+  return Context.make(Store, store).pipe(Context.add(Journal, journal))
+})
+
+const encode = (event: TurnEvent.PersistedEvent): string => JSON.stringify(event)
+
+const migrate = (database: string) =>
+  Migrations.run.pipe(
+    Patience.whileBusy((error) => SqlError.isSqlError(error) && scopeOf(error) === "busy"),
+    Effect.mapError((error) => {
+      // A migration that failed wraps what the database said.
+      const cause = error._tag === "MigrationError" ? error.cause : error
+      return SqlError.isSqlError(cause)
+        ? StorageFailure.explain(database, "prepare the tables", cause)
+        : new StorageError({ message: `Could not use the database ${database}: ${error.message}` })
+    })
+  )
+
+const explain = (database: string, attempted: string, error: Failure): StorageError =>
+  SqlError.isSqlError(error)
+    ? StorageFailure.explain(database, attempted, error)
+    : StorageFailure.damaged(database, attempted, error.message)
+
+const scopeOf = (error: Failure): "one" | "all" | "busy" => {
+  if (!SqlError.isSqlError(error)) return "one"
+  switch (error.reason._tag) {
+    case "UniqueViolation":
+    case "ConstraintError":
+      return "one"
+    default:
+      return error.isRetryable ? "busy" : "all"
+  }
+}
+
+const closed = (): Failure => failure("the database has been closed", undefined)
+
+const died = (cause: Cause.Cause<never>): Failure => failure(Cause.pretty(cause), Cause.squash(cause))
+
+const failure = (message: string, cause: unknown): Failure =>
+  new SqlError.SqlError({ reason: new SqlError.UnknownError({ message, cause, operation: "commit" }) })

@@ -1,0 +1,198 @@
+import { describe, expect, it } from "vitest"
+import { spawn } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll } from "vitest"
+
+const MAIN = join(import.meta.dirname, "../../src/main.ts")
+
+let directory = ""
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), "holdfast-cli-"))
+})
+afterAll(() => rmSync(directory, { recursive: true, force: true }))
+
+interface Outcome {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs the program as people do, with nothing in its environment but what the test puts there. */
+const holdfast = (
+  args: ReadonlyArray<string>,
+  options: {
+    readonly env?: Readonly<Record<string, string>>
+    readonly stdin?: string
+    /** Sends Ctrl-C once this has been written. */
+    readonly interruptAfter?: RegExp
+  } = {}
+): Promise<Outcome> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [MAIN, ...args], {
+      cwd: directory,
+      env: { HOME: directory, PATH: process.env["PATH"], ...options.env }
+    })
+    let stdout = ""
+    let stderr = ""
+    let isInterrupted = false
+    const watch = (): void => {
+      if (isInterrupted || options.interruptAfter?.test(stdout + stderr) !== true) return
+      isInterrupted = true
+      child.kill("SIGINT")
+    }
+    child.stdout.on("data", (chunk) => {
+      stdout += String(chunk)
+      watch()
+    })
+    child.stderr.on("data", (chunk) => {
+      stderr += String(chunk)
+      watch()
+    })
+    child.on("error", reject)
+    child.on("close", (code) => resolve({ code, stdout, stderr }))
+    child.stdin.end(options.stdin ?? "")
+  })
+
+const write = (name: string, content: string): string => {
+  const path = join(directory, name)
+  writeFileSync(path, content)
+  return path
+}
+
+describe("holdfast", () => {
+  it("--help names every command, and a command's help its flags", async () => {
+    const root = await holdfast(["--help"])
+    expect(root).toMatchObject({ code: 0, stderr: "" })
+    for (const command of ["serve", "run", "schedule", "config"]) expect(root.stdout).toContain(`\n  ${command} `)
+    const run = await holdfast(["run", "--help"])
+    for (const flag of ["--model", "--json", "--config", "Exit codes"]) expect(run.stdout).toContain(flag)
+  })
+
+  it("--version is that of the package", async () => {
+    const { version } = JSON.parse(readFileSync(join(MAIN, "../../package.json"), "utf8"))
+    expect(await holdfast(["--version"])).toEqual({ code: 0, stdout: `holdfast ${version}\n`, stderr: "" })
+  })
+
+  it("--completions prints a script that knows the commands", async () => {
+    const { code, stdout } = await holdfast(["--completions", "bash"])
+    expect(code).toBe(0)
+    expect(stdout).toContain("schedule")
+  })
+
+  it("a command that does not exist is told on one line, with the one that was meant, and exit code 2", async () => {
+    const { code, stdout, stderr } = await holdfast(["sreve"])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+    expect(stderr).toContain('holdfast: Unknown subcommand "sreve"')
+    expect(stderr).toContain("serve\nSee: holdfast --help\n")
+  })
+
+  it("D1: schedule prints 21 retries and their sum", async () => {
+    const { code, stdout, stderr } = await holdfast(["schedule"])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
+    expect(stdout).toContain("   21   30 m   7 h 31 m 45 s\n")
+    expect(stdout).toContain("21 retries, 7 h 31 m 45 s of waiting in all.")
+  })
+
+  it("schedule follows the configuration", async () => {
+    const file = write(
+      "linear.json",
+      '{ "retry": { "schedule": { "type": "linear", "base": "1 second" }, "maxRetries": 2 } }'
+    )
+    const { stdout } = await holdfast(["schedule", "--config", file])
+    expect(stdout).toContain("2 retries, 3 s of waiting in all.")
+  })
+
+  it("config check prints what is in force, and no key", async () => {
+    const file = write("good.json", '{ "server": { "port": 1 }, "model": "openai/gpt-5" }')
+    const { code, stdout, stderr } = await holdfast(["config", "check", "--config", file], {
+      env: { OPENAI_API_KEY: "planted-planted-planted", HOLDFAST_TOKEN: "planted-planted-planted" }
+    })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
+    expect(stdout).toMatch(/server\.port +1\n/)
+    expect(stdout).toMatch(/server\.token +\[redacted\] {2}\(HOLDFAST_TOKEN\)\n/)
+    expect(stdout).toMatch(/retry\.profile +overnight {2}\(default\)\n/)
+    expect(stdout).toContain("OPENAI_API_KEY=[redacted]")
+    expect(stdout).not.toContain("planted")
+  })
+
+  it("config check names every problem, and ends with 2", async () => {
+    const file = write("bad.json", '{ "sever": {}, "server": { "port": 99999 } }')
+    expect(await holdfast(["config", "check", "--config", file])).toEqual({
+      code: 2,
+      stdout: "",
+      stderr:
+        `holdfast: ${file} has 2 problems.\n` +
+        '  sever: unknown key. Did you mean "server"? Known here: server, database, providers, model, retry.\n' +
+        "  server.port: found 99999; expected an integer from 0 to 65535.\n"
+    })
+  })
+
+  it.each<[string, ReadonlyArray<string>, RegExp]>([
+    [
+      "a file that is not there",
+      ["serve", "--config", "nowhere.json"],
+      /^holdfast: nowhere\.json has a problem\.\n.*there is no such file\.\n$/
+    ],
+    [
+      "an address that others reach",
+      ["serve", "--host", "0.0.0.0"],
+      /^holdfast: The configuration has a problem\.\n {2}--host: 0\.0\.0\.0 can be reached/
+    ],
+    [
+      "a model without its key",
+      ["run", "--model", "openai/gpt-5", "hi"],
+      /--model: openai\/gpt-5 needs a key, and OPENAI_API_KEY is not set/
+    ],
+    ["an empty prompt", ["run", "  "], /^holdfast: The prompt is empty\.\n$/]
+  ])("%s ends the start with 2, in one paragraph and without a stack trace", async (_what, args, expected) => {
+    const { code, stderr, stdout } = await holdfast(args)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+    expect(stderr).toMatch(expected)
+    expect(stderr).not.toMatch(/\n\s+at /)
+  })
+
+  it("run writes the answer to standard output and nothing else, and ends with 0", async () => {
+    const { code, stderr, stdout } = await holdfast(["run", "--model", "simulated/steady+instant", "-"], {
+      stdin: "Hello there\n"
+    })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
+    expect(stdout).toMatch(/“Hello there”.*\n$/)
+  })
+
+  it("run --json prints the events, from turn-start to turn-end", async () => {
+    const { code, stdout } = await holdfast(["run", "--json", "--model", "simulated/steady+instant", "Hello"])
+    const types = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line).type)
+    expect(code).toBe(0)
+    expect([types[0], types.at(-1)]).toEqual(["turn-start", "turn-end"])
+  })
+
+  it("run ends with 1 when the turn failed, and says with what", async () => {
+    const { code, stderr, stdout } = await holdfast(["run", "--model", "simulated/400", "Hello"])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
+    expect(stderr).toMatch(/^Failed: 400 /)
+  })
+
+  it("D8: Ctrl-C during a wait aborts the turn, and run ends with 130", async () => {
+    const { code, stderr, stdout } = await holdfast(["run", "--model", "simulated/overloadedx*", "Hello"], {
+      interruptAfter: /retry 1 in/
+    })
+    expect({ code, stdout }).toEqual({ code: 130, stdout: "" })
+    expect(stderr).toMatch(/529 Overloaded - retry 1 in 5 s, at \d\d:\d\d:\d\d\nAborting the turn\..*\nAborted\.\n$/)
+  })
+
+  it("serve says where it is, what answers and how to try it, and ends with 0 on Ctrl-C", async () => {
+    const { code, stderr, stdout } = await holdfast(["serve", "--port", "0"], { interruptAfter: /Ctrl-C stops/ })
+    expect(stdout).toMatch(/^Holdfast \S+ listens on http:\/\/127\.0\.0\.1:\d+\n/)
+    expect(stdout).toContain("model  simulated/outage-2")
+    expect(stdout).toContain("retry  overnight: 21 retries over 7 h 31 m 45 s")
+    expect(stdout).toContain("Each turn meets a 529")
+    expect(stdout).toContain("curl -sN")
+    expect(stderr).toMatch(/^\nStopping/)
+    expect(code).toBe(0)
+  })
+})

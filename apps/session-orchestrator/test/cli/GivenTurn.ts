@@ -1,0 +1,43 @@
+/** Events of one turn, for tests. */
+import { Ids, type TurnEvent } from "@holdfast/wire"
+import type { Frame } from "../../src/conversation/Conversations.ts"
+
+const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
+
+export const delta = (text: string): TurnEvent.TextDelta => ({ type: "text-delta", ...ids, delta: text })
+
+export const retry = (over: Partial<TurnEvent.ProviderRetry> = {}): TurnEvent.ProviderRetry => ({
+  type: "provider-retry",
+  ...ids,
+  attempt: 0,
+  delayMs: 300_000,
+  retryAt: 300_000,
+  message: "Overloaded",
+  code: "529",
+  reason: "overloaded",
+  target: "anthropic/claude",
+  ...over
+})
+
+export const retryEnd = (success: boolean): TurnEvent.RetryEnd => ({ type: "retry-end", ...ids, success, attempt: 0 })
+
+export const stepStart = (step: number): TurnEvent.StepStart => ({
+  type: "step-start",
+  ...ids,
+  step,
+  target: "anthropic/claude"
+})
+
+export const end = (status: TurnEvent.TurnStatus, over: Partial<TurnEvent.TurnEnd> = {}): TurnEvent.TurnEnd => ({
+  type: "turn-end",
+  ...ids,
+  status,
+  endedAt: 0,
+  steps: 1,
+  attempts: 1,
+  sleptMs: 0,
+  usage: {},
+  ...over
+})
+
+export const frame = (event: TurnEvent.TurnEvent): Frame => ({ event, json: JSON.stringify(event), id: undefined })

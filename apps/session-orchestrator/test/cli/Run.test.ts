@@ -1,0 +1,114 @@
+import { describe, expect, it } from "@effect/vitest"
+import type { TurnEvent } from "@holdfast/wire"
+import { Deferred, Effect, Fiber, Queue, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as Run from "../../src/cli/Run.ts"
+import { delta, end, frame, retry } from "./GivenTurn.ts"
+import * as Recorder from "./Recorder.ts"
+
+/** A turn that is shown while the test says what happens to it. */
+const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
+  const frames = yield* Queue.unbounded<TurnEvent.TurnEvent>()
+  const ctrlC = yield* Deferred.make<void>()
+  const aborted = yield* Deferred.make<void>()
+  const fiber = yield* Effect.forkChild(
+    Run.show({
+      frames: Stream.fromQueue(frames).pipe(
+        Stream.takeUntil((event) => event.type === "turn-end"),
+        Stream.map(frame)
+      ),
+      terminal: recorder.terminal,
+      interrupted: Deferred.await(ctrlC),
+      abort: Deferred.succeed(aborted, undefined),
+      timeOfDay: () => "02:14:05"
+    })
+  )
+  return {
+    happens: (...events: ReadonlyArray<TurnEvent.TurnEvent>) =>
+      Effect.andThen(Queue.offerAll(frames, events), TestClock.adjust(0)),
+    passes: TestClock.adjust,
+    ctrlC: Deferred.succeed(ctrlC, undefined),
+    aborted: Deferred.await(aborted),
+    ended: Fiber.join(fiber)
+  }
+})
+
+const wait = retry({ delayMs: 10_000, retryAt: 10_000 })
+
+describe("run", () => {
+  it.effect("D13: on a terminal the countdown runs below, in yellow, and makes way for the answer", () =>
+    Effect.gen(function* () {
+      const recorder = Recorder.make({ stdout: true, stderr: true }, {})
+      const turn = yield* showing(recorder)
+      yield* turn.happens(wait)
+      expect(recorder.seen()).toEqual([
+        "! anthropic/claude: 529 Overloaded",
+        "  Retry 1 in 10 s, at 02:14:05 (Ctrl-C aborts)"
+      ])
+      expect(recorder.all()).toContain("\u001b[33m")
+      yield* turn.passes("3 seconds")
+      expect(recorder.seen()[1]).toBe("  Retry 1 in 7 s, at 02:14:05 (Ctrl-C aborts)")
+      yield* turn.passes("7 seconds")
+      expect(recorder.seen()[1]).toBe("  Retry 1 runs now …")
+      yield* turn.happens(delta("Hello, "), delta("world."), end("completed"))
+      expect(yield* turn.ended).toMatchObject({ status: "completed" })
+      expect(recorder.seen()).toEqual(["! anthropic/claude: 529 Overloaded - retry 1 after 10 s", "Hello, world.", ""])
+      expect(recorder.stdout()).toBe("Hello, world.\n")
+    })
+  )
+
+  it.effect("NO_COLOR is honoured", () =>
+    Effect.gen(function* () {
+      const recorder = Recorder.make({ stdout: true, stderr: true }, { NO_COLOR: "1" })
+      const turn = yield* showing(recorder)
+      yield* turn.happens(wait, delta("Hello"), end("failed"))
+      yield* turn.ended
+      // oxlint-disable-next-line no-control-regex -- colours are what must not be there.
+      expect(recorder.all()).not.toMatch(/\u001b\[\d+m/)
+    })
+  )
+
+  it.effect("into a file goes the answer and nothing else; the wait is told beside it, at a modest rate", () =>
+    Effect.gen(function* () {
+      const recorder = Recorder.make({ stdout: false, stderr: true })
+      const turn = yield* showing(recorder)
+      yield* turn.happens(retry({ delayMs: 600_000, retryAt: 600_000 }))
+      yield* turn.passes("10 minutes")
+      yield* turn.happens(delta("Hello\u001b[0m"), end("completed"))
+      yield* turn.ended
+      expect(recorder.stdout()).toBe("Hello\u001b[0m\n")
+      expect(recorder.stderr()).toBe(
+        "anthropic/claude: 529 Overloaded - retry 1 in 10 m 0 s, at 02:14:05\nretry 1 in 5 m 0 s\n"
+      )
+    })
+  )
+
+  it.effect("an answer that ends its last line itself gets no second line break", () =>
+    Effect.gen(function* () {
+      const recorder = Recorder.make({ stdout: false, stderr: false })
+      const turn = yield* showing(recorder)
+      yield* turn.happens(delta("Hello\n"), end("completed"))
+      yield* turn.ended
+      expect(recorder.stdout()).toBe("Hello\n")
+    })
+  )
+
+  it.effect("Ctrl-C asks for the abort, says so, and waits for the seal", () =>
+    Effect.gen(function* () {
+      const recorder = Recorder.make({ stdout: true, stderr: true })
+      const turn = yield* showing(recorder)
+      yield* turn.happens(delta("Half an ans"), wait)
+      yield* turn.ctrlC
+      yield* turn.aborted
+      yield* turn.happens(end("aborted"))
+      expect(yield* turn.ended).toMatchObject({ status: "aborted" })
+      expect(recorder.seen()).toEqual([
+        "Half an ans",
+        "Aborting the turn. Ctrl-C again quits at once.",
+        "! anthropic/claude: 529 Overloaded",
+        "Aborted.",
+        ""
+      ])
+    })
+  )
+})

@@ -1,0 +1,59 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import * as Span from "../../src/cli/Span.ts"
+
+const UNITS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 }
+
+/** Reads a length back. */
+const parse = (text: string): number =>
+  Array.from(text.matchAll(/(\d+(?:\.\d+)?) (ms|h|m|s)/g)).reduce(
+    (sum, [, number, unit]) => sum + Number(number) * (UNITS[unit ?? ""] ?? Number.NaN),
+    0
+  )
+
+const length = fc.integer({ min: 0, max: 100 * 3_600_000 })
+
+describe("Span", () => {
+  it("a length in words is the length, to the millisecond", () => {
+    fc.assert(
+      fc.property(length, (ms) => {
+        expect(Math.round(parse(Span.format(ms)))).toBe(ms)
+      })
+    )
+  })
+
+  it.each([
+    [0, "0 s"],
+    [250, "250 ms"],
+    [1500, "1.5 s"],
+    [60_000, "1 m"],
+    [299_000, "4 m 59 s"],
+    [3_600_000, "1 h"],
+    [27_105_000, "7 h 31 m 45 s"]
+  ])("%d ms is %s", (ms, text) => {
+    expect(Span.format(ms)).toBe(text)
+  })
+
+  it.each([
+    [0, "0 s"],
+    [1, "1 s"],
+    [59_001, "1 m 0 s"],
+    [299_000, "4 m 59 s"],
+    [299_999, "5 m 0 s"],
+    [3_605_000, "1 h 0 m 5 s"],
+    [-5, "0 s"]
+  ])("a countdown of %d ms shows %s", (ms, text) => {
+    expect(Span.countdown(ms)).toBe(text)
+  })
+
+  it("a countdown is never shorter than the truth, by a second at most longer, and never grows", () => {
+    fc.assert(
+      fc.property(length, fc.nat({ max: 10_000 }), (ms, passed) => {
+        const shown = parse(Span.countdown(ms))
+        expect(shown).toBeGreaterThanOrEqual(ms)
+        expect(shown).toBeLessThan(ms + 1000)
+        expect(parse(Span.countdown(ms - passed))).toBeLessThanOrEqual(shown)
+      })
+    )
+  })
+})

@@ -1,0 +1,131 @@
+import { describe, expect, it } from "@effect/vitest"
+import type { TurnEvent } from "@holdfast/wire"
+import { CliOutput } from "effect/cli"
+import * as fc from "fast-check"
+import * as TurnView from "../../src/cli/TurnView.ts"
+import { delta, end, retry, retryEnd, stepStart } from "./GivenTurn.ts"
+
+const surroundings = { columns: 80, timeOfDay: () => "02:14:05" }
+
+const after = (...events: ReadonlyArray<TurnEvent.TurnEvent>): TurnView.State =>
+  events.reduce((state, event) => TurnView.update(state, event)[0], TurnView.initial)
+
+const written = (...events: ReadonlyArray<TurnEvent.TurnEvent>): ReadonlyArray<string> => {
+  let state = TurnView.initial
+  return events.flatMap((event) => {
+    const [next, outputs] = TurnView.update(state, event)
+    state = next
+    return outputs.map((output) => (output._tag === "Answer" ? output.text : `[${output.tone}] ${output.text}`))
+  })
+}
+
+describe("TurnView", () => {
+  it("D13: a wait shows its error, its code, which retry it is, and the time left", () => {
+    const state = after(retry({ attempt: 2 }))
+    expect(TurnView.view(state, 1000, surroundings)).toEqual([
+      "! anthropic/claude: 529 Overloaded",
+      "  Retry 3 in 4 m 59 s, at 02:14:05 (Ctrl-C aborts)"
+    ])
+  })
+
+  it("D13: a retry out of a number says the number", () => {
+    expect(TurnView.view(after(retry({ maxAttempts: 3 })), 0, surroundings)[1]).toContain("Retry 1/3 in 5 m 0 s")
+  })
+
+  it("a code that the message begins with is said once", () => {
+    expect(TurnView.view(after(retry({ code: "502", message: "502 Bad Gateway" })), 0, surroundings)[0]).toBe(
+      "! anthropic/claude: 502 Bad Gateway"
+    )
+  })
+
+  it("a wait that is over leaves one line behind, and nothing below", () => {
+    expect(written(retry(), delta("Hello"), end("completed"))).toEqual([
+      "[wait] ! anthropic/claude: 529 Overloaded - retry 1 after 5 m",
+      "Hello"
+    ])
+    expect(TurnView.view(after(retry(), delta("Hello")), 0, surroundings)).toEqual([])
+  })
+
+  it("each wait of a chain has its line", () => {
+    expect(written(retry(), retry({ attempt: 1, delayMs: 10_000 }), retryEnd(true))).toEqual([
+      "[wait] ! anthropic/claude: 529 Overloaded - retry 1 after 5 m",
+      "[wait] ! anthropic/claude: 529 Overloaded - retry 2 after 10 s"
+    ])
+  })
+
+  it("a wait that was aborted claims no retry", () => {
+    const [aborting] = TurnView.aborting(after(retry()))
+    expect(TurnView.view(aborting, 0, surroundings)[1]).toBe("  Retry 1 in 5 m 0 s, at 02:14:05")
+    const [, outputs] = TurnView.update(aborting, end("aborted"))
+    expect(outputs).toEqual([
+      { _tag: "Line", tone: "wait", text: "! anthropic/claude: 529 Overloaded" },
+      { _tag: "Line", tone: "failure", text: "Aborted." }
+    ])
+  })
+
+  it("a turn that failed says with what, how often it tried and how long it waited", () => {
+    const error = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 } as const
+    expect(written(end("failed", { error, attempts: 22, sleptMs: 27_105_000 }))).toEqual([
+      "[failure] Failed: 529 Overloaded (22 attempts, 7 h 31 m 45 s of waiting)"
+    ])
+  })
+
+  it("the answers of two steps are two lines", () => {
+    expect(written(stepStart(0), delta("One."), stepStart(1), delta("Two.")).join("")).toBe("One.\nTwo.")
+  })
+
+  it("a countdown is never negative and never grows, and no line is too wide", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: -1000, max: 10_000_000 }),
+        fc.integer({ min: -10_000_000, max: 10_000_000 }),
+        fc.array(fc.nat({ max: 100_000 }), { maxLength: 20 }),
+        fc.integer({ min: 10, max: 120 }),
+        fc.string({ maxLength: 300, unit: "grapheme" }),
+        (delayMs, retryAt, steps, columns, message) => {
+          const wait = retry({ delayMs, retryAt, message })
+          let now = 0
+          let last = Infinity
+          for (const step of steps) {
+            now += step
+            const left = TurnView.timeLeft(wait, now)
+            expect(left).toBeGreaterThanOrEqual(0)
+            expect(left).toBeLessThanOrEqual(last)
+            last = left
+            const lines = TurnView.view(after(wait), now, { ...surroundings, columns })
+            expect(lines.join("")).not.toMatch(/ -\d/)
+            for (const line of lines) expect(CliOutput.displayWidth(line)).toBeLessThanOrEqual(columns)
+          }
+        }
+      )
+    )
+  })
+
+  it("the next look is when the seconds change", () => {
+    const state = after(retry({ delayMs: 5000, retryAt: 5000 }))
+    expect(TurnView.untilChange(state, 0)).toBe(1000)
+    expect(TurnView.untilChange(state, 250)).toBe(750)
+    expect(TurnView.untilChange(state, 4999)).toBe(1)
+    expect(TurnView.untilChange(TurnView.initial, 0)).toBe(1000)
+  })
+
+  it("where nothing can be repainted, a wait has a line when it begins and one every five minutes", () => {
+    const wait = retry({ delayMs: 1_800_000, retryAt: 1_800_000 })
+    const lines: Array<string> = []
+    let said: number | undefined
+    for (let now = 0; now <= 1_800_000; now += 1000) {
+      const line = TurnView.plainLine(wait, now, said, surroundings.timeOfDay)
+      if (line === undefined) continue
+      lines.push(line)
+      said = TurnView.timeLeft(wait, now)
+    }
+    expect(lines).toEqual([
+      "anthropic/claude: 529 Overloaded - retry 1 in 30 m 0 s, at 02:14:05",
+      "retry 1 in 25 m 0 s",
+      "retry 1 in 20 m 0 s",
+      "retry 1 in 15 m 0 s",
+      "retry 1 in 10 m 0 s",
+      "retry 1 in 5 m 0 s"
+    ])
+  })
+})

@@ -1,0 +1,58 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Schema, type SchemaAST } from "effect"
+import { readFileSync } from "node:fs"
+import * as BuiltIn from "../../src/config/BuiltIn.ts"
+import * as Environment from "../../src/config/Environment.ts"
+import { Settings, PARSE_OPTIONS } from "../../src/config/Settings.ts"
+
+const page = readFileSync(new URL("../../../../docs/configuration.md", import.meta.url), "utf8")
+
+/** The paths of all keys that a schema knows; `*` stands for a name of one's own. */
+const keysOf = (ast: SchemaAST.AST, path: ReadonlyArray<string> = []): ReadonlyArray<string> => {
+  if (ast._tag === "Union") return ast.types.flatMap((member) => keysOf(member, path))
+  if (ast._tag !== "Objects") return []
+  const own = ast.propertySignatures.flatMap(({ name, type }) => {
+    const key = [...path, String(name)]
+    const inside = keysOf(type, key)
+    return isSection(type) ? inside : [key.join("."), ...inside]
+  })
+  return [...own, ...ast.indexSignatures.flatMap(({ type }) => keysOf(type, [...path, "*"]))]
+}
+
+/** An object of fixed keys is described by its keys. */
+const isSection = (ast: SchemaAST.AST): boolean => ast._tag === "Objects"
+
+const keys = Array.from(new Set(keysOf(Schema.toEncoded(Settings).ast)))
+
+describe("docs/configuration.md", () => {
+  it("there are keys to look for", () => {
+    expect(keys).toContain("server.port")
+    expect(keys).toContain("providers.*.apiKeyEnv")
+    expect(keys).toContain("retry.schedule.tail")
+  })
+
+  it.each(keys)("has a row for %s", (key) => {
+    expect(page).toContain(`\n| \`${key}\` |`)
+  })
+
+  it("has a row for no key that does not exist", () => {
+    const rows = Array.from(page.matchAll(/^\| `([a-z$][\w$.*]*)` \|/gm), ([, key]) => key ?? "")
+    const known = new Set([...keys, "providers.*.headers", ...BuiltIn.builtIns.map(({ name }) => name)])
+    expect(rows.filter((row) => !known.has(row))).toEqual([])
+  })
+
+  it.each(Environment.names)("has %s", (name) => {
+    expect(page).toContain(`\`${name}\``)
+  })
+
+  it.each(BuiltIn.builtIns)("has what is built in of $name", ({ apiKeyEnv, baseUrlEnv, defaultModel, name }) => {
+    expect(page).toContain(`| \`${name}\` | ${apiKeyEnv.map((env) => `\`${env}\``).join(", ")} | \`${defaultModel}\` |`)
+    if (baseUrlEnv !== undefined) expect(page).toContain(`\`${baseUrlEnv}\``)
+  })
+
+  const examples = Array.from(page.matchAll(/```json\n(.*?)```/gs), ([, json]) => json ?? "")
+
+  it.each(examples)("every example is a configuration: %s", (json) => {
+    expect(() => Schema.decodeUnknownSync(Settings, PARSE_OPTIONS)(JSON.parse(json))).not.toThrow()
+  })
+})

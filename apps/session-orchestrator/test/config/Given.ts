@@ -1,0 +1,33 @@
+/** Configurations for tests: resolved without disk and process. */
+import { Simulated } from "@holdfast/providers"
+import { Result } from "effect"
+import type { Values } from "../../src/config/Config.ts"
+import type { Environment } from "../../src/config/Environment.ts"
+import * as Resolve from "../../src/config/Resolve.ts"
+
+export const FILE = "holdfast.config.json"
+
+export interface Given {
+  readonly file?: unknown
+  readonly environment?: Environment
+  readonly flags?: Resolve.Flags
+}
+
+export const resolve = ({ environment, file, flags }: Given) =>
+  Resolve.resolve({
+    file: file === undefined ? undefined : { name: FILE, path: `/etc/${FILE}`, content: file },
+    environment: environment ?? {},
+    flags: flags ?? {},
+    absolute: (path, from) => `${from === "file" ? "/etc" : "/home"}/${path.replace(/^\.\//, "")}`,
+    simulated: Simulated
+  })
+
+/** The configuration in force; throws where there is none. */
+export const config = (given: Given = {}): Values => Result.getOrThrow(resolve(given))
+
+/** What is wrong, line by line; nothing when all is well. */
+export const problems = (given: Given): ReadonlyArray<string> =>
+  Result.match(resolve(given), {
+    onSuccess: () => [],
+    onFailure: ({ problems }) => problems.map(({ message, place }) => `${place}: ${message}`)
+  })

@@ -1,0 +1,75 @@
+import { NodeServices } from "@effect/platform-node"
+import { describe, expect, it } from "@effect/vitest"
+import { Simulated } from "@holdfast/providers"
+import { Effect, FileSystem, Path } from "effect"
+import type { Environment } from "../../src/config/Environment.ts"
+import * as Load from "../../src/config/Load.ts"
+
+/** Loads a file of this text, or of this name where there is none. */
+const load = (text: string | Uint8Array | undefined, environment: Environment = {}) =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const directory = yield* files.makeTempDirectoryScoped()
+    const file = (yield* Path.Path).join(directory, "night.json")
+    if (typeof text === "string") yield* files.writeFileString(file, text)
+    else if (text !== undefined) yield* files.writeFile(file, text)
+    const config = yield* Load.load({ file, environment, simulated: Simulated })
+    return { config, directory }
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+
+const problemOf = (text: string | undefined) =>
+  Effect.map(Effect.flip(load(text)), (error) => ("problems" in error ? error.problems[0] : undefined))
+
+describe("Load", () => {
+  it.effect("reads the file that was asked for, and takes its paths from where it is", () =>
+    Effect.gen(function* () {
+      const { config, directory } = yield* load('{ "database": { "path": "a/b.db" }, "server": { "port": 1234 } }')
+      expect(config.server.port).toBe(1234)
+      expect(config.database.path).toBe(`${directory}/a/b.db`)
+    })
+  )
+
+  it.effect("a file that was asked for must be there", () =>
+    Effect.gen(function* () {
+      expect(yield* problemOf(undefined)).toMatchObject({ message: "there is no such file." })
+    })
+  )
+
+  it.effect("a file that the environment asks for must be there", () =>
+    Effect.gen(function* () {
+      const environment = { HOLDFAST_CONFIG: "/nowhere/at/all.json" }
+      const error = yield* Effect.flip(Load.load({ environment, simulated: Simulated }))
+      expect(error.message).toBe("/nowhere/at/all.json has a problem.\n  /nowhere/at/all.json: there is no such file.")
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("the default file need not be there", () =>
+    Effect.gen(function* () {
+      const config = yield* Load.load({ environment: {}, simulated: Simulated })
+      expect(config.file).toBeUndefined()
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("a syntax error is told with its line and column", () =>
+    Effect.gen(function* () {
+      expect(yield* problemOf('{\n  "model": "a/b",,\n}')).toEqual({
+        place: "line 2, column 18",
+        message: 'found ","; expected a key in double quotes.'
+      })
+    })
+  )
+
+  it.effect("an empty file is no configuration, and no mistake", () =>
+    Effect.gen(function* () {
+      const { config } = yield* load(" \n")
+      expect(config.model.provider).toBe("simulated")
+    })
+  )
+
+  it.effect("a directory is told to be unreadable", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(Load.load({ file: "/", environment: {}, simulated: Simulated }))
+      expect(error.message).toMatch(/^\/ has a problem\.\n {2}\/: it cannot be read: /)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})

@@ -1,0 +1,82 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Target } from "@holdfast/wire"
+import { Redacted } from "effect"
+import * as BuiltIn from "../../src/config/BuiltIn.ts"
+import * as Given from "./Given.ts"
+
+const modelOf = (given: Given.Given): string => Target.format(Given.config(given).model)
+
+describe("ModelChoice", () => {
+  it("with no key and no file a simulated model answers, and the person is told", () => {
+    const { model, notices } = Given.config()
+    expect(Target.format(model)).toBe("simulated/outage-2")
+    expect(notices).toEqual([
+      "No provider's key was found, so a simulated model answers. Export one, such as OPENAI_API_KEY or ANTHROPIC_API_KEY, and a real one does."
+    ])
+  })
+
+  it.each(
+    BuiltIn.builtIns.flatMap(({ apiKeyEnv, defaultModel, name }) =>
+      apiKeyEnv.map((env) => [env, `${name}/${defaultModel}`])
+    )
+  )("%s alone is enough for %s", (env = "", model = "") => {
+    const config = Given.config({ environment: { [env]: "key-0123456789" } })
+    expect(Target.format(config.model)).toBe(model)
+    expect(config.notices[0]).toContain(`${env} is set, so `)
+  })
+
+  it("with several keys the first provider is taken, and the others are named", () => {
+    const { notices } = Given.config({
+      environment: { OPENAI_API_KEY: "a-key-a-key", ANTHROPIC_API_KEY: "b-key-b-key" }
+    })
+    expect(notices).toEqual([
+      "ANTHROPIC_API_KEY is set, so Anthropic answers, with claude-sonnet-4-5. There are keys for OpenAI too: HOLDFAST_MODEL=openai/gpt-5 would choose one of them."
+    ])
+  })
+
+  it("what was chosen is taken, whatever keys there are", () => {
+    const environment = { OPENAI_API_KEY: "a-key-a-key" }
+    expect(modelOf({ file: { model: "openai/gpt-4" }, environment })).toBe("openai/gpt-4")
+    expect(modelOf({ file: { model: "openai/gpt-4" }, environment, flags: { model: "simulated/steady" } })).toBe(
+      "simulated/steady"
+    )
+    expect(Given.config({ flags: { model: "simulated/steady" }, environment }).notices).toEqual([])
+  })
+
+  it("a provider that names no key needs none", () => {
+    const providers = { ollama: { type: "openai-compatible", baseUrl: "http://localhost:11434/v1" } }
+    const config = Given.config({ file: { providers, model: "ollama/llama3" } })
+    expect(config.providers.get("ollama")).toMatchObject({ credentials: [], baseUrl: "http://localhost:11434/v1" })
+  })
+
+  it("every key that is set is a credential, in the order in which they were named", () => {
+    const providers = { openai: { type: "openai-compatible", apiKeyEnv: ["KEY_A", "KEY_B", "KEY_C"] } }
+    const environment = { KEY_C: "key-c-key-c", KEY_A: " key-a-key-a\n" }
+    expect(
+      Given.config({ file: { providers, model: "openai/gpt-5" }, environment }).providers.get("openai")
+    ).toMatchObject({
+      baseUrl: "https://api.openai.com/v1",
+      credentials: [
+        { name: "KEY_A", value: Redacted.make("key-a-key-a") },
+        { name: "KEY_C", value: Redacted.make("key-c-key-c") }
+      ]
+    })
+  })
+
+  it("a built-in provider under another address gets no key that it does not name", () => {
+    const providers = { openai: { type: "openai-compatible", baseUrl: "http://elsewhere.example/v1" } }
+    const config = Given.config({
+      file: { providers, model: "openai/m" },
+      environment: { OPENAI_API_KEY: "a-key-a-key" }
+    })
+    expect(config.providers.get("openai")).toMatchObject({ credentials: [] })
+  })
+
+  it("the SDKs' own variable moves a built-in provider, key and all", () => {
+    const environment = { OPENAI_API_KEY: "a-key-a-key", OPENAI_BASE_URL: "http://proxy.example/v1" }
+    expect(Given.config({ environment }).providers.get("openai")).toMatchObject({ baseUrl: "http://proxy.example/v1" })
+    expect(Given.problems({ environment: { OPENAI_BASE_URL: "proxy" } })).toEqual([
+      'OPENAI_BASE_URL: expected an http or https address such as "https://api.openai.com/v1", without a user and without a fragment.'
+    ])
+  })
+})

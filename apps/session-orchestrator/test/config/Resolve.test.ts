@@ -1,0 +1,253 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Redacted, Result } from "effect"
+import * as Given from "./Given.ts"
+
+const KEY = "sk-test-0123456789"
+const TOKEN = "a-token-of-24-characters"
+
+describe("Resolve", () => {
+  describe("refuses what does not fit, by name", () => {
+    it.each<[string, Given.Given, ReadonlyArray<string>]>([
+      [
+        "an unknown section",
+        { file: { sever: {} } },
+        ['sever: unknown key. Did you mean "server"? Known here: server, database, providers, model, retry.']
+      ],
+      [
+        "an unknown key deep inside",
+        { file: { retry: { requestTimeout: { firstContnet: "1 minute" } } } },
+        ['retry.requestTimeout.firstContnet: unknown key. Did you mean "firstContent"? Known here: firstContent, idle.']
+      ],
+      [
+        "a key that resembles nothing",
+        { file: { database: { zzzzz: 1 } } },
+        ["database.zzzzz: unknown key. Known here: path."]
+      ],
+      [
+        "a port out of range",
+        { file: { server: { port: 65_536 } } },
+        ["server.port: found 65536; expected an integer from 0 to 65535."]
+      ],
+      [
+        "a port as text",
+        { file: { server: { port: "4747" } } },
+        ['server.port: found "4747"; expected an integer from 0 to 65535.']
+      ],
+      ["a list where an object belongs", { file: { server: [] } }, ["server: found a list; expected object."]],
+      ["no object at all", { file: 42 }, ["the whole: found 42; expected object."]],
+      [
+        "a misspelt profile",
+        { file: { retry: { profile: "overnigt" } } },
+        [
+          'retry.profile: found "overnigt"; expected "overnight" or "interactive"; "cycling" is planned and not in this version. Did you mean "overnight"?'
+        ]
+      ],
+      [
+        "an abbreviated duration",
+        { file: { retry: { maxDelay: "5min" } } },
+        [
+          'retry.maxDelay: found "5min"; expected a duration such as "30 minutes", "8 hours" or "100 millis". Did you mean "5 minutes"?'
+        ]
+      ],
+      [
+        "a duration as a number, in a list",
+        { file: { retry: { schedule: { type: "steps", delays: ["5 seconds", 10] } } } },
+        ['retry.schedule.delays[1]: found 10; expected a string such as "30 minutes" or "100 millis".']
+      ],
+      [
+        "an address that is none",
+        { file: { providers: { mine: { type: "openai-compatible", baseUrl: "localhost:11434" } } } },
+        [
+          'providers.mine.baseUrl: found "localhost:11434"; expected an http or https address such as "https://api.openai.com/v1", without a user and without a fragment.'
+        ]
+      ],
+      [
+        "a provider of its own without an address",
+        { file: { providers: { mine: { type: "openai-compatible" } }, model: "mine/m" } },
+        ['providers.mine.baseUrl: missing. Expected an address such as "http://localhost:11434/v1".']
+      ],
+      [
+        "a provider's name with a slash",
+        { file: { providers: { "a/b": { type: "anthropic" } } } },
+        [`providers["a/b"]: this name will not do; expected letters, digits, '.', '_' and '-'.`]
+      ],
+      [
+        "a type that does not exist",
+        { file: { providers: { openai: { type: "openai" } } } },
+        [
+          'providers.openai.type: found "openai"; expected "openai-compatible", "anthropic" or "simulated". Did you mean "openai-compatible"?'
+        ]
+      ],
+      [
+        "a key in place of a variable's name, without showing it",
+        { file: { providers: { openai: { type: "openai-compatible", apiKeyEnv: KEY } } } },
+        [
+          "providers.openai.apiKeyEnv: found a string of 18 characters; expected the name of an environment variable (not the key itself)."
+        ]
+      ],
+      [
+        "a key under a key that does not exist, without showing it",
+        { file: { providers: { openai: { type: "openai-compatible", apiKey: KEY } } } },
+        [
+          'providers.openai.apiKey: unknown key. Did you mean "apiKeyEnv"? Known here: type, baseUrl, apiKeyEnv, headers.'
+        ]
+      ],
+      [
+        "a header that would start another",
+        { file: { providers: { openai: { type: "openai-compatible", headers: { "x-a": "b\r\nc: d" } } } } },
+        [
+          "providers.openai.headers.x-a: found a string of 7 characters; expected a header's value: printable ASCII on one line."
+        ]
+      ],
+      [
+        "keys for a provider that has none",
+        { file: { providers: { fake: { type: "simulated", apiKeyEnv: "X" } } } },
+        ['providers.fake.apiKeyEnv: a "simulated" provider has none: nothing leaves this machine.']
+      ],
+      [
+        "a model without its provider",
+        { file: { model: "gpt-5" } },
+        ['model: found "gpt-5"; expected a provider and a model, such as "openai/gpt-5".']
+      ],
+      [
+        "a model whose key is not there",
+        { file: { model: "openai/gpt-5" } },
+        ["model: openai/gpt-5 needs a key, and OPENAI_API_KEY is not set. Export it, or choose another model."]
+      ],
+      [
+        "a model with several keys that are not there",
+        { flags: { model: "google/gemini-2.5-pro" } },
+        [
+          "--model: google/gemini-2.5-pro needs a key, and none of GEMINI_API_KEY, GOOGLE_API_KEY is set. Export it, or choose another model."
+        ]
+      ],
+      [
+        "a provider of one's own that no model names",
+        { file: { providers: { mine: { type: "openai-compatible", baseUrl: "http://localhost:1/v1" } } } },
+        ['model: missing. Expected a model of mine, such as "mine/its-model".']
+      ],
+      [
+        "a short token, without showing it",
+        { file: { server: { token: "short" } } },
+        ["server.token: found a string of 5 characters; expected a string of at least 16 characters."]
+      ],
+      [
+        "a token's variable that is not set",
+        { file: { server: { tokenEnv: "MY_TOKEN" } } },
+        ["server.tokenEnv: the environment variable MY_TOKEN is not set."]
+      ],
+      [
+        "a token given twice",
+        { file: { server: { tokenEnv: "MY_TOKEN", token: TOKEN } }, environment: { MY_TOKEN: TOKEN } },
+        ["server.tokenEnv: there is a server.token too. Keep one of them."]
+      ],
+      [
+        "a variable's bad value, under the variable's name",
+        { environment: { HOLDFAST_PORT: "http" } },
+        ['HOLDFAST_PORT: found "http"; expected an integer from 0 to 65535.']
+      ],
+      [
+        "a flag's bad value, under the flag's name",
+        { flags: { port: 70_000 } },
+        ["--port: found 70000; expected an integer from 0 to 65535."]
+      ]
+    ])("%s", (_what, given, expected) => {
+      expect(Given.problems(given)).toEqual(expected)
+    })
+
+    it("a provider that is not there, with the one that was meant", () => {
+      expect(Given.problems({ file: { model: "antropic/claude" } })).toEqual([
+        expect.stringMatching(
+          /^model: there is no provider "antropic"\. Did you mean "anthropic"\? Known: simulated, anthropic, openai/
+        )
+      ])
+    })
+
+    it("a simulated model that is no script, with what would have been", () => {
+      expect(Given.problems({ flags: { model: "simulated/nonsense" } })).toEqual([
+        expect.stringMatching(/^--model: .*"nonsense".*Understood are/s)
+      ])
+    })
+
+    it("an address that others reach, as long as there is no token", () => {
+      expect(Given.problems({ environment: { HOLDFAST_HOST: "0.0.0.0" } })).toEqual([
+        "HOLDFAST_HOST: 0.0.0.0 can be reached from other machines, and there is no token. Set HOLDFAST_TOKEN (or server.tokenEnv) " +
+          'to a secret of at least 16 characters, which clients then send as "Authorization: Bearer ...", or listen on 127.0.0.1.'
+      ])
+      expect(Given.problems({ environment: { HOLDFAST_HOST: "0.0.0.0", HOLDFAST_TOKEN: TOKEN } })).toEqual([])
+    })
+  })
+
+  it("tells every problem of file, environment and flags at once", () => {
+    const given = {
+      file: { sever: 1, server: { port: -1 }, retry: { hints: "yes", maxRetries: 1.5 } },
+      environment: { HOLDFAST_RETRY_ENABLED: "maybe" },
+      flags: { model: "nothing" }
+    }
+    expect(Given.problems(given).map((problem) => problem.split(":")[0])).toEqual([
+      "sever",
+      "server.port",
+      "retry.maxRetries",
+      "retry.hints",
+      "HOLDFAST_RETRY_ENABLED",
+      "--model"
+    ])
+  })
+
+  it("says how many problems there are, and each on a line of its own", () => {
+    const message = (file: unknown) =>
+      Result.match(Given.resolve({ file }), { onSuccess: () => "", onFailure: ({ message }) => message })
+    expect(message({ server: { port: -1 } })).toBe(
+      "holdfast.config.json has a problem.\n  server.port: found -1; expected an integer from 0 to 65535."
+    )
+    expect(message({ server: { port: -1 }, model: "x" })).toMatch(
+      /^holdfast\.config\.json has 2 problems\.\n {2}server.*\n {2}model/
+    )
+  })
+
+  it("a bad value in the file is a problem although the environment stands over it", () => {
+    expect(Given.problems({ file: { server: { port: "x" } }, environment: { HOLDFAST_PORT: "80" } })).toHaveLength(1)
+  })
+
+  it("flags stand over the environment, the environment over the file, the file over the defaults", () => {
+    const file = { server: { host: "127.0.0.2", port: 1 }, retry: { profile: "interactive", hints: false } }
+    const environment = { HOLDFAST_PORT: "2", HOLDFAST_RETRY_PROFILE: "overnight" }
+    expect(Given.config().server).toMatchObject({ host: "127.0.0.1", port: 4747 })
+    expect(Given.config({ file }).server).toMatchObject({ host: "127.0.0.2", port: 1 })
+    expect(Given.config({ file, environment }).server).toMatchObject({ host: "127.0.0.2", port: 2 })
+    const all = Given.config({ file, environment, flags: { port: 3 } })
+    expect(all.server).toMatchObject({ host: "127.0.0.2", port: 3 })
+    expect(all.retry).toEqual({ profile: "overnight", hints: false })
+    expect(Object.fromEntries(all.origins)).toEqual({
+      "server.host": "holdfast.config.json",
+      "server.port": "--port",
+      "retry.profile": "HOLDFAST_RETRY_PROFILE",
+      "retry.hints": "holdfast.config.json"
+    })
+  })
+
+  it("a variable that is set to nothing is not set", () => {
+    expect(Given.config({ environment: { HOLDFAST_PORT: "", OPENAI_API_KEY: "" } }).model.provider).toBe("simulated")
+  })
+
+  it("a path in the file is relative to the file, any other to the working directory", () => {
+    const file = { database: { path: "./data.db" } }
+    expect(Given.config({ file }).database.path).toBe("/etc/data.db")
+    expect(Given.config({ file, environment: { HOLDFAST_DATABASE_PATH: "./data.db" } }).database.path).toBe(
+      "/home/data.db"
+    )
+    expect(Given.config().database.path).toBe("/home/.holdfast/holdfast.db")
+    expect(Given.config({ file: { database: { path: ":memory:" } } }).database.path).toBe(":memory:")
+  })
+
+  it("a token of the environment replaces one of the file, in whichever form", () => {
+    const given = { file: { server: { tokenEnv: "MY_TOKEN" } }, environment: { HOLDFAST_TOKEN: TOKEN } }
+    expect(Given.config(given).server.token).toEqual(Redacted.make(TOKEN))
+  })
+
+  it("a misspelt variable of ours is noticed", () => {
+    expect(Given.config({ environment: { HOLDFAST_PROT: "1" } }).notices).toContain(
+      "HOLDFAST_PROT is set and means nothing to Holdfast. Did you mean HOLDFAST_PORT?"
+    )
+  })
+})

@@ -1,0 +1,60 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Cause, Effect, Layer, Redacted } from "effect"
+import * as SafeLogger from "../../src/config/SafeLogger.ts"
+import * as Secrets from "../../src/config/Secrets.ts"
+
+const SECRET = 'planted/secret "1"'
+
+const logged = (format: SafeLogger.Format, effect: Effect.Effect<unknown>) =>
+  Effect.gen(function* () {
+    const lines: Array<string> = []
+    const logger = SafeLogger.layer({ format, colors: false, write: (line) => lines.push(line) })
+    yield* Effect.provide(
+      effect,
+      Layer.provide(logger, Layer.succeed(Secrets.Secrets, Secrets.make([Redacted.make(SECRET)])))
+    )
+    return lines.join("")
+  })
+
+const everywhere = Effect.logError(
+  `in the message ${SECRET}`,
+  { nested: [SECRET], error: new Error(SECRET) },
+  Cause.fail(new Error(`in the cause ${SECRET}`, { cause: new Error(SECRET) }))
+).pipe(
+  Effect.annotateLogs({ annotation: SECRET, object: { deep: SECRET } }),
+  Effect.withLogSpan(SECRET),
+  Effect.annotateLogs(SECRET, 1)
+)
+
+describe("SafeLogger", () => {
+  for (const format of ["pretty", "json"] as const) {
+    it.effect(`no part of a ${format} entry has a secret in it`, () =>
+      Effect.gen(function* () {
+        const text = yield* logged(format, everywhere)
+        expect(text).toContain("in the message [redacted]")
+        expect(text).toContain("in the cause [redacted]")
+        for (const form of [SECRET, JSON.stringify(SECRET).slice(1, -1), "planted"]) expect(text).not.toContain(form)
+      })
+    )
+  }
+
+  it.effect("an entry of JSON is one line of JSON", () =>
+    Effect.gen(function* () {
+      const text = yield* logged("json", Effect.andThen(Effect.logInfo("one\ntwo"), everywhere))
+      const lines = text.trimEnd().split("\n")
+      expect(lines).toHaveLength(2)
+      expect(JSON.parse(lines[0] ?? "")).toMatchObject({ level: "INFO", message: "one\ntwo" })
+      expect(() => JSON.parse(lines[1] ?? "")).not.toThrow()
+    })
+  )
+
+  it.effect("a pretty entry says when, how bad, what, and with which annotations", () =>
+    Effect.gen(function* () {
+      const text = yield* logged(
+        "pretty",
+        Effect.annotateLogs(Effect.logWarning("the disk is slow", 12), { turnId: "t1" })
+      )
+      expect(text).toBe("00:00:00 WARN the disk is slow 12 turnId=t1\n")
+    })
+  )
+})

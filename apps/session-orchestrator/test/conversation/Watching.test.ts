@@ -1,0 +1,210 @@
+/** What a watcher assembles, whenever it begins to watch. */
+import { assert, describe, it } from "@effect/vitest"
+import { Property } from "@holdfast/kernel/testing"
+import { Ids, type TurnEvent } from "@holdfast/wire"
+import { Effect, Fiber, Stream } from "effect"
+import * as fc from "fast-check"
+import type { Frame } from "../../src/conversation/Conversations.ts"
+import { Hub, MAX_BEHIND } from "../../src/conversation/Hub.ts"
+import { Session } from "../../src/conversation/Session.ts"
+import * as Watching from "../../src/conversation/Watching.ts"
+import type { StoredEvent } from "../../src/storage/Store.ts"
+
+const conversationId = Ids.ConversationId.make("c")
+const turnId = Ids.TurnId.make("t")
+const common = { conversationId, turnId }
+
+const delta = (text: string): TurnEvent.TextDelta => ({ type: "text-delta", ...common, delta: text })
+const stepStart = (step: number): TurnEvent.StepStart => ({ type: "step-start", ...common, step, target: "p/m" })
+const retry: TurnEvent.ProviderRetry = {
+  type: "provider-retry",
+  ...common,
+  attempt: 0,
+  delayMs: 5_000,
+  retryAt: 5_000,
+  message: "overloaded",
+  reason: "overloaded",
+  target: "p/m"
+}
+const retryEnd: TurnEvent.RetryEnd = { type: "retry-end", ...common, success: true, attempt: 0 }
+const answer = (n: number, text: string): TurnEvent.MessageEvent => ({
+  type: "message",
+  ...common,
+  message: {
+    role: "assistant",
+    id: Ids.messageIdOf(turnId, n),
+    turnId,
+    createdAt: 0,
+    content: [{ type: "text", text }],
+    target: { provider: "p", model: "m" }
+  }
+})
+const turnEnd: TurnEvent.TurnEnd = {
+  type: "turn-end",
+  ...common,
+  status: "completed",
+  endedAt: 0,
+  steps: 1,
+  attempts: 1,
+  sleptMs: 0,
+  usage: {}
+}
+
+/** A conversation that a test drives by hand: what is persisted goes to disk first, then to the hub. */
+class Stage {
+  readonly session = new Session(conversationId, true)
+  readonly disk: Array<StoredEvent> = []
+
+  say(event: TurnEvent.TurnEvent): void {
+    if (
+      event.type === "step-start" ||
+      event.type === "text-delta" ||
+      event.type === "reasoning-delta" ||
+      event.type === "provider-retry"
+    ) {
+      this.session.hub.live(event)
+    } else {
+      const stored = { id: this.disk.length + 1, event, json: JSON.stringify(event) }
+      this.disk.push(stored)
+      this.session.hub.persisted([stored])
+    }
+  }
+}
+
+/** A turn of some steps: each waits or not, says something in pieces, and is put on disk. */
+const turn = fc
+  .array(
+    fc.record({ waits: fc.boolean(), pieces: fc.array(fc.string({ minLength: 1, maxLength: 3 }), { maxLength: 4 }) }),
+    {
+      minLength: 1,
+      maxLength: 4
+    }
+  )
+  .map((steps) =>
+    steps
+      .flatMap(({ waits, pieces }, n): Array<TurnEvent.TurnEvent> => [
+        stepStart(n),
+        ...(waits ? [retry] : []),
+        ...pieces.map(delta),
+        ...(waits ? [retryEnd] : []),
+        answer(n, pieces.join(""))
+      ])
+      .concat(turnEnd)
+  )
+
+/** What a client shows: finished answers, and the text since the last of them. */
+const shownBy = (frames: ReadonlyArray<Frame>) => {
+  const answers: Array<string> = []
+  let current = ""
+  for (const { event } of frames) {
+    if (event.type === "text-delta") current += event.delta
+    if (event.type === "message") {
+      const text = event.message.content.map((part) => (part.type === "text" ? part.text : "")).join("")
+      // What was shown as it came is what was finished; a client that was not there yet has seen none of it.
+      assert.isTrue(current === "" || current === text)
+      answers.push(text)
+      current = ""
+    }
+  }
+  return { answers, current }
+}
+
+describe("a watcher", () => {
+  Property.prop(
+    "X3: misses nothing and sees nothing twice, wherever in a turn it subscribes and whenever it reads the disk",
+    fc.tuple(turn, fc.nat(40), fc.nat(40)),
+    ([events, a, b]) =>
+      Effect.gen(function* () {
+        const subscribes = Math.min(a, events.length)
+        const reads = Math.min(subscribes + b, events.length)
+        const stage = new Stage()
+        for (const event of events.slice(0, subscribes)) stage.say(event)
+        const disk = Stream.suspend(() => {
+          // The turn goes on between the subscription and the read.
+          for (const event of events.slice(subscribes, reads)) stage.say(event)
+          return Stream.fromIterable(stage.disk.slice())
+        })
+        const frames: Array<Frame> = []
+        const fiber = yield* Watching.watch(stage.session, disk).pipe(
+          Watching.ofTurn(turnId),
+          Stream.runForEach((frame) => Effect.sync(() => frames.push(frame))),
+          Effect.forkScoped({ startImmediately: true })
+        )
+        for (const event of events.slice(reads)) stage.say(event)
+        yield* Fiber.join(fiber)
+        assert.deepStrictEqual(
+          frames.flatMap(({ id }) => (id === undefined ? [] : [id])),
+          stage.disk.map(({ id }) => id)
+        )
+        const whole = shownBy(stage.disk)
+        assert.deepStrictEqual(shownBy(frames), whole)
+        assert.isFalse(stage.session.hub.isWatched)
+      })
+  )
+
+  it.effect("X3: that comes late is shown the text of the step in progress, as one piece", () =>
+    Effect.gen(function* () {
+      const { session, say } = bound(new Stage())
+      for (const event of [stepStart(0), delta("Hel"), delta("lo")]) say(event)
+      const chunk = yield* session.hub.subscribe().pull
+      assert.deepStrictEqual(
+        chunk.map(({ event }) => event),
+        [stepStart(0), delta("Hello")]
+      )
+    })
+  )
+
+  it.effect("X3: that comes during a wait is told of it, with its absolute end", () =>
+    Effect.gen(function* () {
+      const { session, say } = bound(new Stage())
+      for (const event of [stepStart(0), retry]) say(event)
+      assert.deepStrictEqual((yield* session.hub.subscribe().pull).at(-1)?.event, retry)
+      session.hub.inProgress.resume()
+      assert.deepStrictEqual(
+        (yield* session.hub.subscribe().pull).map(({ event }) => event),
+        [stepStart(0)]
+      )
+    })
+  )
+})
+
+describe("the hub", () => {
+  it.effect("gives what is said at once as one chunk", () =>
+    Effect.gen(function* () {
+      const hub = new Hub()
+      const subscriber = hub.subscribe()
+      const fiber = yield* Effect.forkChild(subscriber.pull, { startImmediately: true })
+      for (const text of ["a", "b", "c"]) hub.live(delta(text))
+      const chunk = yield* Fiber.join(fiber)
+      assert.deepStrictEqual(
+        chunk.map(({ event }) => event),
+        [delta("a"), delta("b"), delta("c")]
+      )
+    })
+  )
+
+  it.effect("lets go of a subscriber that is too far behind, tells it so, and keeps the others", () =>
+    Effect.gen(function* () {
+      const hub = new Hub()
+      const slow = hub.subscribe()
+      const quick = hub.subscribe()
+      const text = "x".repeat(1024 * 1024)
+      for (let sent = 0; sent <= MAX_BEHIND; sent += text.length) {
+        hub.live(delta(text))
+        quick.take()
+      }
+      const error = yield* Effect.flip(slow.pull)
+      assert.include(String(error), "too far behind")
+      hub.live(delta("still here"))
+      assert.strictEqual(quick.take().length, 1)
+    })
+  )
+
+  it("encodes nothing while nobody watches", () => {
+    const hub = new Hub()
+    const untouchable = { ...delta("x"), toJSON: () => assert.fail("was encoded") }
+    hub.live(untouchable)
+  })
+})
+
+const bound = (stage: Stage) => ({ session: stage.session, say: (event: TurnEvent.TurnEvent) => stage.say(event) })

@@ -1,0 +1,238 @@
+import { expect, it } from "@effect/vitest"
+import { Clock, Duration, Effect, Exit, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import * as Timer from "../../src/durable/Timer.ts"
+import { LONGEST_CHUNK_MS } from "../../src/durable/Wait.ts"
+
+const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
+
+/** Goes to sleep and is at rest when this returns. */
+const fallAsleep = (effect: Effect.Effect<void>) => Effect.forkChild(effect, { startImmediately: true })
+
+const isAsleep = <A>(fiber: Fiber.Fiber<A>) => fiber.pollUnsafe() === undefined
+
+for (const length of [
+  5000,
+  LONGEST_CHUNK_MS,
+  LONGEST_CHUNK_MS + 1,
+  30 * MINUTE,
+  2 ** 31 - 1,
+  2 ** 31,
+  2 ** 31 + 1,
+  60 * DAY
+]) {
+  it.effect(`D11: a sleep of ${length} ms ends then, not a millisecond before`, () =>
+    Effect.gen(function* () {
+      const timer = yield* Timer.Timer
+      const fiber = yield* fallAsleep(timer.sleep(Duration.millis(length)))
+      yield* TestClock.adjust(Duration.millis(length - 1))
+      expect(isAsleep(fiber)).toBe(true)
+      yield* TestClock.adjust(1)
+      expect(yield* Fiber.await(fiber)).toEqual(Exit.void)
+      expect(yield* Clock.currentTimeMillis).toBe(length)
+    }).pipe(Effect.provide(Timer.layer))
+  )
+}
+
+it.effect("D11: a sleep ends at an absolute time, however late it is begun", () =>
+  Effect.gen(function* () {
+    const timer = yield* Timer.Timer
+    yield* TestClock.adjust("40 seconds")
+    const fiber = yield* fallAsleep(timer.sleepUntil(MINUTE))
+    yield* TestClock.adjust("20 seconds")
+    expect(yield* Fiber.await(fiber)).toEqual(Exit.void)
+    yield* timer.sleepUntil(MINUTE)
+    yield* timer.sleep(Duration.zero)
+    expect(yield* Clock.currentTimeMillis).toBe(MINUTE)
+  }).pipe(Effect.provide(Timer.layer))
+)
+
+it.effect("D11: one after the other, a schedule of sleeps adds up to the millisecond", () =>
+  Effect.gen(function* () {
+    const timer = yield* Timer.Timer
+    const woken: Array<number> = []
+    yield* fallAsleep(
+      Effect.gen(function* () {
+        for (const seconds of [5, 10, 30, 60, 300, 600, 900, 1800]) {
+          yield* timer.sleep(Duration.seconds(seconds))
+          woken.push(yield* Clock.currentTimeMillis)
+        }
+      })
+    )
+    yield* TestClock.adjust("2 hours")
+    expect(woken).toEqual([5000, 15_000, 45_000, 105_000, 405_000, 1_005_000, 1_905_000, 3_705_000])
+  }).pipe(Effect.provide(Timer.layer))
+)
+
+it.effect("sleepers wake in the order of their ends, whoever fell asleep first", () =>
+  Effect.gen(function* () {
+    const timer = yield* Timer.Timer
+    const woken: Array<number> = []
+    for (const end of [50_000, 10_000, 90_000, 10_001, 5]) {
+      yield* fallAsleep(
+        Effect.andThen(
+          timer.sleepUntil(end),
+          Effect.sync(() => void woken.push(end))
+        )
+      )
+    }
+    yield* TestClock.adjust("2 minutes")
+    expect(woken).toEqual([5, 10_000, 10_001, 50_000, 90_000])
+  }).pipe(Effect.provide(Timer.layer))
+)
+
+it.effect("D8: an interrupted sleep ends at once and leaves the others asleep", () =>
+  Effect.gen(function* () {
+    const timer = yield* Timer.Timer
+    const first = yield* fallAsleep(timer.sleep(Duration.minutes(1)))
+    const second = yield* fallAsleep(timer.sleep(Duration.minutes(2)))
+    yield* Fiber.interrupt(first)
+    yield* TestClock.adjust(2 * MINUTE - 1)
+    expect(isAsleep(second)).toBe(true)
+    yield* TestClock.adjust(1)
+    expect(yield* Fiber.await(second)).toEqual(Exit.void)
+  }).pipe(Effect.provide(Timer.layer))
+)
+
+it.effect("a sleep without end is never over, and one that ends at NaN is a bug", () =>
+  Effect.gen(function* () {
+    const timer = yield* Timer.Timer
+    const fiber = yield* fallAsleep(timer.sleep(Duration.infinity))
+    yield* TestClock.adjust(Duration.days(10_000))
+    expect(isAsleep(fiber)).toBe(true)
+    expect(Exit.hasDies(yield* Effect.exit(timer.sleepUntil(Number.NaN)))).toBe(true)
+  }).pipe(Effect.provide(Timer.layer))
+)
+
+/** A clock by hand: its wall can be set, its monotonic side cannot, and it counts the sleeps that are under way. */
+const handClock = () => {
+  let wallMs = 1_750_000_000_000
+  let monotonicMs = 0
+  const sleeping = new Set<{ readonly atMs: number; readonly wake: () => void }>()
+  let most = 0
+  const clock: Clock.Clock = {
+    currentTimeMillisUnsafe: () => wallMs,
+    currentTimeMillis: Effect.sync(() => wallMs),
+    currentTimeNanosUnsafe: () => BigInt(wallMs) * 1_000_000n,
+    currentTimeNanos: Effect.sync(() => BigInt(wallMs) * 1_000_000n),
+    monotonicTimeNanosUnsafe: () => BigInt(monotonicMs) * 1_000_000n,
+    monotonicTimeNanos: Effect.sync(() => BigInt(monotonicMs) * 1_000_000n),
+    sleep: (duration) =>
+      Effect.callback<void>((resume) => {
+        const entry = { atMs: monotonicMs + Duration.toMillis(duration), wake: () => resume(Effect.void) }
+        sleeping.add(entry)
+        most = Math.max(most, sleeping.size)
+        return Effect.sync(() => void sleeping.delete(entry))
+      })
+  }
+  const settle = Effect.repeat(Effect.yieldNow, { times: 5 })
+  return {
+    clock,
+    setBy: (ms: number) => Effect.sync(() => void (wallMs += ms)),
+    /** Passes awake time, waking whoever is due on the way. */
+    pass: (ms: number) =>
+      Effect.gen(function* () {
+        const end = monotonicMs + ms
+        const step = (to: number) => {
+          wallMs += to - monotonicMs
+          monotonicMs = to
+        }
+        while (true) {
+          const next = [...sleeping].sort((a, b) => a.atMs - b.atMs)[0]
+          if (next === undefined || next.atMs > end) break
+          step(next.atMs)
+          sleeping.delete(next)
+          next.wake()
+          yield* settle
+        }
+        step(end)
+      }),
+    timers: () => sleeping.size,
+    mostTimers: () => most
+  }
+}
+
+const withHandClock = <A, E>(
+  body: (hand: ReturnType<typeof handClock>, timer: Timer.Timer["Service"]) => Effect.Effect<A, E>
+) =>
+  Effect.suspend(() => {
+    const hand = handClock()
+    return Effect.flatMap(Timer.Timer, (timer) => body(hand, timer)).pipe(
+      Effect.provide(Layer.provide(Timer.layer, Layer.succeed(Clock.Clock, hand.clock)))
+    )
+  })
+
+it.live("X1: a clock that is set back an hour does not prolong a sleep", () =>
+  withHandClock((hand, timer) =>
+    Effect.gen(function* () {
+      const fiber = yield* fallAsleep(timer.sleep(Duration.minutes(10)))
+      yield* hand.pass(5 * MINUTE)
+      yield* hand.setBy(-60 * MINUTE)
+      yield* hand.pass(5 * MINUTE - 1)
+      expect(isAsleep(fiber)).toBe(true)
+      yield* hand.pass(1)
+      expect(yield* Fiber.await(fiber)).toEqual(Exit.void)
+    })
+  )
+)
+
+it.live("D11: a machine that was suspended past the end wakes its sleeper within 30 s", () =>
+  withHandClock((hand, timer) =>
+    Effect.gen(function* () {
+      const fiber = yield* fallAsleep(timer.sleep(Duration.minutes(30)))
+      yield* hand.pass(MINUTE + 1)
+      yield* hand.setBy(2 * 60 * MINUTE)
+      expect(isAsleep(fiber)).toBe(true)
+      yield* hand.pass(LONGEST_CHUNK_MS)
+      expect(yield* Fiber.await(fiber)).toEqual(Exit.void)
+    })
+  )
+)
+
+it.live("X1: whoever falls asleep after the clock was set is not held back by those who slept before", () =>
+  withHandClock((hand, timer) =>
+    Effect.gen(function* () {
+      const before = yield* fallAsleep(timer.sleep(Duration.minutes(10)))
+      yield* hand.setBy(-60 * MINUTE)
+      const after = yield* fallAsleep(timer.sleep(Duration.minutes(1)))
+      yield* hand.pass(MINUTE)
+      expect(yield* Fiber.await(after)).toEqual(Exit.void)
+      expect(isAsleep(before)).toBe(true)
+      yield* hand.pass(9 * MINUTE)
+      expect(yield* Fiber.await(before)).toEqual(Exit.void)
+    })
+  )
+)
+
+it.live("ten thousand sleepers share one timer, and none is left when they are gone", () =>
+  withHandClock((hand, timer) =>
+    Effect.gen(function* () {
+      const fibers = yield* Effect.forEach(
+        Array.from({ length: 10_000 }, (_, n) => n),
+        (n) => fallAsleep(timer.sleep(Duration.millis(10 * MINUTE - n)))
+      )
+      expect(hand.mostTimers()).toBe(1)
+      yield* Effect.forEach(fibers.slice(0, 5000), Fiber.interrupt, { discard: true })
+      expect(hand.timers()).toBe(1)
+      yield* hand.pass(10 * MINUTE - 5000)
+      yield* Fiber.awaitAll(fibers.slice(5000))
+      expect(hand.timers()).toBe(0)
+    })
+  )
+)
+
+it.live("R2: a sleep that is interrupted takes its timer with it, and so does the end of the layer", () =>
+  Effect.gen(function* () {
+    const hand = handClock()
+    yield* Effect.gen(function* () {
+      const timer = yield* Timer.Timer
+      const fiber = yield* fallAsleep(timer.sleep(Duration.minutes(10)))
+      expect(hand.timers()).toBe(1)
+      yield* Fiber.interrupt(fiber)
+      expect(hand.timers()).toBe(0)
+      yield* fallAsleep(timer.sleep(Duration.minutes(10)))
+    }).pipe(Effect.provide(Layer.provide(Timer.layer, Layer.succeed(Clock.Clock, hand.clock))), Effect.scoped)
+    expect(hand.timers()).toBe(0)
+  })
+)

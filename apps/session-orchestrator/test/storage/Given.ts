@@ -1,0 +1,72 @@
+/** What storage tests are made of: conversations, turns and events by number. */
+import { Ids, Message, type TurnEvent } from "@holdfast/wire"
+import { Effect } from "effect"
+import { type Conversation, Store, type Turn } from "../../src/storage/Store.ts"
+
+export const conversationId = (n: number): Ids.ConversationId => Ids.ConversationId.make(`conversation-${n}`)
+export const turnId = (n: number): Ids.TurnId => Ids.TurnId.make(`turn-${n}`)
+
+export const conversation = (n: number, change: Partial<Conversation> = {}): Conversation => ({
+  conversationId: conversationId(n),
+  model: "simulated/steady",
+  system: undefined,
+  retry: undefined,
+  autoRetryEnabled: true,
+  createdAt: 1_760_000_000_000 + n,
+  ...change
+})
+
+/** Turn `n` of conversation `of`. */
+export const turn = (n: number, of: number, change: Partial<Omit<Turn, "end">> = {}): Omit<Turn, "end"> => ({
+  turnId: turnId(n),
+  conversationId: conversationId(of),
+  prompt: `prompt ${n}`,
+  acceptedAt: 1_760_000_000_000 + n,
+  ...change
+})
+
+/** An event that says by its `step` which one it is. */
+export const usage = (n: number, of: number, step: number): TurnEvent.UsageEvent => ({
+  type: "usage",
+  conversationId: conversationId(of),
+  turnId: turnId(n),
+  step,
+  usage: { inputTokens: 10, outputTokens: step }
+})
+
+/** The `index`th message of a turn; the first is the user's. */
+export const message = (n: number, of: number, index: number): TurnEvent.MessageEvent => {
+  const common = { id: Ids.messageIdOf(turnId(n), index), turnId: turnId(n), createdAt: 1_760_000_000_000 }
+  const content = [{ type: "text" as const, text: `message ${index} of turn ${n}: "quoted", \u{1f6f6}, line\nbreak` }]
+  return {
+    type: "message",
+    conversationId: conversationId(of),
+    turnId: turnId(n),
+    message:
+      index === 0
+        ? { role: "user", ...common, content }
+        : { role: "assistant", ...common, content, target: { provider: "simulated", model: "steady" } }
+  }
+}
+
+export const end = (n: number, of: number): TurnEvent.TurnEnd => ({
+  type: "turn-end",
+  conversationId: conversationId(of),
+  turnId: turnId(n),
+  status: "completed",
+  endedAt: 1_760_000_001_000,
+  steps: 1,
+  attempts: 3,
+  sleptMs: 15_000,
+  usage: { inputTokens: 10 }
+})
+
+/** A store with conversation 1 and, in it, turn 1. */
+export const oneTurn = Effect.gen(function* () {
+  const store = yield* Store
+  yield* store.createConversation(conversation(1))
+  yield* store.acceptTurn(turn(1, 1))
+  return store
+})
+
+export const textOf = Message.textOf

@@ -1,0 +1,192 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Fiber, Latch, type Scope } from "effect"
+import { TestClock } from "effect/testing"
+import * as GroupCommit from "../../src/storage/GroupCommit.ts"
+
+interface Refusal {
+  readonly scope: "one" | "all" | "busy"
+  readonly why: string
+}
+
+/** A database of strings: a transaction that fails, also an inner one, takes back what it wrote. */
+const database = () => {
+  let rows: ReadonlyArray<string> = []
+  let depth = 0
+  const commits: Array<ReadonlyArray<string>> = []
+  const transaction = <A>(effect: Effect.Effect<A, Refusal>): Effect.Effect<A, Refusal> =>
+    Effect.suspend(() => {
+      const before = rows
+      depth++
+      return Effect.onExit(effect, (exit) =>
+        Effect.sync(() => {
+          depth--
+          if (Exit.isFailure(exit)) rows = before
+          else if (depth === 0) commits.push(rows.slice(commits.flat().length))
+        })
+      )
+    })
+  return {
+    options: {
+      transaction,
+      scope: (error: Refusal) => error.scope,
+      closed: (): Refusal => ({ scope: "all", why: "closed" }),
+      died: (cause: Cause.Cause<never>): Refusal => ({ scope: "all", why: String(Cause.squash(cause)) })
+    },
+    insert: (inputs: ReadonlyArray<string>) =>
+      Effect.sync(() => {
+        rows = [...rows, ...inputs]
+        return inputs.map((input) => input.toUpperCase())
+      }),
+    rows: () => rows,
+    /** What each commit added. */
+    commits
+  }
+}
+
+const start = (
+  insert: (inputs: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, Refusal>,
+  options: GroupCommit.Options<Refusal>
+): Effect.Effect<(input: string) => Effect.Effect<string, Refusal>, never, Scope.Scope> =>
+  Effect.map(GroupCommit.make(options), (group) => group.lane(insert))
+
+const together = <A, E>(effects: ReadonlyArray<Effect.Effect<A, E>>) =>
+  Effect.all(effects.map(Effect.exit), { concurrency: "unbounded" })
+
+describe("GroupCommit", () => {
+  it.effect("what is queued while a commit runs goes into the next one, whole and in order", () =>
+    Effect.gen(function* () {
+      const { commits, insert, options } = database()
+      const [begun, go] = [yield* Latch.make(), yield* Latch.make()]
+      const slow = (inputs: ReadonlyArray<string>) =>
+        Effect.andThen(Effect.andThen(begun.open, go.await), insert(inputs))
+      const write = yield* start(slow, options)
+      const first = yield* Effect.forkChild(write("a"))
+      yield* begun.await
+      const rest = yield* Effect.forkChild(together(["b", "c", "d"].map(write)), { startImmediately: true })
+      yield* go.open
+      expect(yield* Fiber.join(first)).toBe("A")
+      expect(yield* Fiber.join(rest)).toEqual(["B", "C", "D"].map(Exit.succeed))
+      expect(commits).toEqual([["a"], ["b", "c", "d"]])
+    })
+  )
+
+  it.effect("G1: a caller goes on only after the commit", () =>
+    Effect.gen(function* () {
+      const { insert, options, rows } = database()
+      const [written, go] = [yield* Latch.make(), yield* Latch.make()]
+      const write = yield* start(
+        (inputs) => Effect.tap(insert(inputs), () => Effect.andThen(written.open, go.await)),
+        options
+      )
+      const fiber = yield* Effect.forkChild(write("a"))
+      yield* written.await
+      expect(rows()).toEqual(["a"])
+      expect(fiber.pollUnsafe()).toBeUndefined()
+      yield* go.open
+      expect(yield* Fiber.join(fiber)).toBe("A")
+    })
+  )
+
+  it.effect("G2: a write that is refused fails alone", () =>
+    Effect.gen(function* () {
+      const { insert, options, rows } = database()
+      const refusal: Refusal = { scope: "one", why: "taken" }
+      const picky = (inputs: ReadonlyArray<string>) =>
+        Effect.andThen(insert(inputs), inputs.includes("bad") ? Effect.fail(refusal) : insert([]))
+      const answering = (inputs: ReadonlyArray<string>) => Effect.as(picky(inputs), inputs)
+      const write = yield* start(answering, options)
+      expect(yield* together(["a", "bad", "c"].map(write))).toEqual([
+        Exit.succeed("a"),
+        Exit.fail(refusal),
+        Exit.succeed("c")
+      ])
+      expect(rows()).toEqual(["a", "c"])
+    })
+  )
+
+  it.effect("G3: what concerns all fails all, leaves nothing, and does not stop later writes", () =>
+    Effect.gen(function* () {
+      const { insert, options, rows } = database()
+      const full: Refusal = { scope: "all", why: "disk full" }
+      let isFull = true
+      const write = yield* start(
+        (inputs) => Effect.flatMap(insert(inputs), (out) => (isFull ? Effect.fail(full) : Effect.succeed(out))),
+        options
+      )
+      expect(yield* together(["a", "b"].map(write))).toEqual([Exit.fail(full), Exit.fail(full)])
+      expect(rows()).toEqual([])
+      isFull = false
+      expect(yield* write("c")).toBe("C")
+    })
+  )
+
+  it.effect("G4: a lock is waited for, up to a limit", () =>
+    Effect.gen(function* () {
+      const { insert, options, rows } = database()
+      const locked: Refusal = { scope: "busy", why: "locked" }
+      let tries = 0
+      let lockedFor = 3
+      const write = yield* start(
+        (inputs) => Effect.suspend(() => (tries++ < lockedFor ? Effect.fail(locked) : insert(inputs))),
+        options
+      )
+      const first = yield* Effect.forkChild(write("a"))
+      yield* TestClock.adjust("1 second")
+      expect(yield* Fiber.join(first)).toBe("A")
+      lockedFor = Number.POSITIVE_INFINITY
+      const second = yield* Effect.forkChild(Effect.flip(write("b")))
+      yield* TestClock.adjust("1 minute")
+      expect(yield* Fiber.join(second)).toEqual(locked)
+      expect(rows()).toEqual(["a"])
+    })
+  )
+
+  it.effect("G5: closing commits what was queued, and takes no more", () =>
+    Effect.gen(function* () {
+      const { insert, options, rows } = database()
+      const { queued, write } = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const write = yield* start(insert, options)
+          const queued = yield* Effect.forkDetach(together(["a", "b"].map(write)), { startImmediately: true })
+          return { queued, write }
+        })
+      )
+      expect(rows()).toEqual(["a", "b"])
+      expect(yield* Fiber.join(queued)).toEqual([Exit.succeed("A"), Exit.succeed("B")])
+      expect((yield* Effect.flip(write("c"))).why).toBe("closed")
+    })
+  )
+
+  it.effect("G5: the write of a caller that was interrupted is made all the same", () =>
+    Effect.gen(function* () {
+      const { insert, options, rows } = database()
+      const write = yield* start(insert, options)
+      const gone = yield* Effect.forkChild(write("a"), { startImmediately: true })
+      yield* Fiber.interrupt(gone)
+      yield* write("b")
+      expect(rows()).toEqual(["a", "b"])
+    })
+  )
+
+  it.effect("C10: a bug in a write fails its commit, and the writer lives", () =>
+    Effect.gen(function* () {
+      const { insert, options } = database()
+      const write = yield* start(
+        (inputs) => (inputs.includes("bug") ? Effect.die("undefined is not a function") : insert(inputs)),
+        options
+      )
+      expect((yield* Effect.flip(write("bug"))).why).toContain("undefined is not a function")
+      expect(yield* write("a")).toBe("A")
+    })
+  )
+
+  it.effect("a commit takes no more than its limit, and leaves the rest to the next", () =>
+    Effect.gen(function* () {
+      const { commits, insert, options } = database()
+      const write = yield* start(insert, options)
+      const inputs = Array.from({ length: GroupCommit.MAX_WRITES + 1 }, (_, n) => `${n}`)
+      expect(yield* together(inputs.map(write))).toEqual(inputs.map(Exit.succeed))
+      expect(commits.map((commit) => commit.length)).toEqual([GroupCommit.MAX_WRITES, 1])
+    })
+  )
+})

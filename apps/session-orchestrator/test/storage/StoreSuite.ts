@@ -1,0 +1,368 @@
+/** What every `Store` does, whatever it stores in. */
+import { expect, it } from "@effect/vitest"
+import { Property } from "@holdfast/kernel/testing"
+import type { Ids } from "@holdfast/wire"
+import { Effect, type Layer, Option, Stream } from "effect"
+import * as fc from "fast-check"
+import { type StorageError, Store, type StoredEvent } from "../../src/storage/Store.ts"
+import * as Given from "./Given.ts"
+
+/** More than a store may read at a time. */
+const LONG = 600
+
+/** Runs the suite; each test builds the layer anew, and finds it empty. */
+export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => {
+  const test = (title: string, body: Effect.Effect<void, StorageError, Store>) =>
+    it.effect(`${name}: ${title}`, () => Effect.provide(body, layer))
+
+  test(
+    "a conversation comes back as it was given",
+    Effect.gen(function* () {
+      const store = yield* Store
+      const plain = Given.conversation(1)
+      const rich = Given.conversation(2, {
+        system: "Be brief; never 'drop table'.",
+        retry: { profile: "overnight", budget: { total: "1 hour", clip: true } },
+        autoRetryEnabled: false
+      })
+      yield* store.createConversation(plain)
+      yield* store.createConversation(rich)
+      expect(yield* store.conversation(plain.conversationId)).toEqual(Option.some(plain))
+      expect(yield* store.conversation(rich.conversationId)).toEqual(Option.some(rich))
+      expect(yield* store.conversation(Given.conversationId(3))).toEqual(Option.none())
+    })
+  )
+
+  test(
+    "P15: the switch for automatic retries is kept, and turning one that is not there changes nothing",
+    Effect.gen(function* () {
+      const store = yield* Store
+      yield* store.createConversation(Given.conversation(1))
+      yield* store.setAutoRetry(Given.conversationId(1), false)
+      yield* store.setAutoRetry(Given.conversationId(2), false)
+      expect(yield* store.conversation(Given.conversationId(1))).toEqual(
+        Option.some(Given.conversation(1, { autoRetryEnabled: false }))
+      )
+      yield* store.setAutoRetry(Given.conversationId(1), true)
+      expect(yield* store.conversation(Given.conversationId(1))).toEqual(Option.some(Given.conversation(1)))
+    })
+  )
+
+  test(
+    "the same turn again is known, and another one with its id is a conflict",
+    Effect.gen(function* () {
+      const store = yield* Store
+      yield* store.createConversation(Given.conversation(1))
+      yield* store.createConversation(Given.conversation(2))
+      const kept = { ...Given.turn(1, 1), end: undefined }
+      expect(yield* store.acceptTurn(Given.turn(1, 1))).toEqual({ _tag: "Accepted" })
+      expect(yield* store.acceptTurn(Given.turn(1, 1, { acceptedAt: 5 }))).toEqual({ _tag: "Known", turn: kept })
+      for (const other of [
+        Given.turn(1, 2),
+        Given.turn(1, 1, { prompt: "something else" }),
+        Given.turn(1, 1, { prompt: undefined })
+      ]) {
+        expect(yield* store.acceptTurn(other)).toEqual({ _tag: "Conflict", turn: kept })
+      }
+      expect(yield* store.turn(Given.turnId(1))).toEqual(Option.some(kept))
+    })
+  )
+
+  test(
+    "of many who hand in the same turn at once one is told that it was accepted",
+    Effect.gen(function* () {
+      const store = yield* Store
+      yield* store.createConversation(Given.conversation(1))
+      const answers = yield* Effect.all(
+        Array.from({ length: 20 }, () => store.acceptTurn(Given.turn(1, 1))),
+        { concurrency: "unbounded" }
+      )
+      expect(answers.map((answer) => answer._tag).sort()).toEqual(["Accepted", ...Array(19).fill("Known")])
+    })
+  )
+
+  test(
+    "M1: a turn without a prompt is kept as such",
+    Effect.gen(function* () {
+      const store = yield* Store
+      yield* store.createConversation(Given.conversation(1))
+      yield* store.acceptTurn(Given.turn(1, 1, { prompt: undefined }))
+      expect(yield* store.turn(Given.turnId(1))).toEqual(
+        Option.some({ ...Given.turn(1, 1, { prompt: undefined }), end: undefined })
+      )
+    })
+  )
+
+  test(
+    "the last turn and the unsealed ones come in the order of acceptance, whatever the clock said",
+    Effect.gen(function* () {
+      const store = yield* Store
+      yield* store.createConversation(Given.conversation(1))
+      yield* store.createConversation(Given.conversation(2))
+      expect(yield* store.lastTurn(Given.conversationId(1))).toEqual(Option.none())
+      for (const [n, of, acceptedAt] of [
+        [7, 1, 900],
+        [3, 2, 100],
+        [5, 1, 500]
+      ] as const) {
+        yield* store.acceptTurn(Given.turn(n, of, { acceptedAt }))
+      }
+      const idOf = Option.map((turn: { readonly turnId: Ids.TurnId }) => turn.turnId)
+      expect(idOf(yield* store.lastTurn(Given.conversationId(1)))).toEqual(Option.some(Given.turnId(5)))
+      expect((yield* store.unsealedTurns).map((turn) => turn.turnId)).toEqual([7, 3, 5].map(Given.turnId))
+
+      yield* store.appendEvents(Given.conversationId(2), Given.turnId(3), [Given.end(3, 2)], 0)
+      expect((yield* store.unsealedTurns).map((turn) => turn.turnId)).toEqual([7, 5].map(Given.turnId))
+    })
+  )
+
+  test(
+    "W3: a turn's end is there with its event, and a second one does not replace it",
+    Effect.gen(function* () {
+      const store = yield* Given.oneTurn
+      yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [Given.usage(1, 1, 0), Given.end(1, 1)], 0)
+      const late = { ...Given.end(1, 1), status: "failed" as const }
+      yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [late], 2)
+      const sealed = Option.some({ ...Given.turn(1, 1), end: Given.end(1, 1) })
+      expect(yield* store.turn(Given.turnId(1))).toEqual(sealed)
+      expect(yield* store.acceptTurn(Given.turn(1, 1))).toEqual({ _tag: "Known", turn: Option.getOrThrow(sealed) })
+    })
+  )
+
+  test(
+    "W3: a message is in the history with its event, and nothing else is",
+    Effect.gen(function* () {
+      const store = yield* Given.oneTurn
+      yield* store.appendEvents(
+        Given.conversationId(1),
+        Given.turnId(1),
+        [Given.message(1, 1, 0), Given.usage(1, 1, 0), Given.message(1, 1, 1)],
+        0
+      )
+      expect(yield* store.messages(Given.conversationId(1))).toEqual([
+        Given.message(1, 1, 0).message,
+        Given.message(1, 1, 1).message
+      ])
+      expect(yield* store.messages(Given.conversationId(2))).toEqual([])
+    })
+  )
+
+  test(
+    "W2: events that are written again come back with the ids they have, and nothing changes",
+    Effect.gen(function* () {
+      const store = yield* Given.oneTurn
+      const [a, b, c] = [Given.message(1, 1, 0), Given.usage(1, 1, 1), Given.message(1, 1, 1)]
+      const first = yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [a, b], 0)
+      expect(first).toEqual([
+        { id: 1, event: a, json: JSON.stringify(a) },
+        { id: 2, event: b, json: JSON.stringify(b) }
+      ])
+      expect(yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [a, b], 0)).toEqual(first)
+      // Half of it is there: that half keeps its place, the rest follows.
+      const third = { id: 3, event: c, json: JSON.stringify(c) }
+      expect(yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [b, c], 1)).toEqual([first[1], third])
+      expect(yield* store.turnEvents(Given.turnId(1))).toEqual([...first, third])
+      expect(yield* store.messages(Given.conversationId(1))).toHaveLength(2)
+    })
+  )
+
+  test(
+    "W2: of two who write the same place at once both get what the first one wrote",
+    Effect.gen(function* () {
+      const store = yield* Given.oneTurn
+      const [one, other] = yield* Effect.all(
+        [1, 2].map((step) =>
+          store.appendEvents(Given.conversationId(1), Given.turnId(1), [Given.usage(1, 1, step)], 0)
+        ),
+        { concurrency: "unbounded" }
+      )
+      expect(one).toEqual(other)
+      expect(yield* all(store, 1, 0)).toEqual(one)
+    })
+  )
+
+  test(
+    "D6: no transient event can be handed to a store",
+    Effect.gen(function* () {
+      const store = yield* Given.oneTurn
+      const common = { conversationId: Given.conversationId(1), turnId: Given.turnId(1) }
+      const delta = { type: "text-delta" as const, ...common, delta: "x" }
+      const wait = {
+        ...common,
+        type: "provider-retry" as const,
+        attempt: 0,
+        delayMs: 5000,
+        retryAt: 5000,
+        message: "overloaded",
+        reason: "overloaded" as const,
+        target: "simulated/steady"
+      }
+      // These lines compile only while the type of `appendEvents` refuses what follows them.
+      // @ts-expect-error a text delta is transient
+      const first = store.appendEvents(common.conversationId, common.turnId, [delta], 0)
+      // @ts-expect-error a wait is transient
+      const second = store.appendEvents(common.conversationId, common.turnId, [wait], 0)
+      expect(Effect.isEffect(first) && Effect.isEffect(second)).toBe(true)
+      expect(yield* all(store, 1, 0)).toEqual([])
+    })
+  )
+
+  test(
+    "X3: events come after any id, in order, however many there are",
+    Effect.gen(function* () {
+      const store = yield* Given.oneTurn
+      const [first, ...rest] = Array.from({ length: LONG }, (_, step) => Given.usage(1, 1, step))
+      if (first === undefined) return
+      const stored = yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [first, ...rest], 0)
+      expect(stored.map((event) => event.id)).toEqual(stored.map((_, index) => index + 1))
+      for (const after of [0, 1, 255, 256, 257, 512, LONG - 1, LONG, LONG + 1]) {
+        expect(yield* all(store, 1, after)).toEqual(stored.slice(after))
+      }
+    })
+  )
+
+  test(
+    "a reader that stops in the middle keeps no writer waiting, and reads what came meanwhile",
+    Effect.gen(function* () {
+      const store = yield* Given.oneTurn
+      const [first, ...rest] = Array.from({ length: LONG }, (_, step) => Given.usage(1, 1, step))
+      if (first === undefined) return
+      yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [first, ...rest], 0)
+      const read: Array<number> = []
+      yield* Stream.runForEach(store.events(Given.conversationId(1), 0), (event) =>
+        Effect.gen(function* () {
+          read.push(event.id)
+          if (event.id !== 1) return
+          yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [Given.usage(1, 1, LONG)], LONG)
+        })
+      )
+      expect(read).toEqual(Array.from({ length: LONG + 1 }, (_, index) => index + 1))
+    })
+  )
+
+  test(
+    "a write that is refused fails alone, with words for a person; its neighbours are written",
+    Effect.gen(function* () {
+      const store = yield* Given.oneTurn
+      yield* store.createConversation(Given.conversation(2))
+      const append = (n: number, of: number, position: number) =>
+        Effect.result(store.appendEvents(Given.conversationId(of), Given.turnId(n), [Given.usage(n, of, 0)], position))
+      const results = yield* Effect.all(
+        [
+          append(1, 1, 0),
+          append(9, 1, 0), // no such turn
+          append(1, 2, 1), // not in that conversation
+          Effect.result(store.createConversation(Given.conversation(2))),
+          Effect.result(store.createConversation(Given.conversation(3))),
+          Effect.result(store.acceptTurn(Given.turn(4, 99))),
+          Effect.result(store.acceptTurn(Given.turn(5, 1)))
+        ],
+        { concurrency: "unbounded" }
+      )
+      expect(results.map((result) => result._tag)).toEqual([
+        "Success",
+        "Failure",
+        "Failure",
+        "Failure",
+        "Success",
+        "Failure",
+        "Success"
+      ])
+      expect(results.flatMap((result) => (result._tag === "Failure" ? [result.failure.message] : []))).toEqual([
+        expect.stringContaining("Could not record the events of turn turn-9"),
+        expect.stringContaining("Could not record the events of turn turn-1"),
+        expect.stringContaining("Could not create conversation conversation-2"),
+        expect.stringContaining("Could not record turn turn-4")
+      ])
+      expect((yield* all(store, 1, 0)).map((event) => event.id)).toEqual([1])
+      expect(Option.isSome(yield* store.conversation(Given.conversationId(3)))).toBe(true)
+      expect(Option.isSome(yield* store.turn(Given.turnId(5)))).toBe(true)
+    })
+  )
+
+  Property.prop(
+    `${name}: X3: whatever turns write at once, ids have no gap and every turn keeps its order`,
+    histories,
+    (histories) =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        const returned = yield* writeAll(store, histories)
+        for (const of of CONVERSATIONS) {
+          const events = yield* all(store, of, 0)
+          expect(events.map((event) => event.id)).toEqual(events.map((_, index) => index + 1))
+          expect(events).toEqual(
+            returned.filter(({ event }) => event.conversationId === Given.conversationId(of)).sort(byId)
+          )
+        }
+        for (const [n, history] of histories.entries()) {
+          const steps = (yield* store.turnEvents(Given.turnId(n))).map(({ event }) =>
+            event.type === "usage" ? event.step : -1
+          )
+          expect(steps).toEqual(Array.from({ length: sizeOf(history) }, (_, step) => step))
+        }
+      }).pipe(Effect.provide(layer)),
+    { numRuns: 30 }
+  )
+
+  test(
+    "a store that works says so",
+    Effect.gen(function* () {
+      const store = yield* Store
+      yield* store.check
+      yield* store.check
+    })
+  )
+}
+
+// --- internal
+
+type StoreService = Store["Service"]
+
+const CONVERSATIONS = [0, 1]
+
+/** Turns, each a list of appends: how many events, whether it is written twice, and how often its fiber gives way before. */
+const histories = fc.array(
+  fc.array(fc.record({ events: fc.integer({ min: 1, max: 4 }), twice: fc.boolean(), pauses: fc.nat({ max: 3 }) }), {
+    maxLength: 6
+  }),
+  { minLength: 1, maxLength: 8 }
+)
+type History = ReadonlyArray<{ readonly events: number; readonly twice: boolean; readonly pauses: number }>
+
+const sizeOf = (history: History): number => history.reduce((sum, { events }) => sum + events, 0)
+
+/** Writes every turn from a fiber of its own; gives each event that was returned, once. */
+const writeAll = (store: StoreService, histories: ReadonlyArray<History>) =>
+  Effect.gen(function* () {
+    for (const of of CONVERSATIONS) yield* store.createConversation(Given.conversation(of))
+    const returned = yield* Effect.forEach(
+      histories,
+      (history, n) =>
+        Effect.gen(function* () {
+          const of = n % CONVERSATIONS.length
+          const stored: Array<StoredEvent> = []
+          let position = 0
+          yield* store.acceptTurn(Given.turn(n, of))
+          for (const { events, pauses, twice } of history) {
+            const [first, ...rest] = Array.from({ length: events }, (_, i) => Given.usage(n, of, position + i))
+            if (first === undefined) continue
+            yield* Effect.repeat(Effect.yieldNow, { times: pauses })
+            const append = store.appendEvents(Given.conversationId(of), Given.turnId(n), [first, ...rest], position)
+            const [once, again] = yield* Effect.all([append, twice ? append : Effect.succeed(undefined)], {
+              concurrency: "unbounded"
+            })
+            if (again !== undefined) expect(again).toEqual(once)
+            stored.push(...once)
+            position += events
+          }
+          return stored
+        }),
+      { concurrency: "unbounded" }
+    )
+    return returned.flat()
+  })
+
+const byId = (a: StoredEvent, b: StoredEvent): number => a.id - b.id
+
+const all = (store: StoreService, of: number, after: number) =>
+  Stream.runCollect(store.events(Given.conversationId(of), after))

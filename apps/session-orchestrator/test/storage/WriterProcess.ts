@@ -1,0 +1,37 @@
+/**
+ * A process that writes as fast as it can and says on stdout what it was told is safe: one `turn position id` a line, after
+ * the write has succeeded. Its argument is the database. It goes on until it is killed.
+ */
+import { Effect } from "effect"
+import process from "node:process"
+import * as SqlStore from "../../src/storage/SqlStore.ts"
+import { Store } from "../../src/storage/Store.ts"
+import * as Given from "./Given.ts"
+
+const CONVERSATIONS = 2
+const TURNS = 16
+
+const write = Effect.gen(function* () {
+  const store = yield* Store
+  for (let of = 0; of < CONVERSATIONS; of++) yield* store.createConversation(Given.conversation(of))
+  yield* Effect.forEach(
+    Array.from({ length: TURNS }, (_, n) => n),
+    (n) =>
+      Effect.gen(function* () {
+        const of = n % CONVERSATIONS
+        yield* store.acceptTurn(Given.turn(n, of))
+        for (let position = 0; ; position += 2) {
+          const stored = yield* store.appendEvents(
+            Given.conversationId(of),
+            Given.turnId(n),
+            [Given.usage(n, of, position), Given.message(n, of, position + 1)],
+            position
+          )
+          for (const [i, { id }] of stored.entries()) process.stdout.write(`${n} ${position + i} ${id}\n`)
+        }
+      }),
+    { concurrency: "unbounded", discard: true }
+  )
+})
+
+void Effect.runPromise(Effect.provide(write, SqlStore.layer({ path: process.argv[2] ?? "" })))
