@@ -1,0 +1,101 @@
+/**
+ * The whole service, as it is composed, in this process: real sockets on both sides and a real database file.
+ *
+ * Delays are shortened by configuration alone.
+ */
+import * as ScriptedServer from "@holdfast/providers/testing"
+import type { Profile } from "@holdfast/policy"
+import { TurnEvent } from "@holdfast/wire"
+import { Context, Duration, Effect, Exit, Layer, Redacted, Schema, Scope } from "effect"
+import { HttpServer } from "effect/http"
+import * as Composition from "../../src/Composition.ts"
+import { Config } from "../../src/config/Config.ts"
+import * as Socket from "../transport/http/Socket.ts"
+
+/** Wire formats, as `type` in the configuration. */
+export type Format = "openai-compatible" | "anthropic"
+
+export interface Options {
+  readonly format?: Format
+  readonly retry?: Profile.RetrySettings
+  /** A file; otherwise the data is gone with the service. */
+  readonly database?: string
+  readonly apiKey?: string
+  readonly provider?: Effect.Success<ReturnType<typeof ScriptedServer.start>>
+}
+
+/** Short enough for a test, and each told from the others. */
+export const QUICK: Profile.RetrySettings = {
+  schedule: {
+    type: "steps",
+    delays: [Duration.millis(10), Duration.millis(20), Duration.millis(30)],
+    tail: Duration.millis(40)
+  }
+}
+
+/** Long enough for a test to act while it lasts. */
+export const LONG: Profile.RetrySettings = {
+  schedule: { type: "steps", delays: [Duration.hours(1)], tail: Duration.hours(1) }
+}
+
+export const start = Effect.fnUntraced(function* ({
+  format = "openai-compatible",
+  retry = QUICK,
+  database = ":memory:",
+  apiKey = "sk-test-0123456789",
+  provider: given
+}: Options = {}) {
+  const provider = given ?? (yield* ScriptedServer.start())
+  const config = Layer.succeed(Config, {
+    file: undefined,
+    server: { host: "127.0.0.1", port: 0, hostnames: [], token: undefined },
+    database: { path: database },
+    providers: new Map([
+      [
+        "scripted",
+        {
+          type: format,
+          name: "scripted",
+          baseUrl: `${provider.url}/v1`,
+          apiKeyEnv: ["SCRIPTED_API_KEY"],
+          credentials: [{ name: "SCRIPTED_API_KEY", value: Redacted.make(apiKey) }],
+          headers: {}
+        }
+      ]
+    ]),
+    model: { provider: "scripted", model: "m" },
+    retry,
+    origins: new Map(),
+    notices: []
+  })
+  const scope = yield* Scope.fork(yield* Scope.Scope)
+  const context = yield* Layer.buildWithScope(Composition.service.pipe(Layer.provide(config)), scope)
+  const { address } = Context.get(context, HttpServer.HttpServer)
+  if (address._tag === "UnixPathAddress") return yield* Effect.die("bound to a path")
+  const { port } = address
+  const call = (request: Socket.Request) => Socket.call(port, request)
+
+  return {
+    port,
+    provider,
+    call,
+    open: (request: Socket.Request) => Socket.open(port, request),
+    /** Goes down as it does on SIGTERM. */
+    stop: Scope.close(scope, Exit.void),
+    create: (body: object = {}) =>
+      Effect.map(call({ path: "/v1/conversations", body }), ({ text }): string => JSON.parse(text).conversationId)
+  }
+})
+
+/** A turn's events over NDJSON, to the end of the stream. */
+export const eventsOf = (text: string): ReadonlyArray<TurnEvent.TurnEvent> =>
+  text
+    .split("\n")
+    .filter((line) => line.trim() !== "")
+    .map((line) => decode(line))
+
+/** The text that a client has shown in the end. */
+export const shown = (events: ReadonlyArray<TurnEvent.TurnEvent>): string =>
+  events.map((event) => (event.type === "text-delta" ? event.delta : "")).join("")
+
+const decode = Schema.decodeUnknownSync(Schema.fromJsonString(TurnEvent.TurnEvent))
