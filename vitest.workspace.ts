@@ -8,7 +8,11 @@ const unit = {
 }
 
 /** Tests with real sockets, files and databases, in this process. */
-const integration = { name: "int", include: ["{packages,apps}/*/test/**/*.int.test.ts"], testTimeout: 15_000 }
+const integration = {
+  name: "int",
+  include: ["{packages,apps}/*/test/**/*.int.test.ts", "tools/test/**/*.int.test.ts"],
+  testTimeout: 15_000
+}
 
 /** Tests that start the program as people do, and kill it. */
 const endToEnd = { name: "e2e", include: ["apps/*/test/**/*.e2e.test.ts"], testTimeout: 60_000 }

@@ -27,14 +27,16 @@ export const PAGE = 256
 type Failure = SqlError.SqlError | Schema.SchemaError
 
 /**
- * A store on a SQLite file, which is made, for its owner alone, where there is none.
+ * A store on a SQLite file, which is made, for its owner alone, where there is none; `:memory:` is no file.
  *
  * **Gotchas**
  *
  * One Holdfast per file: nothing here keeps two processes from running the same turns.
  */
 export const layer = (options: { readonly path: string }): Layer.Layer<Store | Journal, StorageError> =>
-  Layer.unwrap(Effect.as(DatabaseFile.prepare(options.path), layerSqlite({ filename: options.path })))
+  options.path === DatabaseFile.MEMORY
+    ? layerMemory
+    : Layer.unwrap(Effect.as(DatabaseFile.prepare(options.path), layerSqlite({ filename: options.path })))
 
 /** A store that is gone with the layer. */
 export const layerMemory: Layer.Layer<Store | Journal, StorageError> = Layer.suspend(() =>
