@@ -1,7 +1,7 @@
 /**
  * Who may import whom, and what the core may never touch.
  *
- * B1. Dependencies point one way: wire <- kernel <- policy, providers <- session-orchestrator; wire <- client.
+ * B1. Dependencies point one way: wire <- kernel <- policy, providers <- session-orchestrator.
  * B2. The core (wire, kernel, policy) imports nothing of the platform and uses no timer, no clock but the injected one and no
  *     chance of its own (D10).
  *
@@ -15,7 +15,6 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   kernel: ["@holdfast/wire"],
   policy: ["@holdfast/wire", "@holdfast/kernel"],
   providers: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
-  client: ["@holdfast/wire"],
   "session-orchestrator": ["@holdfast/", "@effect/platform-node", "node:"]
 }
 

@@ -20,7 +20,10 @@ const thorough = (make: typeof OpenAi.make, frames: ReadonlyArray<JsonObject>) =
 }
 
 const quick = (make: typeof OpenAi.make, frames: ReadonlyArray<JsonObject>) =>
-  decode(make(idOf), frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`)).events
+  decode(
+    make(idOf),
+    frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`)
+  ).events
 
 /** Texts that look like what stands around them. */
 const text = fc.oneof(
