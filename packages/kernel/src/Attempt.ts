@@ -8,9 +8,10 @@
  */
 import { Failure, Message } from "@holdfast/wire"
 import { Cause, Channel, Clock, Effect, Exit, Option, Pull, Random, Schema, Stream } from "effect"
-import type { Content } from "./Content.ts"
+import { Content } from "./Content.ts"
 import type { EventSink } from "./EventSink.ts"
 import type { Provider, ProviderEvent, ProviderRequest } from "./Provider.ts"
+import type { TurnStopped } from "./TurnStopped.ts"
 
 const common = {
   content: Schema.Array(Message.AssistantPart),
@@ -28,7 +29,9 @@ export const AttemptOutcome = Schema.Union([
     contentSeen: Schema.Boolean,
     /** Drawn for the decision about this failure (`Spent.spread`). */
     spread: Schema.Number
-  })
+  }),
+  /** Its process died when content had left already; what was said is on no disk. */
+  Schema.TaggedStruct("Lost", { endedAt: Schema.Number })
 ])
 export type AttemptOutcome = typeof AttemptOutcome.Type
 
@@ -37,17 +40,21 @@ export type AttemptOutcome = typeof AttemptOutcome.Type
  *
  * **Details**
  *
- * `content` is filled as the stream comes in, so that whoever interrupts can still see what was said until then.
+ * `content` is filled as the stream comes in, so that whoever interrupts can still see what was said until then. `mark` is
+ * run once, before the first content leaves (X2).
  */
 export const run = (
   provider: Provider["Service"],
   sink: EventSink["Service"],
   request: ProviderRequest,
-  content: Content
-): Effect.Effect<AttemptOutcome> => {
+  content: Content,
+  mark: Effect.Effect<void, TurnStopped>
+): Effect.Effect<Exclude<AttemptOutcome, { readonly _tag: "Lost" }>, TurnStopped> => {
   const ear = new Ear(sink, request, content)
   return Effect.scopedWith((scope) =>
-    Effect.flatMap(Channel.toPullScoped(Stream.toChannel(provider.stream(request)), scope), (pull) => listen(pull, ear))
+    Effect.flatMap(Channel.toPullScoped(Stream.toChannel(provider.stream(request)), scope), (pull) =>
+      listen(pull, ear, mark)
+    )
   ).pipe(
     Pull.catchDone(() => Effect.void),
     Effect.exit,
@@ -114,19 +121,25 @@ class Ear {
 /** One effect, run again and again: nothing is allocated for a read but what the read brings. */
 const listen = <E, Done>(
   pull: Pull.Pull<ReadonlyArray<ProviderEvent>, E, Done>,
-  ear: Ear
-): Effect.Effect<void, E | Cause.Done<Done>> => {
+  ear: Ear,
+  mark: Effect.Effect<void, TurnStopped>
+): Effect.Effect<void, E | TurnStopped | Cause.Done<Done>> => {
   const loop: Effect.Effect<void, E | Cause.Done<Done>> = Effect.flatMap(pull, (events) =>
     ear.hear(events) ? loop : Effect.void
   )
-  return loop
+  const untilContent: Effect.Effect<void, E | TurnStopped | Cause.Done<Done>> = Effect.flatMap(pull, (events) => {
+    const isContent = events.some(Content.isContent)
+    const heard = Effect.suspend(() => (!ear.hear(events) ? Effect.void : isContent ? loop : untilContent))
+    return isContent ? Effect.andThen(mark, heard) : heard
+  })
+  return untilContent
 }
 
 /** How a stream ended that said neither `finish` nor `error`. */
-const endOf = (exit: Exit.Exit<void, Failure.ProviderFailure>): End => {
+const endOf = (exit: Exit.Exit<void, Failure.ProviderFailure | TurnStopped>): End | TurnStopped => {
   if (Exit.isSuccess(exit)) return broken(incomplete)
   const error = Cause.findErrorOption(exit.cause)
-  if (Option.isSome(error)) return broken(error.value.failure)
+  if (Option.isSome(error)) return error.value._tag === "TurnStopped" ? error.value : broken(error.value.failure)
   if (Cause.hasInterruptsOnly(exit.cause)) return broken(abortedElsewhere)
   return broken(defectOf(Cause.squash(exit.cause)))
 }
@@ -155,7 +168,8 @@ const defectOf = (defect: unknown): Failure.Failure => ({
   defect: true
 })
 
-const conclude = Effect.fnUntraced(function* (end: End, content: Content) {
+const conclude = Effect.fnUntraced(function* (end: End | TurnStopped, content: Content) {
+  if (end._tag === "TurnStopped") return yield* end
   const endedAt = yield* Clock.currentTimeMillis
   const said = {
     content: content.parts(),

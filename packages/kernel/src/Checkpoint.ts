@@ -19,10 +19,19 @@ export class Checkpoint extends Context.Service<
       schema: Schema.Codec<A, I>,
       effect: Effect.Effect<A, E, R>
     ) => Effect.Effect<A, E | TurnStopped, R>
+    /**
+     * Whether a name has a result. What was begun and not ended is told apart by it (X2, X8).
+     *
+     * **Gotchas**
+     *
+     * An engine that cannot tell says `false`: a step or a tool that its process died in is then simply run again.
+     */
+    readonly isRecorded: (name: string) => boolean
   }
 >()("@holdfast/kernel/Checkpoint") {}
 
 /** Records nothing: a turn that lives and dies with its process. */
 export const layerMemory: Layer.Layer<Checkpoint> = Layer.succeed(Checkpoint, {
-  run: (_name, _schema, effect) => effect
+  run: (_name, _schema, effect) => effect,
+  isRecorded: () => false
 })

@@ -6,10 +6,25 @@
  *     An empty delta is none (C8).
  */
 import type { Message } from "@holdfast/wire"
+import type { ProviderEvent } from "./Provider.ts"
 
 type Open = { readonly kind: "text" | "reasoning"; text: string }
 
 export class Content {
+  /** Whether an event is content. */
+  static isContent(this: void, event: ProviderEvent): boolean {
+    switch (event.type) {
+      case "text-delta":
+      case "reasoning-delta":
+        return event.delta.length > 0
+      case "finish":
+      case "error":
+        return false
+      default:
+        return true
+    }
+  }
+
   /** The usage of this attempt, as last told. */
   usage: Message.Usage | undefined = undefined
   private readonly closed: Array<Message.AssistantPart> = []

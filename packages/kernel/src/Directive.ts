@@ -25,6 +25,9 @@ export const Because = Schema.Literals([
 ])
 export type Because = typeof Because.Type
 
+/** What the strategy made its answer from (X9). */
+const basis = Schema.optionalKey(Schema.Json)
+
 /** A decision, as it is recorded before anybody acts on it. */
 export const Directive = Schema.Union([
   Schema.TaggedStruct("Retry", {
@@ -32,9 +35,10 @@ export const Directive = Schema.Union([
     attempt: Schema.Int,
     delayMs: Schema.Number,
     /** Epoch milliseconds: the absolute end of the wait. */
-    retryAt: Schema.Number
+    retryAt: Schema.Number,
+    basis
   }),
-  Schema.TaggedStruct("GiveUp", { because: Because })
+  Schema.TaggedStruct("GiveUp", { because: Because, basis })
 ])
 export type Directive = typeof Directive.Type
 
@@ -58,9 +62,11 @@ export const decide = (situation: Situation, strategy: RetryStrategy["Service"] 
   if (final !== undefined) return { _tag: "GiveUp", because: final }
   if (strategy === undefined) return { _tag: "GiveUp", because: "no-strategy" }
   const delay = strategy.delayFor(retries, failure, spent)
-  if (delay === undefined) return { _tag: "GiveUp", because: "exhausted" }
+  const basis = strategy.basisFor?.(retries, failure, spent)
+  const based = basis === undefined ? undefined : { basis }
+  if (delay === undefined) return { _tag: "GiveUp", because: "exhausted", ...based }
   const delayMs = Duration.toMillis(delay)
-  return { _tag: "Retry", attempt: retries, delayMs, retryAt: now + delayMs }
+  return { _tag: "Retry", attempt: retries, delayMs, retryAt: now + delayMs, ...based }
 }
 
 // --- internal

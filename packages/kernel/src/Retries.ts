@@ -4,19 +4,20 @@
  * R1. The order is: attempt, decision, `provider-retry`, sleep, next attempt. The decision is recorded before anybody is
  *     told of it, and told before anybody sleeps (D5).
  * R2. An error is held back while there is hope: nobody hears of it but through `provider-retry` (D7).
- * R3. Every attempt, decision and sleep is a checkpoint, named by its step and number.
+ * R3. Every attempt, decision and sleep is a checkpoint, named by its step and number; so is the moment before an attempt's
+ *     first content leaves.
  * R4. Counters live here and end with the step: they are back at 0 for the next one, however this one ended (P10).
  */
-import { Failure } from "@holdfast/wire"
-import { Clock, Duration, Effect } from "effect"
+import type { Failure } from "@holdfast/wire"
+import { Clock, Effect, Schema } from "effect"
 import * as Attempt from "./Attempt.ts"
 import { Content } from "./Content.ts"
 import * as Directive from "./Directive.ts"
 import * as ModelContext from "./ModelContext.ts"
 import type { ProviderRequest } from "./Provider.ts"
-import { type RetryStrategy, SleepFailure, Wake } from "./RetryStrategy.ts"
 import type { TurnState } from "./TurnState.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
+import * as Waiting from "./Waiting.ts"
 
 type Completed = Extract<Attempt.AttemptOutcome, { _tag: "Completed" }>
 type Failed = Extract<Attempt.AttemptOutcome, { _tag: "Failed" }>
@@ -42,43 +43,49 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
   const path = `step/${turn.step}`
   const messages = ModelContext.of(turn.messages)
   let firstFailureAt: number | undefined
+  let retries = 0
   let sleptMs = 0
+  let extendedMs = 0
   let defects = 0
 
   for (let n = 0; ; n++) {
-    const content = new Content()
-    turn.unfinished = content
-    const outcome = yield* checkpoint.run(
-      `${path}/attempt/${n}`,
-      Attempt.AttemptOutcome,
-      attempt(turn, n, messages, content)
-    )
+    const outcome = yield* attempt(turn, `${path}/attempt/${n}`, n, messages)
     turn.attempts++
     if (outcome._tag === "Completed") return outcome
+    if (outcome._tag === "Lost") {
+      yield* turn.persist([turn.event({ type: "step-discarded", step: turn.step, message: LOST })])
+      continue
+    }
 
     const { failure } = outcome
     firstFailureAt ??= outcome.endedAt
     if (failure.defect === true) defects++
-    const spent = { sleptMs, elapsedMs: Math.max(0, outcome.endedAt - firstFailureAt), spread: outcome.spread }
+    const elapsedMs = Math.max(0, outcome.endedAt - firstFailureAt)
+    const spent = { sleptMs, elapsedMs, extendedMs, spread: outcome.spread }
     const directive = yield* checkpoint.run(
       `${path}/decision/${n}`,
       Directive.Directive,
       Effect.map(Clock.currentTimeMillis, (now) =>
-        Directive.decide({ failure, contentSeen: outcome.contentSeen, retries: n, defects, spent, now }, strategy)
+        Directive.decide({ failure, contentSeen: outcome.contentSeen, retries, defects, spent, now }, strategy)
       )
     )
     if (directive._tag === "GiveUp" || strategy === undefined) {
       return { _tag: "GaveUp", last: outcome, failure, finalError: failure.message }
     }
 
-    turn.chain = n
-    const wake = yield* checkpoint
-      .run(`${path}/sleep/${n}`, Wake, sleep(turn, strategy, failure, directive))
-      .pipe(Effect.catchTag("SleepFailure", Effect.succeed))
-    if (typeof wake !== "string") {
-      return { _tag: "GaveUp", last: outcome, failure: sleepless(wake), finalError: wake.message } // D14
+    turn.chain = retries++
+    const ended = yield* Waiting.wait(turn, strategy, `${path}/sleep/${n}`, failure, directive)
+    if (ended._tag === "Cancelled") return { _tag: "GaveUp", last: outcome, failure, finalError: CANCELLED }
+    if (ended._tag === "Sleepless") {
+      const { message } = ended.error
+      return {
+        _tag: "GaveUp",
+        last: outcome,
+        failure: { reason: "unknown", message, retryable: false },
+        finalError: message
+      }
     }
-    if (wake === "cancelled") return { _tag: "GaveUp", last: outcome, failure, finalError: CANCELLED }
+    extendedMs += ended.extendedMs
     sleptMs += directive.delayMs
     turn.sleptMs += directive.delayMs
   }
@@ -86,55 +93,47 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
 
 // --- internal
 
+/** What a client is told when its process died in the middle of an answer (X2). */
+const LOST = "Holdfast was restarted in the middle of this answer. What was shown of it is void; it is asked for again."
+
+/**
+ * Makes an attempt, or finds out what became of it.
+ *
+ * An attempt that left a mark and no outcome died with its process after its first content: it is recorded as lost, and never
+ * goes on as if nothing had been shown (X2). One without a mark has shown nothing, and is simply made again.
+ */
 const attempt = (
   turn: TurnState,
+  name: string,
   n: number,
-  messages: ProviderRequest["messages"],
-  content: Content
-): Effect.Effect<Attempt.AttemptOutcome> =>
+  messages: ProviderRequest["messages"]
+): Effect.Effect<Attempt.AttemptOutcome, TurnStopped> =>
   Effect.suspend(() => {
-    const { conversationId, turnId, target, system } = turn.input
-    const { provider, sink, toolbox } = turn.ports
-    if (n === 0) sink.live(turn.event({ type: "step-start", step: turn.step, target: turn.target }))
-    const request: ProviderRequest = {
-      conversationId,
-      turnId,
-      step: turn.step,
-      attempt: n,
-      target,
-      messages,
-      tools: toolbox.definitions,
-      ...(system === undefined ? undefined : { system })
-    }
-    return Attempt.run(provider, sink, request, content)
+    const { checkpoint, provider, sink, toolbox } = turn.ports
+    const mark = `${name}/content`
+    const content = new Content()
+    turn.unfinished = content
+    const isLost = checkpoint.isRecorded(mark) && !checkpoint.isRecorded(name)
+    return checkpoint.run(
+      name,
+      Attempt.AttemptOutcome,
+      isLost
+        ? Effect.map(Clock.currentTimeMillis, (endedAt) => ({ _tag: "Lost" as const, endedAt }))
+        : Effect.suspend(() => {
+            const { conversationId, turnId, system } = turn.input
+            if (n === 0) sink.live(turn.event({ type: "step-start", step: turn.step, target: turn.targetName }))
+            const request: ProviderRequest = {
+              conversationId,
+              turnId,
+              step: turn.step,
+              attempt: n,
+              target: turn.target,
+              messages,
+              tools: toolbox.definitions,
+              ...(system === undefined ? undefined : { system })
+            }
+            const leave = Effect.asVoid(checkpoint.run(mark, Schema.Literal(true), Effect.succeed(true as const)))
+            return Attempt.run(provider, sink, request, content, leave)
+          })
+    )
   })
-
-/** Tells, then sleeps what is left until the recorded end; less than the delay when the turn is run again. */
-const sleep = Effect.fnUntraced(function* (
-  turn: TurnState,
-  strategy: RetryStrategy["Service"],
-  failure: Failure.Failure,
-  { attempt, delayMs, retryAt }: Extract<Directive.Directive, { _tag: "Retry" }>
-): Effect.fn.Return<Wake, SleepFailure | TurnStopped> {
-  const code = Failure.codeOf(failure)
-  const { maxRetries } = strategy.budget
-  turn.ports.sink.live(
-    turn.event({
-      type: "provider-retry",
-      attempt,
-      delayMs,
-      retryAt,
-      message: failure.message,
-      reason: failure.reason,
-      target: turn.target,
-      ...(code === undefined ? undefined : { code }),
-      ...(maxRetries === undefined ? undefined : { maxAttempts: maxRetries })
-    })
-  )
-  const now = yield* Clock.currentTimeMillis
-  return yield* Effect.catchDefect(strategy.sleep(Duration.millis(Math.max(0, retryAt - now))), (defect) =>
-    Effect.fail(new SleepFailure({ message: `The wait could not be slept: ${String(defect)}` }))
-  )
-})
-
-const sleepless = ({ message }: SleepFailure): Failure.Failure => ({ reason: "unknown", message, retryable: false })

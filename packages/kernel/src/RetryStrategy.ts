@@ -4,12 +4,39 @@
  * `delayFor` decides and never sleeps; `sleep` sleeps and never decides. The kernel records what was decided before it
  * lets anybody sleep, so a policy that changes overnight changes no wait that has begun.
  */
-import type { Failure } from "@holdfast/wire"
+import { type Failure, Target } from "@holdfast/wire"
 import { Context, type Duration, type Effect, Schema } from "effect"
 import type { TurnStopped } from "./TurnStopped.ts"
 
-/** Why a sleep ended: its time was up; somebody wanted the next attempt now (X4); somebody cancelled the retry (P14). */
-export const Wake = Schema.Literals(["elapsed", "now", "cancelled"])
+/** Who ended a sleep, or changed it: the command as it came, so that the same one again does nothing (X4). */
+export const Command = Schema.Struct({
+  commandId: Schema.String,
+  /** Where it came from, in words: a transport, a person. */
+  origin: Schema.String
+})
+export type Command = typeof Command.Type
+
+const wake = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
+  Schema.Struct({ type: Schema.tag(type), by: Schema.optionalKey(Command), ...fields })
+
+/**
+ * Why a sleep ended, as it is recorded.
+ *
+ * - `elapsed`: its time was up.
+ * - `now`: somebody wants the next attempt now.
+ * - `cancelled`: somebody wants no further attempt (P14).
+ * - `until`: somebody wants it to end at another moment; it goes on.
+ * - `switched`: somebody wants the next attempt now, and elsewhere.
+ * - `extended`: somebody gives the step more budget; it goes on.
+ */
+export const Wake = Schema.Union([
+  wake("elapsed", {}),
+  wake("now", {}),
+  wake("cancelled", {}),
+  wake("until", { until: Schema.Finite }),
+  wake("switched", { target: Target.Target }),
+  wake("extended", { byMs: Schema.Finite })
+])
 export type Wake = typeof Wake.Type
 
 /** A sleep that could not be slept. It ends the turn: there is no retry without its sleep (D14). */
@@ -23,6 +50,8 @@ export interface Spent {
   readonly sleptMs: number
   /** Since the first failure of the step, by the injected clock, in milliseconds (D2). */
   readonly elapsedMs: number
+  /** What somebody added to the budget of this step (X4), in milliseconds. Absent: nothing. */
+  readonly extendedMs?: number
   /** Drawn for this failure, from 0 (included) to 1 (excluded): what jitter is made from. */
   readonly spread: number
 }
@@ -46,6 +75,8 @@ export class RetryStrategy extends Context.Service<
      * and no jitter: the schedule as one would print it.
      */
     readonly delayFor: (attempt: number, failure?: Failure.Failure, spent?: Spent) => Duration.Duration | undefined
+    /** What `delayFor` made its answer from, for the record (X9). */
+    readonly basisFor?: (attempt: number, failure: Failure.Failure, spent: Spent) => Schema.Json
     /** Waits. Interruptible; correct for any finite duration (D11). */
     readonly sleep: (delay: Duration.Duration) => Effect.Effect<Wake, SleepFailure | TurnStopped>
     readonly budget: Budget

@@ -4,9 +4,13 @@
  * T1. A call that failed, or that could not even be read, is answered; it never ends the turn.
  * T2. Results are persisted in the order of the calls, each as soon as it and all before it are there: the order in which
  *     tools happen to finish is not the same when a turn is run again.
+ * T3. A call that was running when its process died is not made again; the model is told that nobody knows what became of it.
+ *     Tools that are declared idempotent are run again (X8).
  */
 import { type Message } from "@holdfast/wire"
-import { Clock, Effect, Fiber, Schema } from "effect"
+import { Clock, Effect, Schema, Semaphore } from "effect"
+import * as ModelContext from "./ModelContext.ts"
+import type { ToolOutcome } from "./Toolbox.ts"
 import type { TurnState } from "./TurnState.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
@@ -27,38 +31,62 @@ export const run = Effect.fnUntraced(function* (
   turn: TurnState,
   calls: ReadonlyArray<Message.ToolCallPart>
 ): Effect.fn.Return<void, TurnStopped> {
-  const fibers = yield* Effect.forEach(calls, (call, i) =>
-    Effect.forkChild(turn.ports.checkpoint.run(`step/${turn.step}/tool/${i}`, ToolRecord, answer(turn, call)), {
-      startImmediately: true
-    })
-  )
+  const records: Array<ToolRecord | undefined> = calls.map(() => undefined)
   const content: Array<Message.ToolResultPart> = []
   let createdAt = turn.input.startedAt
-  for (const [i, { toolCallId, toolName }] of calls.entries()) {
-    const { output, isError, endedAt } = yield* Fiber.join(fibers[i] ?? impossible())
-    createdAt = Math.max(createdAt, endedAt)
-    content.push({ type: "tool-result", toolCallId, toolName, output, isError })
-    yield* turn.persist([turn.event({ type: "tool-result", toolCallId, toolName, output, isError })])
-  }
-  const message = turn.add({
-    role: "tool",
-    id: turn.nextMessageId(),
-    turnId: turn.input.turnId,
-    createdAt,
-    content
-  })
-  yield* turn.persist([message])
+
+  /** Persists the results that are there, up to the first that is not (T2). */
+  const settle = Effect.gen(function* () {
+    for (let record = records[content.length]; record !== undefined; record = records[content.length]) {
+      const { toolCallId, toolName } = calls[content.length] ?? impossible()
+      const { output, isError, endedAt } = record
+      createdAt = Math.max(createdAt, endedAt)
+      content.push({ type: "tool-result", toolCallId, toolName, output, isError })
+      yield* turn.persist([turn.event({ type: "tool-result", toolCallId, toolName, output, isError })])
+    }
+  }).pipe(Semaphore.makeUnsafe(1).withPermits(1))
+
+  yield* Effect.forEach(
+    calls,
+    (call, i) =>
+      Effect.flatMap(runOne(turn, `step/${turn.step}/tool/${i}`, call), (record) => {
+        records[i] = record
+        return settle
+      }),
+    { concurrency: "unbounded", discard: true }
+  )
+  const { turnId } = turn.input
+  yield* turn.persist([turn.add({ role: "tool", id: turn.nextMessageId(), turnId, createdAt, content })])
 })
 
 // --- internal
+
+/** T3: what a dead process had begun is not begun again, unless the tool says that it may be. */
+const runOne = (turn: TurnState, name: string, call: Message.ToolCallPart): Effect.Effect<ToolRecord, TurnStopped> =>
+  Effect.suspend(() => {
+    const { checkpoint, toolbox } = turn.ports
+    const begun = `${name}/begun`
+    const isIdempotent = toolbox.definitions.find((tool) => tool.name === call.toolName)?.isIdempotent === true
+    const begin = checkpoint.run(begun, Schema.Literal(true), Effect.succeed(true as const))
+    return checkpoint.run(
+      name,
+      ToolRecord,
+      checkpoint.isRecorded(begun) && !isIdempotent
+        ? at({ output: ModelContext.INTERRUPTED, isError: true })
+        : Effect.andThen(begin, answer(turn, call))
+    )
+  })
 
 const answer = (turn: TurnState, call: Message.ToolCallPart): Effect.Effect<ToolRecord> =>
   Effect.suspend(() =>
     call.malformed === undefined ? turn.ports.toolbox.run(call) : Effect.succeed(unreadable(call))
   ).pipe(
     Effect.catchDefect((defect) => Effect.succeed({ output: `The tool failed: ${String(defect)}`, isError: true })),
-    Effect.zipWith(Clock.currentTimeMillis, ({ output, isError }, endedAt) => ({ output, isError, endedAt }))
+    Effect.flatMap(at)
   )
+
+const at = ({ output, isError }: ToolOutcome): Effect.Effect<ToolRecord> =>
+  Effect.map(Clock.currentTimeMillis, (endedAt) => ({ output, isError, endedAt }))
 
 /** A10 */
 const unreadable = ({ input, malformed = "" }: Message.ToolCallPart) => {
@@ -68,5 +96,5 @@ const unreadable = ({ input, malformed = "" }: Message.ToolCallPart) => {
 }
 
 const impossible = (): never => {
-  throw new Error("a fiber was forked for each call")
+  throw new Error("there are as many records as calls")
 }

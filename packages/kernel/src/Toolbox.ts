@@ -8,6 +8,8 @@ export interface ToolDefinition {
   readonly description?: string
   /** JSON Schema of the arguments. */
   readonly inputSchema: Schema.Json
+  /** Running it twice does what running it once does: a call that a dead process had begun is made again (X8). */
+  readonly isIdempotent?: boolean
 }
 
 /** What came of a call. */

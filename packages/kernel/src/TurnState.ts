@@ -44,6 +44,8 @@ export interface Ports {
 export class TurnState {
   readonly input: TurnInput
   readonly ports: Ports
+  /** Where attempts go: the input's target, until somebody switches it (X4). */
+  target: Target.Target
   /** The history with what this turn has added. */
   readonly messages: Array<Message.Message>
   /** Steps that are finished; the number of the one that runs. */
@@ -63,12 +65,13 @@ export class TurnState {
   constructor(input: TurnInput, ports: Ports) {
     this.input = input
     this.ports = ports
+    this.target = input.target
     this.messages = input.history.slice()
   }
 
-  /** `provider/model`. */
-  get target(): string {
-    return Target.format(this.input.target)
+  /** `provider/model` of the attempts from here on. */
+  get targetName(): string {
+    return Target.format(this.target)
   }
 
   /** Persists events at the turn's next position. */
@@ -104,7 +107,7 @@ export class TurnState {
       turnId: this.input.turnId,
       createdAt,
       content: said.content,
-      target: this.input.target,
+      target: this.target,
       ...(said.finishReason === undefined ? undefined : { finishReason: said.finishReason }),
       ...(said.usage === undefined ? undefined : { usage: said.usage }),
       ...(failure === undefined ? undefined : { error: failure })

@@ -407,7 +407,7 @@ describe("a chain of retries", () => {
     Effect.gen(function* () {
       const policy = strategy()
       const run = yield* start({ scripts: [emits(overloaded)], strategy: policy })
-      yield* policy.wake("cancelled")
+      yield* policy.wake({ type: "cancelled" })
       const end = yield* Fiber.join(run.fiber)
       assert.strictEqual(end.status, "failed")
       assert.strictEqual(run.sink.of("retry-end")[0]?.finalError, "Retry cancelled")
@@ -420,7 +420,7 @@ describe("a chain of retries", () => {
     Effect.gen(function* () {
       const policy = strategy()
       const run = yield* start({ scripts: [emits(overloaded), answer("ok")], strategy: policy })
-      yield* policy.wake("now")
+      yield* policy.wake({ type: "now" })
       assert.strictEqual((yield* Fiber.join(run.fiber)).status, "completed")
     })
   )

@@ -3,6 +3,9 @@
  *
  * After every record it stops the turn, which is then run again from its start over the records. What a turn holds in
  * memory only, and needs, is found out that way. Records go through their schema as JSON and back.
+ *
+ * Marks (`…/content`, `…/begun`) tell how far something got that has no result yet; there it does not stop. A test can have the
+ * process die when something has been done and its result is not yet recorded: what it left behind then is its mark (X2, X8).
  */
 import { Effect, Schema } from "effect"
 import type { Checkpoint } from "../src/Checkpoint.ts"
@@ -14,19 +17,26 @@ export class ReplayCheckpoint {
   /** How often the turn was run. */
   runs = 0
   private isStopping = false
+  private readonly losesResultOf: (name: string) => boolean
+
+  constructor(losesResultOf: (name: string) => boolean = () => false) {
+    this.losesResultOf = losesResultOf
+  }
 
   readonly service: Checkpoint["Service"] = {
+    isRecorded: (name) => this.records.has(name),
     run: <A, I, E, R>(name: string, schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E, R>) =>
       Effect.suspend((): Effect.Effect<A, E | TurnStopped, R> => {
         const codec = Schema.toCodecJson(schema)
         if (this.records.has(name)) return Effect.orDie(Schema.decodeUnknownEffect(codec)(this.records.get(name)))
         if (this.isStopping) return Effect.fail(STOP)
-        return Effect.tap(effect, (result) =>
-          Effect.map(Effect.orDie(Schema.encodeEffect(codec)(result)), (json) => {
+        return Effect.tap(effect, (result) => {
+          if (this.losesResultOf(name)) return Effect.fail(STOP)
+          return Effect.map(Effect.orDie(Schema.encodeEffect(codec)(result)), (json) => {
             this.records.set(name, JSON.parse(JSON.stringify(json)))
-            this.isStopping = true
+            this.isStopping ||= !/\/(?:content|begun)$/.test(name)
           })
-        )
+        })
       })
   }
 

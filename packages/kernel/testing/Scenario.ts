@@ -55,11 +55,16 @@ export const bothWays = (
 export const straight: Start = (options) => start(options, (turn) => turn, Checkpoint.layerMemory)
 
 /** Runs a turn from its start again after every record. */
-export const replayed: Start = (options) =>
-  Effect.suspend(() => {
-    const replay = new ReplayCheckpoint()
-    return start(options, (turn) => replay.toSeal(turn), Layer.succeed(Checkpoint.Checkpoint, replay.service))
-  })
+export const replayed: Start = (options) => dying(() => false)(options)
+
+/** The same with a process that also dies when it has done what a name stands for, and not yet recorded the result. */
+export const dying =
+  (losesResultOf: (name: string) => boolean): Start =>
+  (options) =>
+    Effect.suspend(() => {
+      const replay = new ReplayCheckpoint(losesResultOf)
+      return start(options, (turn) => replay.toSeal(turn), Layer.succeed(Checkpoint.Checkpoint, replay.service))
+    })
 
 // --- internal
 

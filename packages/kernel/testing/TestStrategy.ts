@@ -13,12 +13,15 @@ export interface Options {
 export class TestStrategy {
   /** The sleeps that were asked for, in milliseconds. */
   readonly sleeps: Array<number> = []
+  /** What had been added to the budget at each decision, in milliseconds. */
+  readonly extensions: Array<number> = []
   private command: Deferred.Deferred<Wake> | undefined = undefined
   readonly service: RetryStrategy["Service"]
 
   constructor({ delays, maxRetries, sleep }: Options) {
     this.service = {
-      delayFor: (attempt) => {
+      delayFor: (attempt, _failure, spent) => {
+        this.extensions.push(spent?.extendedMs ?? 0)
         const delay = delays[attempt]
         return delay === undefined ? undefined : Duration.millis(delay)
       },
@@ -28,7 +31,7 @@ export class TestStrategy {
           if (sleep !== undefined) return sleep
           const command = Deferred.makeUnsafe<Wake>()
           this.command = command
-          const elapsed = Effect.as(Effect.sleep(delay), "elapsed" as const)
+          const elapsed = Effect.as(Effect.sleep(delay), { type: "elapsed" } as const)
           return Effect.raceFirst(Deferred.await(command), elapsed)
         }),
       budget: { measure: "scheduled", ...(maxRetries === undefined ? undefined : { maxRetries }) }

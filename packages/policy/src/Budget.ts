@@ -6,7 +6,8 @@
  *     failure, which also counts what the attempts themselves took (D2).
  * B3. Strict, the default: a wait that does not fit is refused whole, so a rest of the budget stays unused (D1:
  *     1,695 s of 8 h). With `clip` the last wait is cut to what is left.
- * B4. Clipping never cuts a wait short that a provider asked for (P5): that attempt would come too early and fail.
+ * B4. What a person added to a step's budget (X4) counts as part of its total.
+ * B5. Clipping never cuts a wait short that a provider asked for (P5): that attempt would come too early and fail.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
 
@@ -30,11 +31,14 @@ export const overnight: Budget = { totalMs: OVERNIGHT_MS, measure: "scheduled", 
 export const unlimited: Budget = { measure: "scheduled", clip: false }
 
 /** What is left, in milliseconds; never negative, `Infinity` without a total. */
-export const remainingMs = (budget: Budget, spent: Pick<RetryStrategy.Spent, "sleptMs" | "elapsedMs">): number => {
+export const remainingMs = (
+  budget: Budget,
+  spent: Pick<RetryStrategy.Spent, "sleptMs" | "elapsedMs" | "extendedMs">
+): number => {
   if (budget.totalMs === undefined) return Infinity
   const used = budget.measure === "scheduled" ? spent.sleptMs : spent.elapsedMs
   // A clock that was set back gives nothing back that the budget did not have.
-  return Math.max(0, budget.totalMs - Math.max(0, used))
+  return Math.max(0, budget.totalMs + (spent.extendedMs ?? 0) - Math.max(0, used))
 }
 
 /**
@@ -42,7 +46,7 @@ export const remainingMs = (budget: Budget, spent: Pick<RetryStrategy.Spent, "sl
  *
  * **Details**
  *
- * `atLeastMs` is the part of the wait that must not be cut (B4); 0 when nobody asked for one.
+ * `atLeastMs` is the part of the wait that must not be cut (B5); 0 when nobody asked for one.
  */
 export const grant = (budget: Budget, leftMs: number, delayMs: number, atLeastMs: number = 0): number | undefined => {
   if (delayMs <= leftMs) return delayMs

@@ -19,6 +19,10 @@ export const make = (policy: RetryPolicy.RetryPolicy, sleep: Sleep): RetryStrate
     const delayMs = RetryPolicy.delay(policy, attempt, failure, spent)
     return delayMs === undefined ? undefined : Duration.millis(delayMs)
   },
+  basisFor: (attempt, failure, spent) => ({
+    ...RetryPolicy.decide(policy, attempt, failure, spent),
+    spent: { ...spent }
+  }),
   sleep,
   budget: budgetOf(policy)
 })

@@ -54,3 +54,9 @@ describe("Budget", () => {
     )
   })
 })
+
+it("X4: what a person adds to a step's budget is part of it", () => {
+  const spent = { sleptMs: Budget.OVERNIGHT_MS, elapsedMs: 0 }
+  expect(Budget.remainingMs(Budget.overnight, spent)).toBe(0)
+  expect(Budget.remainingMs(Budget.overnight, { ...spent, extendedMs: 60_000 })).toBe(60_000)
+})

@@ -5,7 +5,7 @@ import { Clock, Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { Profile, RetryStrategies } from "../src/index.ts"
 
-const sleep: RetryStrategies.Sleep = (delay) => Effect.as(Effect.sleep(delay), "elapsed")
+const sleep: RetryStrategies.Sleep = (delay) => Effect.as(Effect.sleep(delay), { type: "elapsed" })
 
 const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true }
 

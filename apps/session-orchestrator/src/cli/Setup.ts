@@ -49,7 +49,7 @@ export const withConfig = <A, E extends StartFailure | Ended, R>(
     const secrets = Secrets.make(Secrets.ofConfig(config))
     const services = Layer.mergeAll(Layer.succeed(Config, config), Layer.succeed(Secrets.Secrets, secrets))
     const logger = SafeLogger.layer({
-      format: logFormat(parts.environment, terminal),
+      format: Environment.logFormat(parts.environment) ?? (terminal.isStderrTerminal ? "pretty" : "json"),
       colors: terminal.colors.stderr,
       write: terminal.stderr
     })
@@ -69,9 +69,3 @@ const refusedBy =
       exitCode:
         error instanceof ConfigError ? ExitCode.USAGE : error instanceof Refused ? error.exitCode : ExitCode.FAILED
     })
-
-const logFormat = (environment: Environment.Environment, terminal: Terminal["Service"]): SafeLogger.Format => {
-  const asked = Environment.get(environment, Environment.LOG_FORMAT_VARIABLE)
-  if (asked === "json" || asked === "pretty") return asked
-  return terminal.isStderrTerminal ? "pretty" : "json"
-}

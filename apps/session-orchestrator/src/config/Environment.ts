@@ -4,6 +4,7 @@
  * Providers' keys have names of their own (`BuiltIn.ts`). A variable that is set to nothing counts as not set.
  */
 import { nearest } from "./Nearest.ts"
+import type { Problem } from "./Problem.ts"
 
 /** Variables by name, as a process has them. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -64,14 +65,37 @@ export const toSettings = (environment: Environment): Readonly<Record<string, un
 export const placeOf = (path: ReadonlyArray<PropertyKey>): string =>
   overrides.find((override) => override.path.every((key, index) => key === path[index]))?.name ?? path.join(".")
 
-/** Variables that look like ours and are none: most likely misspelt. Their values are nobody's business. */
-export const strangers = (environment: Environment): ReadonlyArray<string> =>
+/** The formats that a log may have. */
+export const LOG_FORMATS = ["pretty", "json"] as const
+
+/** The format that was asked for; `undefined` when none was, or none that there is. */
+export const logFormat = (environment: Environment): (typeof LOG_FORMATS)[number] | undefined =>
+  LOG_FORMATS.find((format) => format === get(environment, LOG_FORMAT_VARIABLE))
+
+/** What is wrong with the variables that stand for no key of the file. */
+export const problems = (environment: Environment): ReadonlyArray<Problem> => {
+  const asked = get(environment, LOG_FORMAT_VARIABLE)
+  return asked === undefined || logFormat(environment) !== undefined
+    ? []
+    : [{ place: LOG_FORMAT_VARIABLE, message: `found ${JSON.stringify(asked)}; expected "pretty" or "json".` }]
+}
+
+/**
+ * Variables that look like ours and are none: most likely misspelt. Their values are nobody's business.
+ *
+ * `named` are those that the configuration itself names, for a token or a key.
+ */
+export const strangers = (environment: Environment, named: ReadonlySet<string>): ReadonlyArray<string> =>
   Object.keys(environment)
-    .filter((name) => name.startsWith("HOLDFAST_") && !names.includes(name))
+    .filter((name) => name.startsWith(PREFIX) && !names.includes(name) && !named.has(name))
     .map((name) => {
       const near = nearest(
-        name.slice("HOLDFAST_".length),
-        names.map((known) => known.slice("HOLDFAST_".length))
+        name.slice(PREFIX.length),
+        names.map((known) => known.slice(PREFIX.length))
       )
-      return `${name} is set and means nothing to Holdfast.${near === undefined ? "" : ` Did you mean HOLDFAST_${near}?`}`
+      return `${name} is set and means nothing to Holdfast.${near === undefined ? "" : ` Did you mean ${PREFIX}${near}?`}`
     })
+
+// --- internal
+
+const PREFIX = "HOLDFAST_"

@@ -41,7 +41,7 @@ export interface Sources {
 /** Checks everything and puts it together. */
 export const resolve = (sources: Sources): Result.Result<Values, ConfigError> => {
   const layers = [fileLayer(sources.file), environmentLayer(sources.environment), flagsLayer(sources.flags)]
-  const unsound = layers.flatMap((layer) => layer.problems)
+  const unsound = [...layers.flatMap((layer) => layer.problems), ...Environment.problems(sources.environment)]
   if (unsound.length > 0) return refuse(sources, unsound) // V2
 
   const settings = layers.reduce<Settings.Settings>((merged, layer) => Settings.merge(merged, layer.settings), {})
@@ -81,7 +81,10 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
     model: chosen.model,
     retry: settings.retry ?? {},
     origins,
-    notices: [...chosen.notices, ...Environment.strangers(sources.environment)]
+    notices: [
+      ...chosen.notices,
+      ...Environment.strangers(sources.environment, namedVariables(settings, table.providers))
+    ]
   })
 }
 
@@ -144,6 +147,13 @@ const originsOf = ({ origin, settings }: Layer): ReadonlyArray<readonly [string,
 
 const refuse = (sources: Sources, problems: ReadonlyArray<Problem.Problem>): Result.Result<never, ConfigError> =>
   Result.fail(new ConfigError({ subject: sources.file?.name ?? "The configuration", problems }))
+
+/** Variables that the configuration names, whatever they are called. */
+const namedVariables = (settings: Settings.Settings, providers: Values["providers"]): ReadonlySet<string> =>
+  new Set([
+    ...(settings.server?.tokenEnv === undefined ? [] : [settings.server.tokenEnv]),
+    ...Array.from(providers.values()).flatMap((provider) => (provider.type === "simulated" ? [] : provider.apiKeyEnv))
+  ])
 
 const tokenOf = (
   { server }: Settings.Settings,

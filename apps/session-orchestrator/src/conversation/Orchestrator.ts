@@ -107,8 +107,8 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
           ),
         // P14: cancelling the retry is part of aborting; the kernel closes the chain before the seal.
         abort: command((session) => session.abort()),
-        abortRetry: command((session) => session.wake("cancelled")),
-        retryNow: command((session) => session.wake("now")),
+        abortRetry: command((session) => session.wake({ type: "cancelled" })),
+        retryNow: command((session) => session.wake({ type: "now" })),
         setAutoRetry: (id, enabled) =>
           Effect.gen(function* () {
             yield* find(id)

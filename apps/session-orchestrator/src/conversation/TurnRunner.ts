@@ -109,7 +109,7 @@ const strategyOf = (
       const wake = Deferred.makeUnsafe<RetryStrategy.Wake>()
       running.wake = wake
       const elapsed = Effect.flatMap(Clock.currentTimeMillis, (now) => sleepUntil(now + Duration.toMillis(delay)))
-      return Effect.raceFirst(Deferred.await(wake), Effect.as(elapsed, "elapsed" as const))
+      return Effect.raceFirst(Deferred.await(wake), Effect.as(elapsed, { type: "elapsed" } as const))
     }).pipe(
       Effect.ensuring(
         Effect.sync(() => {

@@ -27,6 +27,7 @@ export const make = Effect.fnUntraced(function* (
   let next = known.length
 
   return {
+    isRecorded: (name) => recorded.has(name),
     run: <A, I, E, R>(name: string, schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E, R>) => {
       const codec = codecOf(schema)
       const value = recorded.get(name)

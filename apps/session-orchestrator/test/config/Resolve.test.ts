@@ -147,6 +147,11 @@ describe("Resolve", () => {
         ['HOLDFAST_PORT: found "http"; expected an integer from 0 to 65535.']
       ],
       [
+        "a log format that there is not",
+        { environment: { HOLDFAST_LOG_FORMAT: "xml" } },
+        ['HOLDFAST_LOG_FORMAT: found "xml"; expected "pretty" or "json".']
+      ],
+      [
         "a flag's bad value, under the flag's name",
         { flags: { port: 70_000 } },
         ["--port: found 70000; expected an integer from 0 to 65535."]
@@ -249,5 +254,7 @@ describe("Resolve", () => {
     expect(Given.config({ environment: { HOLDFAST_PROT: "1" } }).notices).toContain(
       "HOLDFAST_PROT is set and means nothing to Holdfast. Did you mean HOLDFAST_PORT?"
     )
+    const file = { server: { tokenEnv: "HOLDFAST_BEARER" } }
+    expect(Given.config({ file, environment: { HOLDFAST_BEARER: TOKEN } }).notices.join(" ")).not.toContain("BEARER")
   })
 })

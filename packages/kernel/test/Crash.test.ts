@@ -1,0 +1,191 @@
+/** A process that dies between the beginning of something and its result. */
+import { assert, describe, it } from "@effect/vitest"
+import { Property, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
+import type { TurnEvent } from "@holdfast/wire"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import * as fc from "fast-check"
+import type { ToolDefinition } from "../src/Toolbox.ts"
+
+const { answer, call, emits, overloaded, text, tools } = ScriptedProvider
+
+const settle = (run: Scenario.Run) => Effect.andThen(TestClock.adjust("1 hour"), Fiber.join(run.fiber))
+
+const strategy = () => new TestStrategy.TestStrategy({ delays: [1_000, 2_000] })
+
+/** Dies so many times, each time when something named like this has been done and is not yet recorded. */
+const dying = (name: RegExp, times = 1) => {
+  let left = times
+  return Scenario.dying((done) => name.test(done) && left-- > 0)
+}
+
+const ATTEMPT = /\/attempt\/\d+$/
+const TOOL = /\/tool\/\d+$/
+
+/** What a client has put together in the end: what was shown, less what was said to be void. */
+const assembled = (events: ReadonlyArray<TurnEvent.TurnEvent>): string => {
+  let finished = ""
+  let current = ""
+  for (const event of events) {
+    if (event.type === "text-delta") current += event.delta
+    if (event.type === "step-discarded") current = ""
+    if (event.type === "message") {
+      finished += current
+      current = ""
+    }
+  }
+  return finished
+}
+
+describe("a process that dies when content has left", () => {
+  it.effect("X2: says that what was shown is void before the new attempt's first content", () =>
+    Effect.gen(function* () {
+      const run = yield* dying(ATTEMPT)({ scripts: [answer("Hel", "lo"), answer("Hel", "lo")] })
+      const end = yield* settle(run)
+      assert.strictEqual(end.status, "completed")
+      assert.strictEqual(run.sink.shown, "HelloHello")
+      assert.deepStrictEqual(run.sink.types.slice(2, 6), ["step-start", "text-delta", "step-discarded", "text-delta"])
+      assert.strictEqual(assembled(run.sink.events), "Hello")
+      assert.strictEqual(run.sink.of("step-discarded").length, 1)
+    })
+  )
+
+  it.effect("X2: costs the schedule nothing", () =>
+    Effect.gen(function* () {
+      const retry = strategy()
+      const lost = /attempt\/1$/
+      const run = yield* dying(lost)({
+        scripts: [emits(overloaded), answer("lost"), emits(overloaded), answer("kept")],
+        strategy: retry
+      })
+      const end = yield* settle(run)
+      assert.strictEqual(end.status, "completed")
+      assert.deepStrictEqual(
+        run.sink.of("provider-retry").map(({ attempt }) => attempt),
+        [0, 1]
+      )
+      assert.deepStrictEqual(retry.sleeps, [1_000, 2_000])
+    })
+  )
+
+  it.effect("an attempt that had shown nothing is simply made again", () =>
+    Effect.gen(function* () {
+      const run = yield* Scenario.replayed({ scripts: [emits(overloaded), answer("ok")], strategy: strategy() })
+      yield* settle(run)
+      assert.deepStrictEqual(run.sink.of("step-discarded"), [])
+    })
+  )
+
+  Property.prop(
+    "D4: across crashes, what a client assembles is the answer, once",
+    fc.tuple(fc.array(fc.string({ minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 4 }), fc.nat(3), fc.nat(2)),
+    ([deltas, crashes, failures]) =>
+      Effect.gen(function* () {
+        const scripts = [
+          ...Array.from({ length: failures }, () => emits(overloaded)),
+          ...Array.from({ length: crashes + 1 }, () => answer(...deltas))
+        ]
+        const run = yield* dying(new RegExp(`attempt/[${failures}-9]$`), crashes)({ scripts, strategy: strategy() })
+        const end = yield* settle(run)
+        assert.strictEqual(end.status, "completed")
+        assert.strictEqual(assembled(run.sink.events), deltas.join(""))
+        // A crash while a loss is being recorded loses nothing more.
+        assert.isAtMost(run.sink.of("step-discarded").length, crashes)
+        assert.isAtLeast(run.sink.of("step-discarded").length, Math.min(1, crashes))
+        assert.strictEqual(run.sink.of("provider-retry").length, failures)
+      })
+  )
+})
+
+describe("a process that dies while a tool runs", () => {
+  const toolbox = (ran: Array<string>, definitions: ReadonlyArray<ToolDefinition> = []) => ({
+    definitions,
+    run: ({ toolName }: { readonly toolName: string }) =>
+      Effect.sync(() => {
+        ran.push(toolName)
+        return { output: "done", isError: false }
+      })
+  })
+
+  it.effect("X8: does not run it again, and tells the model that the outcome is unknown", () =>
+    Effect.gen(function* () {
+      const ran: Array<string> = []
+      const run = yield* dying(TOOL)({ scripts: [tools(call("pay")), answer("ok")], toolbox: toolbox(ran) })
+      yield* settle(run)
+      assert.deepStrictEqual(ran, ["pay"])
+      const [result] = run.sink.of("tool-result")
+      assert.isTrue(result?.isError)
+      assert.include(result?.output, "unknown")
+    })
+  )
+
+  it.effect("X8: runs it again when it is declared idempotent", () =>
+    Effect.gen(function* () {
+      const ran: Array<string> = []
+      const definitions = [{ name: "look", inputSchema: {}, isIdempotent: true }]
+      const run = yield* dying(TOOL)({
+        scripts: [tools(call("look")), answer("ok")],
+        toolbox: toolbox(ran, definitions)
+      })
+      yield* settle(run)
+      assert.deepStrictEqual(ran, ["look", "look"])
+      assert.deepStrictEqual(
+        run.sink.of("tool-result").map(({ isError }) => isError),
+        [false]
+      )
+    })
+  )
+})
+
+describe("a wait that somebody changes", () => {
+  const by = { commandId: "k1", origin: "a test" }
+
+  Scenario.bothWays("X4: `until` moves its end, and everybody is told", (start) =>
+    Effect.gen(function* () {
+      const retry = strategy()
+      const run = yield* start({ scripts: [emits(overloaded), answer("ok")], strategy: retry })
+      yield* retry.wake({ type: "until", until: 60_000, by })
+      yield* TestClock.adjust(59_999)
+      assert.isUndefined(run.fiber.pollUnsafe())
+      assert.deepStrictEqual(
+        run.sink.of("provider-retry").map(({ retryAt }) => retryAt),
+        [1_000, 60_000]
+      )
+      yield* TestClock.adjust(1)
+      assert.strictEqual((yield* Fiber.join(run.fiber)).status, "completed")
+    })
+  )
+
+  Scenario.bothWays("X4: `switched` makes the next attempt at once, elsewhere, and says so", (start) =>
+    Effect.gen(function* () {
+      const retry = strategy()
+      const run = yield* start({ scripts: [emits(overloaded), answer("ok")], strategy: retry })
+      yield* retry.wake({ type: "switched", target: { provider: "other", model: "big" }, by })
+      const end = yield* Fiber.join(run.fiber)
+      assert.strictEqual(end.status, "completed")
+      assert.deepStrictEqual(
+        run.provider.requests.map(({ target }) => target.provider),
+        ["test", "other"]
+      )
+      assert.deepStrictEqual(
+        run.sink.of("model-change").map(({ from, to }) => [from, to]),
+        [["test/model", "other/big"]]
+      )
+      const message = run.sink.of("message").at(-1)?.message
+      assert.isTrue(message?.role === "assistant" && message.target.provider === "other")
+    })
+  )
+
+  Scenario.bothWays("X4: `extended` goes on sleeping, and the strategy is told of it", (start) =>
+    Effect.gen(function* () {
+      const retry = strategy()
+      const run = yield* start({
+        scripts: [emits(overloaded, text("")), emits(overloaded), answer("ok")],
+        strategy: retry
+      })
+      yield* retry.wake({ type: "extended", byMs: 500, by })
+      yield* settle(run)
+      assert.deepStrictEqual(retry.extensions, [0, 500])
+    })
+  )
+})
