@@ -5,7 +5,7 @@
  * one twice is the same as sending it once.
  */
 import { Schema } from "effect"
-import { ConversationId, TurnId } from "./Ids.ts"
+import { CommandId, ConversationId, TurnId } from "./Ids.ts"
 
 const command = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
   Schema.Struct({ type: Schema.tag(type), conversationId: ConversationId, ...fields })
@@ -22,17 +22,46 @@ export type Retry = typeof Retry.Type
 export const Abort = command("abort", {})
 export type Abort = typeof Abort.Type
 
-/** Ends the wait, and with it the chain of retries (P14). */
-export const AbortRetry = command("abort-retry", {})
+const steering = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
+  // The same id again is the same command: it does nothing a second time, not even to a later wait (X4).
+  command(type, { ...fields, commandId: Schema.optionalKey(CommandId) })
+
+/** Gives up: ends the wait, the chain of retries, and the turn with its last error (P14, X4). */
+export const AbortRetry = steering("abort-retry", {})
 export type AbortRetry = typeof AbortRetry.Type
 
 /** Ends the wait and makes the next attempt (X4). */
-export const RetryNow = command("retry-now", {})
+export const RetryNow = steering("retry-now", {})
 export type RetryNow = typeof RetryNow.Type
+
+/** Moves the end of the wait, forward or back (X4). */
+export const WaitUntil = steering("wait-until", {
+  /** Epoch milliseconds. */
+  until: Schema.Finite
+})
+export type WaitUntil = typeof WaitUntil.Type
+
+/** Ends the wait; the rest of the turn runs on another target (X4). */
+export const SwitchTarget = steering("switch-target", {
+  /** `provider/model`. */
+  model: Schema.NonEmptyString
+})
+export type SwitchTarget = typeof SwitchTarget.Type
+
+/** Adds to the budget of the step that waits (X4). */
+export const ExtendBudget = steering("extend-budget", {
+  /** Milliseconds. */
+  byMs: Schema.Finite.check(Schema.isGreaterThan(0))
+})
+export type ExtendBudget = typeof ExtendBudget.Type
+
+/** What can be done to a turn that waits. On one that does not, all of it does nothing. */
+export const Steering = Schema.Union([AbortRetry, RetryNow, WaitUntil, SwitchTarget, ExtendBudget])
+export type Steering = typeof Steering.Type
 
 /** Switches automatic retries on or off (P15). */
 export const SetAutoRetry = command("set-auto-retry", { enabled: Schema.Boolean })
 export type SetAutoRetry = typeof SetAutoRetry.Type
 
-export const Command = Schema.Union([Prompt, Retry, Abort, AbortRetry, RetryNow, SetAutoRetry])
+export const Command = Schema.Union([Prompt, Retry, Abort, SetAutoRetry, ...Steering.members])
 export type Command = typeof Command.Type

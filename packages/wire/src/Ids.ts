@@ -21,6 +21,10 @@ export type ConversationId = typeof ConversationId.Type
 export const TurnId = id.pipe(Schema.brand("TurnId"))
 export type TurnId = typeof TurnId.Type
 
+/** Names a command, so that sending it twice is sending it once. Clients choose it. */
+export const CommandId = id.pipe(Schema.brand("CommandId"))
+export type CommandId = typeof CommandId.Type
+
 /** Names a message, over all conversations: its turn's id, a dot, and a number. */
 export const MessageId = Schema.String.check(
   Schema.isPattern(/^[A-Za-z0-9_-]{1,64}\.[0-9]{1,9}$/, { message: "expected a turn's id, a dot and a number" })

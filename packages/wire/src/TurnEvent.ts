@@ -118,7 +118,7 @@ export const RetryFallbackSucceeded = event("retry-fallback-succeeded", {
 })
 export type RetryFallbackSucceeded = typeof RetryFallbackSucceeded.Type
 
-/** The conversation runs on another model from here on (P8). */
+/** The turn runs on another model from here on (P8, X4). */
 export const ModelChange = event("model-change", { from: Schema.String, to: Schema.String })
 export type ModelChange = typeof ModelChange.Type
 

@@ -3,9 +3,9 @@
  *
  * C1. One turn at a time per conversation; the others queue, in the order in which they were accepted.
  * C2. A turn that was accepted runs, whether or not anybody listens; only `abort` ends it.
- * C3. `abort`, `abortRetry` and `retryNow` do nothing where there is nothing to do, and say so.
+ * C3. `abort` and `steer` do nothing where there is nothing to do, and say so.
  */
-import type { ConversationState, Ids, Message, TurnEvent } from "@holdfast/wire"
+import type { Command, ConversationState, Ids, Message, TurnEvent } from "@holdfast/wire"
 import { Context, type Effect, Schema, type Stream } from "effect"
 import type { StorageError } from "../storage/Store.ts"
 
@@ -96,10 +96,17 @@ export class Conversations extends Context.Service<
 
     /** Ends the running turn: its retry first, then the turn (P14). Whether there was one. */
     readonly abort: (id: Ids.ConversationId) => Effect.Effect<boolean, ConversationNotFound | StorageError>
-    /** Ends the wait, and the turn with its last error (P14). Whether there was one. */
-    readonly abortRetry: (id: Ids.ConversationId) => Effect.Effect<boolean, ConversationNotFound | StorageError>
-    /** Ends the wait and makes the next attempt (X4). Whether there was one. */
-    readonly retryNow: (id: Ids.ConversationId) => Effect.Effect<boolean, ConversationNotFound | StorageError>
+    /**
+     * Steers the turn that waits (P14, X4). Whether there was one.
+     *
+     * **Gotchas**
+     *
+     * A command whose id was taken before does nothing, also when another wait has begun since, and after a restart.
+     */
+    readonly steer: (
+      command: Command.Steering,
+      origin: string
+    ) => Effect.Effect<boolean, ConversationNotFound | InvalidRequest | StorageError>
     /** Switches automatic retries (P15). It counts from the next failure on. */
     readonly setAutoRetry: (
       id: Ids.ConversationId,

@@ -16,6 +16,9 @@ import { InProgress } from "./InProgress.ts"
 /** What one subscriber may be behind, in characters of JSON: some minutes of tokens, and a thousand such still fit in memory. */
 export const MAX_BEHIND = 4 * 1024 * 1024
 
+/** What one event counts for at most: a large one by itself must not send away a client that keeps up. */
+const MAX_COUNTED = MAX_BEHIND / 4
+
 export class Hub {
   readonly inProgress = new InProgress()
   private readonly subscribers = new Set<Subscriber>()
@@ -67,7 +70,7 @@ export class Subscriber {
   }
 
   push(frame: Frame): void {
-    this.behind += frame.json.length
+    this.behind += Math.min(frame.json.length, MAX_COUNTED)
     if (this.behind > MAX_BEHIND) {
       this.isTooSlow = true
       this.frames = []

@@ -5,8 +5,9 @@
  * O2. A turn that was accepted is run by a fiber of the service: a client that goes away takes nothing with it.
  * O3. A turn that the last process did not seal is queued again at start, in the order of acceptance.
  */
+import type { RetryStrategy } from "@holdfast/kernel"
 import { Profile } from "@holdfast/policy"
-import { type ConversationState, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
+import { type Command, type ConversationState, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Layer, Option, Result, Stream } from "effect"
 import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
 import { Timer } from "../durable/Timer.ts"
@@ -107,8 +108,12 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
           ),
         // P14: cancelling the retry is part of aborting; the kernel closes the chain before the seal.
         abort: command((session) => session.abort()),
-        abortRetry: command((session) => session.wake({ type: "cancelled" })),
-        retryNow: command((session) => session.wake({ type: "now" })),
+        steer: (steering, origin) =>
+          Effect.gen(function* () {
+            yield* find(steering.conversationId)
+            const wake = yield* wakeOf(steering, origin, providers)
+            return sessions.find(steering.conversationId)?.steer(wake) ?? false
+          }),
         setAutoRetry: (id, enabled) =>
           Effect.gen(function* () {
             yield* find(id)
@@ -128,12 +133,7 @@ const conversationOf = Effect.fnUntraced(function* (
   providers: Providers["Service"]
 ): Effect.fn.Return<Conversation, InvalidRequest> {
   const name = model ?? Target.format(defaults.model)
-  const target = Target.parse(name)
-  if (target === undefined || !providers.names.includes(target.provider)) {
-    return yield* new InvalidRequest({
-      message: `model: expected "provider/model" with a provider of the configuration (${providers.names.join(", ")}), got "${name}".`
-    })
-  }
+  yield* knownTarget(name, providers)
   const settings = Profile.decode(retry ?? {})
   if (Result.isFailure(settings)) return yield* new InvalidRequest({ message: `retry: ${settings.failure.message}` })
   return {
@@ -145,6 +145,40 @@ const conversationOf = Effect.fnUntraced(function* (
     createdAt: yield* Clock.currentTimeMillis
   }
 })
+
+/** The command as the wait takes it, and as it stands in the record. */
+const wakeOf = (
+  steering: Command.Steering,
+  origin: string,
+  providers: Providers["Service"]
+): Effect.Effect<RetryStrategy.Wake, InvalidRequest> => {
+  const by = { commandId: steering.commandId ?? globalThis.crypto.randomUUID(), origin }
+  switch (steering.type) {
+    case "retry-now":
+      return Effect.succeed({ type: "now", by })
+    case "abort-retry":
+      return Effect.succeed({ type: "cancelled", by })
+    case "wait-until":
+      return Effect.succeed({ type: "until", until: steering.until, by })
+    case "extend-budget":
+      return Effect.succeed({ type: "extended", byMs: steering.byMs, by })
+    case "switch-target":
+      return Effect.map(knownTarget(steering.model, providers), (target) => ({ type: "switched", target, by }))
+    default:
+      return steering satisfies never
+  }
+}
+
+const knownTarget = (name: string, providers: Providers["Service"]): Effect.Effect<Target.Target, InvalidRequest> => {
+  const target = Target.parse(name)
+  return target !== undefined && providers.names.includes(target.provider)
+    ? Effect.succeed(target)
+    : Effect.fail(
+        new InvalidRequest({
+          message: `model: expected "provider/model" with a provider of the configuration (${providers.names.join(", ")}), got "${name}".`
+        })
+      )
+}
 
 /** Callers have the id from an acceptance, so the turn is there. */
 const turnOf = (store: Store["Service"], turnId: Ids.TurnId): Effect.Effect<Turn, StorageError> =>

@@ -8,14 +8,14 @@ import type { Ids } from "@holdfast/wire"
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Deferred, Effect, Semaphore } from "effect"
 import type { Turn } from "../storage/Store.ts"
+import type { Wait } from "./Wait.ts"
 import { Hub } from "./Hub.ts"
 
 /** A turn that runs, with the handles that commands reach it by. */
 export interface Running {
   readonly turn: Turn
   readonly abort: Deferred.Deferred<void>
-  /** Ends the sleep in progress; absent when the turn does not sleep. */
-  wake: Deferred.Deferred<RetryStrategy.Wake> | undefined
+  readonly wait: Wait
 }
 
 export class Session {
@@ -40,12 +40,9 @@ export class Session {
     return this.running === undefined && this.queue.length === 0 && this.holders === 0 && !this.hub.isWatched
   }
 
-  /** Ends the sleep in progress; whether there was one. */
-  wake(wake: RetryStrategy.Wake): Effect.Effect<boolean> {
-    return Effect.suspend(() => {
-      const sleep = this.running?.wake
-      return sleep === undefined ? Effect.succeed(false) : Deferred.succeed(sleep, wake)
-    })
+  /** Steers the wait in progress; whether there was one. */
+  steer(wake: RetryStrategy.Wake): boolean {
+    return this.running?.wait.steer(wake) ?? false
   }
 
   /** Ends the running turn; whether there was one. */

@@ -9,12 +9,14 @@ import type { Provider } from "@holdfast/kernel"
 import { Profile } from "@holdfast/policy"
 import { type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, FiberSet, Option, Result, type Scope, Stream } from "effect"
+import type * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
 import type { Conversation, StorageError, Turn } from "../storage/Store.ts"
 import type { Defaults } from "./Defaults.ts"
 import type { Providers } from "./Providers.ts"
 import type { Running, Session } from "./Session.ts"
 import type { Sessions } from "./Sessions.ts"
 import * as TurnRunner from "./TurnRunner.ts"
+import { Wait } from "./Wait.ts"
 
 export interface TurnQueue {
   /** Queues an accepted turn behind the others of its conversation. */
@@ -28,7 +30,7 @@ export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint"> {
   readonly providers: Providers["Service"]
   readonly defaults: Defaults["Service"]
   /** The records of a turn, as a checkpoint over them. */
-  readonly checkpointOf: (turnId: Ids.TurnId) => Effect.Effect<TurnRunner.Resources["checkpoint"], StorageError>
+  readonly checkpointOf: (turnId: Ids.TurnId) => Effect.Effect<JournalCheckpoint.Resumed, StorageError>
 }
 
 /** A queue whose turns stop, unsealed, with the scope. */
@@ -41,7 +43,7 @@ export const make = Effect.fnUntraced(function* (
 
   const work = Effect.fnUntraced(function* (session: Session) {
     for (let turn = session.queue.shift(); turn !== undefined; turn = session.queue.shift()) {
-      const running: Running = { turn, abort: Deferred.makeUnsafe(), wake: undefined }
+      const running: Running = { turn, abort: Deferred.makeUnsafe(), wait: new Wait() }
       session.running = running
       const end = yield* Effect.result(run(dependencies, session, running))
       session.running = undefined
@@ -85,14 +87,14 @@ const run = Effect.fnUntraced(function* (
     TurnRunner.untilItWorks(effect, turnId, resources.stopping)
   const conversation = yield* patiently(resources.store.conversation(conversationId))
   const history = yield* patiently(resources.store.messages(conversationId))
-  const checkpoint = yield* patiently(checkpointOf(turnId))
-  const { target, provider } = providerOf(Option.getOrUndefined(conversation), providers, defaults)
+  const { checkpoint, commandIds } = yield* patiently(checkpointOf(turnId))
+  running.wait.know(commandIds)
   return yield* TurnRunner.run(
     {
       session,
       running,
-      target,
-      provider,
+      target: targetOf(Option.getOrUndefined(conversation), defaults),
+      provider: route(providers),
       system: Option.getOrUndefined(conversation)?.system,
       // What this turn has written itself, before a restart, it writes again.
       history: history.filter((message) => message.turnId !== turnId),
@@ -108,14 +110,14 @@ const policyOf = (conversation: Conversation | undefined, { retry }: Defaults["S
     ...Result.getOrElse(Profile.decode(conversation?.retry ?? {}), () => undefined)
   })
 
-const providerOf = (
-  conversation: Conversation | undefined,
-  providers: Providers["Service"],
-  defaults: Defaults["Service"]
-): { readonly target: Target.Target; readonly provider: Provider.Provider["Service"] } => {
-  const target = (conversation && Target.parse(conversation.model)) ?? defaults.model
-  return { target, provider: providers.get(target.provider) ?? missing(target, providers.names) }
-}
+const targetOf = (conversation: Conversation | undefined, { model }: Defaults["Service"]): Target.Target =>
+  (conversation && Target.parse(conversation.model)) ?? model
+
+/** Every target's own provider: a turn can be switched from one to another. */
+const route = (providers: Providers["Service"]): Provider.Provider["Service"] => ({
+  stream: (request) =>
+    (providers.get(request.target.provider) ?? missing(request.target, providers.names)).stream(request)
+})
 
 /** Q2 */
 const missing = (target: Target.Target, names: ReadonlyArray<string>): Provider.Provider["Service"] => ({

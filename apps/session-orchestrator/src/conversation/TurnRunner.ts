@@ -105,18 +105,9 @@ const strategyOf = (
   { sleepUntil }: Resources
 ): RetryStrategy.RetryStrategy["Service"] => {
   const strategy = RetryStrategies.make(policy, (delay) =>
-    Effect.suspend(() => {
-      const wake = Deferred.makeUnsafe<RetryStrategy.Wake>()
-      running.wake = wake
-      const elapsed = Effect.flatMap(Clock.currentTimeMillis, (now) => sleepUntil(now + Duration.toMillis(delay)))
-      return Effect.raceFirst(Deferred.await(wake), Effect.as(elapsed, { type: "elapsed" } as const))
-    }).pipe(
-      Effect.ensuring(
-        Effect.sync(() => {
-          running.wake = undefined
-          session.hub.inProgress.resume()
-        })
-      )
+    running.wait.sleep(
+      Effect.flatMap(Clock.currentTimeMillis, (now) => sleepUntil(now + Duration.toMillis(delay))),
+      () => session.hub.inProgress.resume()
     )
   )
   return {

@@ -5,10 +5,10 @@
  * K2. A result is on disk before anybody acts on it, so a turn that is run again from its start reaches the point where it
  *     was.
  */
-import type { Checkpoint, TurnStopped } from "@holdfast/kernel"
+import { type Checkpoint, RetryStrategy, type TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
-import { Effect, Schema } from "effect"
-import type { Journal, JournalConflict } from "../storage/Journal.ts"
+import { Effect, Option, Schema } from "effect"
+import type { Journal, JournalConflict, Record } from "../storage/Journal.ts"
 import type { StorageError } from "../storage/Store.ts"
 
 /** How an append is made to succeed, or to stop the turn. */
@@ -16,17 +16,24 @@ export type Persist = <A>(
   append: Effect.Effect<A, StorageError | JournalConflict>
 ) => Effect.Effect<A, TurnStopped.TurnStopped>
 
+/** What a turn goes on with. */
+export interface Resumed {
+  readonly checkpoint: Checkpoint.Checkpoint["Service"]
+  /** Commands that are on record, so that they are not taken again (X4). */
+  readonly commandIds: ReadonlyArray<string>
+}
+
 /** A checkpoint over what has been recorded of a turn until now. */
 export const make = Effect.fnUntraced(function* (
   journal: Journal["Service"],
   turnId: Ids.TurnId,
   persist: Persist
-): Effect.fn.Return<Checkpoint.Checkpoint["Service"], StorageError> {
+): Effect.fn.Return<Resumed, StorageError> {
   const known = yield* journal.load(turnId)
   const recorded = new Map(known.map(({ name, value }) => [name, value]))
   let next = known.length
 
-  return {
+  const checkpoint: Checkpoint.Checkpoint["Service"] = {
     isRecorded: (name) => recorded.has(name),
     run: <A, I, E, R>(name: string, schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E, R>) => {
       const codec = codecOf(schema)
@@ -40,9 +47,18 @@ export const make = Effect.fnUntraced(function* (
       return Effect.tap(effect, record)
     }
   }
+  return { checkpoint, commandIds: known.flatMap(commandIdOf) }
 })
 
 // --- internal
+
+const decodeWake = Schema.decodeUnknownOption(Schema.fromJsonString(RetryStrategy.Wake))
+
+const commandIdOf = ({ name, value }: Record): ReadonlyArray<string> => {
+  if (!name.includes("/sleep/")) return []
+  const id = Option.getOrUndefined(decodeWake(value))?.by?.commandId
+  return id === undefined ? [] : [id]
+}
 
 const codecs = new WeakMap<object, unknown>()
 

@@ -210,7 +210,8 @@ describe("commands on a turn that waits", () => {
 
   const waiting = Effect.fnUntraced(function* () {
     const service = yield* Service.start({ retry: Service.LONG })
-    service.provider.respond(overloaded, answer)
+    service.provider.respond(overloaded)
+    service.provider.otherwise(answer)
     const id = yield* service.create()
     const live = yield* service.open({
       path: `/v1/conversations/${id}/turns`,
@@ -242,6 +243,43 @@ describe("commands on a turn that waits", () => {
       const events = Service.eventsOf(yield* live.rest)
       assert.strictEqual(Service.shown(events), "At last")
       assert.strictEqual((yield* state).status, "idle")
+    })
+  )
+
+  it.live("X4: wait-until moves the end of the wait, and a client is told", () =>
+    Effect.gen(function* () {
+      const { live, service, id, state } = yield* waiting()
+      const until = Date.now() + 7_200_000
+      const path = `/v1/conversations/${id}/wait-until`
+      assert.strictEqual((yield* service.call({ path, body: { until, commandId: "k1" } })).status, 202)
+      yield* live.until(String(until))
+      assert.strictEqual((yield* state).retryAt, until)
+    })
+  )
+
+  it.live("X4: switch-target goes on at once, elsewhere; a provider that is not there is refused", () =>
+    Effect.gen(function* () {
+      const { live, service, id } = yield* waiting()
+      const path = `/v1/conversations/${id}/switch-target`
+      assert.strictEqual((yield* service.call({ path, body: { model: "nowhere/m" } })).status, 400)
+      yield* service.call({ path, body: { model: "scripted/another" } })
+      const events = Service.eventsOf(yield* live.rest)
+      assert.strictEqual(Service.shown(events), "At last")
+      assert.isTrue(events.some((event) => event.type === "model-change" && event.to === "scripted/another"))
+      assert.strictEqual(JSON.parse(String(service.provider.requests()[1]?.body)).model, "another")
+    })
+  )
+
+  it.live("X4: a command that is sent twice is one command, also to a later wait", () =>
+    Effect.gen(function* () {
+      const { live, service, id, state } = yield* waiting()
+      const command = { path: `/v1/conversations/${id}/retry-now`, body: { commandId: "once" } }
+      service.provider.otherwise({ status: 503, body: "" })
+      yield* service.call(command)
+      yield* live.until('"attempt":1')
+      assert.strictEqual((yield* service.call(command)).status, 202)
+      assert.strictEqual((yield* state).attempt, 1)
+      assert.strictEqual(service.provider.count(), 2)
     })
   )
 

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { ConversationState } from "../ConversationState.ts"
-import { ConversationId } from "../Ids.ts"
+import { CommandId, ConversationId } from "../Ids.ts"
 import { Message } from "../Message.ts"
 import * as Problem from "./Problem.ts"
 
@@ -101,8 +101,18 @@ const abort = HttpApiEndpoint.post("abort", "/v1/conversations/:conversationId/a
   )
 )
 
+const commandId = {
+  commandId: Schema.optionalKey(
+    CommandId.annotate({ description: "Chosen by the client: the same one again does nothing a second time." })
+  )
+}
+
+/** A body of nothing but an id may be left out; `null` is what an absent one decodes as. */
+const onlyId = [Schema.Struct(commandId).annotate({ identifier: "CommandOnly" }), Schema.Null] as const
+
 const abortRetry = HttpApiEndpoint.post("abortRetry", "/v1/conversations/:conversationId/abort-retry", {
   params: conversationParams,
+  payload: onlyId,
   success: accepted("The wait is ended, or there was none."),
   error: conversationProblems
 }).annotateMerge(
@@ -111,10 +121,54 @@ const abortRetry = HttpApiEndpoint.post("abortRetry", "/v1/conversations/:conver
 
 const retryNow = HttpApiEndpoint.post("retryNow", "/v1/conversations/:conversationId/retry-now", {
   params: conversationParams,
+  payload: onlyId,
   success: accepted("The next attempt is made, or there was no wait."),
   error: conversationProblems
 }).annotateMerge(
   describe("Try again now", "Ends the wait and makes the next attempt at once. Does nothing where nothing waits.")
+)
+
+export const WaitUntil = Schema.Struct({
+  ...commandId,
+  until: Schema.Finite.annotate({ description: "Epoch milliseconds.", examples: [1_771_052_400_000] })
+}).annotate({ identifier: "WaitUntil" })
+
+const waitUntil = HttpApiEndpoint.post("waitUntil", "/v1/conversations/:conversationId/wait-until", {
+  params: conversationParams,
+  payload: WaitUntil,
+  success: accepted("The wait ends then, or there was none."),
+  error: conversationProblems
+}).annotateMerge(describe("Wait until a time", "Moves the end of the wait. Does nothing where nothing waits."))
+
+export const SwitchTarget = Schema.Struct({
+  ...commandId,
+  model: Schema.NonEmptyString.annotate({ description: "`provider/model`.", examples: ["anthropic/claude-sonnet-4-5"] })
+}).annotate({ identifier: "SwitchTarget" })
+
+const switchTarget = HttpApiEndpoint.post("switchTarget", "/v1/conversations/:conversationId/switch-target", {
+  params: conversationParams,
+  payload: SwitchTarget,
+  success: accepted("The next attempt goes there, or there was no wait."),
+  error: conversationProblems
+}).annotateMerge(
+  describe(
+    "Go on elsewhere",
+    "Ends the wait; the rest of the turn runs on this model. Does nothing where nothing waits."
+  )
+)
+
+export const ExtendBudget = Schema.Struct({
+  ...commandId,
+  byMs: Schema.Finite.check(Schema.isGreaterThan(0)).annotate({ description: "Milliseconds.", examples: [7_200_000] })
+}).annotate({ identifier: "ExtendBudget" })
+
+const extendBudget = HttpApiEndpoint.post("extendBudget", "/v1/conversations/:conversationId/extend-budget", {
+  params: conversationParams,
+  payload: ExtendBudget,
+  success: accepted("The step that waits may wait so much longer in all, or nothing waits."),
+  error: conversationProblems
+}).annotateMerge(
+  describe("Extend the budget", "Adds to what the waiting step may spend on waits. Does nothing where nothing waits.")
 )
 
 const setAutoRetry = HttpApiEndpoint.put("setAutoRetry", "/v1/conversations/:conversationId/auto-retry", {
@@ -125,7 +179,7 @@ const setAutoRetry = HttpApiEndpoint.put("setAutoRetry", "/v1/conversations/:con
 }).annotateMerge(describe("Switch automatic retries", "Counts from the next failure on."))
 
 export const ConversationsGroup = HttpApiGroup.make("conversations")
-  .add(create, state, messages, abort, abortRetry, retryNow, setAutoRetry)
+  .add(create, state, messages, abort, abortRetry, retryNow, waitUntil, switchTarget, extendBudget, setAutoRetry)
   .annotateMerge(
     OpenApi.annotations({
       title: "Conversations",

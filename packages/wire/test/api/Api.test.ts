@@ -22,9 +22,12 @@ describe("the calls", () => {
       "POST /v1/conversations",
       "POST /v1/conversations/{conversationId}/abort",
       "POST /v1/conversations/{conversationId}/abort-retry",
+      "POST /v1/conversations/{conversationId}/extend-budget",
       "POST /v1/conversations/{conversationId}/retry",
       "POST /v1/conversations/{conversationId}/retry-now",
+      "POST /v1/conversations/{conversationId}/switch-target",
       "POST /v1/conversations/{conversationId}/turns",
+      "POST /v1/conversations/{conversationId}/wait-until",
       "PUT /v1/conversations/{conversationId}/auto-retry"
     ])
   })

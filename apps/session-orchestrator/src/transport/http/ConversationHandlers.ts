@@ -1,6 +1,8 @@
 /** The calls about a conversation, over the service that keeps them. */
 import { Api } from "@holdfast/wire/api"
-import { Effect } from "effect"
+import type { Command } from "@holdfast/wire"
+import { Effect, Option } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Conversations } from "../../conversation/Conversations.ts"
 import { orProblem } from "./DomainProblems.ts"
@@ -10,6 +12,9 @@ export const layer = HttpApiBuilder.group(
   "conversations",
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
+    const steer = (command: Command.Steering, request: HttpServerRequest.HttpServerRequest) =>
+      orProblem(conversations.steer(command, originOf(request))).pipe(Effect.asVoid)
+
     return handlers.handleAll({
       create: ({ payload }) =>
         conversations.create(payload ?? {}).pipe(
@@ -23,10 +28,19 @@ export const layer = HttpApiBuilder.group(
           orProblem
         ),
       abort: ({ params }) => orProblem(conversations.abort(params.conversationId)).pipe(Effect.asVoid),
-      abortRetry: ({ params }) => orProblem(conversations.abortRetry(params.conversationId)).pipe(Effect.asVoid),
-      retryNow: ({ params }) => orProblem(conversations.retryNow(params.conversationId)).pipe(Effect.asVoid),
+      abortRetry: ({ params, payload, request }) => steer({ type: "abort-retry", ...params, ...payload }, request),
+      retryNow: ({ params, payload, request }) => steer({ type: "retry-now", ...params, ...payload }, request),
+      waitUntil: ({ params, payload, request }) => steer({ type: "wait-until", ...params, ...payload }, request),
+      switchTarget: ({ params, payload, request }) => steer({ type: "switch-target", ...params, ...payload }, request),
+      extendBudget: ({ params, payload, request }) => steer({ type: "extend-budget", ...params, ...payload }, request),
       setAutoRetry: ({ params, payload }) =>
         orProblem(conversations.setAutoRetry(params.conversationId, payload.enabled))
     })
   })
 )
+
+// --- internal
+
+/** For the record of a command (X4). */
+const originOf = (request: HttpServerRequest.HttpServerRequest): string =>
+  `HTTP from ${Option.getOrElse(request.remoteAddress, () => "an unknown address")}`

@@ -161,14 +161,9 @@ export const make = () => {
         Effect.tap(existing(id), () => Effect.sync(() => calls.push("abort"))),
         false
       ),
-    abortRetry: (id) =>
+    steer: ({ conversationId, type }) =>
       Effect.as(
-        Effect.tap(existing(id), () => Effect.sync(() => calls.push("abort-retry"))),
-        false
-      ),
-    retryNow: (id) =>
-      Effect.as(
-        Effect.tap(existing(id), () => Effect.sync(() => calls.push("retry-now"))),
+        Effect.tap(existing(conversationId), () => Effect.sync(() => calls.push(type))),
         true
       ),
     setAutoRetry: (id, enabled) =>
