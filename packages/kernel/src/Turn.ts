@@ -4,12 +4,14 @@
  * T1. A turn seals exactly once, as completed, failed or aborted; nothing of it is emitted after its seal.
  * T2. An abort ends it at any point: in a response, in a sleep, in a tool. What was said until then is kept, and kept from
  *     the model (P12).
- * T3. Interrupting the effect is no abort: the turn stops unsealed, to be taken up again from its records. So does
+ * T3. A turn that is taken up again first comes to where it was: an abort that is there already is heard then (`AbortGate`).
+ * T4. Interrupting the effect is no abort: the turn stops unsealed, to be taken up again from its records. So does
  *     `TurnStopped`.
- * T4. A bug in here, or in what the turn runs on, seals it as failed: a turn that hangs is worse than one that says why.
+ * T5. A bug in here, or in what the turn runs on, seals it as failed: a turn that hangs is worse than one that says why.
  */
 import { Failure, Message, type TurnEvent } from "@holdfast/wire"
 import { Clock, Effect, Option } from "effect"
+import { AbortGate } from "./AbortGate.ts"
 import { Checkpoint } from "./Checkpoint.ts"
 import { EventSink } from "./EventSink.ts"
 import { Provider } from "./Provider.ts"
@@ -32,16 +34,19 @@ export type { TurnInput } from "./TurnState.ts"
 export const runTurn = Effect.fnUntraced(function* (
   input: TurnInput
 ): Effect.fn.Return<TurnEvent.TurnEnd, TurnStopped, Provider | Toolbox | EventSink | Checkpoint> {
+  const checkpoint = yield* Checkpoint
+  const gate = input.abort === undefined ? undefined : new AbortGate(checkpoint)
   const turn = new TurnState(input, {
     provider: yield* Provider,
     toolbox: yield* Toolbox,
     sink: yield* EventSink,
-    checkpoint: yield* Checkpoint,
+    checkpoint: gate?.checkpoint ?? checkpoint,
     strategy: Option.getOrUndefined(yield* Effect.serviceOption(RetryStrategy))
   })
   const run = Effect.catchDefect(steps(turn), (defect) => seal(turn, { status: "failed", failure: bug(defect) }))
-  if (input.abort === undefined) return yield* run
-  return yield* Effect.raceFirst(Effect.as(input.abort, undefined), run).pipe(
+  if (input.abort === undefined || gate === undefined) return yield* run
+  const abort = Effect.as(Effect.andThen(gate.reached, input.abort), undefined)
+  return yield* Effect.raceFirst(abort, run).pipe(
     Effect.flatMap((end) =>
       end === undefined ? seal(turn, { status: "aborted", failure: aborted }) : Effect.succeed(end)
     )

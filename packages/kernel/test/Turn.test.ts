@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
+import { RecordingSink, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { SleepFailure } from "../src/RetryStrategy.ts"
@@ -520,8 +520,28 @@ describe("an abort", () => {
   )
 })
 
+describe("an abort of a turn that is taken up again", () => {
+  it.effect("D8: is heard when the turn is where it was, and its seal comes behind what was persisted before", () =>
+    Effect.gen(function* () {
+      const replay = new ReplayCheckpoint.ReplayCheckpoint()
+      const sink = new RecordingSink.RecordingSink()
+      const life = { scripts: [emits(overloaded)], strategy: strategy(), replay, sink }
+      const first = yield* Scenario.replayed(life)
+      yield* Fiber.interrupt(first.fiber)
+      const second = yield* Scenario.replayed({ ...life, abort: Effect.void })
+      const end = yield* Fiber.join(second.fiber)
+      assert.strictEqual(end.status, "aborted")
+      assert.deepStrictEqual(
+        sink.persisted.map(({ type }) => type),
+        ["turn-start", "message", "retry-end", "message", "turn-end"]
+      )
+      assert.strictEqual(second.provider.requests.length, 0)
+    })
+  )
+})
+
 describe("a bug of Holdfast's own", () => {
-  it.effect("T4: seals the turn as failed", () =>
+  it.effect("T5: seals the turn as failed", () =>
     Effect.gen(function* () {
       const broken = strategy({
         delays: new Proxy([], {

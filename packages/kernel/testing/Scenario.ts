@@ -27,6 +27,9 @@ export interface Options {
   /** `null`: a manual retry. */
   readonly prompt?: string | null
   readonly abort?: Effect.Effect<void>
+  /** What an earlier life of the turn has left behind. */
+  readonly replay?: ReplayCheckpoint
+  readonly sink?: RecordingSink
 }
 
 export interface Run {
@@ -62,7 +65,7 @@ export const dying =
   (losesResultOf: (name: string) => boolean): Start =>
   (options) =>
     Effect.suspend(() => {
-      const replay = new ReplayCheckpoint(losesResultOf)
+      const replay = options.replay ?? new ReplayCheckpoint(losesResultOf)
       return start(options, (turn) => replay.toSeal(turn), Layer.succeed(Checkpoint.Checkpoint, replay.service))
     })
 
@@ -71,12 +74,12 @@ export const dying =
 type Turn = Effect.Effect<TurnEvent.TurnEnd, TurnStopped>
 
 const start = (
-  { scripts, strategy, toolbox, history = [], prompt = "Hello", abort }: Options,
+  { scripts, strategy, toolbox, history = [], prompt = "Hello", abort, sink: given }: Options,
   mode: (turn: Turn) => Turn,
   checkpoint: Layer.Layer<Checkpoint.Checkpoint>
 ) =>
   Effect.gen(function* () {
-    const sink = new RecordingSink()
+    const sink = given ?? new RecordingSink()
     const provider = ScriptedProvider.make(scripts)
     const layer = Layer.mergeAll(
       Layer.succeed(Provider, provider),
