@@ -6,6 +6,8 @@
  */
 import { Ids } from "@holdfast/wire"
 import { Clock, Effect, Option } from "effect"
+import * as RecordedWait from "../durable/RecordedWait.ts"
+import type { Journal } from "../storage/Journal.ts"
 import type { Conversation, StorageError, Store, Turn } from "../storage/Store.ts"
 import { ShuttingDown, TurnConflict } from "./Conversations.ts"
 import type { Session } from "./Session.ts"
@@ -14,6 +16,7 @@ import type { TurnQueue } from "./TurnQueue.ts"
 
 export interface Dependencies {
   readonly store: Store["Service"]
+  readonly journal: Journal["Service"]
   readonly sessions: Sessions
   readonly queue: TurnQueue
   readonly isStopping: Effect.Effect<boolean>
@@ -45,16 +48,29 @@ export const retry = (
   return accept(dependencies, conversation, undefined, turnId, allowed)
 }
 
-/** Queues every turn that is not sealed, oldest first. */
+/**
+ * Takes up every turn that is not sealed, oldest first: one whose newest record begins a wait is parked again, without
+ * being run; the others are queued.
+ */
 export const takeUp = Effect.fnUntraced(function* ({
   store,
+  journal,
   sessions,
   queue
 }: Dependencies): Effect.fn.Return<void, StorageError> {
   const turns = yield* store.unsealedTurns
+  const tails = yield* journal.tails
   for (const turn of turns) {
-    const conversation = yield* Effect.map(store.conversation(turn.conversationId), Option.getOrThrow)
-    yield* Effect.scoped(Effect.flatMap(sessions.hold(conversation), (session) => queue.add(session, turn)))
+    const { conversationId, turnId } = turn
+    const tail = tails.get(turnId)
+    const wakeAt = tail && RecordedWait.wakeAtOf(tail)
+    // Only the first of a conversation can have begun; those behind it have no records.
+    if (wakeAt !== undefined) {
+      queue.parking.park(conversationId, turnId, wakeAt)
+    } else {
+      const conversation = yield* Effect.map(store.conversation(conversationId), Option.getOrThrow)
+      yield* Effect.scoped(Effect.flatMap(sessions.hold(conversation), (session) => queue.add(session, turn)))
+    }
   }
   if (turns.length > 0) yield* Effect.logInfo(`Took up ${turns.length} unfinished turn(s).`)
 })

@@ -20,6 +20,11 @@ export class InProgress {
     return this.waiting
   }
 
+  /** Something has been said of the step, and it is not on disk yet. */
+  get isAnswering(): boolean {
+    return this.said.length > 0 || this.last !== undefined
+  }
+
   live(event: TurnEvent.TransientEvent): void {
     switch (event.type) {
       case "text-delta":

@@ -7,16 +7,19 @@
  */
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Profile } from "@holdfast/policy"
-import { type Command, type ConversationState, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
+import { type Command, type ConversationState, Failure, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Layer, Option, Result, Stream } from "effect"
 import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
+import * as RecordedWait from "../durable/RecordedWait.ts"
 import { Timer } from "../durable/Timer.ts"
-import { Journal } from "../storage/Journal.ts"
+import { Journal, type Record } from "../storage/Journal.ts"
 import { type Conversation, type StorageError, Store, type Turn } from "../storage/Store.ts"
 import * as Acceptance from "./Acceptance.ts"
 import { ConversationNotFound, Conversations, type CreateOptions, InvalidRequest } from "./Conversations.ts"
 import { Defaults } from "./Defaults.ts"
+import type { Reason } from "./Parking.ts"
 import { Providers } from "./Providers.ts"
+import type { Session } from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
 import * as TurnQueue from "./TurnQueue.ts"
 import * as TurnRunner from "./TurnRunner.ts"
@@ -54,12 +57,13 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         defaults,
         sessions,
         stopping,
+        timer,
         sleepUntil: timer.sleepUntil,
         checkpointOf: (turnId) =>
           JournalCheckpoint.make(journal, turnId, (append) => TurnRunner.untilItWorks(append, turnId, stopping))
       })
       yield* Effect.addFinalizer(() => Deferred.succeed(down, undefined))
-      const acceptance: Acceptance.Dependencies = { store, sessions, queue, isStopping: Deferred.isDone(down) }
+      const acceptance: Acceptance.Dependencies = { store, journal, sessions, queue, isStopping: Deferred.isDone(down) }
       if (takesUp) yield* Acceptance.takeUp(acceptance)
 
       const find = (id: Ids.ConversationId): Effect.Effect<Conversation, ConversationNotFound | StorageError> =>
@@ -70,13 +74,32 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
             onSome: Effect.succeed
           })
         )
-      const command =
-        (act: (session: NonNullable<ReturnType<Sessions["find"]>>) => Effect.Effect<boolean>) =>
-        (id: Ids.ConversationId) =>
-          Effect.flatMap(find(id), () => {
-            const session = sessions.find(id)
-            return session === undefined ? Effect.succeed(false) : act(session)
-          })
+      /** Something is wanted of the turn of a conversation, wherever it is: in memory, or parked. */
+      const reach = (
+        id: Ids.ConversationId,
+        awake: (session: Session) => Effect.Effect<boolean>,
+        parked: Reason
+      ): Effect.Effect<boolean, ConversationNotFound | StorageError> =>
+        Effect.flatMap(find(id), () => {
+          if (queue.parking.leave(id, parked)) return Effect.succeed(true)
+          const session = sessions.find(id)
+          return session === undefined ? Effect.succeed(false) : awake(session)
+        })
+
+      const waitOf = (conversation: Conversation, turnId: Ids.TurnId) =>
+        Effect.map(journal.load(turnId), (records) => waitEventOf(conversation, turnId, records, defaults))
+
+      /** The session of a conversation, for a watcher: a turn that is parked is waiting there too. */
+      const watched = Effect.fnUntraced(function* (conversation: Conversation) {
+        const session = yield* sessions.hold(conversation)
+        const parked = queue.parking.find(conversation.conversationId)
+        if (parked === undefined || session.hub.inProgress.retry !== undefined) return session
+        const event = yield* waitOf(conversation, parked.turnId)
+        // It may have been taken up while its records were read.
+        const isParked = queue.parking.find(conversation.conversationId) === parked
+        if (event !== undefined && isParked) session.hub.inProgress.live(event)
+        return session
+      })
 
       return Conversations.of({
         create: (options) =>
@@ -95,24 +118,27 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
             Effect.gen(function* () {
               const turn = yield* turnOf(store, turnId)
               const conversation = yield* Effect.map(store.conversation(turn.conversationId), Option.getOrThrow)
-              const session = yield* sessions.hold(conversation)
+              const session = yield* watched(conversation)
               return Watching.watch(session, Stream.fromIterableEffect(store.turnEvents(turnId)))
             })
           ).pipe(Watching.ofTurn(turnId)),
         watch: (id, after) =>
           Stream.unwrap(
             Effect.gen(function* () {
-              const session = yield* sessions.hold(yield* find(id))
+              const session = yield* watched(yield* find(id))
               return Watching.watch(session, store.events(id, after))
             })
           ),
         // P14: cancelling the retry is part of aborting; the kernel closes the chain before the seal.
-        abort: command((session) => session.abort()),
+        abort: (id) => reach(id, (session) => session.abort(), { _tag: "Abort" }),
         steer: (steering, origin) =>
           Effect.gen(function* () {
-            yield* find(steering.conversationId)
             const wake = yield* wakeOf(steering, origin, providers)
-            return sessions.find(steering.conversationId)?.steer(wake) ?? false
+            const { conversationId } = steering
+            return yield* reach(conversationId, (session) => Effect.sync(() => session.steer(wake)), {
+              _tag: "Wake",
+              wake
+            })
           }),
         setAutoRetry: (id, enabled) =>
           Effect.gen(function* () {
@@ -121,7 +147,13 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
             const session = sessions.find(id)
             if (session !== undefined) session.isAutoRetryEnabled = enabled
           }),
-        state: (id) => Effect.map(find(id), (conversation) => stateOf(conversation, sessions)),
+        state: (id) =>
+          Effect.gen(function* () {
+            const conversation = yield* find(id)
+            const parked = queue.parking.find(id)
+            const wait = parked === undefined ? undefined : yield* waitOf(conversation, parked.turnId)
+            return stateOf(conversation, sessions.find(id), wait)
+          }),
         messages: (id) => Effect.andThen(find(id), store.messages(id))
       })
     })
@@ -190,17 +222,43 @@ const turnOf = (store: Store["Service"], turnId: Ids.TurnId): Effect.Effect<Turn
     })
   )
 
-/** Asks the queue first: a turn that leaves it has its seal on disk. */
+/** Listens first and looks second, so that a seal between the two is not missed. */
 const sealOf = (
   store: Store["Service"],
   queue: TurnQueue.TurnQueue,
   turnId: Ids.TurnId
 ): Effect.Effect<TurnEvent.TurnEnd, StorageError> =>
-  Effect.suspend(
-    () =>
-      queue.sealOf(turnId) ??
-      Effect.flatMap(turnOf(store, turnId), ({ end }) => (end === undefined ? Effect.never : Effect.succeed(end)))
+  Effect.raceFirst(
+    queue.sealOf(turnId),
+    Effect.flatMap(turnOf(store, turnId), ({ end }) => (end === undefined ? Effect.never : Effect.succeed(end)))
   )
+
+/** The `provider-retry` of a turn that is parked, made from its records. */
+const waitEventOf = (
+  conversation: Conversation,
+  turnId: Ids.TurnId,
+  records: ReadonlyArray<Record>,
+  defaults: Defaults["Service"]
+): TurnEvent.ProviderRetry | undefined => {
+  const wait = RecordedWait.of(records)
+  if (wait === undefined) return undefined
+  const { attempt, delayMs, retryAt, failure, target } = wait
+  const code = Failure.codeOf(failure)
+  const { maxRetries } = TurnQueue.policyOf(conversation, defaults)
+  return {
+    type: "provider-retry",
+    conversationId: conversation.conversationId,
+    turnId,
+    attempt,
+    delayMs,
+    retryAt,
+    message: failure.message,
+    reason: failure.reason,
+    target: target ?? conversation.model,
+    ...(code === undefined ? undefined : { code }),
+    ...(maxRetries === undefined ? undefined : { maxAttempts: maxRetries })
+  }
+}
 
 const resultOf = Effect.fnUntraced(function* (store: Store["Service"], end: TurnEvent.TurnEnd) {
   const events = yield* store.turnEvents(end.turnId)
@@ -210,24 +268,27 @@ const resultOf = Effect.fnUntraced(function* (store: Store["Service"], end: Turn
   return { turnId: end.turnId, end, text: answer?.type === "message" ? Message.textOf(answer.message) : "" }
 })
 
-const stateOf = (conversation: Conversation, sessions: Sessions): ConversationState.ConversationState => {
+const stateOf = (
+  conversation: Conversation,
+  session: Session | undefined,
+  parked: TurnEvent.ProviderRetry | undefined
+): ConversationState.ConversationState => {
   const { conversationId, model, autoRetryEnabled } = conversation
-  const session = sessions.find(conversationId)
-  const retry = session?.hub.inProgress.retry
-  const running = session?.running
+  const retry = parked ?? session?.hub.inProgress.retry
+  const turnId = parked?.turnId ?? session?.running?.turn.turnId
   return {
     conversationId,
-    status: running === undefined ? "idle" : retry === undefined ? "running" : "retrying",
+    status: turnId === undefined ? "idle" : retry === undefined ? "running" : "retrying",
     model,
     autoRetryEnabled: session?.isAutoRetryEnabled ?? autoRetryEnabled,
     isRetrying: retry !== undefined,
-    queued: session?.queue.map(({ turnId }) => turnId) ?? [],
-    ...(running === undefined ? undefined : { turnId: running.turn.turnId }),
-    ...(retry === undefined ? undefined : waitOf(retry))
+    queued: session?.queue.map(({ turn }) => turn.turnId) ?? [],
+    ...(turnId === undefined ? undefined : { turnId }),
+    ...(retry === undefined ? undefined : retryState(retry))
   }
 }
 
-const waitOf = ({ attempt, retryAt, delayMs, message, reason, code, maxAttempts }: TurnEvent.ProviderRetry) => ({
+const retryState = ({ attempt, retryAt, delayMs, message, reason, code, maxAttempts }: TurnEvent.ProviderRetry) => ({
   attempt,
   retryAt,
   retry: {

@@ -8,6 +8,7 @@ import type { Ids } from "@holdfast/wire"
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Deferred, Effect, Semaphore } from "effect"
 import type { Turn } from "../storage/Store.ts"
+import type { Reason } from "./Parking.ts"
 import type { Wait } from "./Wait.ts"
 import { Hub } from "./Hub.ts"
 
@@ -16,12 +17,20 @@ export interface Running {
   readonly turn: Turn
   readonly abort: Deferred.Deferred<void>
   readonly wait: Wait
+  /** When it wants to be taken up again, once it has left memory to wait; epoch milliseconds. */
+  parkedUntil: number | undefined
+}
+
+/** A turn in the queue; `reason` where it was parked. */
+export interface Queued {
+  readonly turn: Turn
+  readonly reason: Reason | undefined
 }
 
 export class Session {
   readonly conversationId: Ids.ConversationId
   readonly hub = new Hub()
-  readonly queue: Array<Turn> = []
+  readonly queue: Array<Queued> = []
   running: Running | undefined = undefined
   /** The conversation's switch (P15). */
   isAutoRetryEnabled: boolean

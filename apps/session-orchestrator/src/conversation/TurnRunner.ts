@@ -90,7 +90,12 @@ const sinkOf = (
   { turn }: Running,
   { store, stopping }: Resources
 ): EventSink.EventSink["Service"] => ({
-  live: (event) => hub.live(event),
+  live: (event) => {
+    // A turn that is taken up again tells of the wait that it is in; nobody needs to hear of it twice.
+    const known = hub.inProgress.retry
+    const isKnown = event.type === "provider-retry" && known?.turnId === event.turnId && known.retryAt === event.retryAt
+    if (!isKnown) hub.live(event)
+  },
   persist: (events, position) =>
     Effect.map(
       untilItWorks(store.appendEvents(turn.conversationId, turn.turnId, events, position), turn.turnId, stopping),
@@ -98,17 +103,26 @@ const sinkOf = (
     )
 })
 
+/** Up to here a wait stays in memory: leaving it and coming back costs a few reads of the disk. */
+export const RESIDENT_MS = 5_000
+
 const strategyOf = (
   session: Session,
   running: Running,
   policy: Setting["policy"],
   { sleepUntil }: Resources
 ): RetryStrategy.RetryStrategy["Service"] => {
+  const { wait } = running
   const strategy = RetryStrategies.make(policy, (delay) =>
-    running.wait.sleep(
-      Effect.flatMap(Clock.currentTimeMillis, (now) => sleepUntil(now + Duration.toMillis(delay))),
-      () => session.hub.inProgress.resume()
-    )
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const end = now + Duration.toMillis(delay)
+      if (Duration.toMillis(delay) <= RESIDENT_MS || wait.hasNews) {
+        return wait.sleep(sleepUntil(end), () => session.hub.inProgress.resume())
+      }
+      wait.open()
+      running.parkedUntil = end
+      return Effect.fail(new TurnStopped.TurnStopped({ message: "The turn waits on disk." }))
+    })
   )
   return {
     ...strategy,

@@ -21,6 +21,22 @@ export class Wait {
     for (const id of commandIds) this.taken.add(id)
   }
 
+  /** Goes on with a wait that was parked; what ended its parking is the first thing that happens. */
+  begin(wake: Wake): void {
+    this.open()
+    if (wake.by === undefined || !this.taken.has(wake.by.commandId)) this.steer(wake)
+  }
+
+  /** Takes commands from now on. */
+  open(): void {
+    this.isOpen = true
+  }
+
+  /** The first command that nobody has heard yet. */
+  take(): Wake | undefined {
+    return this.inbox.shift()
+  }
+
   /** Hands in a command; whether there is a wait that it can do something to. */
   steer(wake: Wake): boolean {
     if (!this.isOpen) return false
@@ -29,6 +45,11 @@ export class Wait {
     this.inbox.push(wake)
     if (this.bell !== undefined) Deferred.doneUnsafe(this.bell, Effect.void)
     return true
+  }
+
+  /** Whether a command waits to be heard. */
+  get hasNews(): boolean {
+    return this.inbox.length > 0
   }
 
   /** Sleeps until `elapsed` succeeds or a command comes. `over` is called when the wait, and not just a part of it, has ended. */

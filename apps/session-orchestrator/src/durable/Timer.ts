@@ -20,6 +20,14 @@ export class Timer extends Context.Service<
     readonly sleepUntil: (endMs: number) => Effect.Effect<void>
     /** Sleeps for a duration, of any length, counted from the moment it is run (D11). */
     readonly sleep: (duration: Duration.Duration) => Effect.Effect<void>
+    /**
+     * Calls back at a time of the wall clock, without a fiber that waits: for those who are many. Returns what takes it out.
+     *
+     * **Gotchas**
+     *
+     * A time that is past is called back at the next reading, never on the spot.
+     */
+    readonly at: (endMs: number, wake: () => void) => () => void
   }
 >()("@holdfast/session-orchestrator/durable/Timer") {}
 
@@ -33,7 +41,12 @@ export const layer: Layer.Layer<Timer> = Layer.effect(
     return Timer.of({
       sleepUntil: (endMs) => Effect.suspend(() => sleepUntil(alarm, endMs)),
       sleep: (duration) =>
-        Effect.suspend(() => sleepUntil(alarm, clock.currentTimeMillisUnsafe() + Duration.toMillis(duration)))
+        Effect.suspend(() => sleepUntil(alarm, clock.currentTimeMillisUnsafe() + Duration.toMillis(duration))),
+      at: (endMs, wake) => {
+        const sleeper = { wait: Wait.until(endMs, alarm.read()), wake }
+        alarm.add(sleeper)
+        return () => alarm.remove(sleeper)
+      }
     })
   })
 )

@@ -28,11 +28,21 @@ export class Journal extends Context.Service<
   {
     /** Everything recorded of a turn, oldest first. */
     readonly load: (turnId: Ids.TurnId) => Effect.Effect<ReadonlyArray<Record>, StorageError>
+    /** The newest record of every turn that is not sealed: what a start needs to know of turns that wait. */
+    readonly tails: Effect.Effect<ReadonlyMap<Ids.TurnId, Record>, StorageError>
     /** Appends the record with number `seq` (0-based). */
     readonly append: (
       turnId: Ids.TurnId,
       seq: number,
       record: Record
     ) => Effect.Effect<void, StorageError | JournalConflict>
+    /**
+     * Deletes the records of turns that were sealed before a moment, of a few turns at a time, and gives the turn to go on
+     * after; `undefined` once it has been through all. History and events stay.
+     */
+    readonly forget: (
+      sealedBefore: number,
+      after: Ids.TurnId | undefined
+    ) => Effect.Effect<{ readonly forgotten: number; readonly next: Ids.TurnId | undefined }, StorageError>
   }
 >()("@holdfast/session-orchestrator/storage/Journal") {}

@@ -2,7 +2,8 @@
  * The `Store` and the `Journal` on a SQL database.
  *
  * The SQL is what SQLite and PostgreSQL have in common; where they differ, in column types alone, the migrations ask for the
- * dialect. Writes go through `GroupCommit`, reads go straight to the database and hold nothing open.
+ * dialect. Writes go through `GroupCommit`, reads go straight to the database and hold nothing open. Both outlast a
+ * database that is away for some seconds (`Patience`).
  */
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Cause, Clock, Context, Effect, Layer, Option, type Schema, Stream } from "effect"
@@ -15,6 +16,7 @@ import { Journal, JournalConflict } from "./Journal.ts"
 import * as JournalTable from "./JournalTable.ts"
 import * as Migrations from "./Migrations.ts"
 import * as Patience from "./Patience.ts"
+import * as PostgresTransaction from "./PostgresTransaction.ts"
 import * as SqliteClient from "./SqliteClient.ts"
 import * as StorageFailure from "./StorageFailure.ts"
 import { StorageError, Store } from "./Store.ts"
@@ -22,6 +24,9 @@ import * as TurnTable from "./TurnTable.ts"
 
 /** How many events are read at a time: some hundred kilobytes of an ordinary conversation. */
 export const PAGE = 256
+
+/** Turns whose journals are deleted in one commit: some hundred rows, some milliseconds of the thread. */
+const FORGOTTEN_AT_ONCE = 32
 
 /** What a table's functions fail with. */
 type Failure = SqlError.SqlError | Schema.SchemaError
@@ -31,7 +36,7 @@ type Failure = SqlError.SqlError | Schema.SchemaError
  *
  * **Gotchas**
  *
- * One Holdfast per file: nothing here keeps two processes from running the same turns.
+ * Nothing here keeps two processes from running the same turns: that is `Tenancy`'s.
  */
 export const layer = (options: { readonly path: string }): Layer.Layer<Store | Journal, StorageError> =>
   options.path === DatabaseFile.MEMORY
@@ -66,14 +71,23 @@ export const layerSql = (database: string): Layer.Layer<Store | Journal, Storage
 const make = Effect.fnUntraced(function* (database: string) {
   const sql = yield* SqlClient.SqlClient
   const failed = (attempted: string) => Effect.mapError((error: Failure) => explain(database, attempted, error))
+  const read =
+    (attempted: string) =>
+    <A>(effect: Effect.Effect<A, Failure>) =>
+      effect.pipe(Patience.whileBusy(isBusy), failed(`read ${attempted}`))
 
   yield* migrate(database)
-  const group = yield* GroupCommit.make<Failure>({ transaction: sql.withTransaction, scope: scopeOf, closed, died })
+  const transaction = sql.onDialectOrElse({
+    pg: () => PostgresTransaction.make(sql),
+    orElse: () => sql.withTransaction
+  })
+  const group = yield* GroupCommit.make<Failure>({ transaction, scope: scopeOf, closed, died })
   const create = group.lane(ConversationTable.insert(sql))
   const setAutoRetry = group.lane(ConversationTable.setAutoRetry(sql))
   const accept = group.lane(TurnTable.accept(sql))
   const append = group.lane(EventTable.append(sql))
   const record = group.lane(JournalTable.append(sql))
+  const forget = group.lane(JournalTable.forget(sql))
   const probe = group.lane((times: ReadonlyArray<number>) =>
     Effect.as(
       sql`UPDATE probe SET probed_at = ${Math.max(...times)} WHERE probe_id = 1`,
@@ -84,7 +98,7 @@ const make = Effect.fnUntraced(function* (database: string) {
   const events = (id: Ids.ConversationId, after: number) =>
     Stream.paginate(after, (after) =>
       EventTable.page(sql, id, after, PAGE).pipe(
-        failed(`read the events of conversation ${id}`),
+        read(`the events of conversation ${id}`),
         Effect.map((page) => {
           const last = page.length < PAGE ? undefined : page.at(-1)
           return [page, Option.map(Option.fromUndefinedOr(last), (event) => event.id)] as const
@@ -95,30 +109,38 @@ const make = Effect.fnUntraced(function* (database: string) {
   const store = Store.of({
     createConversation: (conversation) =>
       create(conversation).pipe(failed(`create conversation ${conversation.conversationId}`)),
-    conversation: (id) => ConversationTable.find(sql, id).pipe(failed(`read conversation ${id}`)),
+    conversation: (id) => ConversationTable.find(sql, id).pipe(read(`conversation ${id}`)),
     setAutoRetry: (conversationId, enabled) =>
       setAutoRetry({ conversationId, enabled }).pipe(failed(`switch automatic retries of ${conversationId}`)),
     acceptTurn: (turn) => accept(turn).pipe(failed(`record turn ${turn.turnId}`)),
-    turn: (id) => TurnTable.find(sql, id).pipe(failed(`read turn ${id}`)),
-    lastTurn: (id) => TurnTable.last(sql, id).pipe(failed(`read the last turn of conversation ${id}`)),
-    unsealedTurns: TurnTable.unsealed(sql).pipe(failed("read the turns that are not sealed")),
+    turn: (id) => TurnTable.find(sql, id).pipe(read(`turn ${id}`)),
+    lastTurn: (id) => TurnTable.last(sql, id).pipe(read(`the last turn of conversation ${id}`)),
+    unsealedTurns: TurnTable.unsealed(sql).pipe(read("the turns that are not sealed")),
     appendEvents: (conversationId, turnId, events, position) =>
       Effect.suspend(() =>
         // Encoded here, outside the transaction that others wait for.
         append({ conversationId, turnId, position, events: events.map((event) => ({ event, json: encode(event) })) })
       ).pipe(failed(`record the events of turn ${turnId}`)),
     events,
-    turnEvents: (id) => EventTable.ofTurn(sql, id).pipe(failed(`read the events of turn ${id}`)),
-    messages: (id) => EventTable.messages(sql, id).pipe(failed(`read the messages of conversation ${id}`)),
+    turnEvents: (id) => EventTable.ofTurn(sql, id).pipe(read(`the events of turn ${id}`)),
+    messages: (id) => EventTable.messages(sql, id).pipe(read(`the messages of conversation ${id}`)),
     check: Effect.flatMap(Clock.currentTimeMillis, probe).pipe(failed("read and write"))
   })
   const journal = Journal.of({
-    load: (turnId) => JournalTable.load(sql, turnId).pipe(failed(`read the journal of turn ${turnId}`)),
+    load: (turnId) => JournalTable.load(sql, turnId).pipe(read(`the journal of turn ${turnId}`)),
+    tails: JournalTable.tails(sql).pipe(read("where the turns stand that are not sealed")),
     append: (turnId, seq, { name, value }) =>
       record({ turnId, seq, name, value }).pipe(
         failed(`record ${name} of turn ${turnId}`),
         Effect.flatMap((holds) => (holds ? Effect.void : Effect.fail(new JournalConflict({ turnId }))))
-      )
+      ),
+    forget: (sealedBefore, after) =>
+      Effect.gen(function* () {
+        const found = yield* JournalTable.sealed(sql, after, FORGOTTEN_AT_ONCE)
+        const old = found.filter(({ endedAt }) => endedAt < sealedBefore).map(({ turnId }) => turnId)
+        if (old.length > 0) yield* forget(old)
+        return { forgotten: old.length, next: found.at(-1)?.turnId }
+      }).pipe(failed("delete the journals of old turns"))
   })
   return Context.make(Store, store).pipe(Context.add(Journal, journal))
 })
@@ -127,7 +149,7 @@ const encode = (event: TurnEvent.PersistedEvent): string => JSON.stringify(event
 
 const migrate = (database: string) =>
   Migrations.run.pipe(
-    Patience.whileBusy((error) => SqlError.isSqlError(error) && scopeOf(error) === "busy"),
+    Patience.whileBusy((error) => SqlError.isSqlError(error) && isBusy(error)),
     Effect.mapError((error) => {
       // A migration that failed wraps what the database said.
       const cause = error._tag === "MigrationError" ? error.cause : error
@@ -142,16 +164,10 @@ const explain = (database: string, attempted: string, error: Failure): StorageEr
     ? StorageFailure.explain(database, attempted, error)
     : StorageFailure.damaged(database, attempted, error.message)
 
-const scopeOf = (error: Failure): "one" | "all" | "busy" => {
-  if (!SqlError.isSqlError(error)) return "one"
-  switch (error.reason._tag) {
-    case "UniqueViolation":
-    case "ConstraintError":
-      return "one"
-    default:
-      return error.isRetryable ? "busy" : "all"
-  }
-}
+const scopeOf = (error: Failure): "one" | "all" | "busy" =>
+  SqlError.isSqlError(error) ? StorageFailure.scopeOf(error) : "one"
+
+const isBusy = (error: Failure): boolean => scopeOf(error) === "busy"
 
 const closed = (): Failure => failure("the database has been closed", undefined)
 

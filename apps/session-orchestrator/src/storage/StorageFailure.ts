@@ -1,11 +1,24 @@
 /**
- * Turns what a database said into what a person can act on: which file, what was attempted, what was said, what to do.
+ * What a database's refusal means: how much it concerns, and, for the person who can do something about it, which database,
+ * what was attempted, what was said, what to do.
  *
- * The words depend on SQLite's result code where there is one, and on the kind of error otherwise.
+ * Both depend on SQLite's result code or PostgreSQL's SQLSTATE where there is one, and on the kind of error otherwise.
  */
+import { Predicate } from "effect"
 import type { SqlError } from "effect/sql"
 import { codeOf } from "./SqliteError.ts"
 import { StorageError } from "./Store.ts"
+
+/** `one`: this write was refused. `all`: nothing can be written. `busy`: worth another try. */
+export const scopeOf = (error: SqlError.SqlError): "one" | "all" | "busy" => {
+  switch (error.reason._tag) {
+    case "UniqueViolation":
+    case "ConstraintError":
+      return "one"
+    default:
+      return error.isRetryable || PASSING.has(stateOf(error) ?? "") ? "busy" : "all"
+  }
+}
 
 /**
  * Explains a failed operation.
@@ -15,7 +28,7 @@ import { StorageError } from "./Store.ts"
  */
 export const explain = (database: string, attempted: string, error: SqlError.SqlError): StorageError =>
   new StorageError({
-    message: `Could not ${attempted} in ${database}: the database said "${error.message}". ${adviceFor(error)}`
+    message: `Could not ${attempted} in ${database}: the database said "${saidBy(error)}". ${adviceFor(error)}`
   })
 
 /** A row that does not hold what was written into it. */
@@ -27,6 +40,10 @@ export const damaged = (database: string, attempted: string, detail: string): St
   })
 
 // --- internal
+
+/** In its own words, where the driver has put others around them. */
+const saidBy = ({ message, reason: { cause } }: SqlError.SqlError): string =>
+  cause instanceof Error && cause.message !== "" ? cause.message : message
 
 /** By primary result code: https://www.sqlite.org/rescode.html. */
 const ADVICE: { readonly [code: number]: string } = {
@@ -40,8 +57,26 @@ const ADVICE: { readonly [code: number]: string } = {
   26: "The file is no SQLite database. Set database.path to another file, or move this one away."
 }
 
+/** By SQLSTATE: https://www.postgresql.org/docs/current/errcodes-appendix.html. */
+const POSTGRES_ADVICE: { readonly [state: string]: string } = {
+  "25006": "It takes no writes: it is a standby, or was set to read-only. Set database.url to the primary.",
+  "3D000": "Create the database, or set database.url to another one; Holdfast makes the tables in it.",
+  "53100": "The database's disk is full. Free some space there; no restart is needed.",
+  "53300": "All its connections are taken. Raise max_connections, or start fewer runners.",
+  "57P01": "It is going down. Nothing is lost; turns go on when it is back.",
+  "57P02": "It went down. Nothing is lost; turns go on when it is back.",
+  "57P03": "It is starting or stopping. Nothing is lost; turns go on when it is back."
+}
+
+/** What passes by itself, though the driver does not say so: a restart, a session that was idle, all connections taken. */
+const PASSING: ReadonlySet<string> = new Set(["53300", "57P01", "57P02", "57P03", "57P05"])
+
+/** PostgreSQL's SQLSTATE. */
+const stateOf = ({ reason: { cause } }: SqlError.SqlError): string | undefined =>
+  Predicate.hasProperty(cause, "code") && typeof cause.code === "string" ? cause.code : undefined
+
 const adviceFor = (error: SqlError.SqlError): string => {
-  const advice = ADVICE[codeOf(error) ?? -1]
+  const advice = ADVICE[codeOf(error) ?? -1] ?? POSTGRES_ADVICE[stateOf(error) ?? ""]
   if (advice !== undefined) return advice
   switch (error.reason._tag) {
     case "UniqueViolation":

@@ -200,6 +200,14 @@ describe("the hub", () => {
     })
   )
 
+  it("sends nobody away for one event, however large", () => {
+    const hub = new Hub()
+    const subscriber = hub.subscribe()
+    hub.live(delta("x".repeat(MAX_BEHIND)))
+    hub.live(delta("and on"))
+    assert.strictEqual(subscriber.take().length, 2)
+  })
+
   it("encodes nothing while nobody watches", () => {
     const hub = new Hub()
     const untouchable = { ...delta("x"), toJSON: () => assert.fail("was encoded") }

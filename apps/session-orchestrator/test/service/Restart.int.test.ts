@@ -1,0 +1,95 @@
+/** A service that goes down and comes back over the same database, in one process. */
+import { assert, describe, it } from "@effect/vitest"
+import * as ScriptedServer from "@holdfast/providers/testing"
+import { Duration, Effect } from "effect"
+import { temporaryFile } from "../storage/TemporaryFile.ts"
+import * as Service from "./Service.ts"
+
+const { ErrorBody, answerFrames } = ScriptedServer
+
+const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "anthropic") }
+
+describe("a service that is started again", () => {
+  it.live("X1: leaves a waiting turn waiting until the moment that it was told of, and answers it once", () =>
+    Effect.gen(function* () {
+      const database = yield* temporaryFile
+      const provider = yield* ScriptedServer.start()
+      provider.respond(overloaded, { frames: answerFrames("openai", "Still here") })
+      const retry = { ...Service.LONG, schedule: steps(Duration.seconds(6)) }
+      const first = yield* Service.start({ provider, database, retry })
+      const id = yield* first.create()
+      const live = yield* first.open({
+        path: `/v1/conversations/${id}/turns`,
+        headers: { accept: "application/x-ndjson" },
+        body: { prompt: "Hello", turnId: "t" }
+      })
+      yield* live.until("provider-retry")
+      const before = yield* stateOf(first, id)
+      yield* first.stop
+
+      const second = yield* Service.start({ provider, database, retry })
+      const after = yield* stateOf(second, id)
+      assert.strictEqual(after.status, "retrying")
+      assert.deepStrictEqual(after.retry, before.retry)
+      yield* second.call({ method: "POST", path: `/v1/conversations/${id}/retry-now` })
+      const events = yield* second.open({ path: `/v1/conversations/${id}/events` })
+      const text = yield* events.until("turn-end")
+      assert.include(text, "Still here")
+      assert.strictEqual(text.split('"type":"turn-start"').length, 2)
+      assert.strictEqual(provider.count(), 2)
+    })
+  )
+
+  it.live("X4: a command that was taken before the restart is not taken again", () =>
+    Effect.gen(function* () {
+      const database = yield* temporaryFile
+      const provider = yield* ScriptedServer.start()
+      provider.otherwise(overloaded)
+      const first = yield* Service.start({ provider, database, retry: Service.LONG })
+      const id = yield* first.create()
+      const live = yield* first.open({
+        path: `/v1/conversations/${id}/turns`,
+        headers: { accept: "application/x-ndjson" },
+        body: { prompt: "Hello" }
+      })
+      yield* live.until("provider-retry")
+      const command = { path: `/v1/conversations/${id}/retry-now`, body: { commandId: "once" } }
+      yield* first.call(command)
+      yield* live.until('"attempt":1')
+      yield* first.stop
+      const second = yield* Service.start({ provider, database, retry: Service.LONG })
+      yield* second.call(command)
+      // What comes after it in the same conversation is answered when it has been dealt with.
+      const watcher = yield* second.open({ path: `/v1/conversations/${id}/events` })
+      yield* watcher.until('"attempt":1')
+      assert.strictEqual(provider.count(), 2)
+    })
+  )
+
+  it.live("D8: an abort right after the restart seals the turn, behind what was said before", () =>
+    Effect.gen(function* () {
+      const database = yield* temporaryFile
+      const provider = yield* ScriptedServer.start()
+      provider.otherwise(overloaded)
+      const first = yield* Service.start({ provider, database, retry: Service.LONG })
+      const id = yield* first.create()
+      const live = yield* first.open({
+        path: `/v1/conversations/${id}/turns`,
+        headers: { accept: "application/x-ndjson" },
+        body: { prompt: "Hello" }
+      })
+      yield* live.until("provider-retry")
+      yield* first.stop
+      const second = yield* Service.start({ provider, database, retry: Service.LONG })
+      yield* second.call({ method: "POST", path: `/v1/conversations/${id}/abort` })
+      const events = yield* second.open({ path: `/v1/conversations/${id}/events` })
+      assert.include(yield* events.until("turn-end"), '"status":"aborted"')
+      assert.strictEqual(provider.count(), 1)
+    })
+  )
+})
+
+const steps = (delay: Duration.Duration) => ({ type: "steps" as const, delays: [delay], tail: delay })
+
+const stateOf = (service: Effect.Success<ReturnType<typeof Service.start>>, id: string) =>
+  Effect.map(service.call({ path: `/v1/conversations/${id}` }), ({ text }) => JSON.parse(text))
