@@ -28,9 +28,10 @@ export class AbortGate {
   }
 
   private readonly open: Effect.Effect<void> = Effect.suspend(() => {
-    if (this.isOpen) return Effect.void
-    this.isOpen = true
-    // Gives way once, so that an abort that was waiting comes first.
-    return Effect.andThen(Deferred.succeed(this.latch, undefined), Effect.yieldNow)
+    // Gives way once, so that an abort that was waiting comes first. Several tools may come here at once, and each gives way.
+    return Deferred.succeed(this.latch, undefined).pipe(
+      Effect.andThen(Effect.yieldNow),
+      Effect.andThen(Effect.sync(() => void (this.isOpen = true)))
+    )
   })
 }

@@ -49,8 +49,9 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
   let defects = 0
 
   for (let n = 0; ; n++) {
+    const made = turn.attempts + 1
     const outcome = yield* attempt(turn, `${path}/attempt/${n}`, n, messages)
-    turn.attempts++
+    turn.attempts = made
     if (outcome._tag === "Completed") return outcome
     if (outcome._tag === "Lost") {
       yield* turn.persist([turn.event({ type: "step-discarded", step: turn.step, message: LOST })])
@@ -121,6 +122,7 @@ const attempt = (
         ? Effect.map(Clock.currentTimeMillis, (endedAt) => ({ _tag: "Lost" as const, endedAt }))
         : Effect.suspend(() => {
             const { conversationId, turnId, system } = turn.input
+            turn.attempts++ // an abort may come before the outcome
             if (n === 0) sink.live(turn.event({ type: "step-start", step: turn.step, target: turn.targetName }))
             const request: ProviderRequest = {
               conversationId,

@@ -17,7 +17,13 @@ export const Command = Schema.Struct({
 export type Command = typeof Command.Type
 
 const wake = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
-  Schema.Struct({ type: Schema.tag(type), by: Schema.optionalKey(Command), ...fields })
+  Schema.Struct({
+    type: Schema.tag(type),
+    by: Schema.optionalKey(Command),
+    /** When it was heard, in epoch milliseconds; the kernel puts it on the record (X9). */
+    at: Schema.optionalKey(Schema.Finite),
+    ...fields
+  })
 
 /**
  * Why a sleep ended, as it is recorded.

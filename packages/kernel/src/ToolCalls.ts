@@ -8,7 +8,7 @@
  *     Tools that are declared idempotent are run again (X8).
  */
 import { type Message } from "@holdfast/wire"
-import { Clock, Effect, Schema, Semaphore } from "effect"
+import { Cause, Clock, Effect, Schema, Semaphore } from "effect"
 import * as ModelContext from "./ModelContext.ts"
 import type { ToolOutcome } from "./Toolbox.ts"
 import type { TurnState } from "./TurnState.ts"
@@ -33,6 +33,7 @@ export const run = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, TurnStopped> {
   const records: Array<ToolRecord | undefined> = calls.map(() => undefined)
   const content: Array<Message.ToolResultPart> = []
+  turn.results = content
   let createdAt = turn.input.startedAt
 
   /** Persists the results that are there, up to the first that is not (T2). */
@@ -56,6 +57,7 @@ export const run = Effect.fnUntraced(function* (
     { concurrency: "unbounded", discard: true }
   )
   const { turnId } = turn.input
+  turn.results = undefined
   yield* turn.persist([turn.add({ role: "tool", id: turn.nextMessageId(), turnId, createdAt, content })])
 })
 
@@ -81,12 +83,16 @@ const answer = (turn: TurnState, call: Message.ToolCallPart): Effect.Effect<Tool
   Effect.suspend(() =>
     call.malformed === undefined ? turn.ports.toolbox.run(call) : Effect.succeed(unreadable(call))
   ).pipe(
-    Effect.catchDefect((defect) => Effect.succeed({ output: `The tool failed: ${String(defect)}`, isError: true })),
+    // One that interrupts itself has failed too. When the turn is interrupted no handler is run.
+    Effect.catchCause((cause) => Effect.succeed({ output: `The tool failed: ${whyOf(cause)}`, isError: true })),
     Effect.flatMap(at)
   )
 
 const at = ({ output, isError }: ToolOutcome): Effect.Effect<ToolRecord> =>
   Effect.map(Clock.currentTimeMillis, (endedAt) => ({ output, isError, endedAt }))
+
+const whyOf = (cause: Cause.Cause<never>): string =>
+  Cause.hasInterruptsOnly(cause) ? "it was interrupted." : String(Cause.squash(cause))
 
 /** A10 */
 const unreadable = ({ input, malformed = "" }: Message.ToolCallPart) => {

@@ -13,6 +13,7 @@ import { Failure, Message, type TurnEvent } from "@holdfast/wire"
 import { Clock, Effect, Option } from "effect"
 import { AbortGate } from "./AbortGate.ts"
 import { Checkpoint } from "./Checkpoint.ts"
+import type { Content } from "./Content.ts"
 import { EventSink } from "./EventSink.ts"
 import { Provider } from "./Provider.ts"
 import * as Retries from "./Retries.ts"
@@ -120,24 +121,33 @@ const seal = (turn: TurnState, outcome: Outcome): Effect.Effect<TurnEvent.TurnEn
       usage: turn.usage,
       ...(failure === undefined ? undefined : { error: failure })
     })
-    turn.end = end
-    return Effect.as(turn.persist([...events, end]), end)
+    return Effect.map(turn.persist([...events, end]), () => (turn.end = end))
   }).pipe(Effect.uninterruptible)
 
-/** The open chain of retries and the unfinished response, closed. */
+/** The open chain of retries, and the response or the tool calls that are under way, closed. */
 const remains = (turn: TurnState, outcome: Outcome, endedAt: number): ReadonlyArray<TurnEvent.PersistedEvent> => {
   if (outcome.status === "completed") return []
   const finalError = outcome.status === "aborted" ? Retries.CANCELLED : (outcome.finalError ?? outcome.failure.message)
   const chain = turn.closeChain({ success: false, finalError })
-  const { unfinished } = turn
-  if (unfinished === undefined) return chain
+  const { unfinished, results } = turn
   turn.unfinished = undefined
-  const live = {
-    content: unfinished.parts(),
-    ...(unfinished.usage === undefined ? undefined : { usage: unfinished.usage })
+  turn.results = undefined
+  if (unfinished !== undefined) {
+    const last = outcome.status === "failed" ? outcome.last : undefined
+    return [...chain, turn.add(turn.response(last ?? cutShort(turn, unfinished), endedAt, outcome.failure))]
   }
-  const said = outcome.status === "failed" ? (outcome.last ?? live) : live
-  return [...chain, turn.add(turn.response(said, endedAt, outcome.failure))]
+  // A call without a result is one that nobody saw the end of (`ModelContext`).
+  if (results === undefined || results.length === 0) return chain
+  const { turnId } = turn.input
+  const answers = { role: "tool" as const, id: turn.nextMessageId(), turnId, createdAt: endedAt, content: results }
+  return [...chain, turn.add(answers)]
+}
+
+/** What a response had said that came to no end of its own. It has cost what it has cost. */
+const cutShort = (turn: TurnState, unfinished: Content) => {
+  const { usage } = unfinished
+  if (usage !== undefined) turn.usage = Message.addUsage(turn.usage, usage)
+  return { content: unfinished.parts(), ...(usage === undefined ? undefined : { usage }) }
 }
 
 const errorOf = (turn: TurnState, failure: Failure.Failure): TurnEvent.ErrorEvent => {

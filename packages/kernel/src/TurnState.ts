@@ -4,7 +4,7 @@
  * S1. Only the fiber that runs the turn writes here. Whoever seals it after an abort does so when that fiber has ended.
  * S2. All of it follows from the input and the recorded results, so a turn that is run again comes to the same state.
  * S3. Events are persisted in one unbroken count from 0; once one is on its way it is not interrupted, or the count would
- *     no longer be what the sink has.
+ *     no longer be what the sink has. For the same reason nothing is persisted after one that could not be.
  */
 import { type Failure, Ids, type Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Array, Effect } from "effect"
@@ -57,8 +57,11 @@ export class TurnState {
   unfinished: Content | undefined = undefined
   /** The last retry of the chain that `provider-retry` opened; `undefined` when none is open (P11). */
   chain: number | undefined = undefined
-  /** The seal. */
+  /** What the tools of the step have answered so far; `undefined` between steps. */
+  results: ReadonlyArray<Message.ToolResultPart> | undefined = undefined
+  /** The seal, once it is recorded. */
   end: TurnEvent.TurnEnd | undefined = undefined
+  private stopped: TurnStopped | undefined = undefined
   private position = 0
   private messageCount = 0
 
@@ -78,9 +81,14 @@ export class TurnState {
   persist(events: ReadonlyArray<TurnEvent.PersistedEvent>): Effect.Effect<void, TurnStopped> {
     return Effect.suspend(() => {
       if (!Array.isReadonlyArrayNonEmpty(events)) return Effect.void
+      if (this.stopped !== undefined) return Effect.fail(this.stopped) // S3
       const position = this.position
       this.position += events.length
-      return this.ports.sink.persist(events, position)
+      return Effect.tapError(this.ports.sink.persist(events, position), (stopped) =>
+        Effect.sync(() => {
+          this.stopped = stopped
+        })
+      )
     }).pipe(Effect.uninterruptible)
   }
 

@@ -6,7 +6,7 @@
  * W3. Every ending of a sleep is a record, with the command that brought it about.
  */
 import { Failure, Target } from "@holdfast/wire"
-import { Clock, Duration, Effect } from "effect"
+import { Cause, Clock, Duration, Effect, Option } from "effect"
 import type * as Directive from "./Directive.ts"
 import { type RetryStrategy, SleepFailure, Wake } from "./RetryStrategy.ts"
 import type { TurnState } from "./TurnState.ts"
@@ -81,10 +81,17 @@ const sleep = Effect.fnUntraced(function* (
     })
   )
   const now = yield* Clock.currentTimeMillis
-  return yield* Effect.catchDefect(strategy.sleep(Duration.millis(Math.max(0, retryAt - now))), (defect) =>
-    Effect.fail(new SleepFailure({ message: `The wait could not be slept: ${String(defect)}` }))
+  const wake = yield* Effect.catchCause(strategy.sleep(Duration.millis(Math.max(0, retryAt - now))), (cause) =>
+    Effect.fail(Option.getOrElse(Cause.findErrorOption(cause), () => unslept(cause)))
   )
+  return { ...wake, at: yield* Clock.currentTimeMillis }
 })
+
+/** D14. A sleep that interrupts itself has failed too; when the turn is interrupted no handler is run. */
+const unslept = (cause: Cause.Cause<unknown>): SleepFailure => {
+  const why = Cause.hasInterruptsOnly(cause) ? "it was interrupted." : String(Cause.squash(cause))
+  return new SleepFailure({ message: `The wait could not be slept: ${why}` })
+}
 
 const switchTo = (turn: TurnState, target: Target.Target): Effect.Effect<void, TurnStopped> => {
   const from = turn.targetName

@@ -17,11 +17,11 @@ import type { TurnStopped } from "../src/TurnStopped.ts"
 import { RecordingSink } from "./RecordingSink.ts"
 import { ReplayCheckpoint } from "./ReplayCheckpoint.ts"
 import * as ScriptedProvider from "./ScriptedProvider.ts"
-import type { TestStrategy } from "./TestStrategy.ts"
 
 export interface Options {
   readonly scripts: ReadonlyArray<ScriptedProvider.Script>
-  readonly strategy?: TestStrategy
+  /** A `TestStrategy`, or any other. */
+  readonly strategy?: { readonly service: RetryStrategy["Service"] }
   readonly toolbox?: Toolbox["Service"]
   readonly history?: ReadonlyArray<Message.Message>
   /** `null`: a manual retry. */

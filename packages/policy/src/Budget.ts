@@ -30,16 +30,15 @@ export const overnight: Budget = { totalMs: OVERNIGHT_MS, measure: "scheduled", 
 /** No limit in time. */
 export const unlimited: Budget = { measure: "scheduled", clip: false }
 
+type Spent = Pick<RetryStrategy.Spent, "sleptMs" | "elapsedMs" | "extendedMs">
+
 /** What is left, in milliseconds; never negative, `Infinity` without a total. */
-export const remainingMs = (
-  budget: Budget,
-  spent: Pick<RetryStrategy.Spent, "sleptMs" | "elapsedMs" | "extendedMs">
-): number => {
-  if (budget.totalMs === undefined) return Infinity
-  const used = budget.measure === "scheduled" ? spent.sleptMs : spent.elapsedMs
-  // A clock that was set back gives nothing back that the budget did not have.
-  return Math.max(0, budget.totalMs + (spent.extendedMs ?? 0) - Math.max(0, used))
+export const remainingMs = (budget: Budget, spent: Spent): number => {
+  return Math.max(0, balanceMs(budget, spent))
 }
+
+/** Whether more has been spent than there was: by wall-clock the attempts themselves can do that, and then not even a retry without a wait is left. */
+export const isExceeded = (budget: Budget, spent: Spent): boolean => balanceMs(budget, spent) < 0
 
 /**
  * What is granted of a wait, in milliseconds; `undefined` when it is refused.
@@ -51,4 +50,13 @@ export const remainingMs = (
 export const grant = (budget: Budget, leftMs: number, delayMs: number, atLeastMs: number = 0): number | undefined => {
   if (delayMs <= leftMs) return delayMs
   return budget.clip && leftMs > 0 && atLeastMs <= leftMs ? leftMs : undefined
+}
+
+// --- internal
+
+const balanceMs = ({ totalMs, measure }: Budget, spent: Spent): number => {
+  if (totalMs === undefined) return Infinity
+  const used = measure === "scheduled" ? spent.sleptMs : spent.elapsedMs
+  // A clock that was set back gives nothing back that the budget did not have.
+  return totalMs + (spent.extendedMs ?? 0) - Math.max(0, used)
 }

@@ -15,6 +15,7 @@ import { Failure } from "@holdfast/wire"
 import { Duration, Schema } from "effect"
 import * as Body from "./classification/Body.ts"
 import type * as Envelope from "./classification/Envelope.ts"
+import * as Evidence from "./classification/Evidence.ts"
 import * as Fields from "./classification/Fields.ts"
 import * as Network from "./classification/Network.ts"
 import * as Status from "./classification/Status.ts"
@@ -227,13 +228,15 @@ const build = (
   const { code, reason } = verdict
   const found = Hint.find({ headers, body, now })
   const hint = reason === "quota-exhausted" && THROTTLE_RESET.test(found?.source ?? "") ? undefined : found
+  const evidence = Evidence.of(headers, hint)
   return {
     reason,
     message: Body.cut(message),
     retryable: isRetryable(reason, hint, headers["x-should-retry"]),
     ...(status !== undefined && Status.isStatus(status) && !Status.isSuccess(status) ? { status } : {}),
     ...(code === undefined ? {} : { code }),
-    ...(hint === undefined ? {} : { hint })
+    ...(hint === undefined ? {} : { hint }),
+    ...(evidence === undefined ? {} : { evidence })
   }
 }
 

@@ -19,7 +19,6 @@
  * Headers that the error carries in itself (OpenRouter) stand in for 1 and 4 where the response has none.
  */
 import type { Failure } from "@holdfast/wire"
-import * as Envelope from "./hint/Envelope.ts"
 import * as ErrorBody from "./hint/ErrorBody.ts"
 import * as Instant from "./hint/Instant.ts"
 import * as Limits from "./hint/Limits.ts"
@@ -55,13 +54,13 @@ export interface Source {
  */
 export const find = ({ headers, body, now }: Source): Failure.Hint | undefined => {
   const serverNow = Instant.parseHttpDate(headers["date"] ?? "", now) ?? now // H3
-  const envelope = Envelope.open(body)
-  const inner = ErrorBody.headersOf(envelope)
+  const said = ErrorBody.read(body)
+  const inner = ErrorBody.headersOf(said)
   return (
     instruction(headers, serverNow) ??
     fromBody(instruction(inner, serverNow)?.retryAfterMs) ??
-    fromBody(ErrorBody.fieldDelays(envelope, serverNow).find(isUsable)) ??
-    fromBody(longestOf(ErrorBody.textDelays(envelope, serverNow))) ??
+    fromBody(ErrorBody.fieldDelays(said, serverNow).find(isUsable)) ??
+    fromBody(longestOf(ErrorBody.textDelays(said, serverNow))) ??
     spentLimit(headers, serverNow) ??
     fromBody(spentLimit(inner, serverNow)?.retryAfterMs)
   )

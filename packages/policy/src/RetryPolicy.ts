@@ -92,6 +92,7 @@ export const decide = (
   const capMs = maxDelayOf(policy)
   if (baseMs > capMs) return Decision.Refused({ because: "max-delay", delayMs: baseMs }) // R3
 
+  if (Budget.isExceeded(policy.budget, spent)) return Decision.Refused({ because: "budget", delayMs: baseMs })
   const leftMs = Budget.remainingMs(policy.budget, spent)
   const grantedMs = Budget.grant(policy.budget, leftMs, baseMs, hintMs)
   if (grantedMs === undefined) return Decision.Refused({ because: "budget", delayMs: baseMs })

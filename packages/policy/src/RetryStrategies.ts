@@ -1,6 +1,7 @@
 /** Policies as the kernel takes them: a `RetryPolicy` decides, and the `sleep` that is handed in waits. */
 import { RetryStrategy } from "@holdfast/kernel"
 import { Duration, Layer } from "effect"
+import * as Basis from "./Basis.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 
 /** How a strategy waits: the port's `sleep`, as the shell provides it (D11, D14). */
@@ -19,10 +20,7 @@ export const make = (policy: RetryPolicy.RetryPolicy, sleep: Sleep): RetryStrate
     const delayMs = RetryPolicy.delay(policy, attempt, failure, spent)
     return delayMs === undefined ? undefined : Duration.millis(delayMs)
   },
-  basisFor: (attempt, failure, spent) => ({
-    ...RetryPolicy.decide(policy, attempt, failure, spent),
-    spent: { ...spent }
-  }),
+  basisFor: (attempt, failure, spent) => Basis.of(policy, attempt, failure, spent),
   sleep,
   budget: budgetOf(policy)
 })

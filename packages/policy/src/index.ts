@@ -1,4 +1,5 @@
 export * as Backoff from "./Backoff.ts"
+export * as Basis from "./Basis.ts"
 export * as Budget from "./Budget.ts"
 export * as Classification from "./Classification.ts"
 export * as Durations from "./Durations.ts"

@@ -60,3 +60,9 @@ it("X4: what a person adds to a step's budget is part of it", () => {
   expect(Budget.remainingMs(Budget.overnight, spent)).toBe(0)
   expect(Budget.remainingMs(Budget.overnight, { ...spent, extendedMs: 60_000 })).toBe(60_000)
 })
+
+it("D2: attempts that took longer than the whole budget leave no retry, not even one without a wait", () => {
+  const budget: Budget.Budget = { totalMs: 1_000, measure: "wall-clock", clip: false }
+  expect(Budget.isExceeded(budget, { sleptMs: 0, elapsedMs: 1_000 })).toBe(false)
+  expect(Budget.isExceeded(budget, { sleptMs: 0, elapsedMs: 1_001 })).toBe(true)
+})

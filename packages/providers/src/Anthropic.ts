@@ -10,7 +10,6 @@ import * as Request from "./anthropic/Request.ts"
 import * as Response from "./anthropic/Response.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as Prompt from "./Prompt.ts"
-import * as Secrets from "./Secrets.ts"
 import * as Transport from "./Transport.ts"
 
 /** The version of the API that this adapter was written for. (Claude API documentation, "Versions") */
@@ -36,12 +35,11 @@ export const make = (options: Options): Effect.Effect<Provider.Provider["Service
         "x-api-key": key
       })
     )
-    const conceal = Secrets.conceal(endpoint.secrets)
     return {
       stream: (request) =>
         Transport.stream({
           client,
-          conceal,
+          conceal: endpoint.conceal,
           request: () => endpoint.request(Request.make(request, options)),
           machine: () => Response.make(Prompt.callId(request))
         })

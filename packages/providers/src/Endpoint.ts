@@ -3,6 +3,7 @@
  */
 import { Redacted } from "effect"
 import { Headers, HttpBody, HttpClientRequest } from "effect/http"
+import * as Secrets from "./Secrets.ts"
 
 export interface Options {
   /** As the providers' own SDKs take it. A query (Azure's `api-version`) stays behind the path. */
@@ -10,12 +11,17 @@ export interface Options {
   readonly apiKey?: Redacted.Redacted<string> | undefined
   /** Sent with every request, over the adapter's own. A secret among them is given as `Redacted`. */
   readonly headers?: Readonly<Record<string, string | Redacted.Redacted<string>>> | undefined
+  /**
+   * Takes out of the endpoint's words what the adapter would not: secrets that it is not given, and those that it is given in
+   * other forms than their own (encoded, for one). Of JSON it must make JSON.
+   */
+  readonly conceal?: Secrets.Conceal | undefined
 }
 
 export interface Endpoint {
   readonly request: (body: unknown) => HttpClientRequest.HttpClientRequest
-  /** Everything that must not be seen. */
-  readonly secrets: ReadonlyArray<Redacted.Redacted<string>>
+  /** Takes out everything that must not be seen. */
+  readonly conceal: Secrets.Conceal
 }
 
 /** `authorize` gives the headers that carry the key. */
@@ -38,10 +44,13 @@ export const make = (
   return {
     request: (body) =>
       HttpClientRequest.post(url, { headers, body: HttpBody.text(JSON.stringify(body), "application/json") }),
-    secrets: [
-      ...(options.apiKey === undefined ? [] : [options.apiKey]),
-      ...given.flatMap(([, value]) => (typeof value === "string" ? [] : [value]))
-    ]
+    conceal: Secrets.conceal(
+      [
+        ...(options.apiKey === undefined ? [] : [options.apiKey]),
+        ...given.flatMap(([, value]) => (typeof value === "string" ? [] : [value]))
+      ],
+      options.conceal
+    )
   }
 }
 

@@ -10,7 +10,6 @@ import * as Endpoint from "./Endpoint.ts"
 import * as Request from "./openai/Request.ts"
 import * as Response from "./openai/Response.ts"
 import * as Prompt from "./Prompt.ts"
-import * as Secrets from "./Secrets.ts"
 import * as Transport from "./Transport.ts"
 
 /** `baseUrl` is what comes before `/chat/completions`, e.g. `https://api.openai.com/v1`. */
@@ -26,12 +25,11 @@ export interface Options extends Endpoint.Options, Request.Options {}
 export const make = (options: Options): Effect.Effect<Provider.Provider["Service"], never, HttpClient.HttpClient> =>
   Effect.map(HttpClient.HttpClient, (client) => {
     const endpoint = Endpoint.make(options, "/chat/completions", (key) => ({ authorization: `Bearer ${key}` }))
-    const conceal = Secrets.conceal(endpoint.secrets)
     return {
       stream: (request) =>
         Transport.stream({
           client,
-          conceal,
+          conceal: endpoint.conceal,
           request: () => endpoint.request(Request.make(request, options)),
           machine: () => Response.make(Prompt.callId(request))
         })

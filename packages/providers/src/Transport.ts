@@ -12,13 +12,14 @@
 import type { Provider } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
-import { Array as Arr, Cause, Channel, Clock, Effect, Pull, Scope, Stream } from "effect"
+import { Array as Arr, Cause, Channel, Clock, Effect, Pull, Record, Scope, Stream } from "effect"
 import { FetchHttpClient, HttpClient } from "effect/http"
 import type { HttpClientError, HttpClientRequest, HttpClientResponse } from "effect/http"
 import * as Body from "./Body.ts"
 import * as Decoder from "./Decoder.ts"
 import { Progress } from "./Progress.ts"
 import type { Machine } from "./Protocol.ts"
+import * as Secrets from "./Secrets.ts"
 
 /** How long usage may take to come after the model has stopped. Providers send it with the next frame. */
 export const AWAIT_USAGE_MS = 1000
@@ -30,8 +31,8 @@ export interface Options {
   readonly client: HttpClient.HttpClient
   readonly request: () => HttpClientRequest.HttpClientRequest
   readonly machine: () => Machine
-  /** Takes secrets out of a failure. */
-  readonly conceal: (failure: Failure.Failure) => Failure.Failure
+  /** Takes secrets out of what the endpoint says. */
+  readonly conceal: Secrets.Conceal
 }
 
 /** The events of one attempt. */
@@ -69,9 +70,13 @@ const attempt = (self: Attempt): EventPull => {
   const refused = (response: Response, bytes: BytePull, read: ReadonlyArray<Uint8Array>): EventPull =>
     Effect.map(Body.text(bytes, read), (body) => {
       next = Cause.done()
-      const { headers, status } = response
-      const failure = Classification.ofResponse({ status, headers, body, now: self.now() })
-      return [{ type: "error", failure: self.conceal(failure) }]
+      const failure = Classification.ofResponse({
+        status: response.status,
+        headers: headersOf(self, response),
+        body: self.conceal(body),
+        now: self.now()
+      })
+      return [{ type: "error", failure: Secrets.inFailure(self.conceal, failure) }]
     })
 
   /** Looks whether a stream begins: a proxy's page and a JSON error come with a 200, and under any media type (C3). */
@@ -88,22 +93,27 @@ const attempt = (self: Attempt): EventPull => {
         }
       },
       onFailure: (cause) => Effect.failCause(Cause.map(cause, thrown(self))),
-      onDone: () => Effect.fail(incomplete(self))
+      onDone: () => Effect.fail(incomplete)
     })
 
   const streamed = (response: Response, bytes: BytePull) => {
-    const { headers } = response
     const decoder = Decoder.make(self.machine(), (data, event) =>
-      self.conceal(
-        Classification.ofStreamError({
-          data,
-          ...(event === undefined ? undefined : { event }),
-          headers,
-          now: self.now()
-        })
-      )
+      Classification.ofStreamError({
+        data: self.conceal(data),
+        ...(event === undefined ? undefined : { event }),
+        headers: headersOf(self, response),
+        now: self.now()
+      })
     )
     let held = 0
+
+    /** What there is to hand out. Both the classifier and the machine make failures. */
+    const taken = () => {
+      const events = decoder.take()
+      return decoder.standing() === "failed" ? Arr.map(events, cleaned) : events
+    }
+    const cleaned = (event: Provider.ProviderEvent): Provider.ProviderEvent =>
+      event.type === "error" ? { ...event, failure: Secrets.inFailure(self.conceal, event.failure) } : event
 
     const received = (reads: ReadonlyArray<Uint8Array>): EventPull => {
       decoder.feed(reads)
@@ -115,7 +125,7 @@ const attempt = (self: Attempt): EventPull => {
       onFailure: (cause) => Effect.failCause(Cause.map(cause, thrown(self))),
       onDone: () => {
         decoder.end()
-        return settle(Effect.fail(incomplete(self)))
+        return settle(Effect.fail(incomplete))
       }
     })
 
@@ -123,7 +133,7 @@ const attempt = (self: Attempt): EventPull => {
     const settle = (open: EventPull): EventPull => {
       const standing = decoder.standing()
       next = standing === "open" ? open : standing === "failed" ? Cause.done() : drained
-      const events = decoder.take()
+      const events = taken()
       if (Arr.isArrayNonEmpty(events)) return Effect.succeed(events)
       if (decoder.held() > held) {
         held = decoder.held()
@@ -151,7 +161,7 @@ const attempt = (self: Attempt): EventPull => {
       Effect.flatMap((): EventPull => {
         next = Cause.done()
         if (decoder.standing() !== "failed") decoder.finish()
-        const events = decoder.take()
+        const events = taken()
         return Arr.isArrayNonEmpty(events) ? Effect.succeed(events) : next
       })
     )
@@ -172,13 +182,17 @@ const execute = (self: Attempt): Effect.Effect<Response, Failure.ProviderFailure
       Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" })
     )
 
+/** What a failure is judged by; some of it is kept. */
+const headersOf = (self: Attempt, { headers }: Response): Classification.Headers => Record.map(headers, self.conceal)
+
 /** A body that is missing is one that ended too early, whatever the client calls it. */
 const thrown =
   (self: Attempt) =>
   (error: HttpClientError.HttpClientError): Failure.ProviderFailure =>
     error.reason._tag === "EmptyBodyError"
-      ? incomplete(self)
-      : new Failure.ProviderFailure({ failure: self.conceal(Classification.ofThrown(error, self.now())) })
+      ? incomplete
+      : new Failure.ProviderFailure({
+          failure: Secrets.inFailure(self.conceal, Classification.ofThrown(error, self.now()))
+        })
 
-const incomplete = (self: Attempt): Failure.ProviderFailure =>
-  new Failure.ProviderFailure({ failure: self.conceal(Classification.incomplete()) })
+const incomplete = new Failure.ProviderFailure({ failure: Classification.incomplete() })

@@ -70,7 +70,9 @@ describe("Transport", () => {
       Effect.gen(function* () {
         const secret = Redacted.make("header-secret-42")
         const server = yield* serve((response) =>
-          response.writeHead(401).end(JSON.stringify({ error: { message: `bad ${KEY} header-secret-42`, code: KEY } }))
+          response
+            .writeHead(401, { "x-request-id": `req-${KEY}` })
+            .end(JSON.stringify({ error: { message: `bad ${KEY} header-secret-42`, code: KEY } }))
         )
         const options = {
           baseUrl: server.url,
@@ -80,7 +82,8 @@ describe("Transport", () => {
         for (const provider of [yield* OpenAiCompatible.make(options), yield* Anthropic.make(options)]) {
           const exit = yield* Effect.exit(run(provider))
           const shown = [JSON.stringify(exit), String(exit), JSON.stringify(provider), String(provider)].join()
-          expect(shown).toContain("<redacted>")
+          expect(shown).toContain("bad <redacted> <redacted>")
+          expect(shown).toContain("req-<redacted>")
           expect(shown).not.toContain(KEY)
           expect(shown).not.toContain("header-secret-42")
         }

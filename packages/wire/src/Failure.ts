@@ -45,6 +45,11 @@ const fields = {
   /** The provider's own code or type, e.g. `overloaded_error`, `ECONNRESET`. */
   code: Schema.optionalKey(Schema.String),
   hint: Schema.optionalKey(Hint),
+  /**
+   * What the response's head had that a decision is made from, or that finds the request again at the provider's, by
+   * lower-case name; for the record (X9).
+   */
+  evidence: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
   /** The failure is a bug of the program itself, not of an endpoint (C10). */
   defect: Schema.optionalKey(Schema.Literal(true))
 }

@@ -8,8 +8,9 @@ import { Failure } from "../src/Failure.ts"
 import { Message } from "../src/Message.ts"
 import { Target } from "../src/Target.ts"
 import { TurnEvent } from "../src/TurnEvent.ts"
+import { TurnExplanation } from "../src/TurnExplanation.ts"
 
-const contracts = { Command, ConversationState, Failure, Message, Target, TurnEvent }
+const contracts = { Command, ConversationState, Failure, Message, Target, TurnEvent, TurnExplanation }
 
 /** Every part of a schema, with the path that leads to it. */
 const partsOf = (ast: SchemaAST.AST, path: string, seen = new Set<SchemaAST.AST>()): ReadonlyArray<Part> => {
@@ -75,6 +76,7 @@ it("the main entry leaves the HTTP API out", () => {
     "Ndjson",
     "Sse",
     "Target",
-    "TurnEvent"
+    "TurnEvent",
+    "TurnExplanation"
   ])
 })

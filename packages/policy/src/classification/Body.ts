@@ -9,14 +9,15 @@ import * as Fields from "./Fields.ts"
 
 export type Body =
   | { readonly kind: "empty" }
-  /** HTML or XML of something in between; patterns do not look into it. */
-  | { readonly kind: "page"; readonly title: string | undefined }
-  | { readonly kind: "envelope"; readonly envelope: Envelope.Envelope }
-  /** JSON without an error in it: an answer, of the wrong kind. */
-  | { readonly kind: "answer" }
+  /** HTML or XML of something in between; no reason is read out of it. */
+  | { readonly kind: "page"; readonly title: string | undefined; readonly head: string }
+  | { readonly kind: "envelope"; readonly envelope: Envelope.Envelope; readonly objects: Envelope.Opened["objects"] }
+  /** JSON without a word of error in it: an answer, of the wrong kind. */
+  | { readonly kind: "answer"; readonly objects: Envelope.Opened["objects"] }
   /** The beginning of JSON: cut off on its way. What is in it may be a model's words, so nobody looks (C4). */
   | { readonly kind: "broken" }
-  | { readonly kind: "text"; readonly text: string }
+  /** Words, and the objects of JSON behind them that has no error in it. */
+  | { readonly kind: "text"; readonly text: string; readonly objects: Envelope.Opened["objects"] }
 
 /** The longest message that is shown and kept: enough for every real one, and a bound for what a proxy may send. */
 export const MESSAGE_LIMIT = 2_000
@@ -24,24 +25,27 @@ export const MESSAGE_LIMIT = 2_000
 /** How much of a page is searched for its title. */
 const PAGE_LIMIT = 20_000
 
+/** How much of a page is its head: what it says first, before its markup begins to repeat. */
+const HEAD_LIMIT = 2_048
+
 /** Reads a body, or one frame's data. */
 export const read = (text: string): Body => {
   const trimmed = unframed(text).trim()
   if (trimmed === "") return { kind: "empty" }
   if (/^<(?:!doctype|!--|html|head|body|\?xml|title|h1|center)/i.test(trimmed)) {
-    return { kind: "page", title: titleOf(trimmed.slice(0, PAGE_LIMIT)) }
+    return { kind: "page", title: titleOf(trimmed.slice(0, PAGE_LIMIT)), head: trimmed.slice(0, HEAD_LIMIT) }
   }
   if (/^[{["]/.test(trimmed)) {
     const value = Fields.parse(trimmed)
     if (value === undefined) return { kind: "broken" }
     if (typeof value === "string") return read(value)
-    const envelope = Envelope.read(value)
-    return envelope === undefined ? { kind: "answer" } : { kind: "envelope", envelope }
+    const { envelope, objects } = Envelope.open(value)
+    return envelope === undefined ? { kind: "answer", objects } : { kind: "envelope", envelope, objects }
   }
-  const envelope = Envelope.read(trimmed)
+  const { envelope, objects } = Envelope.open(trimmed)
   return envelope === undefined || envelope.message === trimmed
-    ? { kind: "text", text: trimmed }
-    : { kind: "envelope", envelope }
+    ? { kind: "text", text: trimmed, objects }
+    : { kind: "envelope", envelope, objects }
 }
 
 /** A message, cut to what is shown. */

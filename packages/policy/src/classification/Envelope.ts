@@ -1,5 +1,5 @@
 /**
- * The provider's error envelope: the only part of a body that patterns may look at (C4).
+ * The provider's error envelope: the only part of a body that patterns may look at, be it for a reason or for a delay (C4).
  *
  * N1. Taken are the message, the codes and the status of the error object, and of the errors that it wraps: an
  *     upstream's error in OpenRouter's `metadata.raw`, a whole envelope written as JSON into a message (Gemini CLI,
@@ -7,6 +7,7 @@
  * N2. Never looked at: what a model generated (Groq's `failed_generation`, `choices[].message`), what a user sent
  *     (`param`, `input`, OpenRouter's `flagged_input`), and anything that is not an error object.
  * N3. The message is the innermost one, verbatim: that is what the provider said, the rest is its packaging.
+ * N4. Bounded: so many levels, so many entries of a list, whatever comes.
  */
 import type { Failure } from "@holdfast/wire"
 import * as Fields from "./Fields.ts"
@@ -49,35 +50,56 @@ const EMPTY_CODES = new Set(["error", "response.failed", "response.error", "none
 /** An envelope behind a prefix that clients and proxies write: `429 {...}`, `SSE Error: {...}`, `XException - {...}`. */
 const PREFIXED = /^(?:\d{3}\s+|[\w. ()-]{0,80}?(?:Error|Exception|error|provider)\b[^{[]{0,200})(?=[{[])/
 
-/** The envelope of a parsed body, or of text; `undefined` where there is no error in it. */
-export const read = (value: unknown, depth = 0): Envelope | undefined => {
-  if (depth > MAX_DEPTH) return undefined
-  if (typeof value === "string") return readText(value, depth)
-  if (Array.isArray(value)) {
-    for (const entry of Fields.list(value, MAX_ELEMENTS)) {
-      const envelope = Fields.isObject(entry) ? read(entry, depth + 1) : undefined
-      if (envelope !== undefined) return envelope
-    }
-    return undefined
-  }
-  return Fields.isObject(value) ? readObject(value, depth) : undefined
+/** A body taken apart. */
+export interface Opened {
+  /** `undefined` where there is no error in it. */
+  readonly envelope: Envelope | undefined
+  /** The objects that were looked into on the way, outermost first: where providers put delays and headers. */
+  readonly objects: ReadonlyArray<object>
+}
+
+/** Takes a parsed body, or text, apart. */
+export const open = (value: unknown): Opened => {
+  const objects: Array<object> = []
+  return { envelope: read(value, { depth: 0, objects }), objects }
 }
 
 // --- internal
 
-const readText = (value: string, depth: number): Envelope | undefined => {
+/** Where the reading is, and what it has passed. */
+interface Trail {
+  readonly depth: number
+  readonly objects: Array<object>
+}
+
+const deeper = ({ depth, objects }: Trail): Trail => ({ depth: depth + 1, objects })
+
+const read = (value: unknown, trail: Trail): Envelope | undefined => {
+  if (trail.depth > MAX_DEPTH) return undefined
+  if (typeof value === "string") return readText(value, trail)
+  if (Array.isArray(value)) {
+    for (const entry of Fields.list(value, MAX_ELEMENTS)) {
+      const envelope = Fields.isObject(entry) ? read(entry, deeper(trail)) : undefined
+      if (envelope !== undefined) return envelope
+    }
+    return undefined
+  }
+  return Fields.isObject(value) ? readObject(value, trail) : undefined
+}
+
+const readText = (value: string, trail: Trail): Envelope | undefined => {
   const trimmed = value.trim()
   if (trimmed === "") return undefined
-  return readNested(trimmed, depth) ?? { message: trimmed, codes: [], texts: [trimmed] }
+  return readNested(trimmed, trail) ?? { message: trimmed, codes: [], texts: [trimmed] }
 }
 
 /** An envelope that is written as JSON inside a string. */
-const readNested = (value: string, depth: number): Envelope | undefined => {
+const readNested = (value: string, trail: Trail): Envelope | undefined => {
   const trimmed = value.trim()
   const json = /^[{["]/.test(trimmed) ? trimmed : behindPrefix(trimmed)
   const parsed = json === undefined ? undefined : Fields.parse(json)
-  if (typeof parsed === "string") return readText(parsed, depth + 1)
-  const envelope = parsed === undefined ? undefined : read(parsed, depth + 1)
+  if (typeof parsed === "string") return readText(parsed, deeper(trail))
+  const envelope = parsed === undefined ? undefined : read(parsed, deeper(trail))
   return envelope?.message === undefined && envelope?.codes.length === 0 ? undefined : envelope
 }
 
@@ -88,10 +110,12 @@ const behindPrefix = (value: string): string | undefined => {
   return value.slice(prefix.length, end + 1)
 }
 
-const readObject = (value: object, depth: number): Envelope | undefined => {
+const readObject = (value: object, trail: Trail): Envelope | undefined => {
+  trail.objects.push(value)
   const inner = errorIn(value)
-  const wrapped = inner === undefined ? undefined : read(inner, depth + 1)
-  const own = ownOf(value, depth)
+  const wrapped = inner === undefined ? undefined : read(inner, deeper(trail))
+  const own = ownOf(value, trail)
+  trail.objects.push(...Fields.list(Fields.get(value, "errors"), MAX_ENTRIES).filter(Fields.isObject))
   const envelope = wrapped === undefined ? own : own === undefined ? wrapped : merge(wrapped, own)
   if (envelope === undefined) return undefined
   // An object without a word of error in it is none: a completion, an event of another kind.
@@ -121,10 +145,10 @@ const isOwnCode = (value: object, error: string): boolean =>
   CODE_PATTERN.test(error) && Fields.firstText(value, MESSAGE_KEYS) !== undefined
 
 /** What the object says itself, and through its details. */
-const ownOf = (value: object, depth: number): Envelope | undefined => {
+const ownOf = (value: object, trail: Trail): Envelope | undefined => {
   const sentence = Fields.firstText(value, MESSAGE_KEYS)
-  const nested = sentence === undefined ? undefined : readNested(sentence, depth)
-  const upstream = upstreamOf(value, depth)
+  const nested = sentence === undefined ? undefined : readNested(sentence, trail)
+  const upstream = upstreamOf(value, trail)
   const details = detailsOf(value)
   const inner = Fields.get(value, "innererror") ?? Fields.get(value, "inner_error")
   const code = Fields.text(value, "code")
@@ -189,10 +213,11 @@ const statusIn = (value: object): number | undefined => {
 }
 
 /** OpenRouter's `metadata`: the upstream's own answer, as a string or parsed. */
-const upstreamOf = (value: object, depth: number): Envelope | undefined => {
+const upstreamOf = (value: object, trail: Trail): Envelope | undefined => {
   const metadata = Fields.get(value, "metadata")
+  if (Fields.isObject(metadata)) trail.objects.push(metadata)
   const raw = Fields.get(metadata, "raw")
-  const upstream = raw === undefined || raw === null ? undefined : read(raw, depth + 1)
+  const upstream = raw === undefined || raw === null ? undefined : read(raw, deeper(trail))
   const codes = ["error_type", "limit_source"]
     .map((key) => Fields.text(metadata, key))
     .filter((code) => code !== undefined)

@@ -4,35 +4,63 @@
  * Fields before words: a field is meant for programs. Words are matched only behind a verb of waiting ("try again in",
  * "resets after"), so that "timed out after 60 seconds" and "limit of 50 requests per 1 minute" name no delay.
  */
-import { type Envelope, type Fields, isFields } from "./Envelope.ts"
+import * as Body from "../classification/Body.ts"
+import * as Fields from "../classification/Fields.ts"
 import * as Instant from "./Instant.ts"
 import { type Headers, until } from "./Limits.ts"
 import * as Span from "./Span.ts"
 
-/** The delays in an envelope's fields, in the order of trust, in milliseconds; past ones are negative. */
-export const fieldDelays = (envelope: Envelope, serverNow: number): ReadonlyArray<number> => {
-  const delays: Array<number | undefined> = []
-  for (const fields of envelope.objects) delays.push(retryInfo(fields))
-  for (const fields of envelope.objects) {
+/** What of a body may name a delay: the objects of an error, and what it says in words (C4). */
+export interface Said {
+  readonly objects: ReadonlyArray<object>
+  readonly texts: ReadonlyArray<string>
+}
+
+export const read = (text: string): Said => {
+  const body = Body.read(text)
+  switch (body.kind) {
+    case "envelope":
+      return { objects: body.objects, texts: body.envelope.texts }
+    case "answer":
+      return { objects: body.objects, texts: [] }
+    case "page":
+      return { objects: [], texts: [body.head] }
+    case "text":
+      return { objects: body.objects, texts: [body.text] }
+    case "broken":
+    case "empty":
+      return { objects: [], texts: [] }
+    default:
+      return body satisfies never
+  }
+}
+
+/** The delays in an error's fields, in the order of trust, in milliseconds; past ones are negative. */
+export const fieldDelays = ({ objects }: Said, serverNow: number): ReadonlyArray<number> => {
+  const delays: Array<number | undefined> = objects.map(retryInfo)
+  for (const object of objects) {
+    const inSeconds = (key: string) => seconds(Fields.get(object, key), serverNow)
     delays.push(
-      millis(fields["retry_after_ms"]),
-      seconds(fields["retry_after_seconds"], serverNow),
-      seconds(fields["retry_after"], serverNow),
+      millis(Fields.get(object, "retry_after_ms")),
+      inSeconds("retry_after_seconds"),
+      inSeconds("retry_after"),
       // OpenAI's usage_limit_reached: {"resets_at": 1777936568, "resets_in_seconds": 13872}
-      seconds(fields["resets_in_seconds"], serverNow),
-      seconds(fields["resets_at"], serverNow),
-      seconds(fields["reset_at"], serverNow)
+      inSeconds("resets_in_seconds"),
+      inSeconds("resets_at"),
+      inSeconds("reset_at")
     )
   }
   return delays.filter((delay) => delay !== undefined)
 }
 
-/** The delays in an envelope's words, in milliseconds; past ones are negative. */
-export const textDelays = (envelope: Envelope, serverNow: number): ReadonlyArray<number> =>
-  envelope.texts.flatMap((text) => {
+/** The delays in an error's words, in milliseconds; past ones are negative. */
+export const textDelays = ({ texts }: Said, serverNow: number): ReadonlyArray<number> =>
+  texts.flatMap((text) => {
+    const searched = text.slice(0, SEARCHED)
     const delays: Array<number | undefined> = []
-    for (const [, span] of text.matchAll(WAIT)) delays.push(Span.parse(span ?? ""))
-    for (const [, day, time, zone] of text.matchAll(WAIT_UNTIL)) delays.push(untilWritten(day, time, zone, serverNow))
+    for (const [, span] of searched.matchAll(WAIT)) delays.push(Span.parse(span ?? ""))
+    for (const [, day, time, zone] of searched.matchAll(WAIT_UNTIL))
+      delays.push(untilWritten(day, time, zone, serverNow))
     return delays.filter((delay) => delay !== undefined)
   })
 
@@ -40,10 +68,11 @@ export const textDelays = (envelope: Envelope, serverNow: number): ReadonlyArray
  * Headers that an error carries in itself: `error.metadata.headers` (OpenRouter), `headers` beside the error (OpenAI's
  * stream of a subscription). With lower-case names.
  */
-export const headersOf = (envelope: Envelope): Headers => {
+export const headersOf = ({ objects }: Said): Headers => {
   const headers: Record<string, string> = {}
-  for (const { headers: found } of envelope.objects) {
-    if (!isFields(found)) continue
+  for (const object of objects) {
+    const found = Fields.get(object, "headers")
+    if (!Fields.isObject(found) || Array.isArray(found)) continue
     for (const [name, value] of Object.entries(found)) {
       if (typeof value === "string" || typeof value === "number") headers[name.toLowerCase()] ??= String(value)
     }
@@ -52,6 +81,9 @@ export const headersOf = (envelope: Envelope): Headers => {
 }
 
 // --- internal
+
+/** As much text as is searched for a delay: an error says it in its first sentences. */
+const SEARCHED = 2_048
 
 const VERB =
   "try(?:ing)? again|retry(?:ing)?(?: (?:your|the|this) request)?|retry[ _-]?(?:delay|after)|wait(?:ing)?|back(?:ing)? off|reset(?:s|ting)?|available(?: again)?"
@@ -82,17 +114,16 @@ const untilWritten = (
  * Google's RetryInfo among the `details`: `{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.07s"}`
  * (cloud.google.com/apis/design/errors). A protobuf duration as JSON: seconds with up to nine decimals.
  */
-const retryInfo = ({ details }: Fields): number | undefined => {
-  if (!Array.isArray(details)) return undefined
-  for (const detail of details) {
-    if (!isFields(detail)) continue
-    const { "@type": type, retryDelay } = detail
-    if (typeof type === "string" && type.endsWith("google.rpc.RetryInfo") && typeof retryDelay === "string") {
-      return Span.parse(retryDelay)
-    }
+const retryInfo = (object: object): number | undefined => {
+  for (const detail of Fields.list(Fields.get(object, "details"), MOST_DETAILS)) {
+    const delay = Fields.text(detail, "retryDelay")
+    if (delay !== undefined && Fields.text(detail, "@type")?.endsWith("google.rpc.RetryInfo")) return Span.parse(delay)
   }
   return undefined
 }
+
+/** Google sends three or four. */
+const MOST_DETAILS = 50
 
 /** A number, or the same as text. Seconds from now, unless it is so large that it is an epoch. */
 const seconds = (value: unknown, serverNow: number): number | undefined =>

@@ -78,7 +78,8 @@ describe("Simulated", () => {
         retryable: true,
         status: 429,
         code: "rate_limit_exceeded",
-        hint: { retryAfterMs: 7000, source: "retry-after" }
+        hint: { retryAfterMs: 7000, source: "retry-after" },
+        evidence: { "retry-after": "7" }
       })
       assert.deepInclude(yield* met("529"), { message: "Overloaded", code: "overloaded_error", retryable: true })
       assert.deepInclude(yield* met("quota"), { reason: "quota-exhausted", retryable: false })

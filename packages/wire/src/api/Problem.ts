@@ -67,6 +67,14 @@ export class ConversationNotFound extends HttpApiError.Problem<ConversationNotFo
   { description: "No conversation has this id." }
 ) {}
 
+/** The conversation has no turn of this id. */
+export class TurnNotFound extends HttpApiError.Problem<TurnNotFound>()(
+  "TurnNotFoundProblem",
+  { type: type("turn-not-found"), status: 404, title: "There is no such turn" },
+  { conversationId: Schema.String, turnId: Schema.String },
+  { description: "The conversation has no turn of this id." }
+) {}
+
 /** The address exists, for other methods; the `Allow` header names them. */
 export class MethodNotAllowed extends HttpApiError.Problem<MethodNotAllowed>()(
   "MethodNotAllowedProblem",
@@ -134,6 +142,28 @@ export class StorageUnavailable extends HttpApiError.Problem<StorageUnavailable>
   { description: "The disk said no: full, read-only, locked or corrupt. Nothing of the call was kept." }
 ) {}
 
+/** The service has not taken up yet what its last process left. */
+export class Starting extends HttpApiError.Problem<Starting>()(
+  "StartingProblem",
+  { type: type("starting"), status: 503, title: "The service is starting" },
+  {},
+  {
+    description:
+      "The service is up and has not taken up all turns yet that its last process left unfinished. Calls on conversations wait until it has."
+  }
+) {}
+
+/** The turn has stopped without a seal. */
+export class TurnStopped extends HttpApiError.Problem<TurnStopped>()(
+  "TurnStoppedProblem",
+  { type: type("turn-stopped"), status: 503, title: "The turn has stopped" },
+  {},
+  {
+    description:
+      "The turn cannot be recorded at present, or another process runs it. It is on disk and is not lost; the same `turnId` again is the same turn."
+  }
+) {}
+
 /** The service is going down. */
 export class ShuttingDown extends HttpApiError.Problem<ShuttingDown>()(
   "ShuttingDownProblem",
@@ -152,6 +182,7 @@ export const problems = {
   forbidden: Forbidden,
   "not-found": NotFound,
   "conversation-not-found": ConversationNotFound,
+  "turn-not-found": TurnNotFound,
   "method-not-allowed": MethodNotAllowed,
   "request-timeout": RequestTimeout,
   "turn-conflict": TurnConflict,
@@ -160,6 +191,8 @@ export const problems = {
   "head-too-large": HeadTooLarge,
   unexpected: Unexpected,
   "storage-unavailable": StorageUnavailable,
+  "turn-stopped": TurnStopped,
+  starting: Starting,
   "shutting-down": ShuttingDown
 } as const
 

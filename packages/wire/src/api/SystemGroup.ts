@@ -13,16 +13,17 @@ const Ok = Schema.Struct({ status: Schema.Literal("ok") }).annotate({
 })
 
 const health = HttpApiEndpoint.get("health", "/healthz", { success: Ok }).annotateMerge(
-  OpenApi.annotations({ summary: "Is the process up?", description: "Needs no token." })
+  OpenApi.annotations({ summary: "Is the process up?", description: "That, and nothing else. Needs no token." })
 )
 
 const ready = HttpApiEndpoint.get("ready", "/readyz", {
   success: Ok,
-  error: [Problem.StorageUnavailable, Problem.ShuttingDown]
+  error: [Problem.StorageUnavailable, Problem.Starting, Problem.ShuttingDown]
 }).annotateMerge(
   OpenApi.annotations({
     summary: "Does it take turns?",
-    description: "Whether the storage can be read and written, and the service is not going down."
+    description:
+      "Whether the storage can be read and written, the turns that the last process left are taken up, and the service is not going down. Otherwise 503, with the reason."
   })
 )
 

@@ -13,6 +13,7 @@ import { TurnId } from "../Ids.ts"
 import * as Ndjson from "../Ndjson.ts"
 import * as Sse from "../Sse.ts"
 import { TurnEvent, TurnStatus } from "../TurnEvent.ts"
+import { TurnExplanation } from "../TurnExplanation.ts"
 import { conversationParams, conversationProblems } from "./ConversationsGroup.ts"
 import { withContent } from "./OpenApiDocument.ts"
 import * as Problem from "./Problem.ts"
@@ -92,7 +93,7 @@ const answers = [
   HttpApiSchema.StreamNdjson({ schema: Event, contentType: [Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE] })
 ] as const
 
-const turnProblems = [...conversationProblems, Problem.TurnConflict, Problem.ShuttingDown] as const
+const turnProblems = [...conversationProblems, Problem.TurnConflict, Problem.TurnStopped, Problem.ShuttingDown] as const
 
 const howItIsAnswered = [
   "`Accept: application/x-ndjson` or `text/event-stream` streams the turn's events, up to `turn-end`;",
@@ -160,8 +161,40 @@ const events = HttpApiEndpoint.get("events", "/v1/conversations/:conversationId/
   })
 )
 
+/** What plain text goes by. */
+export const TEXT_CONTENT_TYPE = "text/plain"
+
+const explain = HttpApiEndpoint.get("explain", "/v1/conversations/:conversationId/turns/:turnId/explain", {
+  params: {
+    ...conversationParams,
+    turnId: Schema.String.annotate({ description: "As it stands in every event of the turn." }).pipe(
+      Schema.decodeTo(TurnId)
+    )
+  },
+  success: [
+    TurnExplanation.annotate({
+      identifier: "TurnExplanation",
+      description: "Every attempt, decision, wait and tool call, and the seal."
+    }),
+    Schema.String.annotate({ description: "The same for people; times are UTC." }).pipe(
+      HttpApiSchema.asText({ contentType: TEXT_CONTENT_TYPE })
+    )
+  ],
+  error: [...conversationProblems, Problem.TurnNotFound]
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "Explain a turn",
+    description: [
+      "Why it waited, retried, gave up or lost something: for each decision the failure, the rule, the numbers that it was made from,",
+      "and when the turn is to wake. From the record, so it says the same while the turn runs and afterwards.",
+      "",
+      "`Accept: text/plain` gives it in words."
+    ].join("\n")
+  })
+)
+
 export const TurnsGroup = HttpApiGroup.make("turns")
-  .add(run, retry, events)
+  .add(run, retry, events, explain)
   .annotateMerge(
     OpenApi.annotations({
       title: "Turns",

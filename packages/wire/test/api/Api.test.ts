@@ -19,6 +19,7 @@ describe("the calls", () => {
       "GET /v1/conversations/{conversationId}",
       "GET /v1/conversations/{conversationId}/events",
       "GET /v1/conversations/{conversationId}/messages",
+      "GET /v1/conversations/{conversationId}/turns/{turnId}/explain",
       "POST /v1/conversations",
       "POST /v1/conversations/{conversationId}/abort",
       "POST /v1/conversations/{conversationId}/abort-retry",
@@ -54,6 +55,12 @@ describe("the calls", () => {
       ])
     }
   })
+})
+
+it("X9: the explanation of a turn comes as JSON, and in words", () => {
+  const path = "/v1/conversations/{conversationId}/turns/{turnId}/explain"
+  const answers = document.paths[path]?.get?.responses[200]?.content
+  expect(Object.keys(answers ?? {}).sort()).toEqual(["application/json", "text/plain"])
 })
 
 describe("the document", () => {

@@ -1,0 +1,170 @@
+/** What is left of a turn that ends early: by its user, by a port that gives way, by a process that goes down. */
+import { assert, describe, it } from "@effect/vitest"
+import { Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
+import { Deferred, Effect, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import * as Checkpoint from "../src/Checkpoint.ts"
+import { EventSink } from "../src/EventSink.ts"
+import * as ModelContext from "../src/ModelContext.ts"
+import { Provider } from "../src/Provider.ts"
+import * as Toolbox from "../src/Toolbox.ts"
+import * as Turn from "../src/Turn.ts"
+import { TurnStopped } from "../src/TurnStopped.ts"
+
+const { bothWays } = Scenario
+const { answer, call, emits, hangs, overloaded, text, tools } = ScriptedProvider
+
+const strategy = (options: Partial<TestStrategy.Options> = {}) =>
+  new TestStrategy.TestStrategy({ delays: [5_000, 10_000, 30_000], ...options })
+
+describe("an abort", () => {
+  bothWays("counts the call that it cut short, and what that call had cost", (start) =>
+    Effect.gen(function* () {
+      const abort = yield* Deferred.make<void>()
+      const reached = yield* Deferred.make<void>()
+      const usage = { inputTokens: 10, outputTokens: 2 }
+      const run = yield* start({
+        scripts: [hangs(reached, text("Half"), { type: "usage", usage })],
+        abort: Deferred.await(abort)
+      })
+      yield* Deferred.await(reached)
+      yield* Deferred.succeed(abort, undefined)
+      const end = yield* Fiber.join(run.fiber)
+      assert.strictEqual(end.attempts, 1)
+      assert.deepStrictEqual(end.usage, usage)
+    })
+  )
+
+  bothWays("P11: during a retry closes the chain, and makes no further attempt", (start) =>
+    Effect.gen(function* () {
+      const abort = yield* Deferred.make<void>()
+      const reached = yield* Deferred.make<void>()
+      const policy = strategy()
+      const run = yield* start({
+        scripts: [emits(overloaded), hangs(reached)],
+        strategy: policy,
+        abort: Deferred.await(abort)
+      })
+      yield* TestClock.adjust(5_000)
+      yield* Deferred.await(reached)
+      yield* Deferred.succeed(abort, undefined)
+      assert.strictEqual((yield* Fiber.join(run.fiber)).status, "aborted")
+      const ends = run.sink.of("retry-end")
+      assert.deepStrictEqual(
+        ends.map(({ success, attempt, finalError }) => ({ success, attempt, finalError })),
+        [{ success: false, attempt: 0, finalError: "Retry cancelled" }]
+      )
+    })
+  )
+
+  bothWays("P14: during a wait ends the retry first, then the turn, in one write", (start) =>
+    Effect.gen(function* () {
+      const abort = yield* Deferred.make<void>()
+      const run = yield* start({
+        scripts: [emits(overloaded)],
+        strategy: strategy(),
+        abort: Deferred.await(abort)
+      })
+      yield* Effect.repeat(Effect.yieldNow, { until: () => run.sink.types.at(-1) === "provider-retry" })
+      yield* Deferred.succeed(abort, undefined)
+      yield* Fiber.join(run.fiber)
+      assert.deepStrictEqual(run.sink.types.slice(-3), ["retry-end", "message", "turn-end"])
+      assert.strictEqual(run.sink.of("retry-end")[0]?.finalError, "Retry cancelled")
+    })
+  )
+
+  bothWays("during tools keeps the results that were there, and says of the others that nobody knows", (start) =>
+    Effect.gen(function* () {
+      const abort = yield* Deferred.make<void>()
+      const running = yield* Deferred.make<void>()
+      const toolbox = {
+        definitions: ["quick", "slow", "late"].map((name) => ({ name, inputSchema: {}, isIdempotent: true })),
+        run: ({ toolName }: { readonly toolName: string }) =>
+          toolName === "slow"
+            ? Effect.andThen(Deferred.succeed(running, undefined), Effect.never)
+            : Effect.succeed({ output: `${toolName} done`, isError: false })
+      }
+      const run = yield* start({
+        scripts: [tools(call("quick"), call("slow"), call("late"))],
+        toolbox,
+        abort: Deferred.await(abort)
+      })
+      yield* Deferred.await(running)
+      yield* Effect.repeat(Effect.yieldNow, { until: () => run.sink.of("tool-result").length === 1 })
+      yield* Deferred.succeed(abort, undefined)
+      assert.strictEqual((yield* Fiber.join(run.fiber)).status, "aborted")
+      const context = ModelContext.of(run.sink.of("message").map(({ message }) => message))
+      const results = context.at(-1)
+      assert.deepStrictEqual(
+        results?.role === "tool" ? results.content.map(({ output, isError }) => [output, isError]) : [],
+        [
+          ["quick done", false],
+          [ModelContext.INTERRUPTED, true],
+          [ModelContext.INTERRUPTED, true]
+        ]
+      )
+    })
+  )
+
+  it.effect("T1: of a turn that could not be recorded gives no seal that is on no disk", () =>
+    Effect.gen(function* () {
+      const isSealing = yield* Deferred.make<void>()
+      const isDown = yield* Deferred.make<void>()
+      const abort = yield* Deferred.make<void>()
+      const stopped = new TurnStopped({ message: "going down" })
+      const persisted: Array<string> = []
+      const sink: EventSink["Service"] = {
+        live: () => {},
+        persist: (events) =>
+          events.some(({ type }) => type === "turn-end")
+            ? Effect.andThen(
+                Deferred.succeed(isSealing, undefined),
+                Effect.andThen(Deferred.await(isDown), Effect.fail(stopped))
+              )
+            : Effect.sync(() => void persisted.push(...events.map(({ type }) => type)))
+      }
+      const layer = Layer.mergeAll(
+        Layer.succeed(Provider, ScriptedProvider.make([answer("ok")])),
+        Layer.succeed(EventSink, sink),
+        Toolbox.layerNoop,
+        Checkpoint.layerMemory
+      )
+      const { conversationId, turnId, target } = Scenario
+      const fiber = yield* Turn.runTurn({
+        conversationId,
+        turnId,
+        target,
+        history: [],
+        prompt: "Hello",
+        startedAt: 0,
+        abort: Deferred.await(abort)
+      }).pipe(Effect.provide(layer), Effect.flip, Effect.forkChild({ startImmediately: true }))
+      yield* Deferred.await(isSealing)
+      // The seal is on its way when the user aborts, and then cannot be written.
+      yield* Deferred.succeed(abort, undefined)
+      yield* Deferred.succeed(isDown, undefined)
+      assert.strictEqual(yield* Fiber.join(fiber), stopped)
+      assert.notInclude(persisted, "turn-end")
+    })
+  )
+})
+
+describe("a port that interrupts itself", () => {
+  bothWays("T1: as a tool is answered like one that failed", (start) =>
+    Effect.gen(function* () {
+      const toolbox = { definitions: [], run: () => Effect.interrupt }
+      const run = yield* start({ scripts: [tools(call("moody")), answer("I see")], toolbox })
+      assert.strictEqual((yield* Fiber.join(run.fiber)).status, "completed")
+      assert.isTrue(run.sink.of("tool-result")[0]?.isError)
+    })
+  )
+
+  bothWays("D14: as a sleep ends the turn, for the turn was not interrupted", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({ scripts: [emits(overloaded)], strategy: strategy({ sleep: Effect.interrupt }) })
+      const end = yield* Fiber.join(run.fiber)
+      assert.strictEqual(end.status, "failed")
+      assert.strictEqual(run.provider.requests.length, 1)
+    })
+  )
+})

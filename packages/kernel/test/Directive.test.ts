@@ -1,0 +1,77 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
+import type { Failure } from "@holdfast/wire"
+import * as fc from "fast-check"
+import * as Directive from "../src/Directive.ts"
+
+const { badGateway, overloaded, unauthorized } = ScriptedProvider
+
+const { service: patient } = new TestStrategy.TestStrategy({ delays: Array.from({ length: 50 }, () => 1_000) })
+
+const bug: Failure.Failure = { reason: "unknown", message: "TypeError: x", retryable: true, defect: true }
+
+const situation = (given: Partial<Directive.Situation> = {}): Directive.Situation => ({
+  failure: overloaded,
+  contentSeen: false,
+  retries: 0,
+  defects: 0,
+  spent: { sleptMs: 0, elapsedMs: 0, extendedMs: 0, spread: 0 },
+  now: 10_000,
+  ...given
+})
+
+const becauseOf = (given: Partial<Directive.Situation>, strategy: typeof patient | undefined = patient) => {
+  const directive = Directive.decide(situation(given), strategy)
+  return directive._tag === "GiveUp" ? directive.because : undefined
+}
+
+describe("Directive", () => {
+  it("D3: a retryable failure is retried after the strategy's delay, up to an absolute moment", () => {
+    assert.deepStrictEqual(Directive.decide(situation({ retries: 3 }), patient), {
+      _tag: "Retry",
+      attempt: 3,
+      delayMs: 1_000,
+      retryAt: 11_000
+    })
+    assert.strictEqual(becauseOf({ failure: unauthorized }), "not-retryable")
+  })
+
+  it("D4: content outweighs everything else", () => {
+    for (const failure of [overloaded, badGateway, bug, { ...overloaded, reason: "aborted" as const }]) {
+      assert.strictEqual(becauseOf({ failure, contentSeen: true }), "after-content")
+    }
+  })
+
+  it("D7: where the strategy has no delay left, nothing is retried", () => {
+    assert.strictEqual(becauseOf({ retries: 50 }), "exhausted")
+  })
+
+  it("D9: where there is no strategy, nothing is retried", () => {
+    const directive = Directive.decide(situation(), undefined)
+    assert.deepStrictEqual(directive, { _tag: "GiveUp", because: "no-strategy" })
+  })
+
+  it("P2: an overflow is not retried, whatever it says of itself", () => {
+    assert.strictEqual(becauseOf({ failure: { ...overloaded, reason: "context-overflow" } }), "context-overflow")
+  })
+
+  it("M3: an abort that nobody asked for is retried, whatever it says of itself", () => {
+    assert.isUndefined(becauseOf({ failure: { reason: "aborted", message: "aborted", retryable: false } }))
+  })
+
+  it("C10: of a step's failures, however they are mixed, two bugs are tried again and the third is not", () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(bug, overloaded, badGateway), { maxLength: 40 }), (failures) => {
+        let defects = 0
+        let retries = 0
+        for (const failure of failures) {
+          if (failure.defect === true) defects++
+          const because = becauseOf({ failure, retries, defects })
+          assert.strictEqual(because, failure.defect === true && defects > 2 ? "defect" : undefined)
+          if (because !== undefined) return
+          retries++
+        }
+      })
+    )
+  })
+})

@@ -1,0 +1,273 @@
+/**
+ * Every point at which the process of a turn can die, one by one, and every pair of them.
+ *
+ * The turn has three steps: a failure and two tools; two failures, a longer budget and another target; a failure and a wait
+ * that is moved. Its diary is cut behind each entry, be it a record, a write, a delta or something that a tool did.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Life, ScriptedProvider } from "@holdfast/kernel/testing"
+import type { TurnEvent } from "@holdfast/wire"
+import { Effect } from "effect"
+import * as ModelContext from "../src/ModelContext.ts"
+
+const { badGateway, call, emits, finish, overloaded, text, throws } = ScriptedProvider
+
+const by = { commandId: "k", origin: "a test" }
+const other = { provider: "other", model: "big" }
+const MOVED_TO = 100_000
+
+const asks = (said: string, ...names: ReadonlyArray<string>): ScriptedProvider.Script => ({
+  reads: [[text(said)], [...names.map((name) => call(name)), { type: "finish", finishReason: "tool-calls" }]],
+  end: Effect.void
+})
+
+const world: Life.World = {
+  scripts: [
+    emits(overloaded),
+    asks("One. ", "pay", "look"),
+    throws(badGateway),
+    emits(overloaded),
+    asks("Two. ", "send"),
+    emits(overloaded),
+    { reads: [[text("Thr")], [text("ee.")], [finish]], end: Effect.void }
+  ],
+  delays: [1_000, 2_000],
+  wakeOf: (name) => {
+    if (name === "step/1/sleep/1") return { type: "extended", byMs: 500, by: { ...by, commandId: "k1" } }
+    if (name === "step/1/sleep/1/1") return { type: "switched", target: other, by: { ...by, commandId: "k2" } }
+    if (name === "step/2/sleep/0") return { type: "until", until: MOVED_TO, by: { ...by, commandId: "k3" } }
+    return undefined
+  },
+  tools: [
+    { name: "pay", inputSchema: {} },
+    { name: "look", inputSchema: {}, isIdempotent: true },
+    { name: "send", inputSchema: {} }
+  ],
+  tookMs: (name) => (name === "pay" ? 20 : 10)
+}
+
+/** How long the process is away: not at all, for a part of any wait, past the end of every one. */
+const AWAY = [0, 300, 200_000]
+
+const isIdempotent = (toolCallId: string) => toolCallId === "call-look"
+
+// --- what is legal
+
+/** What a client has put together: what was shown, less what was said to be void. */
+const assembled = (diary: Life.Diary): string => {
+  let finished = ""
+  let current = ""
+  for (const event of eventsOf(diary)) {
+    if (event.type === "text-delta") current += event.delta
+    if (event.type === "step-discarded") current = ""
+    if (event.type === "message") {
+      finished += current
+      current = ""
+    }
+  }
+  return finished
+}
+
+const eventsOf = (diary: Life.Diary): ReadonlyArray<TurnEvent.TurnEvent> =>
+  diary.flatMap((entry): ReadonlyArray<TurnEvent.TurnEvent> => {
+    if (entry._tag === "Live") return [entry.event]
+    return entry._tag === "Persist" ? entry.events : []
+  })
+
+const settled = <A>(all: ReadonlyArray<A>): ReadonlyArray<A> =>
+  all.filter((one, i) => JSON.stringify(one) !== JSON.stringify(all[i - 1]))
+
+/** What the strategy was told of the budget; asked again about a decision that was not recorded, it was told the same. */
+const budgets = (diary: Life.Diary) =>
+  settled(
+    diary.flatMap((entry) =>
+      entry._tag === "Asked" ? [[entry.attempt, entry.spent?.sleptMs, entry.spent?.extendedMs]] : []
+    )
+  )
+
+/** Attempts as clients were told of them; told again after a death, they were told the same. */
+const retries = (diary: Life.Diary) =>
+  settled(
+    eventsOf(diary).flatMap((event) =>
+      event.type === "provider-retry" ? [[event.attempt, event.target, event.retryAt]] : []
+    )
+  ).map(([attempt, target]) => [attempt, target])
+
+/** Calls that had begun and had no result when a life began, and may not be made twice. */
+const unknownOutcomes = ({ records }: Life.Disk): ReadonlyArray<string> =>
+  [
+    ["step/0/tool/0", "call-pay"],
+    ["step/1/tool/0", "call-send"]
+  ].flatMap(([name = "", id = ""]) => (records.has(`${name}/begun`) && !records.has(name) ? [id] : []))
+
+const losses = ({ records }: Life.Disk): number => Array.from(records.values()).filter(Life.isLost).length
+
+/** Events without what a death may change: the clock, and the number of attempts in the seal. */
+const timeless = (events: ReadonlyArray<TurnEvent.TurnEvent>): unknown =>
+  JSON.parse(
+    JSON.stringify(events, (key, value: unknown) =>
+      key === "createdAt" || key === "endedAt" || key === "attempts" ? 0 : value
+    )
+  )
+
+/** The same events with the answers that unknown outcomes got. */
+const withUnknown = (events: ReadonlyArray<TurnEvent.TurnEvent>, unknown: ReadonlySet<string>): unknown =>
+  JSON.parse(JSON.stringify(timeless(events)), (_key, value: unknown) =>
+    typeof value === "object" &&
+    value !== null &&
+    "output" in value &&
+    unknown.has(String(Reflect.get(value, "toolCallId")))
+      ? { ...value, output: ModelContext.INTERRUPTED, isError: true }
+      : value
+  )
+
+/** A turn that lived through `deaths` is where the one that lived straight is. */
+const assertLegal = (straight: Life.Life, deaths: ReadonlyArray<Life.Diary>, life: Life.Life): void => {
+  const { diary, disk, end } = life
+  const lost = losses(disk)
+  const unknown = new Set(deaths.flatMap((death) => unknownOutcomes(Life.diskOf(death))))
+
+  // Sealed once, the same events at the same places but for what became void.
+  assert.strictEqual(end.status, "completed")
+  assert.strictEqual(disk.persisted.filter(({ type }) => type === "turn-end").length, 1)
+  assert.deepStrictEqual(disk.persisted.at(-1), end)
+  const kept = disk.persisted.filter(({ type }) => type !== "step-discarded")
+  assert.strictEqual(disk.persisted.length - kept.length, lost)
+  assert.deepStrictEqual(timeless(kept), withUnknown(straight.disk.persisted, unknown))
+
+  // X2: nobody has put the same words together twice.
+  assert.strictEqual(assembled(diary), "One. Two. Three.")
+  // X8
+  for (const [id, times] of Map.groupBy(
+    diary.filter((entry) => entry._tag === "Tool"),
+    ({ toolCallId }) => toolCallId
+  )) {
+    if (!isIdempotent(id)) assert.strictEqual(times.length, 1, id)
+  }
+  // Attempts and budget go on where they were.
+  assert.strictEqual(end.attempts, straight.end.attempts + lost)
+  assert.strictEqual(end.sleptMs, straight.end.sleptMs)
+  assert.deepStrictEqual(budgets(diary), budgets(straight.diary))
+  assert.deepStrictEqual(retries(diary), retries(straight.diary))
+  // X1: a sleep is what is left of its wait.
+  for (const [i, entry] of diary.entries()) {
+    if (entry._tag !== "Sleep") continue
+    const told = diary[i - 1]
+    if (told?._tag !== "Live" || told.event.type !== "provider-retry") return assert.fail("it slept and told nobody")
+    assert.strictEqual(entry.delayMs, Math.max(0, told.event.retryAt - entry.at))
+  }
+  // Nothing that has an outcome is asked for again.
+  const last = deaths.at(-1)
+  const known = last === undefined ? 0 : Life.answered(Life.diskOf(last))
+  assert.strictEqual(life.requests.length, world.scripts.length - known)
+}
+
+/** Every beginning of a diary that is longer than `from`. */
+const cuts = (diary: Life.Diary, from: number): ReadonlyArray<Life.Diary> =>
+  diary.slice(from).map((_, i) => diary.slice(0, from + i))
+
+const where = (...deaths: ReadonlyArray<Life.Diary>): string =>
+  deaths.map((death) => `it died behind entry ${death.length}, ${JSON.stringify(death.at(-1))}`).join("\nthen ")
+
+const judged = (judge: () => void, ...deaths: ReadonlyArray<Life.Diary>): void => {
+  try {
+    judge()
+  } catch (cause) {
+    throw new Error(where(...deaths), { cause })
+  }
+}
+
+describe("a process that dies behind any entry of a turn's diary", () => {
+  it.effect("the diary has every kind of entry and record", () =>
+    Effect.gen(function* () {
+      const { diary, disk } = yield* Life.live([], world)
+      assert.deepStrictEqual(new Set(diary.map(({ _tag }) => _tag)).size, 6)
+      assert.deepStrictEqual(Array.from(disk.records.keys()), [
+        "step/0/attempt/0",
+        "step/0/decision/0",
+        "step/0/sleep/0",
+        "step/0/attempt/1/content",
+        "step/0/attempt/1",
+        "step/0/tool/0/begun",
+        "step/0/tool/1/begun",
+        "step/0/tool/1",
+        "step/0/tool/0",
+        "step/1/attempt/0",
+        "step/1/decision/0",
+        "step/1/sleep/0",
+        "step/1/attempt/1",
+        "step/1/decision/1",
+        "step/1/sleep/1",
+        "step/1/sleep/1/1",
+        "step/1/attempt/2/content",
+        "step/1/attempt/2",
+        "step/1/tool/0/begun",
+        "step/1/tool/0",
+        "step/2/attempt/0",
+        "step/2/decision/0",
+        "step/2/sleep/0",
+        "step/2/sleep/0/1",
+        "step/2/attempt/1/content",
+        "step/2/attempt/1"
+      ])
+    })
+  )
+
+  it.effect("X1: the turn goes on from every one of them to the same seal, however long it was away", () =>
+    Effect.gen(function* () {
+      const straight = yield* Life.live([], world)
+      assertLegal(straight, [], straight)
+      for (const death of cuts(straight.diary, 0)) {
+        for (const awayMs of AWAY) {
+          const life = yield* Life.live(death, world, { awayMs })
+          judged(() => assertLegal(straight, [death], life), death)
+        }
+      }
+    })
+  )
+
+  it.effect("X1: the same when it dies a second time, behind any entry of its recovery", () =>
+    Effect.gen(function* () {
+      const straight = yield* Life.live([], world)
+      let pairs = 0
+      for (const first of cuts(straight.diary, 0)) {
+        const second = yield* Life.live(first, world, { awayMs: 300 })
+        for (const death of cuts(second.diary, first.length)) {
+          const third = yield* Life.live(death, world)
+          judged(() => assertLegal(straight, [first, death], third), first, death)
+          pairs++
+        }
+      }
+      assert.isAbove(pairs, 1_000)
+    })
+  )
+
+  it.effect("D8: an abort that is there at the start of the next life seals the turn behind what it had said", () =>
+    Effect.gen(function* () {
+      const straight = yield* Life.live([], world)
+      for (const death of cuts(straight.diary, 0)) {
+        const before = Life.diskOf(death)
+        const life = yield* Life.live(death, world, { abort: Effect.void })
+        judged(() => {
+          const { persisted } = life.disk
+          const isSealed = before.persisted.at(-1)?.type === "turn-end"
+          // The last answer was recorded, so there was nothing left to abort.
+          const isOver = before.records.has("step/2/attempt/1")
+          assert.strictEqual(life.end.status, isOver ? "completed" : "aborted")
+          assert.deepStrictEqual(persisted.slice(0, before.persisted.length), before.persisted)
+          assert.strictEqual(persisted.filter(({ type }) => type === "turn-end").length, 1)
+          assert.strictEqual(persisted.at(-1)?.type, "turn-end")
+          assert.isFalse(isSealed && persisted.length > before.persisted.length)
+          assert.strictEqual(life.requests.length, 0)
+          assert.strictEqual(
+            life.diary.filter(({ _tag }) => _tag === "Tool").length,
+            death.filter(({ _tag }) => _tag === "Tool").length
+          )
+          // P11
+          const opened = before.records.has("step/2/decision/0") && !isOver
+          if (opened) assert.isTrue(persisted.some(({ type }) => type === "retry-end"))
+        }, death)
+      }
+    })
+  )
+})

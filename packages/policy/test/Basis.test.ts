@@ -1,0 +1,62 @@
+import { describe, expect, it } from "@effect/vitest"
+import type { Failure } from "@holdfast/wire"
+import { Duration, Schema } from "effect"
+import { Basis, Profile, RetryStrategies } from "../src/index.ts"
+
+const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true }
+const spent = { sleptMs: 5_000, elapsedMs: 6_000, spread: 0.5 }
+
+/** As it comes back from a record. */
+const recorded = (basis: unknown) => Schema.decodeUnknownSync(Schema.fromJsonString(Basis.Basis))(JSON.stringify(basis))
+
+describe("Basis", () => {
+  it("X9: has the numbers of a wait, what had been spent, and the limits in force", () => {
+    const failure = { ...overloaded, hint: { retryAfterMs: 60_000, source: "retry-after" } }
+    const policy = Profile.resolve({ jitter: { factor: 0.5 }, maxRetries: 9, maxDelay: Duration.hours(1) })
+    expect(recorded(Basis.of(policy, 1, failure, spent))).toEqual({
+      _tag: "Delay",
+      delayMs: 62_500,
+      scheduledMs: 10_000,
+      hintMs: 60_000,
+      jitterMs: 2_500,
+      clipped: false,
+      spent,
+      limits: {
+        schedule: "steps",
+        measure: "scheduled",
+        totalMs: 28_800_000,
+        maxRetries: 9,
+        maxDelayMs: 3_600_000
+      }
+    })
+  })
+
+  it("X9: has what was refused, and why", () => {
+    const policy = Profile.resolve({ budget: Duration.seconds(10) })
+    expect(recorded(Basis.of(policy, 1, overloaded, spent))).toMatchObject({
+      _tag: "Refused",
+      because: "budget",
+      delayMs: 10_000,
+      limits: { totalMs: 10_000 }
+    })
+  })
+
+  it("P15: says that nobody was asked", () => {
+    expect(recorded(Basis.switchedOff(Profile.resolve(), spent))).toMatchObject({ because: "switched-off", spent })
+  })
+
+  it("is what a strategy records, and small: a turn that waits has one on disk", () => {
+    const policy = Profile.resolve()
+    const strategy = RetryStrategies.make(policy, () => {
+      throw new Error("nothing sleeps here")
+    })
+    const basis = strategy.basisFor?.(1, overloaded, spent)
+    expect(basis).toEqual(Basis.of(policy, 1, overloaded, spent))
+    expect(JSON.stringify(basis).length).toBeLessThan(256)
+  })
+
+  it("reads what was recorded before limits were", () => {
+    const { limits: _, ...old } = Basis.of(Profile.resolve(), 0, overloaded, spent)
+    expect(recorded(old)).toEqual(old)
+  })
+})
