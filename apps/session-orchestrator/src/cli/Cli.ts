@@ -8,14 +8,17 @@ import { Cause, Effect, type FileSystem, Layer, type Path, type Stdio, type Term
 import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
 import type { ChildProcessSpawner } from "effect/process"
 import * as Secrets from "../config/Secrets.ts"
+import * as Backup from "./Backup.ts"
 import * as ConfigCheck from "./ConfigCheck.ts"
 import { Ended, Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
+import * as Explain from "./Explain.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as Run from "./Run.ts"
 import * as Schedule from "./Schedule.ts"
 import * as Serve from "./Serve.ts"
 import { paint, Terminal } from "./Terminal.ts"
+import * as Turns from "./Turns.ts"
 
 /** What `effect/cli` wants of the platform. */
 export type Platform =
@@ -32,6 +35,9 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
     Command.withSubcommands([
       Serve.command(parts),
       Run.command(parts),
+      Turns.command(parts),
+      Explain.command(parts),
+      Backup.command(parts),
       Schedule.command(parts),
       ConfigCheck.command(parts)
     ])

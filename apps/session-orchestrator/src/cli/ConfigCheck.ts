@@ -1,11 +1,12 @@
 /** `holdfast config check`: what is in force and where it came from, or everything that is wrong. */
 import { Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
-import { Effect, Option } from "effect"
+import { Duration, Effect, Option } from "effect"
 import { Command } from "effect/cli"
 import type { ProviderConfig, Values } from "../config/Config.ts"
 import * as ProviderTable from "../config/ProviderTable.ts"
 import * as Secrets from "../config/Secrets.ts"
+import * as DatabaseUrl from "../storage/DatabaseUrl.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as RetryText from "./RetryText.ts"
 import * as Setup from "./Setup.ts"
@@ -58,12 +59,25 @@ const settings = (config: Values): ReadonlyArray<Row> => [
   ["server.port", String(config.server.port)],
   ...(config.server.hostnames.length === 0 ? [] : [["server.hostnames", config.server.hostnames.join(", ")] as const]),
   ["server.token", config.server.token === undefined ? "none" : Secrets.PLACEHOLDER],
-  ["database.path", config.database.path],
+  ...place(config),
+  ["database.retention", retentionOf(config.database.retention)],
   ["model", Target.format(config.model)],
   ...Array.from(config.providers.values())
     .filter((provider) => isInUse(config, provider))
-    .map((provider) => [`providers.${provider.name}`, describe(provider)] as const)
+    .map(
+      (provider) => [`providers.${provider.name}`, describe(provider, Secrets.make(Secrets.ofConfig(config)))] as const
+    )
 ]
+
+/** Where the data is, and who shares it. */
+const place = ({ cluster, database }: Values): ReadonlyArray<Row> =>
+  database.url === undefined
+    ? [["database.path", database.path]]
+    : [
+        ["database.url", DatabaseUrl.nameOf(database.url)],
+        ["cluster.runner", `${cluster.runner.host}:${cluster.runner.port}`],
+        ["cluster.shards", String(cluster.shards)]
+      ]
 
 const retry = (config: Values): ReadonlyArray<Row> => [
   ["retry.profile", config.retry.profile ?? "overnight"],
@@ -80,17 +94,20 @@ const originOf = ({ file, origins }: Values, key: string): string => {
   return /^(HOLDFAST_|--)/.test(origin) ? `  (${origin})` : ""
 }
 
+const retentionOf = (retention: Duration.Duration): string =>
+  Duration.isFinite(retention) ? Duration.format(retention) : "for ever"
+
 const isInUse = (config: Values, provider: ProviderConfig): boolean =>
   provider.name === config.model.provider ||
   config.origins.has(`providers.${provider.name}`) ||
   ProviderTable.hasKey(provider)
 
-const describe = (provider: ProviderConfig): string => {
+const describe = (provider: ProviderConfig, secrets: Secrets.Secrets["Service"]): string => {
   if (provider.type === "simulated") return "simulated"
   const set = provider.credentials.map(({ name }) => `${name}=${Secrets.PLACEHOLDER}`)
   const unset = provider.apiKeyEnv
     .filter((name) => !provider.credentials.some((credential) => credential.name === name))
     .map((name) => `${name} not set`)
   const headers = Object.keys(provider.headers).map((name) => `${name}: ${Secrets.PLACEHOLDER}`)
-  return [`${provider.type} at ${Secrets.shapes.redact(provider.baseUrl)}`, ...set, ...unset, ...headers].join(", ")
+  return [`${provider.type} at ${secrets.redact(provider.baseUrl)}`, ...set, ...unset, ...headers].join(", ")
 }

@@ -1,15 +1,15 @@
 /** What the process says when it ends. These numbers are promises to scripts; docs/configuration.md lists them. */
 
-/** The turn was answered; the service was stopped; the configuration is good. */
+/** The turn was answered; the service was stopped; the configuration is good; the backup is whole. */
 export const COMPLETED = 0
 
-/** The turn failed, or the service could not run. */
+/** The turn failed, the service could not run, or there is no backup. */
 export const FAILED = 1
 
 /** The command line or the configuration is wrong. */
 export const USAGE = 2
 
-/** Ended by Ctrl-C or SIGTERM before there was an answer: 128 and the number of SIGINT, as shells have it. */
+/** Ended by Ctrl-C or SIGTERM before there was an answer, or by a second one: 128 and the number of SIGINT, as shells have it. */
 export const ABORTED = 130
 
 export type ExitCode = typeof COMPLETED | typeof FAILED | typeof USAGE | typeof ABORTED

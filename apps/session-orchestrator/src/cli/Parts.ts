@@ -3,13 +3,15 @@
  *
  * `E` is whatever those layers fail to start with; its message is shown as it is.
  */
-import type { Layer } from "effect"
+import type { Effect, Layer } from "effect"
 import type { HttpServer } from "effect/http"
 import type { Config } from "../config/Config.ts"
 import type { Environment } from "../config/Environment.ts"
 import type { SimulatedModels } from "../config/ModelChoice.ts"
 import type { Secrets } from "../config/Secrets.ts"
 import type { Conversations } from "../conversation/Conversations.ts"
+import type { Inspection } from "../inspection/Inspection.ts"
+import type * as Backup from "../storage/Backup.ts"
 
 /** A failure to start that can be told in its message. */
 export interface StartFailure {
@@ -22,6 +24,10 @@ export interface Parts<E extends StartFailure> {
   readonly simulated: SimulatedModels
   /** Conversations in this process, for one turn: those of other processes are left alone. */
   readonly conversations: Layer.Layer<Conversations, E, Config | Secrets>
+  /** A look into the database, beside a service or without one. */
+  readonly inspection: Layer.Layer<Inspection, E, Config>
+  /** Copies a SQLite database. */
+  readonly backup: Effect.Effect<typeof Backup.make>
   /** The whole service, listening once it is built. */
   readonly service: Layer.Layer<HttpServer.HttpServer, E, Config | Secrets>
 }

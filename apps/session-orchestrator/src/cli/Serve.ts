@@ -9,6 +9,7 @@ import { Context, Effect, Layer, Option, Result } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import type { Values } from "../config/Config.ts"
+import * as DatabaseUrl from "../storage/DatabaseUrl.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as RetryText from "./RetryText.ts"
 import * as Setup from "./Setup.ts"
@@ -30,14 +31,23 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Flag.withMetavar("ADDRESS"),
         Flag.withDescription("Address to listen on (default: 127.0.0.1; any other needs a token)"),
         Flag.optional
+      ),
+      runner: Flag.String("runner").pipe(
+        Flag.withMetavar("HOST:PORT"),
+        Flag.withDescription("With database.url: where the other runners reach this one (default: 127.0.0.1:4748)"),
+        Flag.optional
       )
     },
-    ({ config: file, host, port }) =>
+    ({ config: file, host, port, runner }) =>
       Setup.withConfig(
         parts,
         {
           file: Option.getOrUndefined(file),
-          flags: { host: Option.getOrUndefined(host), port: Option.getOrUndefined(port) }
+          flags: {
+            host: Option.getOrUndefined(host),
+            port: Option.getOrUndefined(port),
+            runner: Option.getOrUndefined(runner)
+          }
         },
         (config) => Effect.provide(Effect.scoped(serve(parts, config)), Signals.layer)
       )
@@ -61,7 +71,7 @@ export const banner = <E extends StartFailure>(
     "",
     `  model  ${Target.format(config.model)}`,
     `  retry  ${config.retry.profile ?? "overnight"}: ${RetryText.summary(Profile.resolve(config.retry))}`,
-    `  data   ${config.database.path}`,
+    `  data   ${dataOf(config)}`,
     `  docs   ${url}/docs`,
     ...config.notices.flatMap((notice) => ["", notice]),
     ...(isSimulated
@@ -76,6 +86,11 @@ export const banner = <E extends StartFailure>(
 }
 
 // --- internal
+
+const dataOf = ({ cluster: { runner }, database }: Values): string =>
+  database.url === undefined
+    ? database.path
+    : `${DatabaseUrl.nameOf(database.url)}, as runner ${runner.host}:${runner.port}`
 
 const serve = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<E>, config: Values) {
   const terminal = yield* Terminal

@@ -55,11 +55,16 @@ export const withConfig = <A, E extends StartFailure | Ended, R>(
     })
     return yield* body(config).pipe(
       Effect.mapError((error) => (error instanceof Ended ? error : refusedBy(secrets)(error))),
+      Effect.catchDefect((defect) => Effect.die(secrets.redact(describe(defect)))),
       Effect.provide(Layer.provideMerge(logger, services))
     )
   })
 
 // --- internal
+
+/** A bug goes on as text: what was thrown may carry anything (S2). */
+const describe = (defect: unknown): string =>
+  defect instanceof Error ? `${defect.name}: ${defect.message}` : String(defect)
 
 const refusedBy =
   (secrets: Secrets.Secrets["Service"]) =>

@@ -30,6 +30,24 @@ export const countdown = (ms: number): string => {
   return minutes > 0 ? `${minutes} m ${seconds}` : seconds
 }
 
+/** A length as one says it, of two units at most: `2 d 3 h`, `4 m 5 s`, `12 s`. It is rounded down, and never negative. */
+export const rough = (ms: number): string => {
+  const seconds = Math.max(0, Math.floor(ms / 1000))
+  const units = [
+    [Math.floor(seconds / 86_400), "d"],
+    [Math.floor(seconds / 3600) % 24, "h"],
+    [Math.floor(seconds / 60) % 60, "m"],
+    [seconds % 60, "s"]
+  ] as const
+  const first = units.findIndex(([count]) => count > 0)
+  if (first === -1) return "0 s"
+  return units
+    .slice(first, first + 2)
+    .filter(([count]) => count > 0)
+    .map(([count, unit]) => `${count} ${unit}`)
+    .join(" ")
+}
+
 // --- internal
 
 const MINUTE = 60_000

@@ -4,12 +4,15 @@
  * K1. What has succeeded under a name is never run again for that turn: its record is given instead.
  * K2. A result is on disk before anybody acts on it, so a turn that is run again from its start reaches the point where it
  *     was.
+ * K3. Records are handed in one by one, and a number is used up when its record is on disk: whatever dies when, there is no
+ *     gap. Behind one, a turn that is taken up again would find its next number taken, and stop for good.
  */
-import { type Checkpoint, RetryStrategy, type TurnStopped } from "@holdfast/kernel"
+import type { Checkpoint, TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
-import { Effect, Option, Schema } from "effect"
+import { Effect, Schema, Semaphore } from "effect"
 import type { Journal, JournalConflict, Record } from "../storage/Journal.ts"
 import type { StorageError } from "../storage/Store.ts"
+import * as TurnRecord from "./TurnRecord.ts"
 
 /** How an append is made to succeed, or to stop the turn. */
 export type Persist = <A>(
@@ -31,7 +34,13 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Resumed, StorageError> {
   const known = yield* journal.load(turnId)
   const recorded = new Map(known.map(({ name, value }) => [name, value]))
+  const inOrder = Semaphore.makeUnsafe(1)
   let next = known.length
+  const append = (name: string, value: string) =>
+    Effect.suspend(() => persist(journal.append(turnId, next, { name, value }))).pipe(
+      Effect.tap(Effect.sync(() => next++)),
+      inOrder.withPermits(1) // K3
+    )
 
   const checkpoint: Checkpoint.Checkpoint["Service"] = {
     isRecorded: (name) => recorded.has(name),
@@ -41,7 +50,7 @@ export const make = Effect.fnUntraced(function* (
       if (value !== undefined) return Effect.orDie(Schema.decodeUnknownEffect(codec)(value))
       const record = (result: A) =>
         Effect.orDie(Schema.encodeEffect(codec)(result)).pipe(
-          Effect.flatMap((value) => persist(journal.append(turnId, next++, { name, value }))),
+          Effect.flatMap((value) => append(name, value)),
           Effect.uninterruptible
         )
       return Effect.tap(effect, record)
@@ -52,11 +61,8 @@ export const make = Effect.fnUntraced(function* (
 
 // --- internal
 
-const decodeWake = Schema.decodeUnknownOption(Schema.fromJsonString(RetryStrategy.Wake))
-
-const commandIdOf = ({ name, value }: Record): ReadonlyArray<string> => {
-  if (!name.includes("/sleep/")) return []
-  const id = Option.getOrUndefined(decodeWake(value))?.by?.commandId
+const commandIdOf = (record: Record): ReadonlyArray<string> => {
+  const id = TurnRecord.wakeOf(record)?.by?.commandId
   return id === undefined ? [] : [id]
 }
 

@@ -1,13 +1,11 @@
 /**
  * The wait that a turn is in, as its journal tells it: what is known of a parked turn, without running it.
  *
- * Names of records are the kernel's: `step/S/attempt/N`, `step/S/decision/N`, `step/S/sleep/N` and, for each further part
- * of a wait that somebody changed, `step/S/sleep/N/P`.
+ * It looks at the end of a journal alone, so it costs the same however much a turn has been through.
  */
-import { Attempt, Directive, RetryStrategy } from "@holdfast/kernel"
 import { type Failure, Target } from "@holdfast/wire"
-import { Option, Schema } from "effect"
 import type { Record } from "../storage/Journal.ts"
+import * as TurnRecord from "./TurnRecord.ts"
 
 export interface RecordedWait {
   /** 0-based. */
@@ -22,43 +20,36 @@ export interface RecordedWait {
 
 /** The wait that has begun and not ended; `undefined` where the turn does something else. */
 export const of = (records: ReadonlyArray<Record>): RecordedWait | undefined => {
-  const at = records.findLastIndex(({ name }) => name.includes("/decision/"))
-  const decision = records[at]
-  if (decision === undefined) return undefined
-  const directive = Option.getOrUndefined(decodeDirective(decision.value))
-  if (directive?._tag !== "Retry") return undefined
+  const at = records.findLastIndex((record) => TurnRecord.nameOf(record)?.kind === "Decision")
+  const decision = records[at] && TurnRecord.of(records[at])
+  if (decision?._tag !== "Decision" || decision.directive._tag !== "Retry") return undefined
 
+  const { directive } = decision
   let { retryAt, delayMs } = directive
   const begunAt = retryAt - delayMs
-  for (const { name, value } of records.slice(at + 1)) {
-    if (!name.startsWith(decision.name.replace("/decision/", "/sleep/"))) return undefined
-    const wake = Option.getOrUndefined(decodeWake(value))
+  for (const record of records.slice(at + 1)) {
+    const wake = TurnRecord.wakeOf(record)
     if (wake?.type === "until") [retryAt, delayMs] = [wake.until, Math.max(0, wake.until - begunAt)]
     else if (wake?.type !== "extended") return undefined
   }
-  const failed = records.find(({ name }) => name === decision.name.replace("/decision/", "/attempt/"))
-  const outcome = failed && Option.getOrUndefined(decodeOutcome(failed.value))
+  const failed = records.findLast((record) => isOf(TurnRecord.nameOf(record), "Attempt", decision))
+  const outcome = failed && TurnRecord.outcomeOf(failed)
   if (outcome?._tag !== "Failed") return undefined
   return { attempt: directive.attempt, delayMs, retryAt, failure: outcome.failure, target: targetOf(records) }
 }
 
 /** The end of the wait that a turn's last record begins, in epoch milliseconds; `undefined` where it begins none. */
-export const wakeAtOf = ({ name, value }: Record): number | undefined => {
-  if (!name.includes("/decision/")) return undefined
-  const directive = Option.getOrUndefined(decodeDirective(value))
+export const wakeAtOf = (record: Record): number | undefined => {
+  const directive = TurnRecord.directiveOf(record)
   return directive?._tag === "Retry" ? directive.retryAt : undefined
 }
 
 // --- internal
 
-const decodeDirective = Schema.decodeUnknownOption(Schema.fromJsonString(Directive.Directive))
-const decodeWake = Schema.decodeUnknownOption(Schema.fromJsonString(RetryStrategy.Wake))
-const decodeOutcome = Schema.decodeUnknownOption(Schema.fromJsonString(Attempt.AttemptOutcome))
+const isOf = (name: ReturnType<typeof TurnRecord.nameOf>, kind: TurnRecord.Kind, place: TurnRecord.Place): boolean =>
+  name?.kind === kind && name.step === place.step && name.number === place.number
 
 const targetOf = (records: ReadonlyArray<Record>): string | undefined => {
-  const wakes = records.flatMap(({ name, value }) =>
-    name.includes("/sleep/") ? Option.toArray(decodeWake(value)) : []
-  )
-  const switched = wakes.findLast((wake) => wake.type === "switched")
+  const switched = records.map(TurnRecord.wakeOf).findLast((wake) => wake?.type === "switched")
   return switched?.type === "switched" ? Target.format(switched.target) : undefined
 }

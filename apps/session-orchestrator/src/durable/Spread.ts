@@ -19,6 +19,7 @@ export const WINDOW_MS = 30_000
 
 /** A turn asleep. */
 export interface Sleeper {
+  readonly conversationId: Ids.ConversationId
   readonly turnId: Ids.TurnId
   /** Epoch milliseconds. */
   readonly wakeAt: number

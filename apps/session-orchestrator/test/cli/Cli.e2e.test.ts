@@ -65,7 +65,8 @@ describe("holdfast", () => {
   it("--help names every command, and a command's help its flags", async () => {
     const root = await holdfast(["--help"])
     expect(root).toMatchObject({ code: 0, stderr: "" })
-    for (const command of ["serve", "run", "schedule", "config"]) expect(root.stdout).toContain(`\n  ${command} `)
+    for (const command of ["serve", "run", "turns", "backup", "schedule", "config"])
+      expect(root.stdout).toContain(`\n  ${command} `)
     const run = await holdfast(["run", "--help"])
     for (const flag of ["--model", "--json", "--config", "Exit codes"]) expect(run.stdout).toContain(flag)
   })
@@ -124,7 +125,7 @@ describe("holdfast", () => {
       stdout: "",
       stderr:
         `holdfast: ${file} has 2 problems.\n` +
-        '  sever: unknown key. Did you mean "server"? Known here: server, database, providers, model, retry.\n' +
+        '  sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, retry.\n' +
         "  server.port: found 99999; expected an integer from 0 to 65535.\n"
     })
   })
@@ -151,6 +152,19 @@ describe("holdfast", () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
     expect(stderr).toMatch(expected)
     expect(stderr).not.toMatch(/\n\s+at /)
+  })
+
+  it("turns finds none where there is no database, and makes none", async () => {
+    const env = { HOLDFAST_DATABASE_PATH: join(directory, "nowhere.db") }
+    expect(await holdfast(["turns"], { env })).toEqual({
+      code: 0,
+      stdout: "There are no turns that run or wait.\n",
+      stderr: ""
+    })
+    expect(await holdfast(["turns", "--json"], { env })).toEqual({ code: 0, stdout: "", stderr: "" })
+    const backup = await holdfast(["backup", "copy.db"], { env })
+    expect(backup).toMatchObject({ code: 1, stdout: "" })
+    expect(backup.stderr).toContain("so there is nothing to back up")
   })
 
   it("run writes the answer to standard output and nothing else, and ends with 0", async () => {

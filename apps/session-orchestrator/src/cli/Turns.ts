@@ -1,0 +1,82 @@
+/** `holdfast turns`: what runs and what sleeps, until when, and why; from the database, with a service on it or without. */
+import { Clock, Effect, Option } from "effect"
+import { Command, Flag } from "effect/cli"
+import { Secrets } from "../config/Secrets.ts"
+import { Inspection, type Service } from "../inspection/Inspection.ts"
+import type { TurnReport } from "../inspection/TurnReport.ts"
+import type { Parts, StartFailure } from "./Parts.ts"
+import * as Setup from "./Setup.ts"
+import { paint, Terminal } from "./Terminal.ts"
+import * as TurnsTable from "./TurnsTable.ts"
+
+export const command = <E extends StartFailure>(parts: Parts<E>) =>
+  Command.make(
+    "turns",
+    {
+      config: Setup.configFlag,
+      json: Flag.Boolean("json").pipe(
+        Flag.withDescription("Print one JSON object a line; times in milliseconds"),
+        Flag.withDefault(false)
+      ),
+      all: Flag.Boolean("all").pipe(
+        Flag.withAlias("a"),
+        Flag.withDescription("Print the turns that have ended too"),
+        Flag.withDefault(false)
+      )
+    },
+    ({ all, config: file, json }) =>
+      Setup.withConfig(parts, { file: Option.getOrUndefined(file) }, () =>
+        Effect.gen(function* () {
+          const inspection = yield* Inspection
+          const terminal = yield* Terminal
+          const { redact } = yield* Secrets
+          const turns = yield* inspection.turns({ all })
+          if (json) {
+            for (const turn of turns) terminal.stdout(`${redact(JSON.stringify(turn))}\n`)
+            return
+          }
+          const now = yield* Clock.currentTimeMillis
+          terminal.stdout(`${redact(lines(turns, terminal, now).join("\n"))}\n`)
+          const note = noteOf(turns, yield* inspection.service)
+          if (note !== undefined) terminal.stderr(`${paint(terminal.colors.stderr, "yellow", note)}\n`)
+        }).pipe(Effect.provide(parts.inspection))
+      )
+  ).pipe(
+    Command.withDescription("Print what runs and what sleeps, until when and why, with a service running or without"),
+    Command.withShortDescription("What runs and what sleeps, until when and why"),
+    Command.withExamples([
+      { command: "holdfast turns", description: "Turns that have not ended" },
+      { command: "holdfast turns --all", description: "All of them" },
+      {
+        command: "holdfast turns --json | jq 'select(.state == \"waiting\") | .error.reason'",
+        description: "For programs"
+      }
+    ])
+  )
+
+// --- internal
+
+const lines = (turns: ReadonlyArray<TurnReport>, terminal: Terminal["Service"], now: number): ReadonlyArray<string> =>
+  TurnsTable.view(turns, {
+    // In a file or a pipe there is no edge to stop at.
+    columns: terminal.isStdoutTerminal ? terminal.columns() : Number.POSITIVE_INFINITY,
+    moment: (epochMs) => momentOf(epochMs, now),
+    paint: (color, text) => paint(terminal.colors.stdout, color, text)
+  })
+
+/** The time of day; with the day, where that is another one. */
+const momentOf = (epochMs: number, now: number): string => {
+  const date = new Date(epochMs)
+  const time = date.toTimeString().slice(0, 8)
+  if (date.toDateString() === new Date(now).toDateString()) return time
+  const [year, month, day] = [date.getFullYear(), date.getMonth() + 1, date.getDate()]
+  return `${year}-${String(month).padStart(2, "0")}-${String(day).padStart(2, "0")} ${time}`
+}
+
+/** Somebody who waits for a turn should know when nobody is going to run it. */
+const noteOf = (turns: ReadonlyArray<TurnReport>, service: Service): string | undefined => {
+  const isOpen = turns.some(({ state }) => state === "waiting" || state === "running" || state === "queued")
+  return isOpen && service._tag === "None"
+    ? "No service is at work on this database: its turns go on when `holdfast serve` is started."
+    : undefined
+}

@@ -1,0 +1,141 @@
+/**
+ * Turns as an operator reads them: a table where there is room, and otherwise a few lines a turn. Plain values: no terminal
+ * here, no clock.
+ *
+ * T1. No line is wider than the room there is.
+ * T2. Ids are never cut, whatever the room: they are there to be copied.
+ */
+import { CliOutput } from "effect/cli"
+import type { State, TurnReport } from "../inspection/TurnReport.ts"
+import * as Prose from "./Prose.ts"
+import * as Span from "./Span.ts"
+import type { Color } from "./Terminal.ts"
+
+/** How wide it may be, and how people here write a moment. */
+export interface Surroundings {
+  readonly columns: number
+  readonly moment: (epochMs: number) => string
+  readonly paint: (color: Color, text: string) => string
+}
+
+/** Below this there is no room for a table. */
+export const TABLE_COLUMNS = 120
+
+/** Below this a table has no room for conversations' ids. */
+export const WIDE_COLUMNS = 170
+
+/** The turns, and their sum. */
+export const view = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): ReadonlyArray<string> => {
+  if (turns.length === 0) return Prose.wrap("There are no turns that run or wait.", surroundings.columns, 2)
+  const lines = surroundings.columns < TABLE_COLUMNS ? cards(turns, surroundings) : table(turns, surroundings)
+  return [...lines, "", ...Prose.wrap(sum(turns, surroundings), surroundings.columns, 2)]
+}
+
+// --- internal
+
+const COLORS: { readonly [S in State]: Color } = {
+  running: "cyan",
+  waiting: "yellow",
+  queued: "dim",
+  completed: "dim",
+  failed: "red",
+  aborted: "dim"
+}
+
+const HEAD = ["STATE", "CONVERSATION", "TURN", "RETRY", "DUE", "BUDGET LEFT", "AGE"] as const
+
+/** Room for why and prompt where no terminal sets a limit. */
+const LONGEST_TEXT = 60
+
+const table = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): ReadonlyArray<string> => {
+  const isWide = surroundings.columns >= WIDE_COLUMNS
+  const head = HEAD.filter((name) => isWide || name !== "CONVERSATION")
+  const rows = turns.map((turn) => [
+    turn.state,
+    ...(isWide ? [turn.conversationId] : []),
+    turn.turnId,
+    retryOf(turn),
+    dueOf(turn, surroundings),
+    budgetOf(turn),
+    Span.rough(turn.ageMs)
+  ])
+  const widths = head.map((head, column) => Math.max(head.length, ...rows.map((row) => row[column]?.length ?? 0)))
+  const fixed = widths.reduce((total, width) => total + width + GAP.length, 0)
+  const rest = Number.isFinite(surroundings.columns)
+    ? Math.max(0, surroundings.columns - fixed - GAP.length)
+    : 2 * LONGEST_TEXT
+  const whyWidth = Math.min(LONGEST_TEXT, Math.ceil(rest / 2))
+  const line = (cells: ReadonlyArray<string>, why: string, prompt: string): string => {
+    const start = cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(GAP)
+    return `${start}${GAP}${pad(fit(why, whyWidth), whyWidth)}${GAP}${fit(prompt, rest - whyWidth)}`.trimEnd()
+  }
+  return [
+    surroundings.paint("bold", line(head, "WHY", "PROMPT")),
+    ...turns.map((turn, row) =>
+      surroundings.paint(COLORS[turn.state], line(rows[row] ?? [], whyOf(turn), promptOf(turn)))
+    )
+  ]
+}
+
+const GAP = "  "
+
+const cards = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): ReadonlyArray<string> => {
+  const { columns, paint } = surroundings
+  return turns.flatMap((turn, index) => {
+    const facts: ReadonlyArray<readonly [string, string]> = [
+      ["due", dueOf(turn, surroundings)],
+      ["retry", retryOf(turn)],
+      ["why", whyOf(turn)],
+      ["budget", budgetOf(turn) === "" ? "" : `${budgetOf(turn)} left`],
+      ["age", Span.rough(turn.ageMs)]
+    ]
+    const head = Prose.clip(`${turn.state}  ${promptOf(turn)}`, columns)
+    return [
+      ...(index === 0 ? [] : [""]),
+      paint(COLORS[turn.state], head),
+      `  ${turn.turnId}`,
+      `  ${turn.conversationId}`,
+      ...facts
+        .filter(([, text]) => text !== "")
+        .map(([name, text]) => Prose.clip(`  ${name.padEnd(6)}  ${text}`, columns))
+    ]
+  })
+}
+
+/** People count retries from 1. */
+const retryOf = ({ wait }: TurnReport): string => (wait === undefined ? "" : String(wait.retry + 1))
+
+const dueOf = ({ wait }: TurnReport, { moment }: Surroundings): string => {
+  if (wait === undefined) return ""
+  return `${moment(wait.retryAt)}, ${wait.leftMs === 0 ? "now" : `in ${Span.rough(wait.leftMs)}`}`
+}
+
+const budgetOf = ({ budget }: TurnReport): string => {
+  if (budget === undefined) return ""
+  return budget.leftMs === undefined ? "no limit" : Span.rough(budget.leftMs)
+}
+
+const whyOf = ({ error }: TurnReport): string => {
+  if (error === undefined) return ""
+  const message = Prose.oneLine(error.message)
+  const coded = error.code === undefined || message.startsWith(error.code) ? message : `${error.code} ${message}`
+  return `${error.reason}: ${coded}`
+}
+
+const promptOf = ({ prompt }: TurnReport): string =>
+  prompt === undefined ? "(the last prompt again)" : Prose.oneLine(prompt)
+
+const sum = (turns: ReadonlyArray<TurnReport>, { moment }: Surroundings): string => {
+  const states = Object.keys(COLORS).flatMap((state) => {
+    const count = turns.filter((turn) => turn.state === state).length
+    return count === 0 ? [] : [`${count} ${state}`]
+  })
+  const next = Math.min(...turns.map(({ wait }) => wait?.retryAt ?? Number.POSITIVE_INFINITY))
+  const total = `${turns.length} ${turns.length === 1 ? "turn" : "turns"}: ${states.join(", ")}.`
+  return Number.isFinite(next) ? `${total} The next is due at ${moment(next)}.` : total
+}
+
+const fit = (text: string, width: number): string => (width < 2 ? "" : Prose.clip(text, width))
+
+const pad = (text: string, width: number): string =>
+  text + " ".repeat(Math.max(0, width - CliOutput.displayWidth(text)))

@@ -1,0 +1,109 @@
+/**
+ * A record of a turn's journal, as what it says: the one reader of the names and values that the kernel writes.
+ *
+ * Names are the kernel's (`Retries`, `Waiting`, `ToolCalls`): `step/S/attempt/N` and its mark `…/content`, `step/S/decision/N`,
+ * `step/S/sleep/N` and, for each further part of a wait that somebody changed, `step/S/sleep/N/P`, `step/S/tool/I` and its
+ * mark `…/begun`.
+ *
+ * R1. A record of another kind, or one that cannot be read, is nothing: an older Holdfast can look at what a newer one wrote.
+ * R2. Whoever looks for one kind has only that kind's values decoded.
+ */
+import { Attempt, Directive, RetryStrategy, ToolCalls } from "@holdfast/kernel"
+import { Option, Schema } from "effect"
+import type { Record } from "../storage/Journal.ts"
+
+/** Where in its turn a record belongs. */
+export interface Place {
+  /** 0-based. */
+  readonly step: number
+  /** 0-based: of the attempt, its decision and its wait; or of the tool call. */
+  readonly number: number
+}
+
+export type TurnRecord = Place &
+  (
+    | { readonly _tag: "Attempt"; readonly outcome: Attempt.AttemptOutcome }
+    /** Content of the attempt has left (X2). */
+    | { readonly _tag: "Content" }
+    | { readonly _tag: "Decision"; readonly directive: Directive.Directive }
+    | { readonly _tag: "Wake"; readonly wake: RetryStrategy.Wake }
+    | { readonly _tag: "Tool"; readonly result: ToolCalls.ToolRecord }
+    /** The tool call was begun (X8). */
+    | { readonly _tag: "Begun" }
+  )
+
+/** The kind of a record, by its name alone. */
+export type Kind = TurnRecord["_tag"]
+
+/** Reads a record (R1). */
+export const of = (record: Record): TurnRecord | undefined => {
+  const name = nameOf(record)
+  if (name === undefined) return undefined
+  const { kind, number, step } = name
+  switch (kind) {
+    case "Attempt": {
+      const outcome = outcomeOf(record)
+      return outcome && { _tag: kind, step, number, outcome }
+    }
+    case "Decision": {
+      const directive = directiveOf(record)
+      return directive && { _tag: kind, step, number, directive }
+    }
+    case "Wake": {
+      const wake = wakeOf(record)
+      return wake && { _tag: kind, step, number, wake }
+    }
+    case "Tool": {
+      const result = Option.getOrUndefined(decodeTool(record.value))
+      return result && { _tag: kind, step, number, result }
+    }
+    case "Content":
+    case "Begun":
+      return { _tag: kind, step, number }
+    default:
+      return kind satisfies never
+  }
+}
+
+/** The decision of a record that is one. */
+export const directiveOf = (record: Record): Directive.Directive | undefined =>
+  nameOf(record)?.kind === "Decision" ? Option.getOrUndefined(decodeDirective(record.value)) : undefined
+
+/** What a record says about the end, or the change, of a wait. */
+export const wakeOf = (record: Record): RetryStrategy.Wake | undefined =>
+  nameOf(record)?.kind === "Wake" ? Option.getOrUndefined(decodeWake(record.value)) : undefined
+
+/** The outcome of an attempt that a record is. */
+export const outcomeOf = (record: Record): Attempt.AttemptOutcome | undefined =>
+  nameOf(record)?.kind === "Attempt" ? Option.getOrUndefined(decodeOutcome(record.value)) : undefined
+
+/** What a record's name says; `undefined` for a name of another kind. */
+export const nameOf = ({ name }: Record): (Place & { readonly kind: Kind }) | undefined => {
+  const [, step, word = "", number, part] = NAME.exec(name) ?? []
+  const kind = part === undefined || DIGITS.test(part) ? KINDS[word] : KINDS[`${word}/${part}`]
+  // Only a wait has parts.
+  if (kind === undefined || (part !== undefined && DIGITS.test(part) && kind !== "Wake")) return undefined
+  return { kind, step: Number(step), number: Number(number) }
+}
+
+// --- internal
+
+const NAME = /^step\/(\d+)\/([a-z]+)\/(\d+)(?:\/([a-z]+|\d+))?$/
+const DIGITS = /^\d+$/
+
+const KINDS: Readonly<globalThis.Record<string, Kind>> = {
+  attempt: "Attempt",
+  "attempt/content": "Content",
+  decision: "Decision",
+  sleep: "Wake",
+  tool: "Tool",
+  "tool/begun": "Begun"
+}
+
+const decoderOf = <A, I>(schema: Schema.Codec<A, I>) =>
+  Schema.decodeUnknownOption(Schema.fromJsonString(Schema.toCodecJson(schema)))
+
+const decodeOutcome = decoderOf(Attempt.AttemptOutcome)
+const decodeDirective = decoderOf(Directive.Directive)
+const decodeWake = decoderOf(RetryStrategy.Wake)
+const decodeTool = decoderOf(ToolCalls.ToolRecord)

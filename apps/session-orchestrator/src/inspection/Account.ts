@@ -1,0 +1,187 @@
+/**
+ * What a turn's records say of it: a plain function from the journal to attempts, decisions, waits and tool calls, in order.
+ *
+ * C1. The same records always give the same account, in a service or long after it.
+ * C2. A record of another kind, or one that cannot be read, is passed over and counted; the rest is told all the same. So an
+ *     older Holdfast can look at what a newer one wrote.
+ */
+import type { Attempt, Directive, RetryStrategy, ToolCalls } from "@holdfast/kernel"
+import { type Failure, Target } from "@holdfast/wire"
+import * as TurnRecord from "../durable/TurnRecord.ts"
+import type { Record } from "../storage/Journal.ts"
+
+/** One attempt and what followed from it. */
+export interface AttemptAccount {
+  readonly step: number
+  /** 0-based within its step. */
+  readonly number: number
+  /** Some of its answer had left the process. */
+  readonly hasContent: boolean
+  /** Absent while it is under way, or when its process died before anything had come of it. */
+  readonly outcome: Attempt.AttemptOutcome | undefined
+  /** What was decided about its failure. */
+  readonly decision: Directive.Directive | undefined
+  /** What the wait that was decided on met with, in order: commands, and its end. */
+  readonly wakes: ReadonlyArray<RetryStrategy.Wake>
+}
+
+/** One tool call that was begun. */
+export interface ToolAccount {
+  readonly step: number
+  /** 0-based: its place among the calls of its step. */
+  readonly number: number
+  /** Absent while it runs, or when its process died while it did. */
+  readonly result: ToolCalls.ToolRecord | undefined
+}
+
+/** Where a turn is. */
+export type Place =
+  /** Nothing has been recorded. */
+  | { readonly _tag: "Fresh" }
+  /** Between two records: an attempt or a tool is under way, or the next thing has not begun. */
+  | { readonly _tag: "Working"; readonly step: number; readonly attempt: number }
+  | Waiting
+
+export interface Waiting {
+  readonly _tag: "Waiting"
+  readonly step: number
+  /** The retry that is waited for; 0-based within its step. */
+  readonly retry: number
+  /** When it is due, as commands have moved it; epoch milliseconds. */
+  readonly wakeAt: number
+  /** When the wait began; epoch milliseconds. */
+  readonly since: number
+  /** What is waited for to pass. */
+  readonly failure: Failure.Failure
+  /** `provider/model` that a command has sent the turn to (X4); absent where none has. */
+  readonly target: string | undefined
+}
+
+/** What the step that a turn is in has spent on waiting; the wait in progress counts in full. */
+export interface Spending {
+  readonly scheduledMs: number
+  /** What was added to its budget (X4). */
+  readonly extendedMs: number
+  /** Epoch milliseconds; absent before the first failure. */
+  readonly firstFailureAt: number | undefined
+}
+
+export interface Account {
+  readonly attempts: ReadonlyArray<AttemptAccount>
+  /** In the order of their steps; of one step, in that in which they were begun. */
+  readonly tools: ReadonlyArray<ToolAccount>
+  readonly place: Place
+  readonly spending: Spending
+  /** Names of records that this reader knows nothing to do with. */
+  readonly unread: ReadonlyArray<string>
+}
+
+/** Reads a turn's records, oldest first. */
+export const of = (records: ReadonlyArray<Record>): Account => {
+  const drafts: Drafts = { attempts: new Map(), tools: new Map() }
+  const unread: Array<string> = []
+  for (const record of records) {
+    const read = TurnRecord.of(record)
+    if (read === undefined) unread.push(record.name)
+    else take(drafts, read)
+  }
+  const attempts = Array.from(drafts.attempts.values())
+  const tools = Array.from(drafts.tools.values())
+  return { attempts, tools, place: placeOf(attempts), spending: spendingOf(attempts), unread }
+}
+
+// --- internal
+
+type Draft<A> = { -readonly [Key in keyof A]: A[Key] }
+
+interface Drafts {
+  readonly attempts: Map<string, Draft<AttemptAccount>>
+  readonly tools: Map<string, Draft<ToolAccount>>
+}
+
+/** Puts a record where it belongs. */
+const take = (drafts: Drafts, record: TurnRecord.TurnRecord): void => {
+  switch (record._tag) {
+    case "Content":
+      attemptOf(drafts, record).hasContent = true
+      break
+    case "Attempt":
+      attemptOf(drafts, record).outcome = record.outcome
+      break
+    case "Decision":
+      attemptOf(drafts, record).decision = record.directive
+      break
+    case "Wake": {
+      const attempt = attemptOf(drafts, record)
+      attempt.wakes = [...attempt.wakes, record.wake]
+      break
+    }
+    case "Begun":
+      toolOf(drafts, record)
+      break
+    case "Tool":
+      toolOf(drafts, record).result = record.result
+      break
+    default:
+      record satisfies never
+  }
+}
+
+const attemptOf = ({ attempts }: Drafts, { number, step }: TurnRecord.Place): Draft<AttemptAccount> =>
+  ofPlace(attempts, { step, number }, (place) => ({
+    ...place,
+    hasContent: false,
+    outcome: undefined,
+    decision: undefined,
+    wakes: []
+  }))
+
+const toolOf = ({ tools }: Drafts, { number, step }: TurnRecord.Place): Draft<ToolAccount> =>
+  ofPlace(tools, { step, number }, (place) => ({ ...place, result: undefined }))
+
+const ofPlace = <A>(known: Map<string, A>, place: TurnRecord.Place, make: (place: TurnRecord.Place) => A): A => {
+  const key = `${place.step}/${place.number}`
+  const found = known.get(key) ?? make(place)
+  known.set(key, found)
+  return found
+}
+
+/** Whether a wait has ended, and was not only changed. */
+const isOver = ({ type }: RetryStrategy.Wake): boolean => type !== "until" && type !== "extended"
+
+const placeOf = (attempts: ReadonlyArray<AttemptAccount>): Place => {
+  const last = attempts.at(-1)
+  if (last === undefined) return { _tag: "Fresh" }
+  const { decision, outcome, step, wakes } = last
+  const isWaiting = decision?._tag === "Retry" && outcome?._tag === "Failed" && !wakes.some(isOver)
+  if (!isWaiting) {
+    const isNext = wakes.some(isOver) || outcome?._tag === "Lost"
+    return { _tag: "Working", step, attempt: isNext ? last.number + 1 : last.number }
+  }
+  return {
+    _tag: "Waiting",
+    step,
+    retry: decision.attempt,
+    wakeAt: wakes.reduce((at, wake) => (wake.type === "until" ? wake.until : at), decision.retryAt),
+    since: decision.retryAt - decision.delayMs,
+    failure: outcome.failure,
+    target: targetOf(attempts)
+  }
+}
+
+const targetOf = (attempts: ReadonlyArray<AttemptAccount>): string | undefined => {
+  const switched = attempts.flatMap(({ wakes }) => wakes).findLast((wake) => wake.type === "switched")
+  return switched?.type === "switched" ? Target.format(switched.target) : undefined
+}
+
+const spendingOf = (attempts: ReadonlyArray<AttemptAccount>): Spending => {
+  const step = attempts.at(-1)?.step
+  const own = attempts.filter((attempt) => attempt.step === step)
+  return {
+    scheduledMs: own.reduce((sum, { decision }) => sum + (decision?._tag === "Retry" ? decision.delayMs : 0), 0),
+    extendedMs: own
+      .flatMap(({ wakes }) => wakes)
+      .reduce((sum, wake) => sum + (wake.type === "extended" ? wake.byMs : 0), 0),
+    firstFailureAt: own.find(({ outcome }) => outcome?._tag === "Failed")?.outcome?.endedAt
+  }
+}

@@ -1,0 +1,268 @@
+/**
+ * Why a turn did what it did, from what is on record of it: a plain function from its row, events and records (X9).
+ *
+ * E1. The same record gives the same explanation, in the service that runs the turn, in another one, and long after it.
+ * E2. All text that came from a provider or a client is cleaned once more on its way in: a record may be older than the rule
+ *     that would have cleaned it, and a key may have been told to us since.
+ */
+import { ModelContext, type RetryStrategy } from "@holdfast/kernel"
+import { type Failure, type Message, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
+import type { Record as JournalRecord } from "../storage/Journal.ts"
+import type { Conversation, Turn } from "../storage/Store.ts"
+import * as Account from "./Account.ts"
+import * as Grounds from "./Grounds.ts"
+import * as Words from "./Words.ts"
+
+/** Everything that is on disk about a turn. */
+export interface Evidence {
+  readonly turn: Turn
+  readonly conversation: Conversation
+  /** The turn's own, oldest first. */
+  readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
+  readonly records: ReadonlyArray<JournalRecord>
+}
+
+/** Takes secrets out of a text. */
+export type Redact = (text: string) => string
+
+/** Explains a turn. */
+export const of = (evidence: Evidence, redact: Redact): TurnExplanation.TurnExplanation => {
+  const { events, records, turn } = evidence
+  const { end } = turn
+  const account = Account.of(records)
+  return {
+    conversationId: turn.conversationId,
+    turnId: turn.turnId,
+    status: end?.status ?? (account.place._tag === "Waiting" ? "waiting" : events.length === 0 ? "queued" : "running"),
+    acceptedAt: turn.acceptedAt,
+    steps: stepsOf(evidence, account, redact),
+    ...(end === undefined ? {} : { seal: sealOf(end, redact) }),
+    isForgotten: records.length === 0 && end !== undefined && hasDecided(events, end),
+    unread: account.unread
+  }
+}
+
+/** A moment as `words` have it: `2031-04-01 02:14:05 UTC`. */
+export const at: Words.At = (epochMs) => `${new Date(epochMs).toISOString().slice(0, 19).replace("T", " ")} UTC`
+
+// --- internal
+
+/** Whether something must have been recorded of a turn: an abort may come before anything has. */
+const hasDecided = (events: ReadonlyArray<TurnEvent.PersistedEvent>, { status }: TurnEvent.TurnEnd): boolean =>
+  status !== "aborted" || events.some(({ type }) => type === "retry-end" || type === "tool-call")
+
+const stepsOf = (
+  { conversation, events, records, turn }: Evidence,
+  account: Account.Account,
+  redact: Redact
+): ReadonlyArray<TurnExplanation.Step> => {
+  const steps = new Map<
+    number,
+    { step: number; attempts: Array<TurnExplanation.Attempt>; tools: ReadonlyArray<TurnExplanation.Tool> }
+  >()
+  let target = firstTarget(events) ?? conversation.model
+  for (const attempt of [...account.attempts, ...unrecorded(turn, events, records, account)]) {
+    const step = steps.get(attempt.step) ?? { step: attempt.step, attempts: [], tools: [] }
+    steps.set(attempt.step, step)
+    step.attempts.push(attemptOf(attempt, target, turn.end, redact))
+    if (attempt.outcome?._tag === "Completed") step.tools = toolsOf(attempt, account.tools, turn.end)
+    const switched = attempt.wakes.find((wake) => wake.type === "switched")
+    if (switched?.type === "switched") target = Target.format(switched.target)
+  }
+  return Array.from(steps.values())
+}
+
+/** What the turn ran on before anybody switched it. */
+const firstTarget = (events: ReadonlyArray<TurnEvent.PersistedEvent>): string | undefined =>
+  events.find((event) => event.type === "model-change")?.from
+
+/** The attempt that is under way, or was when the turn ended; nothing is recorded before its first content. */
+const unrecorded = (
+  { end }: Turn,
+  events: ReadonlyArray<TurnEvent.PersistedEvent>,
+  records: ReadonlyArray<JournalRecord>,
+  { attempts, place, tools }: Account.Account
+): ReadonlyArray<Account.AttemptAccount> => {
+  const isEnded =
+    end === undefined ? events.length === 0 : end.status === "completed" || end.attempts <= attempts.length
+  // A sealed turn without records may have had any number of attempts.
+  if (isEnded || (end !== undefined && records.length === 0 && hasDecided(events, end))) return []
+  const none = { hasContent: false, outcome: undefined, decision: undefined, wakes: [] }
+  const last = attempts.at(-1)
+  if (last === undefined) return [{ step: 0, number: 0, ...none }]
+  if (place._tag === "Working" && place.attempt > last.number)
+    return [{ step: last.step, number: place.attempt, ...none }]
+  const calls = callsOf(last)
+  const answered = tools.filter(({ result, step }) => step === last.step && result !== undefined)
+  return calls.length > 0 && answered.length === calls.length ? [{ step: last.step + 1, number: 0, ...none }] : []
+}
+
+const attemptOf = (
+  account: Account.AttemptAccount,
+  target: string,
+  end: TurnEvent.TurnEnd | undefined,
+  redact: Redact
+): TurnExplanation.Attempt => {
+  const { decision, hasContent, number, outcome } = account
+  const failure = outcome?._tag === "Failed" ? cleaned(outcome.failure, redact) : undefined
+  const told = {
+    attempt: number,
+    target,
+    outcome: outcomeOf(account, end),
+    ...(outcome === undefined ? {} : { endedAt: outcome.endedAt }),
+    hasContent: outcome?._tag === "Failed" ? outcome.contentSeen : hasContent,
+    ...(failure === undefined ? {} : { failure }),
+    ...(outcome?._tag === "Completed" ? { finishReason: outcome.finishReason } : {}),
+    ...(failure === undefined || decision === undefined ? {} : decided(account, decision, failure, end, redact)),
+    rules: outcome?._tag === "Lost" ? ["X2"] : []
+  }
+  return { ...told, words: Words.attempt(told) }
+}
+
+const outcomeOf = (
+  { outcome }: Account.AttemptAccount,
+  end: TurnEvent.TurnEnd | undefined
+): TurnExplanation.AttemptOutcome => {
+  switch (outcome?._tag) {
+    case "Completed":
+      return "completed"
+    case "Failed":
+      return "failed"
+    case "Lost":
+      return "lost"
+    case undefined:
+      return end === undefined ? "under-way" : "cut-short"
+    default:
+      return outcome satisfies never
+  }
+}
+
+const decided = (
+  account: Account.AttemptAccount,
+  directive: NonNullable<Account.AttemptAccount["decision"]>,
+  failure: Failure.Failure,
+  end: TurnEvent.TurnEnd | undefined,
+  redact: Redact
+): Pick<TurnExplanation.Attempt, "decision" | "wait"> => {
+  const grounds = Grounds.of(directive, failure)
+  const decision = { ...grounds, words: Words.decision(grounds, failure, at) }
+  return grounds.type === "retry"
+    ? { decision, wait: waitOf(account.wakes, grounds.retryAt, end, redact) }
+    : { decision }
+}
+
+const waitOf = (
+  wakes: ReadonlyArray<RetryStrategy.Wake>,
+  decidedAt: number,
+  end: TurnEvent.TurnEnd | undefined,
+  redact: Redact
+): TurnExplanation.Wait => {
+  const retryAt = wakes.reduce((at, wake) => (wake.type === "until" ? wake.until : at), decidedAt)
+  const ended = wakes.map((wake) => endOf(wake, redact)).find((end) => end !== undefined) ?? endedBy(end)
+  return {
+    retryAt,
+    changes: wakes.flatMap((wake) => changeOf(wake, redact)),
+    ...(ended === undefined ? {} : { end: { ...ended, words: Words.waitEnd(ended, retryAt) } })
+  }
+}
+
+type Heard = Omit<TurnExplanation.WaitEnd, "words">
+
+const endOf = (wake: RetryStrategy.Wake, redact: Redact): Heard | undefined => {
+  switch (wake.type) {
+    case "elapsed":
+      return { type: "elapsed", ...heard(wake, redact), rules: [] }
+    case "now":
+      return { type: "retry-now", ...heard(wake, redact), rules: ["X4"] }
+    case "switched":
+      return { type: "switched", target: Target.format(wake.target), ...heard(wake, redact), rules: ["X4"] }
+    case "cancelled":
+      return { type: "cancelled", ...heard(wake, redact), rules: ["P14", "X4"] }
+    case "until":
+    case "extended":
+      return undefined
+    default:
+      return wake satisfies never
+  }
+}
+
+/** A wait that no record ends ended with the turn, or has not ended. */
+const endedBy = (end: TurnEvent.TurnEnd | undefined): Heard | undefined => {
+  if (end === undefined) return undefined
+  return end.status === "aborted"
+    ? { type: "aborted", at: end.endedAt, rules: ["D8"] }
+    : { type: "broken", at: end.endedAt, rules: ["D14"] }
+}
+
+const changeOf = (wake: RetryStrategy.Wake, redact: Redact): ReadonlyArray<TurnExplanation.WaitChange> => {
+  if (wake.type === "until") {
+    const moved = { type: "moved" as const, until: wake.until, ...heard(wake, redact), rules: ["X4"] }
+    return [{ ...moved, words: Words.change(moved, at) }]
+  }
+  if (wake.type === "extended") {
+    const extended = { type: "extended" as const, byMs: wake.byMs, ...heard(wake, redact), rules: ["X4"] }
+    return [{ ...extended, words: Words.change(extended, at) }]
+  }
+  return []
+}
+
+const heard = ({ at, by }: RetryStrategy.Wake, redact: Redact) => ({
+  ...(by === undefined ? {} : { by: { commandId: by.commandId, origin: redact(by.origin) } }),
+  ...(at === undefined ? {} : { at })
+})
+
+const callsOf = ({ outcome }: Account.AttemptAccount): ReadonlyArray<Message.ToolCallPart> =>
+  outcome?._tag === "Completed" ? outcome.content.filter((part) => part.type === "tool-call") : []
+
+const toolsOf = (
+  attempt: Account.AttemptAccount,
+  accounts: ReadonlyArray<Account.ToolAccount>,
+  end: TurnEvent.TurnEnd | undefined
+): ReadonlyArray<TurnExplanation.Tool> =>
+  callsOf(attempt).map(({ toolCallId, toolName }, tool) => {
+    const result = accounts.find(({ number, step }) => step === attempt.step && number === tool)?.result
+    const outcome = toolOutcomeOf(result, end)
+    const told = {
+      tool,
+      toolCallId,
+      toolName,
+      outcome,
+      ...(result === undefined ? {} : { endedAt: result.endedAt }),
+      rules: outcome === "unknown" ? ["X8"] : []
+    }
+    return { ...told, words: Words.tool(told) }
+  })
+
+const toolOutcomeOf = (
+  result: Account.ToolAccount["result"],
+  end: TurnEvent.TurnEnd | undefined
+): TurnExplanation.ToolOutcome => {
+  if (result === undefined) return end === undefined ? "under-way" : "cut-short"
+  if (!result.isError) return "answered"
+  return result.output === ModelContext.INTERRUPTED ? "unknown" : "failed"
+}
+
+const sealOf = (end: TurnEvent.TurnEnd, redact: Redact): TurnExplanation.Seal => {
+  const { attempts, endedAt, error, sleptMs, status } = end
+  const told = {
+    status,
+    endedAt,
+    attempts,
+    sleptMs,
+    ...(error === undefined ? {} : { error: cleaned(error, redact) }),
+    rules: status === "aborted" ? ["P14"] : []
+  }
+  return { ...told, words: Words.seal(told) }
+}
+
+/** E2 */
+const cleaned = (failure: Failure.Failure, redact: Redact): Failure.Failure => ({
+  ...failure,
+  message: redact(failure.message),
+  ...(failure.code === undefined ? {} : { code: redact(failure.code) }),
+  ...(failure.evidence === undefined
+    ? {}
+    : {
+        evidence: Object.fromEntries(Object.entries(failure.evidence).map(([name, value]) => [name, redact(value)]))
+      })
+})

@@ -1,0 +1,154 @@
+/**
+ * An explanation as lines of text: what happened, by the time at which it did.
+ *
+ * L1. A failure that comes again and again is told once; after that each retry is a line.
+ * L2. No line is wider than asked for. A date stands before the first line of its day.
+ */
+import type { Failure, TurnExplanation } from "@holdfast/wire"
+import * as Prose from "../cli/Prose.ts"
+import * as Words from "./Words.ts"
+
+export interface Surroundings {
+  /** As the time zone database names it: `UTC`, `Europe/Berlin`. */
+  readonly timeZone: string
+  readonly columns: number
+}
+
+/** What an explanation is written to where nobody says how wide it may be. */
+export const COLUMNS = 120
+
+/** Writes it. */
+export const lines = (
+  explanation: TurnExplanation.TurnExplanation,
+  { columns, timeZone }: Surroundings
+): ReadonlyArray<string> => {
+  const clock = clockOf(timeZone)
+  const page = new Page(clock, columns)
+  const { acceptedAt, conversationId, isForgotten, seal, steps, turnId, unread } = explanation
+  page.plain(`Turn ${turnId} of conversation ${conversationId}: ${standing(explanation, seenFrom(clock, undefined))}.`)
+  page.plain(`Times are ${timeZone}.`)
+  page.blank()
+  page.entry(acceptedAt, "The turn was accepted.")
+  if (isForgotten) {
+    page.entry(
+      undefined,
+      "The record of its decisions was deleted since (database.retention); what is left is how it ended."
+    )
+  }
+  for (const step of steps) {
+    page.blank()
+    page.plain(`Step ${step.step + 1}, on ${step.attempts[0]?.target ?? "no target"}`)
+    let known: Failure.Failure | undefined
+    for (const attempt of step.attempts) known = writeAttempt(page, clock, attempt, known)
+    for (const tool of step.tools) page.entry(tool.endedAt, Words.tool(tool))
+  }
+  if (seal !== undefined) {
+    page.blank()
+    page.entry(seal.endedAt, Words.seal(seal))
+  }
+  if (unread.length > 0) {
+    page.blank()
+    page.plain(
+      `A later version wrote ${Words.count(unread.length, "record")} that this one cannot read: ${unread.join(", ")}.`
+    )
+  }
+  return page.lines
+}
+
+// --- internal
+
+/** A moment as a date and a time of day. */
+type Clock = (epochMs: number) => { readonly date: string; readonly time: string }
+
+const clockOf = (timeZone: string): Clock => {
+  // Swedish writes dates as ISO 8601 does.
+  const format = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "medium" })
+  return (epochMs) => {
+    const [date = "", time = ""] = format.format(epochMs).split(" ")
+    return { date, time }
+  }
+}
+
+const TIME_WIDTH = "00:00:00".length
+const INDENT = " ".repeat(2 + TIME_WIDTH + 2)
+
+/** Lines, each entry with its time before it. */
+class Page {
+  readonly lines: Array<string> = []
+  private readonly clock: Clock
+  private readonly columns: number
+  private date = ""
+
+  constructor(clock: Clock, columns: number) {
+    this.clock = clock
+    this.columns = columns
+  }
+
+  blank(): void {
+    if (this.lines.at(-1) !== "") this.lines.push("")
+  }
+
+  plain(text: string): void {
+    this.lines.push(...Prose.wrap(text, this.columns, Infinity))
+  }
+
+  /** One thing that happened, and what belongs to it on lines of its own. */
+  entry(epochMs: number | undefined, ...texts: ReadonlyArray<string>): void {
+    const moment = epochMs === undefined ? undefined : this.clock(epochMs)
+    if (moment !== undefined && moment.date !== this.date) {
+      this.date = moment.date
+      this.lines.push(`  ${moment.date}`)
+    }
+    const width = this.columns - INDENT.length
+    const wrapped = texts.flatMap((text) => Prose.wrap(text, width, Infinity))
+    wrapped.forEach((line, i) =>
+      this.lines.push(`  ${(i === 0 ? (moment?.time ?? "") : "").padEnd(TIME_WIDTH)}  ${line}`)
+    )
+  }
+}
+
+const standing = ({ seal, status, steps }: TurnExplanation.TurnExplanation, at: Words.At): string => {
+  if (seal !== undefined) return seal.status
+  const wait = steps.at(-1)?.attempts.at(-1)?.wait
+  return status === "waiting" && wait !== undefined ? `waiting, to retry at ${at(wait.retryAt)}` : status
+}
+
+/** Writes an attempt and what followed from it; returns the failure that the reader knows by now. */
+const writeAttempt = (
+  page: Page,
+  clock: Clock,
+  attempt: TurnExplanation.Attempt,
+  known: Failure.Failure | undefined
+): Failure.Failure | undefined => {
+  const { decision, endedAt, failure, hasContent, wait } = attempt
+  if (failure === undefined) {
+    page.entry(endedAt, Words.attempt(attempt))
+    return known
+  }
+  const why = decision === undefined ? "" : Words.decision(decision, failure, seenFrom(clock, endedAt))
+  if (known !== undefined && !hasContent && isSame(known, failure)) {
+    page.entry(endedAt, `Attempt ${attempt.attempt + 1}: same. ${why}`) // L1
+  } else {
+    page.entry(endedAt, Words.attempt(attempt), Words.evidence(failure), why)
+  }
+  if (wait === undefined) return failure
+  for (const change of wait.changes) page.entry(change.at, Words.change(change, seenFrom(clock, change.at)))
+  const { end, retryAt } = wait
+  // A wait that was over in time is told by what follows it.
+  if (end !== undefined && (end.type !== "elapsed" || Words.isLate(end, retryAt))) {
+    page.entry(end.at, Words.waitEnd(end, retryAt))
+  }
+  return failure
+}
+
+/** A moment, with its date where that is another one than that of `from`. */
+const seenFrom =
+  (clock: Clock, from: number | undefined): Words.At =>
+  (epochMs) => {
+    const { date, time } = clock(epochMs)
+    return from !== undefined && clock(from).date === date ? time : `${date} ${time}`
+  }
+
+/** The same but for what differs from request to request. */
+const isSame = (a: Failure.Failure, b: Failure.Failure): boolean =>
+  a.reason === b.reason && a.message === b.message && a.status === b.status && a.code === b.code

@@ -1,0 +1,141 @@
+/**
+ * One decision of the record, with its numbers and the rules that made it.
+ *
+ * G1. What the record does not say is not guessed: a strategy that recorded no basis has decisions without numbers.
+ * G2. The rule that decided comes first; the others say what it decided on. docs/explain.md lists them.
+ */
+import type { Directive } from "@holdfast/kernel"
+import { Basis } from "@holdfast/policy"
+import type { Failure, TurnExplanation } from "@holdfast/wire"
+import { Option, Schema } from "effect"
+
+/** A decision without its words. */
+export type Grounds = Omit<TurnExplanation.Retry, "words"> | Omit<TurnExplanation.GaveUp, "words">
+
+/** What a decision about a failure was made from. */
+export const of = (directive: Directive.Directive, failure: Failure.Failure): Grounds => {
+  const basis = Option.getOrUndefined(decodeBasis(directive.basis))
+  return directive._tag === "Retry" ? retried(directive, failure, basis) : gaveUp(directive, failure, basis)
+}
+
+// --- internal
+
+const decodeBasis = Schema.decodeUnknownOption(Basis.Basis)
+
+const retried = (
+  { attempt, delayMs, retryAt }: Extract<Directive.Directive, { readonly _tag: "Retry" }>,
+  failure: Failure.Failure,
+  basis: Basis.Basis | undefined
+): Grounds => {
+  const decided = { type: "retry" as const, retry: attempt, decidedAt: retryAt - delayMs, delayMs, retryAt }
+  if (basis?._tag !== "Delay") return { ...decided, rules: mayRetry(failure) }
+  const { clipped, hintMs, jitterMs, scheduledMs } = basis
+  return {
+    ...decided,
+    scheduledMs,
+    ...(hintMs === undefined ? {} : { hintMs }),
+    ...(jitterMs > 0 ? { jitterMs } : {}),
+    ...(clipped ? { clipped } : {}),
+    ...spendingOf(basis),
+    rules: [...mayRetry(failure), ...waitRules(basis)]
+  }
+}
+
+/** Why there may be a retry at all. */
+const mayRetry = ({ defect, reason }: Failure.Failure): ReadonlyArray<string> => {
+  if (defect === true) return ["C10"]
+  if (reason === "aborted") return ["M3"]
+  return reason === "quota-exhausted" ? ["C2"] : ["D3"]
+}
+
+/** Why the wait is as long as it is. */
+const waitRules = ({
+  clipped,
+  hintMs = 0,
+  jitterMs,
+  limits,
+  scheduledMs
+}: Extract<Basis.Basis, { readonly _tag: "Delay" }>): ReadonlyArray<string> => {
+  const schedule = limits === undefined ? [] : scheduleRules[limits.schedule]
+  const wait = hintMs > scheduledMs ? ["P5"] : schedule
+  return Array.from(new Set([...wait, ...(jitterMs > 0 ? ["P5"] : []), ...(clipped ? ["D1"] : [])]))
+}
+
+/** A schedule that grows by the same each time is nobody's rule. */
+const scheduleRules = { steps: ["D1"], exponential: ["P4"], linear: [] }
+
+const gaveUp = (
+  directive: Extract<Directive.Directive, { readonly _tag: "GiveUp" }>,
+  failure: Failure.Failure,
+  basis: Basis.Basis | undefined
+): Grounds => {
+  const because = directive.because === "exhausted" ? refusalOf(basis) : directive.because
+  const refusedMs = basis?._tag === "Refused" ? basis.delayMs : undefined
+  const limit = limitOf(because, basis)
+  return {
+    type: "gave-up",
+    because,
+    ...(refusedMs === undefined ? {} : { refusedMs }),
+    ...(limit === undefined ? {} : { limit }),
+    ...(basis === undefined ? {} : spendingOf(basis)),
+    rules: gaveUpRules(because, failure, basis)
+  }
+}
+
+/** A policy that would have waited, and was not asked, had been switched off: older records say no more than that. */
+const refusalOf = (basis: Basis.Basis | undefined): TurnExplanation.GaveUpBecause => {
+  if (basis === undefined) return "exhausted"
+  return basis._tag === "Delay" ? "switched-off" : basis.because
+}
+
+const limitOf = (because: TurnExplanation.GaveUpBecause, basis: Basis.Basis | undefined): number | undefined => {
+  if (because === "max-retries") return basis?.limits?.maxRetries
+  return because === "max-delay" ? basis?.limits?.maxDelayMs : undefined
+}
+
+const gaveUpRules = (
+  because: TurnExplanation.GaveUpBecause,
+  { reason }: Failure.Failure,
+  basis: Basis.Basis | undefined
+): ReadonlyArray<string> => {
+  switch (because) {
+    case "after-content":
+      return ["D4"]
+    case "not-retryable":
+      return reason === "quota-exhausted" ? ["D3", "C2"] : ["D3"]
+    case "context-overflow":
+      return ["P2"]
+    case "defect":
+      return ["C10"]
+    case "no-strategy":
+      return ["D9"]
+    case "disabled":
+      return ["P3"]
+    case "switched-off":
+      return ["P15"]
+    case "max-retries":
+      return ["P3", "D7"]
+    case "max-delay":
+      return ["P6"]
+    case "budget":
+      return basis?.limits?.measure === "wall-clock" ? ["D1", "D2", "D7"] : ["D1", "D7"]
+    case "exhausted":
+      return ["D7"]
+    default:
+      return because satisfies never
+  }
+}
+
+const spendingOf = ({ limits, spent }: Basis.Basis): { readonly spending?: TurnExplanation.Spending } => {
+  if (limits === undefined) return {}
+  const { measure, totalMs } = limits
+  const { elapsedMs, extendedMs = 0, sleptMs } = spent
+  return {
+    spending: {
+      measure,
+      spentMs: measure === "scheduled" ? sleptMs : elapsedMs,
+      ...(totalMs === undefined ? {} : { totalMs: totalMs + extendedMs }),
+      ...(extendedMs > 0 ? { extendedMs } : {})
+    }
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * What is in a database, for whoever looks in from outside: with a service at work on it or without one.
+ *
+ * I1. Nothing in the database is changed: it is opened for reading alone. SQLite may leave its log files beside it, empty.
+ * I2. What is told is one moment of it: all is read in one transaction.
+ */
+import type { Ids } from "@holdfast/wire"
+import { Clock, Context, Effect, Layer, Option, type Schema } from "effect"
+import { SqlClient, SqlError } from "effect/sql"
+import * as fs from "node:fs"
+import type { Defaults } from "../conversation/Defaults.ts"
+import * as TurnQueue from "../conversation/TurnQueue.ts"
+import * as ConversationTable from "../storage/ConversationTable.ts"
+import * as EventTable from "../storage/EventTable.ts"
+import * as JournalTable from "../storage/JournalTable.ts"
+import * as Migrations from "../storage/Migrations.ts"
+import * as Patience from "../storage/Patience.ts"
+import * as SqliteClient from "../storage/SqliteClient.ts"
+import * as StorageFailure from "../storage/StorageFailure.ts"
+import { type Conversation, StorageError, type Turn } from "../storage/Store.ts"
+import * as Tenancy from "../storage/Tenancy.ts"
+import * as TurnTable from "../storage/TurnTable.ts"
+import * as Account from "./Account.ts"
+import type * as Explanation from "./Explanation.ts"
+import * as TurnReport from "./TurnReport.ts"
+
+/** Whether somebody runs the turns: a process, nobody, or whoever it is that only the database's own cluster knows. */
+export type Service =
+  | { readonly _tag: "Runs"; readonly who: string }
+  | { readonly _tag: "None" }
+  | { readonly _tag: "Unknown" }
+
+export class Inspection extends Context.Service<
+  Inspection,
+  {
+    /** The turns that are not sealed, or all of them, in the order of acceptance. */
+    readonly turns: (options: {
+      readonly all: boolean
+    }) => Effect.Effect<ReadonlyArray<TurnReport.TurnReport>, StorageError>
+    /** Everything about one turn, to explain it from; none where there is no such turn. */
+    readonly evidence: (turnId: Ids.TurnId) => Effect.Effect<Option.Option<Explanation.Evidence>, StorageError>
+    /** Who runs them. */
+    readonly service: Effect.Effect<Service>
+  }
+>()("@holdfast/session-orchestrator/inspection/Inspection") {}
+
+export interface Options {
+  /** What conversations run on that asked for nothing else. */
+  readonly defaults: Defaults["Service"]
+}
+
+/** For a database that several processes share: who of them is there only its cluster knows. */
+export const UNKNOWN: Effect.Effect<Service> = Effect.succeed({ _tag: "Unknown" })
+
+/** Looks into a SQLite file. Where there is none yet there are no turns. */
+export const layerSqlite = (path: string, options: Options): Layer.Layer<Inspection, StorageError> =>
+  Layer.suspend(() =>
+    fs.existsSync(path)
+      ? layerSql(path, serviceOf(path), options).pipe(
+          Layer.provide(
+            Layer.catch(SqliteClient.layer({ filename: path, readonly: true }), (error) =>
+              Layer.effectContext(Effect.fail(StorageFailure.explain(path, "open the database", error)))
+            )
+          )
+        )
+      : Layer.succeed(Inspection, {
+          turns: () => Effect.succeed([]),
+          evidence: () => Effect.succeedNone,
+          service: Effect.succeed<Service>({ _tag: "None" })
+        })
+  )
+
+/**
+ * Looks into whatever database there is a client of.
+ *
+ * @param database names it in errors: its file, or its address without a password
+ */
+export const layerSql = (
+  database: string,
+  service: Effect.Effect<Service>,
+  { defaults }: Options
+): Layer.Layer<Inspection, StorageError, SqlClient.SqlClient> =>
+  Layer.effect(
+    Inspection,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const read = <A>(what: string, effect: Effect.Effect<A, Failure>): Effect.Effect<A, StorageError> =>
+        effect.pipe(
+          Patience.whileBusy((error) => SqlError.isSqlError(error) && StorageFailure.scopeOf(error) === "busy"),
+          Effect.mapError((error) => explain(database, `read ${what}`, error))
+        )
+      yield* read("its version", refuseNewer(database, sql))
+      return {
+        service,
+        evidence: (turnId) => read("the turn", sql.withTransaction(evidenceOf(sql, turnId))), // I2
+        turns: ({ all }) =>
+          Effect.flatMap(
+            Clock.currentTimeMillis,
+            (now) => read("the turns", sql.withTransaction(reports(sql, defaults, all, now))) // I2
+          )
+      }
+    })
+  )
+
+// --- internal
+
+type Failure = SqlError.SqlError | Schema.SchemaError | StorageError
+
+const explain = (database: string, attempted: string, error: Failure): StorageError => {
+  if (error instanceof StorageError) return error
+  return SqlError.isSqlError(error)
+    ? StorageFailure.explain(database, attempted, error)
+    : StorageFailure.damaged(database, attempted, error.message)
+}
+
+const refuseNewer = (database: string, sql: SqlClient.SqlClient): Effect.Effect<void, Failure> =>
+  Migrations.refuseNewer.pipe(
+    Effect.provideService(SqlClient.SqlClient, sql),
+    Effect.mapError((error) =>
+      error._tag === "NewerDatabase"
+        ? new StorageError({ message: `Could not use the database ${database}: ${error.message}` })
+        : error
+    )
+  )
+
+const reports = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  defaults: Defaults["Service"],
+  all: boolean,
+  now: number
+): Effect.fn.Return<ReadonlyArray<TurnReport.TurnReport>, Failure> {
+  const conversations = new Map<string, Conversation>()
+  /** Conversations whose turn at the head has been met. */
+  const begun = new Set<string>()
+  const found: Array<TurnReport.TurnReport> = []
+  const turns = yield* all ? TurnTable.all(sql) : TurnTable.unsealed(sql)
+  for (const turn of turns) {
+    const conversation = conversations.get(turn.conversationId) ?? (yield* conversationOf(sql, turn))
+    conversations.set(turn.conversationId, conversation)
+    if (turn.end !== undefined) {
+      found.push(TurnReport.ofSealed(turn, turn.end, conversation))
+    } else if (begun.has(turn.conversationId)) {
+      found.push(TurnReport.ofQueued(turn, conversation, now))
+    } else {
+      begun.add(turn.conversationId)
+      const account = Account.of(yield* JournalTable.load(sql, turn.turnId))
+      const policy = TurnQueue.policyOf(conversation, defaults)
+      found.push(TurnReport.ofOpen(turn, account, conversation, policy, now))
+    }
+  }
+  return found
+})
+
+const evidenceOf = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  turnId: Ids.TurnId
+): Effect.fn.Return<Option.Option<Explanation.Evidence>, Failure> {
+  const turn = yield* TurnTable.find(sql, turnId)
+  if (Option.isNone(turn)) return Option.none()
+  const conversation = yield* conversationOf(sql, turn.value)
+  const events = (yield* EventTable.ofTurn(sql, turnId)).map(({ event }) => event)
+  return Option.some({ turn: turn.value, conversation, events, records: yield* JournalTable.load(sql, turnId) })
+})
+
+/** A turn's row refers to it, so it is there. */
+const conversationOf = (sql: SqlClient.SqlClient, turn: Turn): Effect.Effect<Conversation, Failure> =>
+  Effect.map(ConversationTable.find(sql, turn.conversationId), Option.getOrThrow)
+
+const serviceOf = (path: string): Effect.Effect<Service> =>
+  Tenancy.ownerOf(path).pipe(
+    Effect.map((owner): Service =>
+      owner === undefined
+        ? { _tag: "None" }
+        : { _tag: "Runs", who: owner === "unnamed" ? "a process" : Tenancy.describe(owner) }
+    ),
+    // Whoever may read the database need not be allowed to try its lock.
+    Effect.catch(() => UNKNOWN)
+  )

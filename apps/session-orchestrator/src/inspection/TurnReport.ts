@@ -1,0 +1,133 @@
+/**
+ * One turn as an operator sees it: what it does, until when, why, and what it may still spend. A plain function of its rows,
+ * its records and the present.
+ */
+import { Budget, type RetryPolicy } from "@holdfast/policy"
+import { Failure, type Ids, type TurnEvent } from "@holdfast/wire"
+import type { Conversation, Turn } from "../storage/Store.ts"
+import type * as Account from "./Account.ts"
+
+/** What a turn that is not sealed does, or how it ended. */
+export type State = "queued" | "running" | "waiting" | TurnEvent.TurnStatus
+
+export interface WaitReport {
+  /** The retry that is waited for; 0-based, as in `provider-retry`. */
+  readonly retry: number
+  /** Epoch milliseconds. */
+  readonly retryAt: number
+  /** 0 where it is overdue. */
+  readonly leftMs: number
+  readonly since: number
+}
+
+export interface ErrorReport {
+  readonly reason: Failure.Reason
+  readonly message: string
+  /** The HTTP status, or the provider's code. */
+  readonly code?: string
+}
+
+/** What waiting may cost. Limits are absent where there are none. */
+export interface BudgetReport {
+  readonly measure: "scheduled" | "wall-clock"
+  /** The wait in progress counts in full when waits are what is counted. */
+  readonly spentMs: number
+  readonly totalMs?: number
+  readonly leftMs?: number
+}
+
+export interface TurnReport {
+  readonly conversationId: Ids.ConversationId
+  readonly turnId: Ids.TurnId
+  readonly state: State
+  /** `provider/model`. */
+  readonly model: string
+  /** As it was given; absent on a manual retry. */
+  readonly prompt?: string
+  /** Epoch milliseconds. */
+  readonly acceptedAt: number
+  /** Since its acceptance; up to its end where it has one. */
+  readonly ageMs: number
+  /** Calls of a provider that have come to an end. */
+  readonly attempts: number
+  readonly wait?: WaitReport
+  /** What it waits for to pass, or what it failed with. */
+  readonly error?: ErrorReport
+  /** Of the step that it is in; absent before the first failure and after the end. */
+  readonly budget?: BudgetReport
+}
+
+/** A turn that has ended. */
+export const ofSealed = (turn: Turn, end: TurnEvent.TurnEnd, conversation: Conversation): TurnReport => ({
+  ...headOf(turn, conversation, end.endedAt),
+  state: end.status,
+  attempts: end.attempts,
+  ...(end.error === undefined ? {} : { error: errorOf(end.error) })
+})
+
+/** A turn that waits for another of its conversation. */
+export const ofQueued = (turn: Turn, conversation: Conversation, now: number): TurnReport => ({
+  ...headOf(turn, conversation, now),
+  state: "queued",
+  attempts: 0
+})
+
+/** The turn at the head of its conversation, by its records. */
+export const ofOpen = (
+  turn: Turn,
+  account: Account.Account,
+  conversation: Conversation,
+  policy: RetryPolicy.RetryPolicy,
+  now: number
+): TurnReport => {
+  const head = headOf(turn, conversation, now)
+  const attempts = account.attempts.filter(({ outcome }) => outcome !== undefined).length
+  const budget = budgetOf(account.spending, policy, now)
+  const { place } = account
+  if (place._tag !== "Waiting") return { ...head, state: "running", attempts, ...budget }
+  return {
+    ...head,
+    model: place.target ?? head.model,
+    state: "waiting",
+    attempts,
+    wait: {
+      retry: place.retry,
+      retryAt: place.wakeAt,
+      leftMs: Math.max(0, place.wakeAt - now),
+      since: place.since
+    },
+    error: errorOf(place.failure),
+    ...budget
+  }
+}
+
+// --- internal
+
+const headOf = (turn: Turn, { model }: Conversation, until: number) => ({
+  conversationId: turn.conversationId,
+  turnId: turn.turnId,
+  model,
+  ...(turn.prompt === undefined ? {} : { prompt: turn.prompt }),
+  acceptedAt: turn.acceptedAt,
+  ageMs: Math.max(0, until - turn.acceptedAt)
+})
+
+const errorOf = (failure: Failure.Failure): ErrorReport => {
+  const code = Failure.codeOf(failure)
+  return { reason: failure.reason, message: failure.message, ...(code === undefined ? {} : { code }) }
+}
+
+/** D2 */
+const budgetOf = (
+  { extendedMs, firstFailureAt, scheduledMs }: Account.Spending,
+  { budget }: RetryPolicy.RetryPolicy,
+  now: number
+): { readonly budget?: BudgetReport } => {
+  if (firstFailureAt === undefined) return {}
+  const { measure, totalMs } = budget
+  const elapsedMs = Math.max(0, now - firstFailureAt)
+  const spent = { measure, spentMs: measure === "scheduled" ? scheduledMs : elapsedMs }
+  if (totalMs === undefined) return { budget: spent }
+  const leftMs = Budget.remainingMs(budget, { sleptMs: scheduledMs, elapsedMs, extendedMs })
+  return { budget: { ...spent, totalMs: totalMs + extendedMs, leftMs } }
+}

@@ -1,0 +1,215 @@
+/**
+ * What an explanation says, in sentences. Plain functions; `at` writes a moment as the reader wants it.
+ *
+ * W1. A sentence says what the fields say, and nothing else; numbers count from 1, as people do.
+ * W2. What a provider said is quoted, on one line.
+ */
+import type { Failure, TurnExplanation } from "@holdfast/wire"
+import * as Prose from "../cli/Prose.ts"
+import * as Span from "../cli/Span.ts"
+
+/** Writes a moment in epoch milliseconds. */
+export type At = (epochMs: number) => string
+
+type Untold<A> = A extends unknown ? Omit<A, "words"> : never
+
+/** `1 retry`, `3 retries`. */
+export const count = (n: number, one: string, many = `${one}s`): string => `${n} ${n === 1 ? one : many}`
+
+/** The failure as one clause: `overloaded, 529 overloaded_error: "Overloaded"`. */
+export const failure = ({ code, message, reason, status }: Failure.Failure): string => {
+  const codes = [...(status === undefined ? [] : [String(status)]), ...(code === undefined ? [] : [code])].join(" ")
+  return `${reason}${codes === "" ? "" : `, ${codes}`}: "${Prose.oneLine(message)}"`
+}
+
+/** What else the provider said: a hint, with where it was found, and the request's id. Empty where it said nothing. */
+export const evidence = ({ evidence = {}, hint }: Failure.Failure): string => {
+  const asked =
+    hint === undefined ? [] : [`The provider asked for ${Span.format(hint.retryAfterMs)} (${source(hint, evidence)}).`]
+  const others = Object.entries(evidence).filter(([name]) => name !== hint?.source)
+  const said = others.map(([name, value]) => `${name}: ${Prose.oneLine(value)}`)
+  return [...asked, ...(said.length === 0 ? [] : [`Its answer had ${said.join(", ")}.`])].join(" ")
+}
+
+/** What came of an attempt. */
+export const attempt = (attempt: Untold<TurnExplanation.Attempt>): string => {
+  const name = `Attempt ${attempt.attempt + 1}`
+  switch (attempt.outcome) {
+    case "completed":
+      return `${name} was answered${attempt.finishReason === undefined ? "" : ` (${attempt.finishReason})`}.`
+    case "failed": {
+      const what = attempt.failure === undefined ? "" : `: ${failure(attempt.failure)}`
+      return ended(`${name} failed ${attempt.hasContent ? "after content had left" : "before any content"}${what}`)
+    }
+    case "lost":
+      return `${name} was lost: its process died after content had left. What was shown is void; it costs no retry (X2).`
+    case "cut-short":
+      return `${name} was cut short${attempt.hasContent ? ", after content had left" : ""}: the turn ended.`
+    case "under-way":
+      return `${name} is under way${attempt.hasContent ? ", and content has left" : ""}.`
+    default:
+      return attempt.outcome satisfies never
+  }
+}
+
+/** What was decided about a failure, and why. */
+export const decision = (decision: Untold<TurnExplanation.Decision>, failed: Failure.Failure, at: At): string =>
+  decision.type === "retry"
+    ? `Retry ${decision.retry + 1} at ${at(decision.retryAt)}, after ${lengthOf(decision, failed)} ${ruled(decision.rules)}${spentWith(decision)}.`
+    : `Gave up: ${whyNot(decision, failed)} ${ruled(decision.rules)}.`
+
+/** What somebody changed about a wait. */
+export const change = (change: Untold<TurnExplanation.WaitChange>, at: At): string =>
+  change.type === "moved"
+    ? `The wait was moved to ${at(change.until)}${by(change)} ${ruled(change.rules)}.`
+    : `${Span.format(change.byMs)} were added to the budget${by(change)} ${ruled(change.rules)}.`
+
+/** How a wait ended. `retryAt` is when it was to end. */
+export const waitEnd = (end: Untold<TurnExplanation.WaitEnd>, retryAt: number): string => {
+  switch (end.type) {
+    case "elapsed":
+      return `The wait was over${isLate(end, retryAt) ? `, ${Span.format(wholeSeconds(lateMs(end, retryAt)))} late: nothing ran this turn, or the machine slept` : ""}.`
+    case "retry-now":
+      return `The wait was ended${by(end)}, to retry at once ${ruled(end.rules)}.`
+    case "switched":
+      return `The wait was ended${by(end)}, to go on with ${end.target ?? "another target"} ${ruled(end.rules)}.`
+    case "cancelled":
+      return `The wait was ended${by(end)}, and the retries given up ${ruled(end.rules)}.`
+    case "aborted":
+      return `The wait was ended by an abort of the turn ${ruled(end.rules)}.`
+    case "broken":
+      return `The wait could not be slept, and there is no retry without it ${ruled(end.rules)}.`
+    default:
+      return end.type satisfies never
+  }
+}
+
+/** Whether a turn was woken later than a busy process explains. */
+export const isLate = (end: Untold<TurnExplanation.WaitEnd>, retryAt: number): boolean =>
+  lateMs(end, retryAt) >= LATE_MS
+
+/** What came of a tool call. */
+export const tool = ({ outcome, tool, toolName }: Untold<TurnExplanation.Tool>): string => {
+  const name = `Tool call ${tool + 1}, ${Prose.oneLine(toolName)},`
+  switch (outcome) {
+    case "answered":
+      return `${name} was answered.`
+    case "failed":
+      return `${name} failed; the model was told.`
+    case "unknown":
+      return `${name} was running when its process died. It was not run again; the model was told that nobody knows what became of it (X8).`
+    case "cut-short":
+      return `${name} was cut short: the turn ended.`
+    case "under-way":
+      return `${name} is under way.`
+    default:
+      return outcome satisfies never
+  }
+}
+
+/** How the turn ended. */
+export const seal = ({ attempts, error, rules, sleptMs, status }: Untold<TurnExplanation.Seal>): string => {
+  const effort = `after ${count(attempts, "attempt")}${sleptMs === 0 ? "" : ` and ${Span.format(sleptMs)} of waiting`}`
+  const why = error === undefined ? "" : `: ${failure(error)}`
+  const how = status === "completed" ? "was answered" : status === "aborted" ? "was aborted" : status
+  return ended(`The turn ${how} ${effort}${why}${rules.length === 0 ? "" : ` ${ruled(rules)}`}`)
+}
+
+// --- internal
+
+/** Timers of a busy process are late by less. */
+const LATE_MS = 1000
+
+const lateMs = ({ at, type }: Untold<TurnExplanation.WaitEnd>, retryAt: number): number =>
+  type === "elapsed" && at !== undefined ? at - retryAt : 0
+
+/** A sentence with its full stop, unless a quotation has brought one. */
+const ended = (text: string): string => (/[.!?]"$/.test(text) ? text : `${text}.`)
+
+const wholeSeconds = (ms: number): number => Math.floor(ms / 1000) * 1000
+
+const source = (hint: Failure.Hint, evidence: Readonly<Record<string, string>>): string => {
+  const value = evidence[hint.source]
+  if (value === undefined) return hint.source === "body" ? "in the error itself" : hint.source
+  return `${hint.source}: ${Prose.oneLine(value)}`
+}
+
+const ruled = (rules: ReadonlyArray<string>): string => (rules.length === 0 ? "" : `(${rules.join(", ")})`)
+
+const by = ({ by }: { readonly by?: TurnExplanation.By }): string =>
+  by === undefined ? "" : ` by ${Prose.oneLine(by.origin)}, command ${by.commandId}`
+
+/** The wait and where its length comes from. */
+const lengthOf = (decision: Untold<TurnExplanation.Retry>, { hint }: Failure.Failure): string => {
+  const { clipped, delayMs, hintMs = 0, jitterMs = 0, scheduledMs } = decision
+  const wait = Span.format(delayMs)
+  if (scheduledMs === undefined) return wait
+  const isHint = hintMs > scheduledMs
+  const base = isHint ? "the provider's" : "the schedule's"
+  const other = isHint ? `longer than the schedule's ${Span.format(scheduledMs)}` : unheeded(decision, hint)
+  const beside = other === "" ? "" : `, ${other}`
+  if (jitterMs === 0 && clipped === undefined) return `${wait}, ${base}${beside}`
+  const cut = clipped === undefined ? "" : ", cut to what was left of the budget"
+  const chance = jitterMs === 0 ? "" : ` and ${Span.format(jitterMs)} of jitter`
+  return `${wait}: ${base} ${Span.format(Math.max(hintMs, scheduledMs))}${chance}${beside}${cut}`
+}
+
+/** A hint that changed nothing. */
+const unheeded = ({ hintMs }: Untold<TurnExplanation.Retry>, hint: Failure.Hint | undefined): string => {
+  if (hintMs !== undefined) return `no shorter than the provider's ${Span.format(hintMs)}`
+  return hint === undefined
+    ? ""
+    : `not the provider's ${Span.format(hint.retryAfterMs)}, which is not followed (retry.hints)`
+}
+
+/** What the waits add up to, this one included. */
+const spentWith = ({ delayMs, spending }: Untold<TurnExplanation.Retry>): string => {
+  if (spending?.totalMs === undefined) return ""
+  const { measure, spentMs, totalMs } = spending
+  return measure === "scheduled"
+    ? `; ${Span.format(spentMs + delayMs)} of ${Span.format(totalMs)} spent`
+    : `; ${Span.format(spentMs)} of ${Span.format(totalMs)} had passed`
+}
+
+const whyNot = (
+  { because, limit, refusedMs = 0, spending }: Untold<TurnExplanation.GaveUp>,
+  { evidence, reason }: Failure.Failure
+): string => {
+  switch (because) {
+    case "after-content":
+      return "content had left, and what has been shown is not produced twice"
+    case "not-retryable":
+      if (evidence?.["x-should-retry"] === "false") return "the provider said that it should not be retried"
+      return reason === "quota-exhausted"
+        ? "the quota is used up, and the provider named no time of its reset"
+        : `a failure of this kind (${reason}) is not retried`
+    case "context-overflow":
+      return "what is too long for the model is not sent again"
+    case "defect":
+      return "this is a bug of the program, and it was tried again twice already"
+    case "no-strategy":
+      return "no retries were asked for"
+    case "disabled":
+      return "retries are switched off in the configuration (retry.enabled)"
+    case "switched-off":
+      return "automatic retries had been switched off for this conversation"
+    case "max-retries":
+      return limit === undefined
+        ? "there were as many retries as there may be"
+        : `${count(limit, "retry", "retries")} had been made, and there may be no more`
+    case "max-delay":
+      return `the next wait would be ${Span.format(refusedMs)}${limit === undefined ? "" : `, and none may be longer than ${Span.format(limit)}`}`
+    case "budget":
+      return `the next wait of ${Span.format(refusedMs)} does not fit into the budget${spentOf(spending)}`
+    case "exhausted":
+      return "the strategy had no further retry"
+    default:
+      return because satisfies never
+  }
+}
+
+const spentOf = (spending: TurnExplanation.Spending | undefined): string => {
+  if (spending?.totalMs === undefined) return ""
+  const { measure, spentMs, totalMs } = spending
+  return `: ${Span.format(spentMs)} of ${Span.format(totalMs)} ${measure === "scheduled" ? "were spent" : "had passed"}`
+}

@@ -1,0 +1,136 @@
+/** A turn's records, through whatever happens to their disk. */
+import { assert, describe, it } from "@effect/vitest"
+import { TurnStopped } from "@holdfast/kernel"
+import { Deferred, Effect, Exit, Fiber, Schema } from "effect"
+import * as JournalCheckpoint from "../../src/durable/JournalCheckpoint.ts"
+import { Journal, type Record } from "../../src/storage/Journal.ts"
+import * as SqlStore from "../../src/storage/SqlStore.ts"
+import { StorageError } from "../../src/storage/Store.ts"
+import * as Given from "../storage/Given.ts"
+
+const turnId = Given.turnId(1)
+
+/** An append that fails stops the turn at once. */
+const atOnce: JournalCheckpoint.Persist = (append) =>
+  Effect.mapError(append, ({ message }) => new TurnStopped.TurnStopped({ message }))
+
+const resume = (persist: JournalCheckpoint.Persist = atOnce) =>
+  Effect.gen(function* () {
+    yield* Effect.ignore(Given.oneTurn)
+    const { checkpoint } = yield* JournalCheckpoint.make(yield* Journal, turnId, persist)
+    return checkpoint
+  })
+
+const names = Effect.map(
+  Effect.flatMap(Journal, (journal) => journal.load(turnId)),
+  (records: ReadonlyArray<Record>) => records.map(({ name }) => name)
+)
+
+const count = (effects: { runs: number }) => Effect.sync(() => ++effects.runs)
+
+describe("JournalCheckpoint", () => {
+  it.effect("K1: what has succeeded is not run again, in this life or the next", () =>
+    Effect.gen(function* () {
+      const effects = { runs: 0 }
+      const first = yield* resume()
+      assert.isFalse(first.isRecorded("a"))
+      assert.strictEqual(yield* first.run("a", Schema.Number, count(effects)), 1)
+      const next = yield* resume()
+      assert.isTrue(next.isRecorded("a"))
+      assert.strictEqual(yield* next.run("a", Schema.Number, count(effects)), 1)
+      assert.strictEqual(effects.runs, 1)
+    }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
+
+  it.effect("a failure is not recorded", () =>
+    Effect.gen(function* () {
+      const checkpoint = yield* resume()
+      assert.strictEqual(yield* Effect.flip(checkpoint.run("a", Schema.Number, Effect.fail("no"))), "no")
+      assert.deepStrictEqual(yield* names, [])
+    }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
+
+  it.effect("K2: nobody acts on a result whose record is refused, and in its next life the turn makes it anew", () =>
+    Effect.gen(function* () {
+      const effects = { runs: 0 }
+      const refused = new StorageError({ message: "disk full" })
+      const first = yield* resume((append) => atOnce(Effect.andThen(Effect.fail(refused), append)))
+      const error = yield* Effect.flip(first.run("a", Schema.Number, count(effects)))
+      assert.strictEqual(error.message, "disk full")
+      const next = yield* resume()
+      assert.strictEqual(yield* next.run("a", Schema.Number, count(effects)), 2)
+      assert.deepStrictEqual(yield* names, ["a"])
+    }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
+
+  it.effect("K3: a record that is kept waiting by its disk keeps those behind it waiting, so there is no gap", () =>
+    Effect.gen(function* () {
+      const isFull = yield* Deferred.make<void>()
+      let isFirst = true
+      const first = yield* resume((append) => {
+        const held = isFirst ? Effect.andThen(Deferred.await(isFull), append) : append
+        isFirst = false
+        return atOnce(held)
+      })
+      const run = (name: string) =>
+        Effect.forkChild(first.run(name, Schema.String, Effect.succeed(name)), { startImmediately: true })
+      const slow = yield* run("slow")
+      const quick = yield* run("quick")
+      yield* Effect.repeat(Effect.yieldNow, { times: 100 })
+      assert.deepStrictEqual(yield* names, [])
+      // What a process would find that is started now: it goes on, and its numbers are free.
+      const other = yield* resume()
+      assert.strictEqual(yield* other.run("other", Schema.String, Effect.succeed("x")), "x")
+      yield* Deferred.succeed(isFull, undefined)
+      // The one that was started before is not the owner any more.
+      assert.isTrue(Exit.isFailure(yield* Fiber.await(slow)))
+      assert.isTrue(Exit.isFailure(yield* Fiber.await(quick)))
+      assert.deepStrictEqual(yield* names, ["other"])
+    }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
+
+  it.effect("J2: of two that believe they run a turn one is stopped at its next record", () =>
+    Effect.gen(function* () {
+      const [one, other] = [yield* resume(), yield* resume()]
+      yield* one.run("a", Schema.Number, Effect.succeed(1))
+      const error = yield* Effect.flip(other.run("b", Schema.Number, Effect.succeed(2)))
+      assert.strictEqual(error._tag, "TurnStopped")
+      assert.include(error.message, "being run elsewhere")
+    }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
+
+  it.effect("an interrupted effect leaves no record; one that has succeeded is recorded all the same", () =>
+    Effect.gen(function* () {
+      const reached = yield* Deferred.make<void>()
+      const open = yield* Deferred.make<void>()
+      const checkpoint = yield* resume((append) =>
+        Effect.andThen(Deferred.succeed(reached, undefined), Effect.andThen(Deferred.await(open), atOnce(append)))
+      )
+      const never = yield* Effect.forkChild(checkpoint.run("never", Schema.Number, Effect.never), {
+        startImmediately: true
+      })
+      yield* Fiber.interrupt(never)
+      const done = yield* Effect.forkChild(checkpoint.run("done", Schema.Number, Effect.succeed(1)), {
+        startImmediately: true
+      })
+      yield* Deferred.await(reached)
+      const ending = yield* Effect.forkChild(Fiber.interrupt(done), { startImmediately: true })
+      yield* Deferred.succeed(open, undefined)
+      yield* Fiber.join(ending)
+      assert.deepStrictEqual(yield* names, ["done"])
+    }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
+
+  it.effect("a record that cannot be read is a bug, and is not taken for missing", () =>
+    Effect.gen(function* () {
+      const effects = { runs: 0 }
+      yield* Effect.flatMap(resume(), (first) => first.run("a", Schema.Number, Effect.succeed(1)))
+      const next = yield* resume()
+      const exit = yield* Effect.exit(
+        next.run("a", Schema.Struct({ other: Schema.String }), Effect.as(count(effects), { other: "" }))
+      )
+      assert.isTrue(Exit.hasDies(exit))
+      assert.strictEqual(effects.runs, 0)
+    }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
+})

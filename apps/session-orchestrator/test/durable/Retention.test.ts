@@ -1,0 +1,74 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Ids } from "@holdfast/wire"
+import { Duration, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import * as Retention from "../../src/durable/Retention.ts"
+import { StorageError } from "../../src/storage/Store.ts"
+
+const id = (n: number) => Ids.TurnId.make(`t-${n}`)
+
+/** A journal of so many batches, that notes what it is asked for. */
+const given = (batches: number) => {
+  const asked: Array<{ readonly at: number; readonly sealedBefore: number; readonly after: string | undefined }> = []
+  const broken = { storage: false }
+  return {
+    asked,
+    broken,
+    journal: {
+      forget: (sealedBefore: number, after: Ids.TurnId | undefined) =>
+        Effect.gen(function* () {
+          const at = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
+          asked.push({ at, sealedBefore, after })
+          if (broken.storage) return yield* new StorageError({ message: "The disk is full." })
+          const batch = after === undefined ? 0 : Number(after.slice(2)) + 1
+          return { forgotten: 1, next: batch < batches ? id(batch) : undefined }
+        })
+    }
+  }
+}
+
+describe("Retention", () => {
+  it.effect(
+    "N2: goes through all journals at start, a batch at a time with a pause after each, and again every day",
+    () =>
+      Effect.gen(function* () {
+        const { asked, journal } = given(2)
+        yield* TestClock.setTime(Duration.toMillis("100 days"))
+        const start = Duration.toMillis("100 days")
+        yield* Effect.forkChild(Retention.run(journal, Duration.days(30)))
+        yield* TestClock.adjust(0)
+        expect(asked).toEqual([{ at: start, sealedBefore: Duration.toMillis("70 days"), after: undefined }])
+        yield* TestClock.adjust(Retention.PAUSE)
+        expect(asked.map(({ after }) => after)).toEqual([undefined, id(0)])
+        yield* TestClock.adjust("1 hour")
+        expect(asked.map(({ after }) => after)).toEqual([undefined, id(0), id(1)])
+        yield* TestClock.adjust("1 day")
+        const next = asked.slice(3)
+        expect(next.map(({ after }) => after)).toEqual([undefined, id(0), id(1)])
+        expect((next[0]?.at ?? 0) - start).toBe(Duration.toMillis("1 day") + 2 * Duration.toMillis(Retention.PAUSE))
+        expect((next[0]?.sealedBefore ?? 0) - (asked[0]?.sealedBefore ?? 0)).toBe((next[0]?.at ?? 0) - start)
+      })
+  )
+
+  it.effect("N3: a disk that refuses costs one round", () =>
+    Effect.gen(function* () {
+      const { asked, broken, journal } = given(1)
+      broken.storage = true
+      yield* Effect.forkChild(Retention.run(journal, Duration.days(30)))
+      yield* TestClock.adjust("1 hour")
+      expect(asked).toHaveLength(1)
+      broken.storage = false
+      yield* TestClock.adjust("1 day")
+      expect(asked).toHaveLength(3)
+    })
+  )
+
+  it.effect("infinity keeps everything", () =>
+    Effect.gen(function* () {
+      const { asked, journal } = given(1)
+      yield* Effect.forkChild(Retention.run(journal, Duration.infinity))
+      yield* TestClock.adjust("10 days")
+      expect(asked).toEqual([])
+    })
+  )
+})

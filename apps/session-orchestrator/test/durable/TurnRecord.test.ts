@@ -1,0 +1,84 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { Failure } from "@holdfast/wire"
+import * as RecordedWait from "../../src/durable/RecordedWait.ts"
+import * as TurnRecord from "../../src/durable/TurnRecord.ts"
+
+const record = (name: string, value: unknown = true) => ({ name, value: JSON.stringify(value) })
+
+const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true }
+const failed = { _tag: "Failed", content: [], endedAt: 1_000, failure: overloaded, contentSeen: false, spread: 0 }
+const retry = { _tag: "Retry", attempt: 0, delayMs: 5_000, retryAt: 6_000 } as const
+const waiting = [record("step/0/attempt/0", failed), record("step/0/decision/0", retry)]
+
+describe("TurnRecord", () => {
+  it("knows every name that the kernel writes, and where it belongs", () => {
+    const names = [
+      ["step/0/attempt/2", "Attempt", 0, 2],
+      ["step/0/attempt/2/content", "Content", 0, 2],
+      ["step/1/decision/12", "Decision", 1, 12],
+      ["step/1/sleep/12", "Wake", 1, 12],
+      ["step/1/sleep/12/3", "Wake", 1, 12],
+      ["step/10/tool/0", "Tool", 10, 0],
+      ["step/10/tool/0/begun", "Begun", 10, 0]
+    ] as const
+    for (const [name, kind, step, number] of names) {
+      assert.deepStrictEqual(TurnRecord.nameOf(record(name)), { kind, step, number })
+    }
+  })
+
+  it("R1: has nothing to say of other names, nor of values that it cannot read", () => {
+    for (const name of [
+      "",
+      "seal",
+      "step/0/verdict/0",
+      "step/0/attempt/1/2",
+      "step/0/decision/0/content",
+      "step/x/tool/0"
+    ]) {
+      assert.isUndefined(TurnRecord.of(record(name)), name)
+    }
+    assert.isUndefined(TurnRecord.of(record("step/0/sleep/0", { type: "dreamt" })))
+    assert.isUndefined(TurnRecord.of({ name: "step/0/decision/0", value: "{" }))
+  })
+
+  it("reads what a record says", () => {
+    assert.deepInclude(TurnRecord.of(record("step/0/decision/0", retry)), { _tag: "Decision", directive: retry })
+    assert.deepInclude(TurnRecord.of(record("step/0/sleep/0", { type: "now" })), {
+      _tag: "Wake",
+      wake: { type: "now" }
+    })
+    assert.isUndefined(TurnRecord.wakeOf(record("step/0/decision/0", retry)))
+  })
+})
+
+describe("RecordedWait", () => {
+  it("X1: is the wait that was decided on last, as commands have moved it", () => {
+    const wait = { attempt: 0, delayMs: 5_000, retryAt: 6_000, failure: overloaded, target: undefined }
+    assert.deepStrictEqual(RecordedWait.of(waiting), wait)
+    const moved = [...waiting, record("step/0/sleep/0", { type: "until", until: 9_000 })]
+    assert.deepStrictEqual(RecordedWait.of(moved), { ...wait, delayMs: 8_000, retryAt: 9_000 })
+    const extended = [...moved, record("step/0/sleep/0/1", { type: "extended", byMs: 1 })]
+    assert.deepStrictEqual(RecordedWait.of(extended), { ...wait, delayMs: 8_000, retryAt: 9_000 })
+  })
+
+  it("is none once it has ended, and where there is something else", () => {
+    assert.isUndefined(RecordedWait.of([]))
+    assert.isUndefined(RecordedWait.of([...waiting, record("step/0/sleep/0", { type: "elapsed" })]))
+    assert.isUndefined(
+      RecordedWait.of([...waiting, record("step/0/sleep/0", { type: "elapsed" }), record("step/0/attempt/1/content")])
+    )
+    const gaveUp = { _tag: "GiveUp", because: "not-retryable" }
+    assert.isUndefined(RecordedWait.of([record("step/0/attempt/0", failed), record("step/0/decision/0", gaveUp)]))
+  })
+
+  it("X4: goes to the target that a command has sent the turn to", () => {
+    const switched = record("step/0/sleep/0", { type: "switched", target: { provider: "openai", model: "gpt-5" } })
+    const records = [
+      ...waiting,
+      switched,
+      record("step/0/attempt/1", failed),
+      record("step/0/decision/1", { ...retry, attempt: 1 })
+    ]
+    assert.strictEqual(RecordedWait.of(records)?.target, "openai/gpt-5")
+  })
+})

@@ -1,0 +1,100 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Account from "../../src/inspection/Account.ts"
+import * as Records from "./GivenRecords.ts"
+
+const { completed, failed, giveUp, lost, mark, overloaded, retry, wake } = Records
+
+describe("Account", () => {
+  it("a turn of which nothing is recorded has not begun", () => {
+    expect(Account.of([])).toEqual({
+      attempts: [],
+      place: { _tag: "Fresh" },
+      spending: { scheduledMs: 0, extendedMs: 0, firstFailureAt: undefined },
+      tools: [],
+      unread: []
+    })
+  })
+
+  it("a decision without an end to its wait is a wait", () => {
+    const { place, spending } = Account.of([failed(0, 1_000), retry(0, 5_000, 6_000)])
+    expect(place).toEqual({
+      _tag: "Waiting",
+      step: 0,
+      retry: 0,
+      wakeAt: 6_000,
+      since: 1_000,
+      failure: overloaded,
+      target: undefined
+    })
+    expect(spending).toEqual({ scheduledMs: 5_000, extendedMs: 0, firstFailureAt: 1_000 })
+  })
+
+  it("X4: commands move the end of a wait and add to the budget, and the wait goes on", () => {
+    const records = [
+      failed(0, 1_000),
+      retry(0, 5_000, 6_000),
+      wake(0, 0, { type: "until", until: 90_000 }),
+      wake(0, 1, { type: "extended", byMs: 30_000 })
+    ]
+    const { attempts, place, spending } = Account.of(records)
+    expect(place).toMatchObject({ _tag: "Waiting", wakeAt: 90_000, since: 1_000 })
+    expect(spending.extendedMs).toBe(30_000)
+    expect(attempts[0]?.wakes.map(({ type }) => type)).toEqual(["until", "extended"])
+  })
+
+  it.each(["elapsed", "now"] as const)("after a wait that ended by %s the next attempt is under way", (type) => {
+    const { place } = Account.of([failed(0, 1_000), retry(0, 5_000, 6_000), wake(0, 0, { type })])
+    expect(place).toEqual({ _tag: "Working", step: 0, attempt: 1 })
+  })
+
+  it("X4: a turn that was sent elsewhere waits there from then on", () => {
+    const target = { provider: "other", model: "m" }
+    const { place } = Account.of([
+      failed(0, 1_000),
+      retry(0, 5_000, 6_000),
+      wake(0, 0, { type: "switched", target }),
+      failed(1, 7_000),
+      retry(1, 10_000, 17_000)
+    ])
+    expect(place).toMatchObject({ _tag: "Waiting", retry: 1, target: "other/m" })
+  })
+
+  it("P10: what is spent counts from 0 with every step", () => {
+    const { place, spending } = Account.of([
+      failed(0, 1_000),
+      retry(0, 5_000, 6_000),
+      wake(0, 0, { type: "elapsed" }),
+      mark(1),
+      completed(1, 7_000),
+      failed(0, 8_000, 1),
+      retry(0, 5_000, 13_000, 1)
+    ])
+    expect(place).toMatchObject({ _tag: "Waiting", step: 1, retry: 0 })
+    expect(spending).toEqual({ scheduledMs: 5_000, extendedMs: 0, firstFailureAt: 8_000 })
+  })
+
+  it("X2: an attempt that was lost with its content is told as such, and the next is under way", () => {
+    const { attempts, place } = Account.of([mark(0), lost(0, 2_000)])
+    expect(attempts[0]).toMatchObject({ hasContent: true, outcome: { _tag: "Lost" } })
+    expect(place).toEqual({ _tag: "Working", step: 0, attempt: 1 })
+  })
+
+  it("an attempt with content and without an outcome is under way", () => {
+    expect(Account.of([mark(0)]).place).toEqual({ _tag: "Working", step: 0, attempt: 0 })
+  })
+
+  it("a turn that gave up does not wait", () => {
+    expect(Account.of([failed(0, 1_000), giveUp(0)]).place._tag).toBe("Working")
+  })
+
+  it("C2: what cannot be read is passed over and counted", () => {
+    const strange = [
+      { name: "step/0/tool/0", value: "{}" },
+      { name: "step/0/decision/7", value: "not JSON" }
+    ]
+    const { place, unread } = Account.of([failed(0, 1_000), retry(0, 5_000, 6_000), ...strange.slice(0, 1)])
+    expect(unread).toEqual(["step/0/tool/0"])
+    expect(place._tag).toBe("Waiting")
+    expect(Account.of(strange).unread).toEqual(["step/0/tool/0", "step/0/decision/7"])
+  })
+})

@@ -1,0 +1,23 @@
+/** docs/explain.md is what is printed, and knows every rule that is. */
+import { assert, describe, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
+import * as Night from "./Night.ts"
+
+const read = (path: string): string => readFileSync(new URL(`../../../../${path}`, import.meta.url), "utf8")
+
+const page = read("docs/explain.md")
+const source = ["Explanation", "Grounds", "Words"]
+  .map((name) => read(`apps/session-orchestrator/src/inspection/${name}.ts`).replaceAll(/\/\*[^]*?\*\/|\/\/.*/g, ""))
+  .join("")
+
+describe("docs/explain.md", () => {
+  it("X9: shows the night that a test has gone through", () => {
+    assert.include(page, `\`\`\`text\n${Night.text.join("\n")}\n\`\`\``)
+  })
+
+  it("has a row for every rule that an explanation names, and for no other", () => {
+    const named = new Set(Array.from(source.matchAll(/["(]([A-Z]\d+)[")]/g), ([, rule]) => rule))
+    const rows = Array.from(page.matchAll(/^\| `([A-Z]\d+)` \|/gm), ([, rule]) => rule)
+    assert.deepStrictEqual(rows.toSorted(), Array.from(named).toSorted())
+  })
+})

@@ -1,0 +1,76 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ScriptedProvider } from "@holdfast/kernel/testing"
+import { Duration, Effect } from "effect"
+import { CliOutput } from "effect/cli"
+import * as ExplanationText from "../../src/inspection/ExplanationText.ts"
+import * as Night from "./Night.ts"
+import * as ScriptedTurn from "./ScriptedTurn.ts"
+
+const { emits } = ScriptedProvider
+
+const surroundings = { timeZone: "UTC", columns: ExplanationText.COLUMNS }
+
+describe("ExplanationText", () => {
+  it.effect("X9: a night reads from the top: what failed, what was decided and why, who did what, how it ended", () =>
+    Effect.gen(function* () {
+      const explanation = yield* ScriptedTurn.happened(Night.plan, Night.live)
+      assert.deepStrictEqual(ExplanationText.lines(explanation, surroundings), Night.text)
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
+  it.effect("D1: a night that ends with the budget is a line for each of its 21 retries", () =>
+    Effect.gen(function* () {
+      const failure = { reason: "server-error", message: "Bad Gateway", retryable: true, status: 502 } as const
+      const scripts = Array.from({ length: 22 }, () => emits(failure))
+      const explanation = yield* ScriptedTurn.happened({ scripts })
+      const lines = ExplanationText.lines(explanation, surroundings)
+      assert.lengthOf(
+        lines.filter((line) => line.includes("Retry ")),
+        21
+      )
+      assert.isBelow(lines.length, 40)
+      assert.deepStrictEqual(lines.slice(-4), [
+        "  06:29:45  Attempt 22: same. Gave up: the next wait of 30 m does not fit into the budget: 7 h 31 m 45 s of 8 h were",
+        "            spent (D1, D7).",
+        "",
+        '  06:29:45  The turn failed after 22 attempts and 7 h 31 m 45 s of waiting: server-error, 502: "Bad Gateway".'
+      ])
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
+  it.effect("is no wider than asked for, and tells the time where the reader is", () =>
+    Effect.gen(function* () {
+      const explanation = yield* ScriptedTurn.happened(Night.plan, Night.live)
+      const lines = ExplanationText.lines(explanation, { timeZone: "Asia/Tokyo", columns: 60 })
+      assert.deepStrictEqual(
+        lines.filter((line) => CliOutput.displayWidth(line) > 60),
+        []
+      )
+      assert.deepStrictEqual(lines.slice(1, 5), [
+        "Times are Asia/Tokyo.",
+        "",
+        "  2031-04-02",
+        "  07:58:00  The turn was accepted."
+      ])
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
+  it.effect("says of a turn that waits when it is to wake", () =>
+    Effect.gen(function* () {
+      const plan = { scripts: Night.plan.scripts }
+      const explanation = yield* ScriptedTurn.happened(plan, ({ pass }) => pass(Duration.hours(1)))
+      const [title] = ExplanationText.lines(explanation, surroundings)
+      assert.strictEqual(title, "Turn t1 of conversation nightly: waiting, to retry at 2031-04-02 00:07:45.")
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
+  it.effect("keeps control characters of a provider out of the terminal", () =>
+    Effect.gen(function* () {
+      const failure = { reason: "auth", message: "no\u001b[2J\nentry", retryable: false } as const
+      const explanation = yield* ScriptedTurn.happened({ scripts: [emits(failure)] })
+      const text = ExplanationText.lines(explanation, surroundings).join("\n")
+      assert.include(text, '"no entry"')
+      assert.notInclude(text, "\u001b")
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+})

@@ -1,0 +1,50 @@
+/** A turn's journal, record by record, as the kernel writes it. */
+import { Attempt, Directive, RetryStrategy } from "@holdfast/kernel"
+import type { Failure } from "@holdfast/wire"
+import { Schema } from "effect"
+import type { Record } from "../../src/storage/Journal.ts"
+
+const record = <A, I>(name: string, schema: Schema.Codec<A, I>, value: A): Record => ({
+  name,
+  value: Schema.encodeSync(Schema.fromJsonString(Schema.toCodecJson(schema)))(value)
+})
+
+export const overloaded: Failure.Failure = {
+  reason: "overloaded",
+  message: "Overloaded",
+  retryable: true,
+  status: 529
+}
+
+export const failed = (n: number, endedAt: number, step = 0): Record =>
+  record(`step/${step}/attempt/${n}`, Attempt.AttemptOutcome, {
+    _tag: "Failed",
+    content: [],
+    endedAt,
+    failure: overloaded,
+    contentSeen: false,
+    spread: 0
+  })
+
+export const completed = (n: number, endedAt: number, step = 0): Record =>
+  record(`step/${step}/attempt/${n}`, Attempt.AttemptOutcome, {
+    _tag: "Completed",
+    content: [{ type: "text", text: "Hello" }],
+    endedAt,
+    finishReason: "stop"
+  })
+
+export const lost = (n: number, endedAt: number, step = 0): Record =>
+  record(`step/${step}/attempt/${n}`, Attempt.AttemptOutcome, { _tag: "Lost", endedAt })
+
+export const mark = (n: number, step = 0): Record =>
+  record(`step/${step}/attempt/${n}/content`, Schema.Literal(true), true)
+
+export const retry = (n: number, delayMs: number, retryAt: number, step = 0): Record =>
+  record(`step/${step}/decision/${n}`, Directive.Directive, { _tag: "Retry", attempt: n, delayMs, retryAt })
+
+export const giveUp = (n: number, step = 0): Record =>
+  record(`step/${step}/decision/${n}`, Directive.Directive, { _tag: "GiveUp", because: "exhausted" })
+
+export const wake = (n: number, part: number, wake: RetryStrategy.Wake, step = 0): Record =>
+  record(`step/${step}/sleep/${n}${part === 0 ? "" : `/${part}`}`, RetryStrategy.Wake, wake)

@@ -1,0 +1,93 @@
+/** A look into a file: with a service at work on it, and without. */
+import { expect, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import * as Inspection from "../../src/inspection/Inspection.ts"
+import { Journal } from "../../src/storage/Journal.ts"
+import * as SqlStore from "../../src/storage/SqlStore.ts"
+import * as Tenancy from "../../src/storage/Tenancy.ts"
+import { Store } from "../../src/storage/Store.ts"
+import * as Given from "../storage/Given.ts"
+import { temporaryFile } from "../storage/TemporaryFile.ts"
+import * as Records from "./GivenRecords.ts"
+
+const defaults = { model: { provider: "simulated", model: "steady" }, retry: {} }
+
+const look = (filename: string, all = false) =>
+  Effect.gen(function* () {
+    const inspection = yield* Inspection.Inspection
+    return { turns: yield* inspection.turns({ all }), service: yield* inspection.service }
+  }).pipe(Effect.provide(Inspection.layerSqlite(filename, { defaults })))
+
+/** Two conversations: one whose first turn waits with a second behind it, and one that has ended. */
+const fill = Effect.gen(function* () {
+  const store = yield* Store
+  const journal = yield* Journal
+  yield* store.createConversation(Given.conversation(1, { retry: { budget: "1 hour" } }))
+  yield* store.createConversation(Given.conversation(2))
+  yield* store.acceptTurn(Given.turn(1, 1))
+  yield* store.acceptTurn(Given.turn(2, 2))
+  yield* store.acceptTurn(Given.turn(3, 1))
+  yield* store.appendEvents(Given.conversationId(2), Given.turnId(2), [Given.end(2, 2)], 0)
+  yield* journal.append(Given.turnId(1), 0, Records.failed(0, 1_000))
+  yield* journal.append(Given.turnId(1), 1, Records.retry(0, 5_000, 6_000))
+})
+
+it.effect("tells what waits, with a service at work on the file and without", () =>
+  Effect.gen(function* () {
+    const filename = yield* temporaryFile
+    yield* TestClock.setTime(2_000)
+    const beside = yield* Effect.gen(function* () {
+      yield* fill
+      return yield* look(filename)
+    }).pipe(Effect.provide(Layer.merge(SqlStore.layer({ path: filename }), Tenancy.layerOwner({ path: filename }))))
+    expect(beside.turns.map(({ state, turnId }) => [turnId, state])).toEqual([
+      [Given.turnId(1), "waiting"],
+      [Given.turnId(3), "queued"]
+    ])
+    expect(beside.turns[0]).toMatchObject({
+      wait: { retryAt: 6_000, leftMs: 4_000 },
+      error: { code: "529" },
+      // The conversation's own.
+      budget: { totalMs: 3_600_000, leftMs: 3_595_000 }
+    })
+    expect(beside.service).toEqual({ _tag: "Runs", who: expect.stringContaining(`process ${process.pid} `) })
+
+    const alone = yield* look(filename)
+    expect(alone).toEqual({ turns: beside.turns, service: { _tag: "None" } })
+  })
+)
+
+it.effect("all of it, when all is asked for, in the order of acceptance", () =>
+  Effect.gen(function* () {
+    const filename = yield* temporaryFile
+    yield* Effect.provide(fill, SqlStore.layer({ path: filename }))
+    const { turns } = yield* look(filename, true)
+    expect(turns.map(({ state }) => state)).toEqual(["waiting", "completed", "queued"])
+  })
+)
+
+it.effect("I1: changes nothing, and where there is no database it makes none", () =>
+  Effect.gen(function* () {
+    const filename = yield* temporaryFile
+    expect(yield* look(filename)).toEqual({ turns: [], service: { _tag: "None" } })
+    expect(fs.existsSync(filename)).toBe(false)
+    yield* Effect.provide(fill, SqlStore.layer({ path: filename }))
+    const before = fs.readFileSync(filename)
+    yield* look(filename, true)
+    expect(fs.readFileSync(filename).equals(before)).toBe(true)
+  })
+)
+
+it.effect("a file that is no database is named", () =>
+  Effect.gen(function* () {
+    const filename = yield* temporaryFile
+    fs.mkdirSync(path.dirname(filename))
+    fs.writeFileSync(filename, "Dear diary, ".repeat(1000))
+    const { message } = yield* Effect.flip(look(filename))
+    expect(message).toContain(filename)
+    expect(message).toContain("The file is no SQLite database")
+  })
+)

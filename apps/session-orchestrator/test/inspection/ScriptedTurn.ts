@@ -1,0 +1,212 @@
+/**
+ * A turn that has really happened: the kernel, the policy, the journal and the store are what the service runs; the provider
+ * plays a script, and the clock is the test's.
+ */
+import { Checkpoint, EventSink, Provider, RetryStrategy, Toolbox, Turn, TurnStopped } from "@holdfast/kernel"
+import type { ScriptedProvider } from "@holdfast/kernel/testing"
+import { Profile, RetryStrategies } from "@holdfast/policy"
+import { Ids, type TurnExplanation } from "@holdfast/wire"
+import { Clock, Deferred, Duration, Effect, Exit, Latch, Layer, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as Secrets from "../../src/config/Secrets.ts"
+import * as JournalCheckpoint from "../../src/durable/JournalCheckpoint.ts"
+import { Explanations, layer as explanations } from "../../src/inspection/Explanations.ts"
+import { Journal } from "../../src/storage/Journal.ts"
+import * as SqlStore from "../../src/storage/SqlStore.ts"
+import { Store } from "../../src/storage/Store.ts"
+
+export const conversationId = Ids.ConversationId.make("nightly")
+export const turnId = Ids.TurnId.make("t1")
+
+/** A turn that nobody has run yet. */
+export interface Plan {
+  readonly scripts: ReadonlyArray<ScriptedProvider.Script>
+  readonly retry?: Profile.RetrySettings
+  readonly toolbox?: Toolbox.Toolbox["Service"]
+  /** Its process dies, once, when it has done what is recorded under this name and has not recorded it. */
+  readonly diesBefore?: string
+  /** When it is accepted. */
+  readonly startedAt?: string
+  /** Whether there is a strategy at all (D9). */
+  readonly isPatient?: boolean
+  /** What the service makes of a strategy. */
+  readonly strategy?: (strategy: RetryStrategy.RetryStrategy["Service"]) => RetryStrategy.RetryStrategy["Service"]
+}
+
+/** What can be done to a turn that runs. */
+export interface Hand {
+  /** Lets time pass. */
+  readonly pass: (duration: Duration.Duration) => Effect.Effect<void>
+  /** Steers the wait in progress. */
+  readonly wake: (wake: RetryStrategy.Wake) => Effect.Effect<void>
+  readonly abort: Effect.Effect<void>
+  /** The explanation of the turn as it is now. */
+  readonly explain: Effect.Effect<TurnExplanation.TurnExplanation>
+}
+
+/** Everything that was recorded lives for one test. */
+export const layer = Layer.provideMerge(
+  explanations,
+  Layer.merge(SqlStore.layerMemory, Layer.succeed(Secrets.Secrets, Secrets.shapes))
+)
+
+/** By whom a test steers. */
+export const by = { commandId: "k1", origin: "HTTP from 127.0.0.1" }
+
+/** Accepts a turn, runs it while `live` acts on it, and tells what there is to explain afterwards. */
+export const happened = Effect.fnUntraced(function* (
+  plan: Plan,
+  live: (hand: Hand) => Effect.Effect<unknown> = ({ pass }) => pass(Duration.days(1))
+) {
+  const startedAt = Date.parse(plan.startedAt ?? "2031-04-01T22:58:00Z")
+  yield* TestClock.setTime(startedAt)
+  const store = yield* Store
+  const { explain: explainTurn } = yield* Explanations
+  const explain = Effect.orDie(explainTurn(conversationId, turnId))
+  yield* store.createConversation({
+    conversationId,
+    model: "anthropic/claude-sonnet-4-5",
+    system: undefined,
+    retry: undefined,
+    autoRetryEnabled: true,
+    createdAt: startedAt
+  })
+  yield* store.acceptTurn({ turnId, conversationId, prompt: "Hello", acceptedAt: startedAt })
+
+  const night = new Night()
+  const abort = Deferred.makeUnsafe<void>()
+  const turn = Effect.ensuring(turnOf(plan, startedAt, Deferred.await(abort), night), Effect.sync(night.quieten))
+  const fiber = yield* Effect.forkChild(turn, { startImmediately: true })
+  const act = (action: Effect.Effect<unknown>) =>
+    Effect.andThen(Effect.andThen(night.quiet, Effect.sync(night.disturb)), Effect.andThen(action, night.quiet))
+  yield* night.quiet
+  yield* live({
+    pass: (duration) => night.pass(Duration.toMillis(duration)),
+    wake: (wake) => act(Effect.suspend(() => Deferred.succeed(night.command, wake))),
+    abort: act(Deferred.succeed(abort, undefined)),
+    explain
+  })
+  const exit = fiber.pollUnsafe()
+  if (exit !== undefined && Exit.isFailure(exit)) yield* exit
+  return yield* explain
+})
+
+/** Says something, then never anything again. */
+export const hangs = (...before: ReadonlyArray<Provider.ProviderEvent>): ScriptedProvider.Script => ({
+  reads: [before],
+  end: Effect.never
+})
+
+// --- internal
+
+/** The clock of a turn: it goes on only while the turn sleeps, to the end of each sleep in turn. */
+class Night {
+  command = Deferred.makeUnsafe<RetryStrategy.Wake>()
+  private endsAt: number | undefined
+  private isHanging = false
+  private readonly latch = Latch.makeUnsafe(false)
+
+  /** Waits until the turn does nothing of its own any more: it sleeps, it hangs, or it has ended. */
+  get quiet(): Effect.Effect<void> {
+    return this.latch.await
+  }
+
+  readonly quieten = (): void => void this.latch.openUnsafe()
+
+  readonly hang = Effect.suspend(() => {
+    this.isHanging = true
+    this.quieten()
+    return Effect.never
+  })
+
+  readonly disturb = (): void => {
+    if (this.endsAt !== undefined || this.isHanging) this.latch.closeUnsafe()
+    this.endsAt = undefined
+  }
+
+  readonly sleep: RetryStrategies.Sleep = (delay) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      this.command = Deferred.makeUnsafe()
+      this.endsAt = now + Duration.toMillis(delay)
+      this.quieten()
+      return Deferred.await(this.command)
+    })
+
+  pass(ms: number): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      const until = (yield* Clock.currentTimeMillis) + ms
+      for (;;) {
+        yield* this.quiet
+        const { endsAt } = this
+        if (endsAt === undefined || endsAt > until) return yield* TestClock.setTime(until)
+        this.disturb()
+        yield* TestClock.setTime(endsAt)
+        yield* Deferred.succeed(this.command, { type: "elapsed" })
+      }
+    })
+  }
+}
+
+/** The turn, run again when its process has died. */
+const turnOf = (plan: Plan, startedAt: number, abort: Effect.Effect<void>, night: Night) =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const journal = yield* Journal
+    const policy = Profile.resolve(plan.retry)
+    const made = RetryStrategies.make(policy, night.sleep)
+    const strategy = plan.strategy?.(made) ?? made
+    let requests = 0
+    let isDead = false
+    const provider = {
+      stream: () => {
+        const script = plan.scripts[requests++]
+        if (script === undefined) return Stream.die(new Error(`attempt ${requests} was not scripted`))
+        const reads = script.reads.map((events) => Stream.fromIterable(events))
+        const end = script.end === Effect.never ? night.hang : script.end
+        return Stream.concat(Stream.flatten(Stream.fromIterable(reads)), Stream.drain(Stream.fromEffect(end)))
+      }
+    }
+    const life = Effect.gen(function* () {
+      const { checkpoint } = yield* Effect.orDie(JournalCheckpoint.make(journal, turnId, Effect.orDie))
+      const mortal: Checkpoint.Checkpoint["Service"] = {
+        isRecorded: checkpoint.isRecorded,
+        run: (name, schema, effect) =>
+          checkpoint.run(
+            name,
+            schema,
+            Effect.tap(effect, () => {
+              if (name !== plan.diesBefore || isDead) return Effect.void
+              isDead = true
+              return Effect.fail(new TurnStopped.TurnStopped({ message: "killed" }))
+            })
+          )
+      }
+      return yield* Turn.runTurn({
+        conversationId,
+        turnId,
+        target: { provider: "anthropic", model: "claude-sonnet-4-5" },
+        history: [],
+        prompt: "Hello",
+        startedAt,
+        abort
+      }).pipe(
+        Effect.provide(
+          Layer.mergeAll(
+            Layer.succeed(Provider.Provider, provider),
+            Layer.succeed(EventSink.EventSink, sinkOf(store)),
+            Layer.succeed(Checkpoint.Checkpoint, mortal),
+            plan.toolbox === undefined ? Toolbox.layerNoop : Layer.succeed(Toolbox.Toolbox, plan.toolbox),
+            plan.isPatient === false ? Layer.empty : Layer.succeed(RetryStrategy.RetryStrategy, strategy)
+          )
+        )
+      )
+    })
+    // A process is started again a minute later.
+    return yield* Effect.catch(life, () => Effect.andThen(night.sleep(Duration.minutes(1)), life))
+  })
+
+const sinkOf = (store: Store["Service"]): EventSink.EventSink["Service"] => ({
+  live: () => {},
+  persist: (events, position) =>
+    Effect.asVoid(Effect.orDie(store.appendEvents(conversationId, turnId, events, position)))
+})

@@ -1,0 +1,78 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Profile } from "@holdfast/policy"
+import { Duration } from "effect"
+import * as Account from "../../src/inspection/Account.ts"
+import * as TurnReport from "../../src/inspection/TurnReport.ts"
+import * as Given from "../storage/Given.ts"
+import * as Records from "./GivenRecords.ts"
+
+const conversation = Given.conversation(1)
+const turn = { ...Given.turn(1, 1, { acceptedAt: 0 }), end: undefined }
+const overnight = Profile.resolve({})
+
+const waiting = Account.of([
+  Records.failed(0, 1_000),
+  Records.retry(0, 5_000, 6_000),
+  Records.wake(0, 0, { type: "elapsed" }),
+  Records.failed(1, 7_000),
+  Records.retry(1, 10_000, 17_000)
+])
+
+describe("TurnReport", () => {
+  it("a turn that waits says until when, why, and what it may still spend", () => {
+    expect(TurnReport.ofOpen(turn, waiting, conversation, overnight, 9_000)).toEqual({
+      conversationId: turn.conversationId,
+      turnId: turn.turnId,
+      state: "waiting",
+      model: conversation.model,
+      prompt: "prompt 1",
+      acceptedAt: 0,
+      ageMs: 9_000,
+      attempts: 2,
+      wait: { retry: 1, retryAt: 17_000, leftMs: 8_000, since: 7_000 },
+      error: { reason: "overloaded", message: "Overloaded", code: "529" },
+      budget: { measure: "scheduled", spentMs: 15_000, totalMs: 28_800_000, leftMs: 28_785_000 }
+    })
+  })
+
+  it("D2: by the wall clock the budget is what has passed since the first failure", () => {
+    const policy = Profile.resolve({ measure: "wall-clock", budget: { total: Duration.minutes(1) } })
+    const { budget } = TurnReport.ofOpen(turn, waiting, conversation, policy, 21_000)
+    expect(budget).toEqual({ measure: "wall-clock", spentMs: 20_000, totalMs: 60_000, leftMs: 40_000 })
+  })
+
+  it("X4: what was added to a budget is part of it", () => {
+    const account = Account.of([
+      Records.failed(0, 1_000),
+      Records.retry(0, 5_000, 6_000),
+      Records.wake(0, 0, { type: "extended", byMs: 1_000 })
+    ])
+    const policy = Profile.resolve({ budget: { total: Duration.seconds(10) } })
+    const { budget } = TurnReport.ofOpen(turn, account, conversation, policy, 2_000)
+    expect(budget).toMatchObject({ totalMs: 11_000, leftMs: 6_000 })
+  })
+
+  it("one that is overdue has nothing left to wait, and one without a limit no limit", () => {
+    const policy = Profile.resolve({ profile: "interactive" })
+    const report = TurnReport.ofOpen(turn, waiting, conversation, policy, 99_000)
+    expect(report.wait?.leftMs).toBe(0)
+    expect(report.budget).toEqual({ measure: "scheduled", spentMs: 15_000 })
+  })
+
+  it("one that runs has no wait, and one that is queued no attempts", () => {
+    const running = TurnReport.ofOpen(turn, Account.of([Records.mark(0)]), conversation, overnight, 5)
+    expect(running).toMatchObject({ state: "running", attempts: 0 })
+    expect(running).not.toHaveProperty("wait")
+    expect(TurnReport.ofQueued(turn, conversation, 5)).toMatchObject({ state: "queued", attempts: 0, ageMs: 5 })
+  })
+
+  it("one that has ended is as old as it became, and says what it failed with", () => {
+    const end = { ...Given.end(1, 1), status: "failed" as const, endedAt: 7_000, error: Records.overloaded }
+    expect(TurnReport.ofSealed({ ...turn, end }, end, conversation)).toMatchObject({
+      state: "failed",
+      attempts: 3,
+      ageMs: 7_000,
+      error: { reason: "overloaded", code: "529" }
+    })
+  })
+})
