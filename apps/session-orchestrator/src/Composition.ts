@@ -4,18 +4,27 @@ import type { Provider } from "@holdfast/kernel"
 import { Anthropic, OpenAiCompatible, Simulated } from "@holdfast/providers"
 import { Effect, Layer } from "effect"
 import { Config, type ProviderConfig } from "./config/Config.ts"
+import * as Secrets from "./config/Secrets.ts"
+import * as Condition from "./conversation/Condition.ts"
 import { Defaults } from "./conversation/Defaults.ts"
 import * as Orchestrator from "./conversation/Orchestrator.ts"
 import { Providers } from "./conversation/Providers.ts"
+import * as Retention from "./durable/Retention.ts"
 import * as Timer from "./durable/Timer.ts"
+import * as Explanations from "./inspection/Explanations.ts"
+import * as Inspection from "./inspection/Inspection.ts"
+import { nameOf } from "./storage/DatabaseUrl.ts"
+import { Journal } from "./storage/Journal.ts"
 import * as SqlStore from "./storage/SqlStore.ts"
+import * as Tenancy from "./storage/Tenancy.ts"
 import * as Drain from "./transport/http/Drain.ts"
 import * as HttpServer from "./transport/http/HttpServer.ts"
+import * as Loopback from "./transport/http/Loopback.ts"
 
-const makeProvider = (config: ProviderConfig) => {
+const makeProvider = (config: ProviderConfig, conceal: Secrets.Secrets["Service"]["redact"]) => {
   if (config.type === "simulated") return Simulated.make
   const { baseUrl, headers, credentials } = config
-  const options = { baseUrl, headers, apiKey: credentials[0]?.value }
+  const options = { baseUrl, headers, apiKey: credentials[0]?.value, conceal }
   return config.type === "anthropic" ? Anthropic.make(options) : OpenAiCompatible.make(options)
 }
 
@@ -25,7 +34,9 @@ const providers = Layer.effect(
   Effect.gen(function* () {
     const config = yield* Config
     const made = new Map<string, Provider.Provider["Service"]>()
-    for (const [name, provider] of config.providers) made.set(name, yield* makeProvider(provider))
+    // Every provider's secrets, whoever quotes them: one proxy may stand before several.
+    const { redact } = Secrets.make(Secrets.ofConfig(config))
+    for (const [name, provider] of config.providers) made.set(name, yield* makeProvider(provider, redact))
     return { get: (name) => made.get(name), names: Array.from(made.keys()) }
   })
 ).pipe(Layer.provide(NodeHttpClient.layerUndici))
@@ -35,13 +46,76 @@ const defaults = Layer.effect(
   Config.useSync(({ model, retry }) => ({ model, retry }))
 )
 
-const store = Layer.unwrap(Config.useSync(({ database }) => SqlStore.layer(database)))
+/** What this process has to itself: the file, or, where the data belongs to runners, memory. */
+const store = Layer.unwrap(
+  Config.useSync(({ database }) => (database.url === undefined ? SqlStore.layer(database) : SqlStore.layerMemory))
+)
 
-const resources = Layer.mergeAll(providers, defaults, Timer.layer)
+const resources = Layer.mergeAll(providers, defaults, Timer.layer, Condition.layer)
 
-export const conversations = Orchestrator.layerGuest.pipe(Layer.provide(resources), Layer.provide(store))
+/** A file has one owner. */
+const owner = Layer.unwrap(
+  Config.useSync(({ database, server }) =>
+    Tenancy.layerOwner({ path: database.path, ...(server.port === 0 ? {} : { url: urlOf(server) }) })
+  )
+)
 
-export const service = Layer.unwrap(Config.useSync(({ server }) => HttpServer.layer(server))).pipe(
-  Layer.provide([Orchestrator.layer.pipe(Layer.provide(resources)), Drain.layer]),
-  Layer.provide(store)
+/** Conversations, and where they are kept: on a file by this process alone, or by the runners of a `database.url`. */
+const held = Layer.unwrap(
+  Effect.gen(function* () {
+    const { cluster, database } = yield* Config
+    if (database.url === undefined) return Orchestrator.layer.pipe(Layer.provideMerge(store), Layer.provide(owner))
+    const Cluster = yield* Effect.promise(() => import("./cluster/Cluster.ts"))
+    return Cluster.layer({ ...cluster, url: database.url })
+  })
+).pipe(Layer.provide(resources))
+
+const guest = Layer.unwrap(
+  Config.useSync(({ database }) => (database.url === undefined ? Tenancy.layerGuest(database) : Layer.empty))
+)
+
+const urlOf = ({ host, port }: { readonly host: string; readonly port: number }): string =>
+  `http://${Loopback.inUrl(host)}:${port}`
+
+/** Old journals go while the service runs. */
+const retention = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { database } = yield* Config
+    yield* Effect.forkScoped(Retention.run(yield* Journal, database.retention))
+  })
+)
+
+/** The service counts as started once it has taken up what the last process left; its socket answers before that. */
+const started = Layer.effectDiscard(Effect.flatMap(Condition.Condition, (condition) => condition.started))
+
+export const conversations = Orchestrator.layerGuest.pipe(
+  Layer.provide(resources),
+  Layer.provide(store),
+  Layer.provide(guest)
+)
+
+/** A look at what is on disk. */
+export const inspection = Layer.unwrap(
+  Effect.gen(function* () {
+    const { database, model, retry } = yield* Config
+    const options = { defaults: { model, retry } }
+    if (database.url === undefined) return Inspection.layerSqlite(database.path, options)
+    const url = database.url
+    const { layerClient } = yield* Effect.promise(() => import("./storage/Postgres.ts"))
+    return Inspection.layerSql(nameOf(url), Inspection.UNKNOWN, options).pipe(Layer.provide(layerClient({ url })))
+  })
+)
+
+const explanations = Explanations.layer.pipe(Layer.provide(Secrets.layer))
+
+/** The port comes first, then the file's lock: whoever cannot have both leaves the data alone. */
+export const service = Layer.unwrap(
+  Config.useSync(({ server }) =>
+    Layer.merge(started, retention).pipe(
+      Layer.provideMerge(HttpServer.served(server)),
+      Layer.provide([explanations, Drain.layer]),
+      Layer.provide(held),
+      Layer.provideMerge(HttpServer.bound(server))
+    )
+  )
 )

@@ -29,6 +29,8 @@ const program = Cli.make(
     environment,
     simulated: Simulated,
     conversations: Layer.unwrap(Effect.map(composition, ({ conversations }) => conversations)),
+    inspection: Layer.unwrap(Effect.map(composition, ({ inspection }) => inspection)),
+    backup: Effect.promise(() => import("./storage/Backup.ts").then(({ make }) => make)),
     service: Layer.unwrap(Effect.map(composition, ({ service }) => service))
   },
   process.argv.slice(2)

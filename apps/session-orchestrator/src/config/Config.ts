@@ -6,7 +6,7 @@
  */
 import type { Profile } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
-import { Context, Data, type Redacted } from "effect"
+import { Context, Data, type Duration, type Redacted } from "effect"
 import * as Problem from "./Problem.ts"
 
 /** One of a provider's keys, and the variable that it came from. */
@@ -52,8 +52,21 @@ export class Config extends Context.Service<
       /** What clients must send as a bearer token; absent only on a loopback address. */
       readonly token: Redacted.Redacted | undefined
     }
-    /** An absolute path, or `:memory:`. */
-    readonly database: { readonly path: string }
+    readonly database: {
+      /** An absolute path, or `:memory:`. Not used where there is a `url`. */
+      readonly path: string
+      /** The PostgreSQL database that the runners of a cluster share; a password may stand in it. */
+      readonly url: Redacted.Redacted | undefined
+      /** How long a turn's journal is kept after its end; infinity keeps it. */
+      readonly retention: Duration.Duration
+    }
+    /** How runners that share a `database.url` find each other. */
+    readonly cluster: {
+      /** Where the others reach this one. */
+      readonly runner: { readonly host: string; readonly port: number }
+      /** How many parts the conversations are dealt out in; the same for all runners. */
+      readonly shards: number
+    }
     /** By name: the built-in ones, and those of the file over them. */
     readonly providers: ReadonlyMap<string, ProviderConfig>
     /** What a conversation that names no model runs on. */

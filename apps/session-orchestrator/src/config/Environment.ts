@@ -29,6 +29,8 @@ export const overrides: ReadonlyArray<Override> = [
   { name: "HOLDFAST_PORT", path: ["server", "port"], read: (text) => (/^\d{1,9}$/.test(text) ? Number(text) : text) },
   { name: "HOLDFAST_TOKEN", path: ["server", "token"] },
   { name: "HOLDFAST_DATABASE_PATH", path: ["database", "path"] },
+  { name: "HOLDFAST_DATABASE_URL", path: ["database", "url"] },
+  { name: "HOLDFAST_CLUSTER_RUNNER", path: ["cluster", "runner"] },
   { name: "HOLDFAST_MODEL", path: ["model"] },
   { name: "HOLDFAST_RETRY_PROFILE", path: ["retry", "profile"] },
   {

@@ -3,7 +3,8 @@
  *
  * P1. A problem names its place as one would write it, what was found there and what was expected.
  * P2. What was found is never shown where a secret may stand: under an unknown key, in a token, in a header, in place of a
- *     variable's name. People paste keys into all of these.
+ *     variable's name, as the whole of a file. People paste keys into all of these. Of an address the user and the query are
+ *     left out.
  */
 import { SchemaIssue } from "effect"
 import { nearest } from "./Nearest.ts"
@@ -90,7 +91,7 @@ const messageOf = ({ issue, override, path }: Leaf, input: unknown): string => {
   const expected = said.slice("Expected ".length)
   const found = valueAt(input, path)
   const hint = suggestionFor(found, expected)
-  return `found ${isSecretPlace(path) ? kindOf(found) : shown(found)}; expected ${expected}.${hint}`
+  return `found ${isSecretPlace(path, found) ? kindOf(found) : shown(withoutKeys(found))}; expected ${expected}.${hint}`
 }
 
 const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: ReadonlyArray<PropertyKey>): string => {
@@ -148,10 +149,17 @@ const spelledOut = (text: string): string | undefined => {
   return unit === undefined ? undefined : `${parts?.[1]} ${unit}`
 }
 
-/** P2. Headers and variables' names stand below or in these keys. */
-const SECRET_KEYS = new Set<PropertyKey>(["token", "tokenEnv", "headers", "apiKeyEnv"])
+/** P2. Headers, variables' names and a database's password stand below or in these keys. */
+const SECRET_KEYS = new Set<PropertyKey>(["token", "tokenEnv", "headers", "apiKeyEnv", "url"])
 
-const isSecretPlace = (path: ReadonlyArray<PropertyKey>): boolean => path.some((key) => SECRET_KEYS.has(key))
+const isSecretPlace = (path: ReadonlyArray<PropertyKey>, found: unknown): boolean =>
+  path.some((key) => SECRET_KEYS.has(key)) || (path.length === 0 && typeof found === "string")
+
+/** An address without its user and its query; anything else as it is. */
+const withoutKeys = (value: unknown): unknown =>
+  typeof value === "string"
+    ? value.replace(/:\/\/[^/?#]*@/, "://...@").replace(/(:\/\/[^?#]*)\?[^#]*/, "$1?...")
+    : value
 
 const LONGEST_SHOWN = 60
 

@@ -6,7 +6,7 @@
  * V3. What keys mean to each other (a model and its provider, an address and its token) is checked once each is sound by
  *     itself, and again everything at once.
  */
-import { Redacted, Result, Schema } from "effect"
+import { Duration, Redacted, Result, Schema } from "effect"
 import { ConfigError, type Origin, type Values } from "./Config.ts"
 import * as Environment from "./Environment.ts"
 import * as ModelChoice from "./ModelChoice.ts"
@@ -19,6 +19,12 @@ import { isLoopback } from "../transport/http/Loopback.ts"
 export const DEFAULT_HOST = "127.0.0.1"
 export const DEFAULT_PORT = 4747
 export const DEFAULT_DATABASE_PATH = "./.holdfast/holdfast.db"
+export const DEFAULT_RUNNER = { host: "127.0.0.1", port: 4748 }
+
+/** Some dozen for each of more runners than anybody starts, so that they can be dealt out evenly. */
+export const DEFAULT_SHARDS = 300
+/** As long as anybody asks why a turn waited. */
+export const DEFAULT_RETENTION = Duration.days(30)
 
 /** A value that was given, and what to call it. */
 export interface Flags {
@@ -26,6 +32,7 @@ export interface Flags {
   readonly port?: number | undefined
   readonly model?: string | undefined
   readonly profile?: string | undefined
+  readonly runner?: string | undefined
 }
 
 export interface Sources {
@@ -60,6 +67,8 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
   if (problems.length > 0) return refuse(sources, problems)
 
   const path = settings.database?.path
+  const url = settings.database?.url
+  const runner = Settings.parseRunner(settings.cluster?.runner ?? "") ?? DEFAULT_RUNNER
   return Result.succeed({
     file: sources.file?.path,
     server: {
@@ -68,14 +77,17 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
       hostnames: settings.server?.hostnames ?? [],
       token: token.value
     },
+    cluster: { runner, shards: settings.cluster?.shards ?? DEFAULT_SHARDS },
     database: {
+      url,
       path:
         path === ":memory:"
           ? path
           : sources.absolute(
               path ?? DEFAULT_DATABASE_PATH,
               originOf("database.path") === sources.file?.name ? "file" : "here"
-            )
+            ),
+      retention: settings.database?.retention ?? DEFAULT_RETENTION
     },
     providers: table.providers,
     model: chosen.model,
@@ -83,6 +95,8 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
     origins,
     notices: [
       ...chosen.notices,
+      ...(url === undefined && origins.has("cluster.runner") ? [alone(originOf("cluster.runner"))] : []),
+      ...(url !== undefined && !isLoopback(runner.host) ? [exposed(runner.host)] : []),
       ...Environment.strangers(sources.environment, namedVariables(settings, table.providers))
     ]
   })
@@ -118,16 +132,18 @@ const FLAGS: ReadonlyArray<readonly [path: string, flag: string]> = [
   ["server.host", "--host"],
   ["server.port", "--port"],
   ["model", "--model"],
-  ["retry.profile", "--profile"]
+  ["retry.profile", "--profile"],
+  ["cluster.runner", "--runner"]
 ]
 
 const flagOf = (path: string): string => FLAGS.find(([known]) => known === path)?.[1] ?? path
 
-const flagsLayer = ({ host, model, port, profile }: Flags): Layer =>
+const flagsLayer = ({ host, model, port, profile, runner }: Flags): Layer =>
   layerOf(
     {
       ...(host === undefined && port === undefined ? {} : { server: defined({ host, port }) }),
       ...(profile === undefined ? {} : { retry: { profile } }),
+      ...(runner === undefined ? {} : { cluster: { runner } }),
       ...defined({ model })
     },
     (path) => flagOf(Problem.formatPath(path)),
@@ -180,6 +196,13 @@ const tokenOf = (
       }
     : { value: Redacted.make(value), problems: [] }
 }
+
+const alone = (origin: Origin): string =>
+  `cluster.runner is set (${origin}), and database.url is not: this service runs alone, on its own file.`
+
+const exposed = (host: string): string =>
+  `Runners reach this one at ${host}, over connections that are not encrypted and ask for no token: ` +
+  "keep them in a network of their own."
 
 const unprotected = (host: string, origin: Origin): Problem.Problem => ({
   place: origin.startsWith("HOLDFAST_") || origin.startsWith("--") ? origin : "server.host",

@@ -45,6 +45,7 @@ export const shapes: Secrets["Service"] = { redact: (text) => redactShapes(text)
 /** Every secret of a configuration. */
 export const ofConfig = (config: Values): ReadonlyArray<Redacted.Redacted> => [
   ...(config.server.token === undefined ? [] : [config.server.token]),
+  ...passwordsOf(config.database.url),
   ...Array.from(config.providers.values()).flatMap((provider) =>
     provider.type === "simulated"
       ? []
@@ -52,7 +53,8 @@ export const ofConfig = (config: Values): ReadonlyArray<Redacted.Redacted> => [
           ...provider.credentials.map(({ value }) => value),
           ...Object.entries(provider.headers)
             .filter(([name]) => !HARMLESS_HEADERS.has(name.toLowerCase()))
-            .flatMap(([, value]) => [value, ...withoutScheme(value)])
+            .flatMap(([, value]) => [value, ...withoutScheme(value)]),
+          ...inAddress(provider.baseUrl)
         ]
   )
 ]
@@ -77,6 +79,34 @@ const HARMLESS_HEADERS = new Set([
   "user-agent",
   "x-title"
 ])
+
+/** A database's password, as it stands in the address and as it is sent. */
+const passwordsOf = (url: Redacted.Redacted | undefined): ReadonlyArray<Redacted.Redacted> => {
+  if (url === undefined) return []
+  const { password, searchParams } = new URL(Redacted.value(url))
+  return [password, percentDecoded(password), searchParams.get("password") ?? ""]
+    .filter((text) => text !== "")
+    .map((text) => Redacted.make(text))
+}
+
+const percentDecoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** Parameters of addresses that hold no secret. Every other one's value is one, whatever its name. */
+const HARMLESS_PARAMETERS = new Set(["api-version"])
+
+/** What stands in an address where keys are put: its user and the values of its query. */
+const inAddress = (address: string): ReadonlyArray<Redacted.Redacted> => {
+  const url = URL.parse(address)
+  if (url === null) return []
+  const parameters = Array.from(url.searchParams).filter(([name]) => !HARMLESS_PARAMETERS.has(name.toLowerCase()))
+  return [url.username, url.password, ...parameters.map(([, value]) => value)].map((secret) => Redacted.make(secret))
+}
 
 /** `Bearer abc` is a secret as a whole, and `abc` by itself is one too. */
 const withoutScheme = (value: Redacted.Redacted): ReadonlyArray<Redacted.Redacted> => {

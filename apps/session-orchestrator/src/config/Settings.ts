@@ -5,7 +5,7 @@
  * merged afterwards. What the keys mean together is `Resolve.ts`'s; what each is for, with defaults and units, is
  * docs/configuration.md, which a test holds against this schema.
  */
-import { Profile } from "@holdfast/policy"
+import { Durations, Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Schema, type SchemaAST } from "effect"
 
@@ -72,9 +72,44 @@ export const ServerSettings = Schema.Struct({
   tokenEnv: Schema.optionalKey(VariableName)
 })
 
+/** What a database's address must be like, for messages. */
+const DATABASE_URL = 'the address of a PostgreSQL database, such as "postgres://user@host:5432/holdfast"'
+
 export const DatabaseSettings = Schema.Struct({
-  path: Schema.optionalKey(filled('a file\'s path, such as "./.holdfast/holdfast.db"'))
+  path: Schema.optionalKey(filled('a file\'s path, such as "./.holdfast/holdfast.db"')),
+  retention: Schema.optionalKey(Durations.Limit),
+  /** A password may stand in it. */
+  url: Schema.optionalKey(
+    text(DATABASE_URL)
+      .check(Schema.makeFilter((value) => isDatabaseUrl(value) || `Expected ${DATABASE_URL}`))
+      .pipe(Schema.RedactedFromValue)
+  )
 })
+
+const RUNNER = 'a host and a port, such as "10.0.0.5:4748"'
+
+/** Each is one lock that its runner asks after every few seconds. */
+const MOST_SHARDS = 10_000
+const SHARDS = `an integer from 1 to ${MOST_SHARDS}`
+
+export const ClusterSettings = Schema.Struct({
+  runner: Schema.optionalKey(
+    text(RUNNER).check(Schema.makeFilter((value) => parseRunner(value) !== undefined || `Expected ${RUNNER}`))
+  ),
+  shards: Schema.optionalKey(
+    Schema.Number.annotate({ message: `Expected ${SHARDS}` }).check(
+      Schema.isInt({ message: `Expected ${SHARDS}` }),
+      Schema.isBetween({ minimum: 1, maximum: MOST_SHARDS }, { message: `Expected ${SHARDS}` })
+    )
+  )
+})
+
+/** Reads `host:port`; an IPv6 address stands in brackets. */
+export const parseRunner = (text: string): { readonly host: string; readonly port: number } | undefined => {
+  const [, bracketed, plain, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text) ?? []
+  const host = bracketed ?? plain
+  return host === undefined || Number(port) < 1 || Number(port) > 65_535 ? undefined : { host, port: Number(port) }
+}
 
 export const ProviderSettings = Schema.Struct({
   type: Schema.Literals(["openai-compatible", "anthropic", "simulated"]).annotate({
@@ -97,6 +132,7 @@ export const Settings = Schema.Struct({
   $schema: Schema.optionalKey(text("a string")),
   server: Schema.optionalKey(ServerSettings),
   database: Schema.optionalKey(DatabaseSettings),
+  cluster: Schema.optionalKey(ClusterSettings),
   providers: Schema.optionalKey(named(PROVIDER_NAME, "letters, digits, '.', '_' and '-'", ProviderSettings)),
   model: Schema.optionalKey(
     text(MODEL).check(Schema.makeFilter((value) => Target.parse(value) !== undefined || `Expected ${MODEL}`))
@@ -118,12 +154,18 @@ export const merge = (low: Settings, high: Settings): Settings => {
     ...high,
     server: { ...(isTokenAbove ? lowServer : low.server), ...high.server },
     database: { ...low.database, ...high.database },
+    cluster: { ...low.cluster, ...high.cluster },
     providers: { ...low.providers, ...high.providers },
     retry: { ...low.retry, ...high.retry }
   }
 }
 
 // --- internal
+
+const isDatabaseUrl = (text: string): boolean => {
+  const url = URL.parse(text)
+  return url !== null && /^postgres(?:ql)?:$/.test(url.protocol) && url.hostname !== "" && url.pathname.length > 1
+}
 
 const isBaseUrl = (text: string): boolean => {
   const url = URL.parse(text)

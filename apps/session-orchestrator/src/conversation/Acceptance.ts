@@ -4,11 +4,13 @@
  * A1. Accepting and queueing are one act per conversation: turns run in the order in which they were accepted.
  * A2. The same turn again is accepted again, and run once.
  */
-import { Ids } from "@holdfast/wire"
+import type { Ids } from "@holdfast/wire"
 import { Clock, Effect, Option } from "effect"
 import * as RecordedWait from "../durable/RecordedWait.ts"
+import * as Spread from "../durable/Spread.ts"
 import type { Journal } from "../storage/Journal.ts"
 import type { Conversation, StorageError, Store, Turn } from "../storage/Store.ts"
+import type { TenancyService } from "../storage/Tenancy.ts"
 import { ShuttingDown, TurnConflict } from "./Conversations.ts"
 import type { Session } from "./Session.ts"
 import type { Sessions } from "./Sessions.ts"
@@ -19,6 +21,7 @@ export interface Dependencies {
   readonly journal: Journal["Service"]
   readonly sessions: Sessions
   readonly queue: TurnQueue
+  readonly tenancy: TenancyService
   readonly isStopping: Effect.Effect<boolean>
 }
 
@@ -39,38 +42,49 @@ export const retry = (
   turnId: Ids.TurnId | undefined
 ): Accepted => {
   const { conversationId } = conversation
-  const allowed = Effect.flatMap(dependencies.store.lastTurn(conversationId), (last) => {
-    // The same retry again is no second retry.
-    if (Option.isSome(last) && last.value.turnId === turnId) return Effect.void
-    const refusal = refusalOf(Option.getOrUndefined(last))
-    return refusal === undefined ? Effect.void : Effect.fail(new TurnConflict({ message: refusal }))
+  const { store } = dependencies
+  const allowed = Effect.gen(function* () {
+    // The same retry again is no second retry, whatever has happened since.
+    if (turnId !== undefined && Option.isSome(yield* store.turn(turnId))) return
+    const refusal = refusalOf(Option.getOrUndefined(yield* store.lastTurn(conversationId)))
+    if (refusal !== undefined) return yield* new TurnConflict({ message: refusal })
   })
   return accept(dependencies, conversation, undefined, turnId, allowed)
 }
 
 /**
  * Takes up every turn that is not sealed, oldest first: one whose newest record begins a wait is parked again, without
- * being run; the others are queued.
+ * being run, and wakes in a spread where its time has passed (X1); the others are queued. What another process runs is left
+ * to it. Either all are taken up, or none.
  */
 export const takeUp = Effect.fnUntraced(function* ({
   store,
   journal,
   sessions,
-  queue
+  queue,
+  tenancy
 }: Dependencies): Effect.fn.Return<void, StorageError> {
-  const turns = yield* store.unsealedTurns
+  const turns = (yield* store.unsealedTurns).filter(({ turnId }) => !tenancy.isElsewhere(turnId))
   const tails = yield* journal.tails
+  const sleepers: Array<Spread.Sleeper> = []
+  const others: Array<Turn> = []
+  const heads = new Set<Ids.ConversationId>()
   for (const turn of turns) {
     const { conversationId, turnId } = turn
     const tail = tails.get(turnId)
     const wakeAt = tail && RecordedWait.wakeAtOf(tail)
-    // Only the first of a conversation can have begun; those behind it have no records.
-    if (wakeAt !== undefined) {
-      queue.parking.park(conversationId, turnId, wakeAt)
-    } else {
-      const conversation = yield* Effect.map(store.conversation(conversationId), Option.getOrThrow)
-      yield* Effect.scoped(Effect.flatMap(sessions.hold(conversation), (session) => queue.add(session, turn)))
-    }
+    // Only the head of a conversation is parked. One behind it has records if that one had stopped in its last life.
+    if (wakeAt !== undefined && !heads.has(conversationId)) sleepers.push({ conversationId, turnId, wakeAt })
+    else others.push(turn)
+    heads.add(conversationId)
+  }
+  const starts = Spread.startsOf(sleepers, yield* Clock.currentTimeMillis)
+  // Before the others: a turn behind one that sleeps must find it there.
+  for (const { conversationId, turnId, wakeAt } of sleepers) {
+    queue.parking.park(conversationId, turnId, starts.get(turnId) ?? wakeAt)
+  }
+  for (const turn of others) {
+    yield* Effect.scoped(Effect.flatMap(sessions.hold(turn.conversationId), (session) => queue.add(session, turn)))
   }
   if (turns.length > 0) yield* Effect.logInfo(`Took up ${turns.length} unfinished turn(s).`)
 })
@@ -85,7 +99,7 @@ const refusalOf = (last: Turn | undefined): string | undefined => {
 }
 
 const accept = (
-  { store, sessions, queue, isStopping }: Dependencies,
+  { store, sessions, queue, tenancy, isStopping }: Dependencies,
   conversation: Conversation,
   prompt: string | undefined,
   wanted: Ids.TurnId | undefined,
@@ -94,7 +108,7 @@ const accept = (
   const { conversationId } = conversation
   const inOrder = Effect.fnUntraced(function* (session: Session) {
     yield* allowed
-    const turnId = wanted ?? Ids.TurnId.make(globalThis.crypto.randomUUID())
+    const turnId = wanted ?? tenancy.newTurnId()
     const turn = { turnId, conversationId, prompt, acceptedAt: yield* Clock.currentTimeMillis }
     const acceptance = yield* store.acceptTurn(turn)
     if (acceptance._tag === "Conflict") {
@@ -106,7 +120,7 @@ const accept = (
 
   return Effect.gen(function* () {
     if (yield* isStopping) return yield* new ShuttingDown()
-    const session = yield* sessions.hold(conversation)
+    const session = yield* sessions.hold(conversationId)
     return yield* session.accepting.withPermits(1)(inOrder(session))
   }).pipe(Effect.scoped)
 }

@@ -5,6 +5,7 @@
  * C2. A turn that was accepted runs, whether or not anybody listens; only `abort` ends it.
  * C3. `abort` and `steer` do nothing where there is nothing to do, and say so.
  */
+import type { TurnStopped } from "@holdfast/kernel"
 import type { Command, ConversationState, Ids, Message, TurnEvent } from "@holdfast/wire"
 import { Context, type Effect, Schema, type Stream } from "effect"
 import type { StorageError } from "../storage/Store.ts"
@@ -63,7 +64,16 @@ export interface TurnResult {
   readonly text: string
 }
 
-type WatchError = StorageError | SubscriberTooSlow
+/** How many turns are doing what. */
+export interface TurnCounts {
+  readonly running: number
+  /** Waiting for a provider. */
+  readonly retrying: number
+  /** Behind another turn of their conversation. */
+  readonly queued: number
+}
+
+type WatchError = StorageError | SubscriberTooSlow | TurnStopped.TurnStopped
 
 export class Conversations extends Context.Service<
   Conversations,
@@ -81,8 +91,15 @@ export class Conversations extends Context.Service<
       options: { readonly turnId?: Ids.TurnId | undefined }
     ) => Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | ShuttingDown | StorageError>
 
-    /** Waits for a turn's seal; answers at once for one that is sealed. Interrupting the wait leaves the turn alone. */
-    readonly result: (id: Ids.TurnId) => Effect.Effect<TurnResult, StorageError>
+    /**
+     * Waits for a turn's seal; answers at once for one that is sealed. Interrupting the wait leaves the turn alone.
+     *
+     * **Gotchas**
+     *
+     * Fails with `TurnStopped` for a turn that has stopped unsealed: it goes on when somebody takes it up again, and the wait
+     * for that might never end.
+     */
+    readonly result: (id: Ids.TurnId) => Effect.Effect<TurnResult, StorageError | TurnStopped.TurnStopped>
     /**
      * A turn's events from its first to its `turn-end`, whenever one begins to watch.
      *
@@ -113,6 +130,8 @@ export class Conversations extends Context.Service<
       enabled: boolean
     ) => Effect.Effect<void, ConversationNotFound | StorageError>
 
+    /** The turns of this process that are not sealed. Cheap, however many there are. */
+    readonly counts: Effect.Effect<TurnCounts>
     readonly state: (
       id: Ids.ConversationId
     ) => Effect.Effect<ConversationState.ConversationState, ConversationNotFound | StorageError>

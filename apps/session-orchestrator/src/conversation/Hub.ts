@@ -6,8 +6,10 @@
  * H2. An event is turned into text once, however many watch, and not at all when nobody does.
  * H3. What a turn says within one read of its provider reaches a subscriber as one chunk: it is woken in a microtask, when
  *     that read has been dealt with.
+ * H4. A turn that is run again tells what it told before: what has passed here once does not pass again.
  */
-import type { TurnEvent } from "@holdfast/wire"
+import type { TurnStopped } from "@holdfast/kernel"
+import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Cause, Effect, type Pull } from "effect"
 import type { StoredEvent } from "../storage/Store.ts"
 import { type Frame, SubscriberTooSlow } from "./Conversations.ts"
@@ -22,6 +24,12 @@ const MAX_COUNTED = MAX_BEHIND / 4
 export class Hub {
   readonly inProgress = new InProgress()
   private readonly subscribers = new Set<Subscriber>()
+  private last: number | undefined = undefined
+
+  /** The id of the newest persisted event that has passed; `undefined` before the first. */
+  get lastId(): number | undefined {
+    return this.last
+  }
 
   /** Whether anybody watches. */
   get isWatched(): boolean {
@@ -39,14 +47,28 @@ export class Hub {
   /** Passes on events that are on disk by now. */
   persisted(events: ReadonlyArray<StoredEvent>): void {
     for (const { event, json, id } of events) {
+      if (this.last !== undefined && id <= this.last) continue // H4
+      this.last = id
       this.inProgress.persisted(event)
       for (const subscriber of this.subscribers) subscriber.push({ event, json, id })
     }
   }
 
-  /** Subscribes; what is in progress comes first. The subscriber must be closed. */
-  subscribe(): Subscriber {
-    const subscriber = new Subscriber((self) => this.subscribers.delete(self))
+  /**
+   * A turn has stopped unsealed. What was in progress of it is void; those who watch it, or the conversation, are told, and
+   * those who watch another turn of it go on.
+   */
+  stopped(turnId: Ids.TurnId, error: TurnStopped.TurnStopped): void {
+    this.inProgress.reset()
+    this.last = undefined
+    for (const subscriber of this.subscribers) {
+      if (subscriber.turnId === undefined || subscriber.turnId === turnId) subscriber.fail(error)
+    }
+  }
+
+  /** Subscribes to one turn, or to all; what is in progress comes first. The subscriber must be closed. */
+  subscribe(turnId?: Ids.TurnId): Subscriber {
+    const subscriber = new Subscriber((self) => this.subscribers.delete(self), turnId)
     for (const event of this.inProgress.events()) {
       subscriber.push({ event, json: JSON.stringify(event), id: undefined })
     }
@@ -56,36 +78,43 @@ export class Hub {
 }
 
 type Chunk = readonly [Frame, ...ReadonlyArray<Frame>]
+type Failure = SubscriberTooSlow | TurnStopped.TurnStopped
 
 export class Subscriber {
+  /** The turn that it watches; `undefined` for one that watches the conversation. */
+  readonly turnId: Ids.TurnId | undefined
   private frames: Array<Frame> = []
   private behind = 0
   private wake: (() => void) | undefined = undefined
   private isWaking = false
-  private isTooSlow = false
+  private failure: Failure | undefined = undefined
   private readonly leave: (self: Subscriber) => void
 
-  constructor(leave: (self: Subscriber) => void) {
+  constructor(leave: (self: Subscriber) => void, turnId?: Ids.TurnId) {
     this.leave = leave
+    this.turnId = turnId
   }
 
   push(frame: Frame): void {
     this.behind += Math.min(frame.json.length, MAX_COUNTED)
     if (this.behind > MAX_BEHIND) {
-      this.isTooSlow = true
       this.frames = []
-      this.close()
-    } else {
-      this.frames.push(frame)
+      return this.fail(new SubscriberTooSlow({ message: TOO_SLOW }))
     }
-    if (this.wake === undefined || this.isWaking) return
-    this.isWaking = true
-    queueMicrotask(this.onMicrotask)
+    this.frames.push(frame)
+    this.ring()
+  }
+
+  /** Ends the subscription, behind what has come until now. */
+  fail(failure: Failure): void {
+    this.failure ??= failure
+    this.close()
+    this.ring()
   }
 
   /** Everything that has come since the last time; waits for the next when that is nothing. */
-  readonly pull: Pull.Pull<Chunk, SubscriberTooSlow> = Effect.suspend(() =>
-    this.frames.length === 0 && !this.isTooSlow ? Effect.andThen(this.arrival, this.taken) : this.taken
+  readonly pull: Pull.Pull<Chunk, Failure> = Effect.suspend(() =>
+    this.frames.length === 0 && this.failure === undefined ? Effect.andThen(this.arrival, this.taken) : this.taken
   )
 
   /** What is there now, without waiting. */
@@ -100,13 +129,17 @@ export class Subscriber {
     this.leave(this)
   }
 
-  private readonly taken: Pull.Pull<Chunk, SubscriberTooSlow> = Effect.suspend(
-    (): Pull.Pull<Chunk, SubscriberTooSlow> => {
-      if (this.isTooSlow) return Effect.fail(new SubscriberTooSlow({ message: TOO_SLOW }))
-      const [first, ...rest] = this.take()
-      return first === undefined ? Cause.done() : Effect.succeed([first, ...rest] as const)
-    }
-  )
+  private readonly taken: Pull.Pull<Chunk, Failure> = Effect.suspend((): Pull.Pull<Chunk, Failure> => {
+    const [first, ...rest] = this.take()
+    if (first !== undefined) return Effect.succeed([first, ...rest] as const)
+    return this.failure === undefined ? Cause.done() : Effect.fail(this.failure)
+  })
+
+  private ring(): void {
+    if (this.wake === undefined || this.isWaking) return
+    this.isWaking = true
+    queueMicrotask(this.onMicrotask)
+  }
 
   private readonly arrival: Effect.Effect<void> = Effect.callback((resume) => {
     this.wake = () => resume(Effect.void)

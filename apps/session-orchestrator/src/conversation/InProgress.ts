@@ -14,15 +14,16 @@ export class InProgress {
   private readonly said: Array<Delta> = []
   private last: { readonly event: Delta; text: string } | undefined = undefined
   private waiting: TurnEvent.ProviderRetry | undefined = undefined
+  private isFinishing = false
 
   /** The wait in progress, if the turn waits. */
   get retry(): TurnEvent.ProviderRetry | undefined {
     return this.waiting
   }
 
-  /** Something has been said of the step, and it is not on disk yet. */
+  /** Something has been said that is not on disk yet, or is, without what has to follow: the results of tools, or the seal. */
   get isAnswering(): boolean {
-    return this.said.length > 0 || this.last !== undefined
+    return this.isFinishing || this.said.length > 0 || this.last !== undefined
   }
 
   live(event: TurnEvent.TransientEvent): void {
@@ -51,7 +52,15 @@ export class InProgress {
 
   persisted(event: TurnEvent.PersistedEvent): void {
     if (event.type === "retry-end") this.waiting = undefined
+    if (event.type === "message") this.isFinishing = event.message.role === "assistant"
+    if (event.type === "turn-end") this.isFinishing = false
     if (event.type === "message" || event.type === "turn-end" || event.type === "step-discarded") this.clear()
+  }
+
+  /** The turn has stopped unsealed: all of this is void. */
+  reset(): void {
+    this.isFinishing = false
+    this.clear()
   }
 
   /** The wait is over, though nothing has been said yet. */

@@ -4,20 +4,29 @@
  * O1. A turn is on disk before anybody is told that it was accepted (C2).
  * O2. A turn that was accepted is run by a fiber of the service: a client that goes away takes nothing with it.
  * O3. A turn that the last process did not seal is queued again at start, in the order of acceptance.
+ * O4. Until that is done nobody can do anything to a conversation, or be told anything of it: calls wait for it.
  */
-import type { RetryStrategy } from "@holdfast/kernel"
+import { type RetryStrategy, TurnStopped } from "@holdfast/kernel"
 import { Profile } from "@holdfast/policy"
 import { type Command, type ConversationState, Failure, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
-import { Clock, Deferred, Effect, Layer, Option, Result, Stream } from "effect"
+import { Clock, Deferred, Effect, Layer, Option, Result, Schedule, Stream } from "effect"
 import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
 import * as RecordedWait from "../durable/RecordedWait.ts"
 import { Timer } from "../durable/Timer.ts"
 import { Journal, type Record } from "../storage/Journal.ts"
 import { type Conversation, type StorageError, Store, type Turn } from "../storage/Store.ts"
+import { Tenancy } from "../storage/Tenancy.ts"
 import * as Acceptance from "./Acceptance.ts"
-import { ConversationNotFound, Conversations, type CreateOptions, InvalidRequest } from "./Conversations.ts"
+import { Condition } from "./Condition.ts"
+import {
+  ConversationNotFound,
+  Conversations,
+  type CreateOptions,
+  InvalidRequest,
+  type TurnCounts
+} from "./Conversations.ts"
 import { Defaults } from "./Defaults.ts"
-import type { Reason } from "./Parking.ts"
+import type { Parking, Reason } from "./Parking.ts"
 import { Providers } from "./Providers.ts"
 import type { Session } from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
@@ -25,7 +34,7 @@ import * as TurnQueue from "./TurnQueue.ts"
 import * as TurnRunner from "./TurnRunner.ts"
 import * as Watching from "./Watching.ts"
 
-type Requirements = Store | Journal | Timer | Providers | Defaults
+type Requirements = Store | Journal | Timer | Providers | Defaults | Condition
 
 /** Runs turns for as long as its scope is open; those that it does not get to seal are left for the next process. */
 export const layer: Layer.Layer<Conversations, StorageError, Requirements> = Layer.suspend(() =>
@@ -48,6 +57,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       const timer = yield* Timer
       const providers = yield* Providers
       const defaults = yield* Defaults
+      const condition = yield* Condition
       const sessions = new Sessions()
       const down = yield* Deferred.make<void>()
       const stopping = Deferred.await(down)
@@ -57,18 +67,27 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         defaults,
         sessions,
         stopping,
+        isStopping: Deferred.isDone(down),
         timer,
         sleepUntil: timer.sleepUntil,
         checkpointOf: (turnId) =>
           JournalCheckpoint.make(journal, turnId, (append) => TurnRunner.untilItWorks(append, turnId, stopping))
       })
       yield* Effect.addFinalizer(() => Deferred.succeed(down, undefined))
-      const acceptance: Acceptance.Dependencies = { store, journal, sessions, queue, isStopping: Deferred.isDone(down) }
-      if (takesUp) yield* Acceptance.takeUp(acceptance)
+      const acceptance: Acceptance.Dependencies = {
+        store,
+        journal,
+        sessions,
+        queue,
+        tenancy: yield* Tenancy,
+        isStopping: Deferred.isDone(down)
+      }
+      yield* condition.setAnswering(() => Array.from(sessions).some(({ hub }) => hub.inProgress.isAnswering))
+      if (takesUp) yield* Effect.forkScoped(takeUp(acceptance, condition), { startImmediately: true })
 
       const find = (id: Ids.ConversationId): Effect.Effect<Conversation, ConversationNotFound | StorageError> =>
         Effect.flatMap(
-          store.conversation(id),
+          Effect.andThen(condition.started, store.conversation(id)), // O4
           Option.match({
             onNone: () => Effect.fail(new ConversationNotFound({ conversationId: id })),
             onSome: Effect.succeed
@@ -91,7 +110,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
 
       /** The session of a conversation, for a watcher: a turn that is parked is waiting there too. */
       const watched = Effect.fnUntraced(function* (conversation: Conversation) {
-        const session = yield* sessions.hold(conversation)
+        const session = yield* sessions.hold(conversation.conversationId)
         const parked = queue.parking.find(conversation.conversationId)
         if (parked === undefined || session.hub.inProgress.retry !== undefined) return session
         const event = yield* waitOf(conversation, parked.turnId)
@@ -112,21 +131,26 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
           Effect.flatMap(find(id), (conversation) => Acceptance.prompt(acceptance, conversation, prompt, turnId)),
         retry: (id, { turnId }) =>
           Effect.flatMap(find(id), (conversation) => Acceptance.retry(acceptance, conversation, turnId)),
-        result: (turnId) => Effect.flatMap(sealOf(store, queue, turnId), (end) => resultOf(store, end)),
+        result: (turnId) =>
+          condition.started.pipe(
+            Effect.andThen(sealOf(store, queue, turnId)),
+            Effect.flatMap((end) => resultOf(store, end))
+          ),
         watchTurn: (turnId) =>
           Stream.unwrap(
             Effect.gen(function* () {
+              yield* condition.started // O4
               const turn = yield* turnOf(store, turnId)
               const conversation = yield* Effect.map(store.conversation(turn.conversationId), Option.getOrThrow)
               const session = yield* watched(conversation)
-              return Watching.watch(session, Stream.fromIterableEffect(store.turnEvents(turnId)))
+              return Watching.watch(session, Stream.fromIterableEffect(eventsOf(store, queue, turn)), { turnId })
             })
           ).pipe(Watching.ofTurn(turnId)),
         watch: (id, after) =>
           Stream.unwrap(
             Effect.gen(function* () {
               const session = yield* watched(yield* find(id))
-              return Watching.watch(session, store.events(id, after))
+              return Watching.watch(session, store.events(id, after), { after })
             })
           ),
         // P14: cancelling the retry is part of aborting; the kernel closes the chain before the seal.
@@ -145,8 +169,9 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
             yield* find(id)
             yield* store.setAutoRetry(id, enabled)
             const session = sessions.find(id)
-            if (session !== undefined) session.isAutoRetryEnabled = enabled
+            if (session !== undefined) session.autoRetry = enabled
           }),
+        counts: Effect.sync(() => countsOf(sessions, queue.parking)),
         state: (id) =>
           Effect.gen(function* () {
             const conversation = yield* find(id)
@@ -158,6 +183,26 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       })
     })
   )
+
+/** O3. A database that cannot be read is asked again; until then the service says that it is not ready, and why. */
+const takeUp = (acceptance: Acceptance.Dependencies, condition: Condition["Service"]): Effect.Effect<void> =>
+  Effect.andThen(
+    condition.setStarting("The turns that the last process left unfinished are being taken up."),
+    Acceptance.takeUp(acceptance)
+  ).pipe(
+    Effect.tapError(({ message }) =>
+      Effect.andThen(
+        condition.setStarting(`The turns that the last process left unfinished could not be taken up yet: ${message}`),
+        Effect.logError(`Unfinished turns could not be taken up. ${message}`)
+      )
+    ),
+    Effect.retry(Schedule.spaced(TAKE_UP_INTERVAL)),
+    Effect.orDie,
+    Effect.andThen(condition.setStarting(undefined))
+  )
+
+/** Between two tries to read what the last process left. */
+const TAKE_UP_INTERVAL = "5 seconds"
 
 const conversationOf = Effect.fnUntraced(function* (
   { model, system, retry }: CreateOptions,
@@ -227,11 +272,27 @@ const sealOf = (
   store: Store["Service"],
   queue: TurnQueue.TurnQueue,
   turnId: Ids.TurnId
-): Effect.Effect<TurnEvent.TurnEnd, StorageError> =>
+): Effect.Effect<TurnEvent.TurnEnd, StorageError | TurnStopped.TurnStopped> =>
   Effect.raceFirst(
     queue.sealOf(turnId),
-    Effect.flatMap(turnOf(store, turnId), ({ end }) => (end === undefined ? Effect.never : Effect.succeed(end)))
+    Effect.flatMap(turnOf(store, turnId), (turn): Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped> =>
+      turn.end !== undefined ? Effect.succeed(turn.end) : queue.has(turn) ? Effect.never : Effect.fail(notHere(turnId))
+    )
   )
+
+/** A turn's events until now. One that is not sealed must be run here, or nobody would ever hear of its end. */
+const eventsOf = (store: Store["Service"], queue: TurnQueue.TurnQueue, turn: Turn) =>
+  Effect.suspend(() => {
+    const isHere = queue.has(turn)
+    return Effect.filterOrFail(
+      store.turnEvents(turn.turnId),
+      (events) => isHere || events.at(-1)?.event.type === "turn-end",
+      () => notHere(turn.turnId)
+    )
+  })
+
+const notHere = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>
+  new TurnStopped.TurnStopped({ message: `Turn ${turnId} has stopped, and is not run by this process.` })
 
 /** The `provider-retry` of a turn that is parked, made from its records. */
 const waitEventOf = (
@@ -268,6 +329,15 @@ const resultOf = Effect.fnUntraced(function* (store: Store["Service"], end: Turn
   return { turnId: end.turnId, end, text: answer?.type === "message" ? Message.textOf(answer.message) : "" }
 })
 
+const countsOf = (sessions: Sessions, parking: Parking): TurnCounts => {
+  const counts = { running: 0, retrying: parking.size, queued: 0 }
+  for (const { running, queue, hub } of sessions) {
+    counts.queued += queue.length
+    if (running !== undefined) counts[hub.inProgress.retry === undefined ? "running" : "retrying"]++
+  }
+  return counts
+}
+
 const stateOf = (
   conversation: Conversation,
   session: Session | undefined,
@@ -275,14 +345,14 @@ const stateOf = (
 ): ConversationState.ConversationState => {
   const { conversationId, model, autoRetryEnabled } = conversation
   const retry = parked ?? session?.hub.inProgress.retry
-  const turnId = parked?.turnId ?? session?.running?.turn.turnId
+  const turnId = parked?.turnId ?? session?.running?.turnId
   return {
     conversationId,
     status: turnId === undefined ? "idle" : retry === undefined ? "running" : "retrying",
     model,
-    autoRetryEnabled: session?.isAutoRetryEnabled ?? autoRetryEnabled,
+    autoRetryEnabled: session?.autoRetry ?? autoRetryEnabled,
     isRetrying: retry !== undefined,
-    queued: session?.queue.map(({ turn }) => turn.turnId) ?? [],
+    queued: session?.queue.map(({ turnId }) => turnId) ?? [],
     ...(turnId === undefined ? undefined : { turnId }),
     ...(retry === undefined ? undefined : retryState(retry))
   }

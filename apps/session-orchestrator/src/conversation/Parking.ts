@@ -50,6 +50,12 @@ export class Parking {
     this.turns.set(conversationId, { turnId, wakeAt, cancel })
   }
 
+  /** Lets go of all of them: they wait for whoever runs them next. */
+  clear(): void {
+    for (const { cancel } of this.turns.values()) cancel()
+    this.turns.clear()
+  }
+
   /** Takes a parked turn up; whether there was one. */
   leave(conversationId: Ids.ConversationId, reason: Reason): boolean {
     const entry = this.turns.get(conversationId)

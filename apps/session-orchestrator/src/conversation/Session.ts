@@ -14,16 +14,17 @@ import { Hub } from "./Hub.ts"
 
 /** A turn that runs, with the handles that commands reach it by. */
 export interface Running {
-  readonly turn: Turn
+  readonly turnId: Ids.TurnId
   readonly abort: Deferred.Deferred<void>
   readonly wait: Wait
   /** When it wants to be taken up again, once it has left memory to wait; epoch milliseconds. */
   parkedUntil: number | undefined
 }
 
-/** A turn in the queue; `reason` where it was parked. */
+/** A turn in the queue; one that was parked has a reason instead of a row, which is read when it is its turn. */
 export interface Queued {
-  readonly turn: Turn
+  readonly turnId: Ids.TurnId
+  readonly turn: Turn | undefined
   readonly reason: Reason | undefined
 }
 
@@ -32,21 +33,28 @@ export class Session {
   readonly hub = new Hub()
   readonly queue: Array<Queued> = []
   running: Running | undefined = undefined
-  /** The conversation's switch (P15). */
-  isAutoRetryEnabled: boolean
+  /**
+   * The conversation's switch (P15), if it was turned since this session woke; otherwise it is as the store has it. Who
+   * turns it writes first and looks for a session second, who runs a turn does it the other way round: neither misses it.
+   */
+  autoRetry: boolean | undefined = undefined
   /** Accepting and queueing are one act, or two prompts could be queued in another order than they were accepted in. */
   readonly accepting = Semaphore.makeUnsafe(1)
   /** Who holds on to this session besides its turns. */
   holders = 0
 
-  constructor(conversationId: Ids.ConversationId, isAutoRetryEnabled: boolean) {
+  constructor(conversationId: Ids.ConversationId) {
     this.conversationId = conversationId
-    this.isAutoRetryEnabled = isAutoRetryEnabled
   }
 
   /** Whether anything still needs it. */
   get isIdle(): boolean {
     return this.running === undefined && this.queue.length === 0 && this.holders === 0 && !this.hub.isWatched
+  }
+
+  /** Whether a turn runs here, or waits for those before it. */
+  has(turnId: Ids.TurnId): boolean {
+    return this.running?.turnId === turnId || this.queue.some((queued) => queued.turnId === turnId)
   }
 
   /** Steers the wait in progress; whether there was one. */

@@ -6,7 +6,6 @@
  */
 import type { Ids } from "@holdfast/wire"
 import { Effect, type Scope } from "effect"
-import type { Conversation } from "../storage/Store.ts"
 import { Session } from "./Session.ts"
 
 export class Sessions {
@@ -17,22 +16,23 @@ export class Sessions {
     return this.sessions.get(id)
   }
 
-  /** How many are awake. */
-  get size(): number {
-    return this.sessions.size
-  }
-
+  /** Those that are awake. */
   [Symbol.iterator](): Iterator<Session> {
     return this.sessions.values()
   }
 
+  /** The session of a conversation; one that is not awake is woken, and must be given something to do. */
+  wake(id: Ids.ConversationId): Session {
+    const session = this.sessions.get(id) ?? new Session(id)
+    this.sessions.set(id, session)
+    return session
+  }
+
   /** Holds on to a conversation's session for the scope, and wakes it where it is not awake. */
-  hold(conversation: Conversation): Effect.Effect<Session, never, Scope.Scope> {
+  hold(id: Ids.ConversationId): Effect.Effect<Session, never, Scope.Scope> {
     return Effect.acquireRelease(
       Effect.sync(() => {
-        const { conversationId, autoRetryEnabled } = conversation
-        const session = this.sessions.get(conversationId) ?? new Session(conversationId, autoRetryEnabled)
-        this.sessions.set(conversationId, session)
+        const session = this.wake(id)
         session.holders++
         return session
       }),
@@ -44,8 +44,9 @@ export class Sessions {
     )
   }
 
-  /** Lets go of a session that nobody needs any more. */
+  /** Lets go of a session that nobody needs any more. One that was let go of before stays out of its successor's way. */
   release(session: Session): void {
-    if (session.isIdle) this.sessions.delete(session.conversationId)
+    const { conversationId } = session
+    if (session.isIdle && this.sessions.get(conversationId) === session) this.sessions.delete(conversationId)
   }
 }

@@ -5,27 +5,33 @@
  * Q2. A turn that begins a long wait leaves memory, fiber, messages and all (`Parking`); the turns behind it stay queued.
  * Q3. A turn that cannot be run as it stands, because its model or its settings are gone from the configuration, is sealed
  *     as failed and says so; it does not block those behind it.
+ * Q4. Neither does one that stops unsealed, because it is run elsewhere or because of a bug. Whoever waits for it is told.
+ * Q5. From the moment at which a parked turn is wanted it is reached through its session: no command and no abort that comes
+ *     while it leaves memory, or while it is read from the disk, is lost.
  */
-import type { Provider } from "@holdfast/kernel"
+import { type Provider, TurnStopped } from "@holdfast/kernel"
 import { Profile } from "@holdfast/policy"
 import { type Ids, Target, type TurnEvent } from "@holdfast/wire"
-import { Deferred, Effect, FiberSet, Option, Result, type Scope, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, FiberSet, Option, Result, type Scope, Stream } from "effect"
 import type * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
 import type { Timer } from "../durable/Timer.ts"
 import type { Conversation, StorageError, Turn } from "../storage/Store.ts"
 import type { Defaults } from "./Defaults.ts"
+import { Parking, type Reason } from "./Parking.ts"
 import type { Providers } from "./Providers.ts"
+import { Seals } from "./Seals.ts"
 import type { Running, Session } from "./Session.ts"
 import type { Sessions } from "./Sessions.ts"
 import * as TurnRunner from "./TurnRunner.ts"
 import { Wait } from "./Wait.ts"
-import { Parking, type Reason } from "./Parking.ts"
 
 export interface TurnQueue {
   /** Queues an accepted turn behind the others of its conversation. */
   readonly add: (session: Session, turn: Turn) => Effect.Effect<void>
-  /** The seal of a turn, once somebody here has put it on. */
-  readonly sealOf: (turnId: Ids.TurnId) => Effect.Effect<TurnEvent.TurnEnd>
+  /** What becomes of a turn from now on: its seal, or why it stopped without one. */
+  readonly sealOf: (turnId: Ids.TurnId) => Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped>
+  /** Whether a turn runs here, waits for those before it, or is parked. */
+  readonly has: (turn: Pick<Turn, "conversationId" | "turnId">) => boolean
   /** Turns that wait on disk alone. */
   readonly parking: Parking
 }
@@ -35,6 +41,7 @@ export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint"> {
   readonly providers: Providers["Service"]
   readonly defaults: Defaults["Service"]
   readonly timer: Timer["Service"]
+  readonly isStopping: Effect.Effect<boolean>
   /** The records of a turn, as a checkpoint over them. */
   readonly checkpointOf: (turnId: Ids.TurnId) => Effect.Effect<JournalCheckpoint.Resumed, StorageError>
 }
@@ -43,9 +50,9 @@ export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint"> {
 export const make = Effect.fnUntraced(function* (
   dependencies: Dependencies
 ): Effect.fn.Return<TurnQueue, never, Scope.Scope> {
-  const { sessions, stopping, store, timer } = dependencies
+  const { isStopping, sessions, timer } = dependencies
   const fork = yield* FiberSet.makeRuntime<never>()
-  const seals = new Map<Ids.TurnId, Deferred.Deferred<TurnEvent.TurnEnd>>()
+  const seals = new Seals()
   const working = new Set<Session>()
 
   const begin = (session: Session): void => {
@@ -56,91 +63,111 @@ export const make = Effect.fnUntraced(function* (
 
   const work = Effect.fnUntraced(function* (session: Session) {
     for (let next = session.queue.shift(); next !== undefined; next = session.queue.shift()) {
-      const { turn, reason } = next
-      const running: Running = { turn, abort: Deferred.makeUnsafe(), wait: new Wait(), parkedUntil: undefined }
+      const { turnId, reason } = next
+      const running: Running = { turnId, abort: Deferred.makeUnsafe(), wait: new Wait(), parkedUntil: undefined }
       if (reason?._tag === "Abort") yield* Deferred.succeed(running.abort, undefined)
+      if (reason?._tag === "Wake") running.wait.begin(reason.wake)
       session.running = running
-      const end = yield* Effect.result(run(dependencies, session, running, reason))
+      const end = yield* Effect.exit(run(dependencies, session, running, next.turn))
+      // From here on up to where those who wait are told nothing gives way: a turn that nobody runs has said what became of it.
       session.running = undefined
-      if (Result.isFailure(end)) {
-        const news = running.wait.take()
-        if (running.parkedUntil !== undefined && news !== undefined) {
-          // Somebody wanted something of it while it was leaving.
-          session.queue.unshift({ turn, reason: { _tag: "Wake", wake: news } })
-          continue
-        }
-        if (running.parkedUntil !== undefined) {
-          parking.park(turn.conversationId, turn.turnId, running.parkedUntil)
-        } else {
-          yield* Effect.logWarning(`Turn ${turn.turnId} stopped unsealed: ${end.failure.message}`)
-        }
+      const left = Exit.isFailure(end) ? leaving(running) : undefined
+      if (left?._tag === "Parked") {
+        parking.park(session.conversationId, turnId, left.until)
         break
       }
-      const seal = seals.get(turn.turnId)
-      seals.delete(turn.turnId)
-      if (seal !== undefined) yield* Deferred.succeed(seal, end.success)
+      if (left?._tag === "Wanted") {
+        session.queue.unshift({ turnId, turn: undefined, reason: left.reason }) // Q5
+        continue
+      }
+      if (Exit.isSuccess(end)) {
+        seals.tell(turnId, end)
+      } else {
+        const stopped = stoppedBy(end.cause)
+        session.hub.stopped(turnId, stopped)
+        seals.tell(turnId, Exit.fail(stopped))
+        yield* Effect.logWarning(`Turn ${turnId} stopped unsealed: ${stopped.message}`)
+      }
+      if (yield* isStopping) break
     }
     working.delete(session)
     sessions.release(session)
   })
 
-  /** Puts a turn that was parked at the head of its conversation again. */
-  const resume = Effect.fnUntraced(function* (conversationId: Ids.ConversationId, turnId: Ids.TurnId, reason: Reason) {
-    const patiently = <A>(effect: Effect.Effect<A, StorageError>) => TurnRunner.untilItWorks(effect, turnId, stopping)
-    const conversation = yield* patiently(store.conversation(conversationId))
-    const turn = yield* patiently(store.turn(turnId))
-    if (Option.isNone(conversation) || Option.isNone(turn)) return
-    const session = yield* sessions.hold(conversation.value)
-    session.queue.unshift({ turn: turn.value, reason })
-    begin(session)
-  }, Effect.scoped)
-
   const parking: Parking = new Parking(timer, (conversationId, turnId, reason) => {
-    fork(Effect.ignore(resume(conversationId, turnId, reason)))
+    const session = sessions.wake(conversationId)
+    session.queue.unshift({ turnId, turn: undefined, reason })
+    begin(session)
   })
+
+  yield* Effect.addFinalizer(() => Effect.sync(() => parking.clear()))
 
   return {
     parking,
     add: (session, turn) =>
       Effect.sync(() => {
-        session.queue.push({ turn, reason: undefined })
+        session.queue.push({ turnId: turn.turnId, turn, reason: undefined })
         begin(session)
       }),
-    sealOf: (turnId) =>
-      Effect.suspend(() => {
-        const seal = seals.get(turnId) ?? Deferred.makeUnsafe<TurnEvent.TurnEnd>()
-        seals.set(turnId, seal)
-        return Deferred.await(seal)
-      })
+    sealOf: (turnId) => seals.await(turnId),
+    has: ({ conversationId, turnId }) =>
+      parking.find(conversationId)?.turnId === turnId || sessions.find(conversationId)?.has(turnId) === true
   }
 })
 
 // --- internal
 
+/** What follows for a turn that wanted to wait on disk; `undefined` for one that has stopped for another reason. */
+const leaving = ({
+  abort,
+  parkedUntil,
+  wait
+}: Running):
+  | { readonly _tag: "Parked"; readonly until: number }
+  | { readonly _tag: "Wanted"; readonly reason: Reason }
+  | undefined => {
+  if (parkedUntil === undefined) return undefined
+  if (Deferred.isDoneUnsafe(abort)) return { _tag: "Wanted", reason: { _tag: "Abort" } }
+  const wake = wait.take()
+  return wake === undefined
+    ? { _tag: "Parked", until: parkedUntil }
+    : { _tag: "Wanted", reason: { _tag: "Wake", wake } }
+}
+
+/** Q4 */
+const stoppedBy = (cause: Cause.Cause<TurnStopped.TurnStopped>): TurnStopped.TurnStopped =>
+  Option.getOrElse(
+    Cause.findErrorOption(cause),
+    () => new TurnStopped.TurnStopped({ message: `Holdfast failed: ${String(Cause.squash(cause))}` })
+  )
+
 const run = Effect.fnUntraced(function* (
   { providers, defaults, checkpointOf, ...resources }: Dependencies,
   session: Session,
   running: Running,
-  reason: Reason | undefined
+  known: Turn | undefined
 ) {
-  const { turnId, conversationId } = running.turn
+  const { turnId } = running
+  const { conversationId } = session
   const patiently = <A>(effect: Effect.Effect<A, StorageError>) =>
     TurnRunner.untilItWorks(effect, turnId, resources.stopping)
+  const turn = known ?? Option.getOrThrow(yield* patiently(resources.store.turn(turnId)))
   const conversation = yield* patiently(resources.store.conversation(conversationId))
   const history = yield* patiently(resources.store.messages(conversationId))
   const { checkpoint, commandIds } = yield* patiently(checkpointOf(turnId))
   running.wait.know(commandIds)
-  if (reason?._tag === "Wake") running.wait.begin(reason.wake)
   return yield* TurnRunner.run(
     {
       session,
       running,
+      turn,
       target: targetOf(Option.getOrUndefined(conversation), defaults),
       provider: route(providers),
       system: Option.getOrUndefined(conversation)?.system,
       // What this turn has written itself, before a restart, it writes again.
       history: history.filter((message) => message.turnId !== turnId),
-      policy: policyOf(Option.getOrUndefined(conversation), defaults)
+      policy: policyOf(Option.getOrUndefined(conversation), defaults),
+      autoRetryEnabled: Option.getOrUndefined(conversation)?.autoRetryEnabled ?? true
     },
     { ...resources, checkpoint }
   )

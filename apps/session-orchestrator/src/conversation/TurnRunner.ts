@@ -3,24 +3,29 @@
  *
  * R1. An event is on disk before a client sees it. A disk that refuses pauses the turn, and does not lose it.
  * R2. The end of a sleep is absolute: `sleepUntil` gets a moment, not a duration.
+ * R3. A turn that is run again and says something else than it has on disk is stopped, before anybody is told what is not
+ *     there: the disk keeps what was first.
  */
 import { Checkpoint, EventSink, Provider, RetryStrategy, Toolbox, Turn, TurnStopped } from "@holdfast/kernel"
-import { type Profile, RetryStrategies } from "@holdfast/policy"
+import { Basis, type Profile, RetryStrategies } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import type { Ids, Message, Target, TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Duration, Effect, Layer, Schedule } from "effect"
 import type { JournalConflict } from "../storage/Journal.ts"
-import type { StorageError, Store } from "../storage/Store.ts"
+import type { StorageError, Store, Turn as StoredTurn } from "../storage/Store.ts"
 import type { Running, Session } from "./Session.ts"
 
 /** What a turn needs to know of the conversation it is in. */
 export interface Setting {
   readonly session: Session
   readonly running: Running
+  readonly turn: StoredTurn
   readonly target: Target.Target
   readonly system: string | undefined
   readonly history: ReadonlyArray<Message.Message>
   readonly policy: ReturnType<typeof Profile.resolve>
+  /** The conversation's switch (P15), as the store has it. */
+  readonly autoRetryEnabled: boolean
   readonly provider: Provider.Provider["Service"]
 }
 
@@ -40,7 +45,7 @@ export const run = (
   resources: Resources
 ): Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped> => {
   const { session, running, target, system, history, policy, provider } = setting
-  const { turnId, conversationId, prompt, acceptedAt } = running.turn
+  const { turnId, conversationId, prompt, acceptedAt } = setting.turn
   return Turn.runTurn({
     conversationId,
     turnId,
@@ -54,8 +59,8 @@ export const run = (
     Effect.provide(
       Layer.mergeAll(
         Layer.succeed(Provider.Provider, Limits.withLimits(provider, policy.requestTimeout)),
-        Layer.succeed(EventSink.EventSink, sinkOf(session, running, resources)),
-        Layer.succeed(RetryStrategy.RetryStrategy, strategyOf(session, running, policy, resources)),
+        Layer.succeed(EventSink.EventSink, sinkOf(session, setting.turn, resources)),
+        Layer.succeed(RetryStrategy.RetryStrategy, strategyOf(setting, resources)),
         Layer.succeed(Checkpoint.Checkpoint, resources.checkpoint),
         Toolbox.layerNoop
       )
@@ -87,7 +92,7 @@ const goingDown = new TurnStopped.TurnStopped({ message: "Holdfast is going down
 
 const sinkOf = (
   { hub }: Session,
-  { turn }: Running,
+  { conversationId, turnId }: StoredTurn,
   { store, stopping }: Resources
 ): EventSink.EventSink["Service"] => ({
   live: (event) => {
@@ -97,19 +102,26 @@ const sinkOf = (
     if (!isKnown) hub.live(event)
   },
   persist: (events, position) =>
-    Effect.map(
-      untilItWorks(store.appendEvents(turn.conversationId, turn.turnId, events, position), turn.turnId, stopping),
-      (stored) => hub.persisted(stored)
+    Effect.flatMap(
+      untilItWorks(store.appendEvents(conversationId, turnId, events, position), turnId, stopping),
+      (stored) => {
+        if (stored.some(({ event }, i) => event.type !== events[i]?.type)) return Effect.fail(otherwise(turnId)) // R3
+        hub.persisted(stored)
+        return Effect.void
+      }
     )
 })
+
+const otherwise = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>
+  new TurnStopped.TurnStopped({
+    message: `Turn ${turnId} has gone on otherwise than it did before; what is on disk was left as it is.`
+  })
 
 /** Up to here a wait stays in memory: leaving it and coming back costs a few reads of the disk. */
 export const RESIDENT_MS = 5_000
 
 const strategyOf = (
-  session: Session,
-  running: Running,
-  policy: Setting["policy"],
+  { autoRetryEnabled, policy, running, session }: Setting,
   { sleepUntil }: Resources
 ): RetryStrategy.RetryStrategy["Service"] => {
   const { wait } = running
@@ -124,9 +136,11 @@ const strategyOf = (
       return Effect.fail(new TurnStopped.TurnStopped({ message: "The turn waits on disk." }))
     })
   )
+  const isEnabled = () => session.autoRetry ?? autoRetryEnabled
   return {
     ...strategy,
-    delayFor: (attempt, failure, spent) =>
-      session.isAutoRetryEnabled ? strategy.delayFor(attempt, failure, spent) : undefined
+    delayFor: (attempt, failure, spent) => (isEnabled() ? strategy.delayFor(attempt, failure, spent) : undefined),
+    basisFor: (attempt, failure, spent) =>
+      isEnabled() ? Basis.of(policy, attempt, failure, spent) : Basis.switchedOff(policy, spent)
   }
 }

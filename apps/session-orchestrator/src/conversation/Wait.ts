@@ -4,6 +4,7 @@
  * W1. Commands are taken in order, and none is lost between two parts of one wait: moving its end, or extending the budget,
  *     ends a sleep and begins another, and the wait is still the same.
  * W2. A command id that was taken once is never taken again (X4).
+ * W3. What a person wants comes before what the clock says.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Deferred, Effect } from "effect"
@@ -16,15 +17,17 @@ export class Wait {
   private bell: Deferred.Deferred<void> | undefined = undefined
   private isOpen = false
 
-  /** Counts commands as taken: those that the turn has on record. */
-  know(commandIds: Iterable<string>): void {
+  /** Counts commands as taken: those that the turn has on record. They are not heard again, if they came meanwhile. */
+  know(commandIds: ReadonlyArray<string>): void {
     for (const id of commandIds) this.taken.add(id)
+    const news = this.inbox.filter(({ by }) => by === undefined || !commandIds.includes(by.commandId))
+    this.inbox.splice(0, this.inbox.length, ...news)
   }
 
-  /** Goes on with a wait that was parked; what ended its parking is the first thing that happens. */
+  /** Goes on with a wait that was parked; what ended its parking is the first command. */
   begin(wake: Wake): void {
     this.open()
-    if (wake.by === undefined || !this.taken.has(wake.by.commandId)) this.steer(wake)
+    this.steer(wake)
   }
 
   /** Takes commands from now on. */
@@ -34,7 +37,9 @@ export class Wait {
 
   /** The first command that nobody has heard yet. */
   take(): Wake | undefined {
-    return this.inbox.shift()
+    const commanded = this.inbox.findIndex(({ type }) => type !== "elapsed") // W3
+    const [wake] = this.inbox.splice(Math.max(0, commanded), 1)
+    return wake
   }
 
   /** Hands in a command; whether there is a wait that it can do something to. */
@@ -61,11 +66,11 @@ export class Wait {
     }
     return Effect.suspend((): Effect.Effect<Wake> => {
       this.isOpen = true
-      const next = this.inbox.shift()
+      const next = this.take()
       if (next !== undefined) return Effect.succeed(next)
       const bell = Deferred.makeUnsafe<void>()
       this.bell = bell
-      const rung = Effect.map(Deferred.await(bell), () => this.inbox.shift() ?? ELAPSED)
+      const rung = Effect.map(Deferred.await(bell), () => this.take() ?? ELAPSED)
       return Effect.raceFirst(rung, Effect.as(elapsed, ELAPSED))
     }).pipe(
       Effect.tap((wake) =>

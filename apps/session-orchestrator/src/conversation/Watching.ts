@@ -4,32 +4,54 @@
  * V1. It subscribes first and reads second, so nothing falls between.
  * V2. What the subscription brought that is on disk too was read from there: it is dropped, and with it the transient
  *     events before it, which it stands in for.
+ * V3. What is on disk and has not passed the hub yet is left to the hub: read from the disk it would come before the
+ *     transient events that it stands in for, and again with them.
  */
+import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Array as Arr, Cause, Effect, type Pull, Stream } from "effect"
 import type { StorageError, StoredEvent } from "../storage/Store.ts"
 import type { Frame, SubscriberTooSlow } from "./Conversations.ts"
 import type { Session } from "./Session.ts"
 
+export interface Options {
+  /** The id of the last event that the watcher has: nothing up to it comes again. */
+  readonly after?: number
+  /** The turn that is watched, where it is not the whole conversation. */
+  readonly turnId?: Ids.TurnId
+}
+
+type Failure = StorageError | SubscriberTooSlow | TurnStopped.TurnStopped
+
 /** A conversation's events: the stored ones that `read` gives, then live ones without end. */
-export const watch = (
-  session: Session,
-  read: Stream.Stream<StoredEvent, StorageError>
-): Stream.Stream<Frame, StorageError | SubscriberTooSlow> =>
+export const watch = <E>(
+  { hub }: Session,
+  read: Stream.Stream<StoredEvent, E>,
+  { after = 0, turnId }: Options = {}
+): Stream.Stream<Frame, E | Failure> =>
   Stream.unwrap(
     Effect.map(
       Effect.acquireRelease(
-        Effect.sync(() => session.hub.subscribe()),
+        Effect.sync(() => hub.subscribe(turnId)),
         (subscriber) => Effect.sync(() => subscriber.close())
       ),
       (subscriber) => {
-        let last = 0
-        const stored = Stream.map(read, ({ id, event, json }): Frame => {
-          last = id
-          return { id, event, json }
+        let last = after
+        const stored = read.pipe(
+          Stream.takeWhile(({ id }) => id <= (hub.lastId ?? id)), // V3
+          Stream.map(({ id, event, json }): Frame => {
+            last = id
+            return { id, event, json }
+          })
+        )
+        const gap = Stream.suspend(() => Stream.fromIterable(behind(subscriber.take(), last)))
+        const live: Pull.Pull<Arr.NonEmptyReadonlyArray<Frame>, Failure> = Effect.flatMap(subscriber.pull, (chunk) => {
+          // A turn that goes on after a restart tells anew what was read from the disk.
+          if (!chunk.some((frame) => isKnown(frame, last))) return Effect.succeed(chunk)
+          const fresh = chunk.filter((frame) => !isKnown(frame, last))
+          return Arr.isReadonlyArrayNonEmpty(fresh) ? Effect.succeed(fresh) : live
         })
-        const gap = Stream.suspend(() => Stream.fromIterable(after(subscriber.take(), last)))
-        return stored.pipe(Stream.concat(gap), Stream.concat(Stream.fromPull(Effect.succeed(subscriber.pull))))
+        return stored.pipe(Stream.concat(gap), Stream.concat(Stream.fromPull(Effect.succeed(live))))
       }
     )
   )
@@ -58,8 +80,8 @@ export const ofTurn =
 
 // --- internal
 
+const isKnown = ({ id }: Frame, last: number): boolean => id !== undefined && id <= last
+
 /** V2 */
-const after = (frames: ReadonlyArray<Frame>, last: number): ReadonlyArray<Frame> => {
-  const known = frames.findLastIndex(({ id }) => id !== undefined && id <= last)
-  return frames.slice(known + 1)
-}
+const behind = (frames: ReadonlyArray<Frame>, last: number): ReadonlyArray<Frame> =>
+  frames.slice(frames.findLastIndex((frame) => isKnown(frame, last)) + 1)

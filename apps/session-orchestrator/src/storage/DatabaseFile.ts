@@ -27,15 +27,15 @@ export const prepare = (filename: string): Effect.Effect<void, StorageError> =>
       })
   })
 
-// --- internal
-
-/** `wx` makes the file, or finds that somebody was first; it never touches what is there. */
-const createMissing = (filename: string): void => {
+/** `wx` makes the file, or finds that somebody was first; it never touches what is there. Throws what the system says. */
+export const createMissing = (filename: string): void => {
   try {
     fs.closeSync(fs.openSync(filename, "wx", 0o600))
   } catch (error) {
     if (!(Predicate.hasProperty(error, "code") && error.code === "EEXIST")) throw error
   }
 }
+
+// --- internal
 
 const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))

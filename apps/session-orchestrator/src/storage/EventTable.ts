@@ -38,17 +38,22 @@ export const page = (
 export const ofTurn = (sql: SqlClient.SqlClient, id: Ids.TurnId): Effect.Effect<ReadonlyArray<StoredEvent>, Failure> =>
   select(sql, sql`turn_id = ${id} ORDER BY position`)
 
-/** The messages of a conversation. */
+/**
+ * The messages of a conversation.
+ *
+ * Read at the beginning of every turn, and many: they were written from the type that they are read as, so only their JSON
+ * is checked.
+ */
 export const messages = (
   sql: SqlClient.SqlClient,
   id: Ids.ConversationId
 ): Effect.Effect<ReadonlyArray<Message.Message>, Failure> =>
-  sql`
+  sql<{ readonly payload: string }>`
     SELECT e.payload FROM messages m
     JOIN events e ON e.conversation_id = m.conversation_id AND e.event_id = m.event_id
     WHERE m.conversation_id = ${id} ORDER BY m.event_id`.pipe(
-    Effect.flatMap((rows) => decodeMessageRows(rows)),
-    Effect.map((rows) => rows.map((row) => row.payload.message))
+    Effect.flatMap((rows) => Effect.forEach(rows, ({ payload }) => parsePayload(payload))),
+    Effect.map((events) => events.flatMap((event) => (event.type === "message" ? [event.message] : [])))
   )
 
 // --- internal
@@ -63,8 +68,14 @@ const Row = Schema.Struct({
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 const decodePayload = Schema.decodeUnknownEffect(Schema.fromJsonString(TurnEvent.PersistedEvent))
 
-const MessageRow = Schema.Struct({ payload: Schema.fromJsonString(TurnEvent.MessageEvent) })
-const decodeMessageRows = Schema.decodeUnknownEffect(Schema.Array(MessageRow))
+/** Damaged JSON is told as decoding tells it. */
+const parsePayload = (payload: string): Effect.Effect<TurnEvent.PersistedEvent, Schema.SchemaError> => {
+  try {
+    return Effect.succeed(JSON.parse(payload) as TurnEvent.PersistedEvent) // what `append` encoded from this type
+  } catch {
+    return decodePayload(payload)
+  }
+}
 
 const TurnRow = Schema.Struct({
   turn_id: Ids.TurnId,

@@ -31,15 +31,22 @@ export class NewerDatabase extends Schema.TaggedError<NewerDatabase>()("NewerDat
   }
 }
 
+/** Fails if the database is newer (V2). It must have been migrated once. */
+export const refuseNewer: Effect.Effect<void, NewerDatabase | SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(
+  function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [newest] = yield* sql<{ readonly found: number }>`SELECT max(migration_id) AS found FROM ${sql(TABLE)}`
+    if (newest !== undefined && newest.found > VERSION) return yield* new NewerDatabase({ found: newest.found })
+  }
+)
+
 /** Brings the database to `VERSION`, in one transaction. Does nothing where there is nothing to do. */
 export const run: Effect.Effect<
   void,
   NewerDatabase | Migrator.MigrationError | SqlError.SqlError,
   SqlClient.SqlClient
 > = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
   // Runs what is missing above the newest that it finds: in a newer database, nothing.
   yield* Migrator.make({})({ loader: Migrator.fromRecord(migrations), table: TABLE })
-  const [newest] = yield* sql<{ readonly found: number }>`SELECT max(migration_id) AS found FROM ${sql(TABLE)}`
-  if (newest !== undefined && newest.found > VERSION) return yield* new NewerDatabase({ found: newest.found })
+  yield* refuseNewer
 })

@@ -70,6 +70,10 @@ export class Store extends Context.Service<
     readonly lastTurn: (id: Ids.ConversationId) => Effect.Effect<Option.Option<Turn>, StorageError>
     /** Every turn that is not sealed, oldest first: what a start has to take up. */
     readonly unsealedTurns: Effect.Effect<ReadonlyArray<Turn>, StorageError>
+    /** Those of one conversation. */
+    readonly unsealedTurnsOf: (id: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Turn>, StorageError>
+    /** The conversations that have such turns. */
+    readonly unsealedConversations: Effect.Effect<ReadonlyArray<Ids.ConversationId>, StorageError>
 
     /**
      * Appends events of one turn, all or none, and returns them with their ids; those that were there already come back with

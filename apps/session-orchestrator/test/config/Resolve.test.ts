@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Redacted, Result } from "effect"
+import { Duration, Redacted, Result } from "effect"
 import * as Given from "./Given.ts"
 
 const KEY = "sk-test-0123456789"
@@ -11,7 +11,7 @@ describe("Resolve", () => {
       [
         "an unknown section",
         { file: { sever: {} } },
-        ['sever: unknown key. Did you mean "server"? Known here: server, database, providers, model, retry.']
+        ['sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, retry.']
       ],
       [
         "an unknown key deep inside",
@@ -21,7 +21,7 @@ describe("Resolve", () => {
       [
         "a key that resembles nothing",
         { file: { database: { zzzzz: 1 } } },
-        ["database.zzzzz: unknown key. Known here: path."]
+        ["database.zzzzz: unknown key. Known here: path, retention, url."]
       ],
       [
         "a port out of range",
@@ -147,6 +147,23 @@ describe("Resolve", () => {
         ['HOLDFAST_PORT: found "http"; expected an integer from 0 to 65535.']
       ],
       [
+        "a database that is not PostgreSQL, without its password",
+        { environment: { HOLDFAST_DATABASE_URL: "mysql://me:pass-word-0123@db/holdfast" } },
+        [
+          'HOLDFAST_DATABASE_URL: found a string of 37 characters; expected the address of a PostgreSQL database, such as "postgres://user@host:5432/holdfast".'
+        ]
+      ],
+      [
+        "an address of a runner without its port",
+        { flags: { runner: "10.0.0.5" } },
+        ['--runner: found "10.0.0.5"; expected a host and a port, such as "10.0.0.5:4748".']
+      ],
+      [
+        "more shards than anybody needs",
+        { file: { cluster: { shards: 10_001 } } },
+        ["cluster.shards: found 10001; expected an integer from 1 to 10000."]
+      ],
+      [
         "a log format that there is not",
         { environment: { HOLDFAST_LOG_FORMAT: "xml" } },
         ['HOLDFAST_LOG_FORMAT: found "xml"; expected "pretty" or "json".']
@@ -245,9 +262,41 @@ describe("Resolve", () => {
     expect(Given.config({ file: { database: { path: ":memory:" } } }).database.path).toBe(":memory:")
   })
 
+  it("journals are kept for 30 days, or as long as the file says", () => {
+    expect(Given.config().database.retention).toEqual(Duration.days(30))
+    expect(Given.config({ file: { database: { retention: "2 hours" } } }).database.retention).toEqual(Duration.hours(2))
+    expect(Given.config({ file: { database: { retention: "Infinity" } } }).database.retention).toEqual(
+      Duration.infinity
+    )
+    expect(Given.problems({ file: { database: { retention: "a while" } } })).toHaveLength(1)
+  })
+
   it("a token of the environment replaces one of the file, in whichever form", () => {
     const given = { file: { server: { tokenEnv: "MY_TOKEN" } }, environment: { HOLDFAST_TOKEN: TOKEN } }
     expect(Given.config(given).server.token).toEqual(Redacted.make(TOKEN))
+  })
+
+  it("a database's address is kept from whoever prints the configuration, and its runner has one of its own", () => {
+    const url = "postgres://me:pass-word-0123@db/holdfast"
+    const config = Given.config({
+      file: { cluster: { shards: 12 } },
+      environment: { HOLDFAST_DATABASE_URL: url, HOLDFAST_CLUSTER_RUNNER: "10.0.0.5:4748" },
+      flags: { runner: "[::1]:4749" }
+    })
+    expect(config.database.url && Redacted.value(config.database.url)).toBe(url)
+    expect(String(config.database.url) + JSON.stringify(config.database)).not.toContain("pass-word")
+    expect(config.cluster).toEqual({ runner: { host: "::1", port: 4749 }, shards: 12 })
+    expect(Given.config().cluster).toEqual({ runner: { host: "127.0.0.1", port: 4748 }, shards: 300 })
+  })
+
+  it("a runner without a database to share, and one that others can reach, are pointed out", () => {
+    const flags = { runner: "10.0.0.5:4748" }
+    expect(Given.config({ flags }).notices.join()).toContain(
+      "cluster.runner is set (--runner), and database.url is not"
+    )
+    const environment = { HOLDFAST_DATABASE_URL: "postgres://db/holdfast" }
+    expect(Given.config({ environment, flags }).notices.join()).toContain("keep them in a network of their own")
+    expect(Given.config({ environment }).notices.join()).not.toContain("network of their own")
   })
 
   it("a misspelt variable of ours is noticed", () => {

@@ -166,10 +166,21 @@ describe("Secrets", () => {
     expect(performance.now() - startedAt).toBeLessThan(1000)
   })
 
-  it("every key, token and header of a configuration is known", () => {
+  it("what an address carries in its query is known, but for the version of an API", () => {
+    const baseUrl = "https://x.example/openai?api-version=2024-10-21&auth=planted%2Fplanted"
+    const config = Given.config({
+      file: { model: "azure/gpt-5", providers: { azure: { type: "openai-compatible", baseUrl } } }
+    })
+    expect(Secrets.make(Secrets.ofConfig(config)).redact("2024-10-21 planted/planted planted%2Fplanted")).toBe(
+      "2024-10-21 [redacted] [redacted]"
+    )
+  })
+
+  it("every key, token, header and password of a configuration is known", () => {
     const config = Given.config({
       file: {
         server: { token: "the-token-the-token" },
+        database: { url: "postgres://me:pass%23word%230123@db/holdfast" },
         model: "openai/gpt-5",
         providers: {
           openai: {
@@ -181,9 +192,8 @@ describe("Secrets", () => {
       },
       environment: { A: "key-a-key-a", B: "key-b-key-b", ANTHROPIC_API_KEY: "key-c-key-c" }
     })
-    const text = "the-token-the-token key-a-key-a key-b-key-b key-c-key-c gateway-value header-value harmless/1.0"
-    expect(Secrets.make(Secrets.ofConfig(config)).redact(text)).toBe(
-      "[redacted] [redacted] [redacted] [redacted] [redacted] [redacted] harmless/1.0"
-    )
+    const text =
+      "the-token-the-token key-a-key-a key-b-key-b key-c-key-c gateway-value header-value pass#word#0123 pass%23word%230123 harmless/1.0"
+    expect(Secrets.make(Secrets.ofConfig(config)).redact(text)).toBe(`${"[redacted] ".repeat(8)}harmless/1.0`)
   })
 })

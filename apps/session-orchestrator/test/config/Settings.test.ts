@@ -22,7 +22,7 @@ const settings = record({
     token: fc.string({ minLength: 16, maxLength: 40 }),
     tokenEnv: variable
   }),
-  database: record({ path: word }),
+  database: record({ path: word, retention: duration }),
   providers: fc.dictionary(
     word,
     fc.record(

@@ -10,7 +10,10 @@ describe("a wait", () => {
     Effect.gen(function* () {
       const wait = new Wait()
       let ended = 0
-      const fiber = yield* Effect.forkChild(wait.sleep(Effect.sleep("1 minute"), () => ended++), { startImmediately: true })
+      const fiber = yield* Effect.forkChild(
+        wait.sleep(Effect.sleep("1 minute"), () => ended++),
+        { startImmediately: true }
+      )
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(yield* Fiber.join(fiber), { type: "elapsed" })
       assert.strictEqual(ended, 1)
@@ -38,11 +41,34 @@ describe("a wait", () => {
     Effect.gen(function* () {
       const wait = new Wait()
       wait.know(["old"])
-      const fiber = yield* Effect.forkChild(wait.sleep(Effect.never, () => {}), { startImmediately: true })
+      const fiber = yield* Effect.forkChild(
+        wait.sleep(Effect.never, () => {}),
+        { startImmediately: true }
+      )
       wait.steer({ type: "now", by: by("old") })
       assert.isUndefined(fiber.pollUnsafe())
       wait.steer({ type: "cancelled", by: by("new") })
       assert.strictEqual((yield* Fiber.join(fiber)).type, "cancelled")
+    })
+  )
+
+  it.effect("X4: forgets a command that came before it was known to be on record", () =>
+    Effect.gen(function* () {
+      const wait = new Wait()
+      wait.begin({ type: "extended", byMs: 1, by: by("old") })
+      wait.steer({ type: "now", by: by("new") })
+      wait.know(["old"])
+      assert.deepStrictEqual((yield* wait.sleep(Effect.never, () => {})).by, by("new"))
+    })
+  )
+
+  it.effect("W3: hears what a person wants before what the clock says", () =>
+    Effect.gen(function* () {
+      const wait = new Wait()
+      wait.begin({ type: "elapsed" })
+      assert.isTrue(wait.steer({ type: "cancelled", by: by("a") }))
+      assert.strictEqual((yield* wait.sleep(Effect.void, () => {})).type, "cancelled")
+      assert.isFalse(wait.hasNews)
     })
   )
 })

@@ -52,7 +52,7 @@ const turnEnd: TurnEvent.TurnEnd = {
 
 /** A conversation that a test drives by hand: what is persisted goes to disk first, then to the hub. */
 class Stage {
-  readonly session = new Session(conversationId, true)
+  readonly session = new Session(conversationId)
   readonly disk: Array<StoredEvent> = []
 
   say(event: TurnEvent.TurnEvent): void {
@@ -164,6 +164,78 @@ describe("a watcher", () => {
         (yield* session.hub.subscribe().pull).map(({ event }) => event),
         [stepStart(0)]
       )
+    })
+  )
+})
+
+describe("between the disk and the hub", () => {
+  const stored = (id: number, event: TurnEvent.PersistedEvent): StoredEvent => ({
+    id,
+    event,
+    json: JSON.stringify(event)
+  })
+  const earlier = stored(1, answer(0, "before"))
+
+  /** What a watcher has seen by the turn's end, if the disk shows this much when it is read. */
+  const seenBy = (session: Session, disk: ReadonlyArray<StoredEvent>, rest: () => void, after = 0) =>
+    Effect.gen(function* () {
+      const frames: Array<Frame> = []
+      const fiber = yield* Watching.watch(session, Stream.fromIterable(disk), { after }).pipe(
+        Watching.ofTurn(turnId),
+        Stream.runForEach((frame) => Effect.sync(() => frames.push(frame))),
+        Effect.forkScoped({ startImmediately: true })
+      )
+      rest()
+      yield* Fiber.join(fiber)
+      return frames.map(({ event }) => event)
+    })
+
+  it.effect(
+    "V3: a message that is on disk and has not passed the hub comes once, behind the text that it stands in for",
+    () =>
+      Effect.gen(function* () {
+        const session = new Session(conversationId)
+        session.hub.persisted([earlier])
+        session.hub.live(stepStart(1))
+        session.hub.live(delta("Hel"))
+        const message = stored(2, answer(1, "Hello"))
+        const events = yield* seenBy(session, [earlier, message], () => {
+          session.hub.live(delta("lo"))
+          session.hub.persisted([message])
+          session.hub.persisted([stored(3, turnEnd)])
+        })
+        assert.deepStrictEqual(events, [earlier.event, stepStart(1), delta("Hel"), delta("lo"), message.event, turnEnd])
+      })
+  )
+
+  it.effect("H4: what a turn that is run again tells anew comes once, whether it was read from the disk or heard", () =>
+    Effect.gen(function* () {
+      const session = new Session(conversationId)
+      const message = stored(2, answer(1, "Hello"))
+      const events = yield* seenBy(session, [earlier, message], () => {
+        session.hub.persisted([earlier])
+        session.hub.persisted([message])
+        session.hub.live(stepStart(2))
+        session.hub.persisted([message])
+        session.hub.persisted([stored(3, turnEnd)])
+      })
+      assert.deepStrictEqual(events, [earlier.event, message.event, stepStart(2), turnEnd])
+    })
+  )
+
+  it.effect("X3: nothing up to the id that a client has comes again, though the hub passes it only now", () =>
+    Effect.gen(function* () {
+      const session = new Session(conversationId)
+      const events = yield* seenBy(
+        session,
+        [],
+        () => {
+          session.hub.persisted([earlier])
+          session.hub.persisted([stored(2, turnEnd)])
+        },
+        1
+      )
+      assert.deepStrictEqual(events, [turnEnd])
     })
   )
 })

@@ -49,7 +49,8 @@ export const start = Effect.fnUntraced(function* ({
   const config = Layer.succeed(Config, {
     file: undefined,
     server: { host: "127.0.0.1", port: 0, hostnames: [], token: undefined },
-    database: { path: database },
+    database: { path: database, url: undefined, retention: Duration.infinity },
+    cluster: { runner: { host: "127.0.0.1", port: 1 }, shards: 1 },
     providers: new Map([
       [
         "scripted",

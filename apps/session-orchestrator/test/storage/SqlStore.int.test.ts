@@ -11,10 +11,13 @@ import * as SqliteClient from "../../src/storage/SqliteClient.ts"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
 import { type StorageError, Store } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
-import { suite } from "./StoreSuite.ts"
+import * as JournalSuite from "./JournalSuite.ts"
+import * as StoreSuite from "./StoreSuite.ts"
 import { temporaryFile } from "./TemporaryFile.ts"
 
-suite("file", Layer.unwrap(Effect.map(temporaryFile, (filename) => SqlStore.layer({ path: filename }))))
+const file = Layer.unwrap(Effect.map(temporaryFile, (filename) => SqlStore.layer({ path: filename })))
+StoreSuite.suite("file", file)
+JournalSuite.suite("file", file)
 
 /** Does something with a store on a file, and closes it. */
 const withStore = <A>(filename: string, body: (store: Store["Service"]) => Effect.Effect<A, StorageError>) =>

@@ -1,4 +1,6 @@
 import * as SqlStore from "../../src/storage/SqlStore.ts"
-import { suite } from "./StoreSuite.ts"
+import * as JournalSuite from "./JournalSuite.ts"
+import * as StoreSuite from "./StoreSuite.ts"
 
-suite("memory", SqlStore.layerMemory)
+StoreSuite.suite("memory", SqlStore.layerMemory)
+JournalSuite.suite("memory", SqlStore.layerMemory)

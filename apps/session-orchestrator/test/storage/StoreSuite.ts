@@ -110,9 +110,15 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       const idOf = Option.map((turn: { readonly turnId: Ids.TurnId }) => turn.turnId)
       expect(idOf(yield* store.lastTurn(Given.conversationId(1)))).toEqual(Option.some(Given.turnId(5)))
       expect((yield* store.unsealedTurns).map((turn) => turn.turnId)).toEqual([7, 3, 5].map(Given.turnId))
+      const unsealedOf = (of: number) =>
+        Effect.map(store.unsealedTurnsOf(Given.conversationId(of)), (turns) => turns.map((turn) => turn.turnId))
+      expect(yield* unsealedOf(1)).toEqual([7, 5].map(Given.turnId))
+      expect((yield* store.unsealedConversations).toSorted()).toEqual([1, 2].map(Given.conversationId))
 
       yield* store.appendEvents(Given.conversationId(2), Given.turnId(3), [Given.end(3, 2)], 0)
       expect((yield* store.unsealedTurns).map((turn) => turn.turnId)).toEqual([7, 5].map(Given.turnId))
+      expect(yield* unsealedOf(2)).toEqual([])
+      expect(yield* store.unsealedConversations).toEqual([Given.conversationId(1)])
     })
   )
 

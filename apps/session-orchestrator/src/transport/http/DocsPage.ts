@@ -120,7 +120,7 @@ const curl = ({ method, path, spec }: Operation, authority: string): string => {
   const body = spec.requestBody?.content["application/json"]?.schema
   const example = body === undefined ? undefined : Html.exampleOf(Html.resolve(body))
   return [
-    `curl ${path.endsWith("/events") || streams ? "-N " : ""}${method === "GET" ? "" : `-X ${method} `}http://${authority}${path.replace("{conversationId}", "c_4f2k9x")}`,
+    `curl ${path.endsWith("/events") || streams ? "-N " : ""}${method === "GET" ? "" : `-X ${method} `}http://${authority}${path.replace("{conversationId}", "c_4f2k9x").replace("{turnId}", "t_7hq2m1")}`,
     ...(streams ? ["-H 'accept: application/x-ndjson'"] : []),
     ...(example === undefined
       ? []

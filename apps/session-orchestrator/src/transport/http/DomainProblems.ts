@@ -1,7 +1,9 @@
 /** What the conversations refuse, as the problems that clients are told of. */
+import type { TurnStopped } from "@holdfast/kernel"
 import { Problem } from "@holdfast/wire/api"
 import { Effect } from "effect"
 import type * as Conversations from "../../conversation/Conversations.ts"
+import type { TurnNotFound } from "../../inspection/Explanations.ts"
 import type { StorageError } from "../../storage/Store.ts"
 
 type Refusal =
@@ -9,14 +11,18 @@ type Refusal =
   | Conversations.InvalidRequest
   | Conversations.TurnConflict
   | Conversations.ShuttingDown
+  | TurnNotFound
   | StorageError
+  | TurnStopped.TurnStopped
 
 interface ProblemOf {
   readonly ConversationNotFound: Problem.ConversationNotFound
   readonly InvalidRequest: Problem.InvalidRequest
   readonly TurnConflict: Problem.TurnConflict
   readonly ShuttingDown: Problem.ShuttingDown
+  readonly TurnNotFound: Problem.TurnNotFound
   readonly StorageError: Problem.StorageUnavailable
+  readonly TurnStopped: Problem.TurnStopped
 }
 
 /** Fails with the problem that says what an effect failed with. */
@@ -38,8 +44,14 @@ const problemOf = (error: Refusal): ProblemOf[keyof ProblemOf] => {
       return new Problem.TurnConflict({ detail: error.message })
     case "ShuttingDown":
       return new Problem.ShuttingDown({ detail: error.message })
+    case "TurnNotFound": {
+      const { conversationId, message, turnId } = error
+      return new Problem.TurnNotFound({ conversationId, turnId, detail: message })
+    }
     case "StorageError":
       return new Problem.StorageUnavailable({ detail: error.message })
+    case "TurnStopped":
+      return new Problem.TurnStopped({ detail: error.message })
     default:
       return error satisfies never
   }

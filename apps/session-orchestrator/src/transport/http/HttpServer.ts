@@ -3,14 +3,17 @@
  *
  * H1. It is bound to this machine alone unless it has a token; anything else is refused before the socket opens.
  * H2. A request must arrive in time, head and body; its answer may take hours.
- * H3. On the way down it takes no new connections, ends what waits, and gives the rest `SHUTDOWN_GRACE`.
+ * H3. On the way down it takes no new turns, gives answers that have begun `ANSWER_GRACE`, ends what waits, and gives the rest
+ *     `SHUTDOWN_GRACE`.
+ * H4. It is bound before there is anything behind it. Requests that come so early wait, and none is lost.
  */
 import { NodeHttpServer } from "@effect/platform-node"
 import { Api } from "@holdfast/wire/api"
 import { ByteSize, Duration, Effect, Layer, Predicate, type Redacted, Schema } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { createServer, type Server } from "node:http"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import * as Condition from "../../conversation/Condition.ts"
 import * as Access from "./Access.ts"
 import * as ConversationHandlers from "./ConversationHandlers.ts"
 import * as DocsPage from "./DocsPage.ts"
@@ -30,8 +33,17 @@ export const DEFAULT_PORT = 4747
 /** The largest body that is taken unless told otherwise. */
 export const DEFAULT_MAX_BODY_BYTES = 1024 * 1024
 
-/** How long answers that are nearly done have on the way down. */
+/**
+ * How long a model may go on with an answer that it has begun, on the way down. Most are done by then, and with
+ * `SHUTDOWN_GRACE` it stays below the 30 s after which Kubernetes kills; systemd and others wait longer.
+ */
+export const ANSWER_GRACE = Duration.seconds(20)
+
+/** How long connections have to take what was written, on the way down. */
 export const SHUTDOWN_GRACE = Duration.seconds(5)
+
+/** When to come back, in seconds, in `Retry-After` (RFC 9110, section 10.2.3): a restart takes about that. */
+const RETRY_AFTER_SECONDS = 5
 
 export interface Options {
   readonly host?: string | undefined
@@ -57,18 +69,22 @@ export class BindError extends Schema.TaggedError<BindError>()("BindError", { me
  *
  * Fails with `BindError` where it may not listen, or cannot. Closing it begins the `Drain`, if nobody has yet.
  */
-export const layer = (options: Options = {}) => {
-  const host = options.host ?? DEFAULT_HOST
-  const port = options.port ?? DEFAULT_PORT
-  const served = HttpRouter.serve(Layer.provideMerge(routes, guard(host, options)), {
+export const layer = (options: Options = {}) => served(options).pipe(Layer.provideMerge(bound(options)))
+
+/**
+ * The socket alone. Built before what `served` needs, it keeps a service that cannot have its port from opening the
+ * database of the one that has it, and from running that one's turns a second time (H4).
+ */
+export const bound = (options: Options = {}) =>
+  bind(options.host ?? DEFAULT_HOST, options.port ?? DEFAULT_PORT, options)
+
+/** The calls, on a socket that is bound. */
+export const served = (options: Options = {}) => {
+  const calls = HttpRouter.serve(Layer.provideMerge(routes, guard(options.host ?? DEFAULT_HOST, options)), {
     disableLogger: true,
     disableListenLog: true
   })
-  return drainOnClose.pipe(
-    Layer.provideMerge(served),
-    Layer.provideMerge(bind(host, port, options)),
-    Layer.provideMerge(Drain.layer)
-  )
+  return drainOnClose.pipe(Layer.provideMerge(calls), Layer.provideMerge([Drain.layer, Condition.layer]))
 }
 
 // --- internal
@@ -98,7 +114,11 @@ const guard = (host: string, options: Options) => {
         return HttpMetrics.counted(
           request.method,
           Effect.map(answer, (response) =>
-            HttpServerResponse.setHeaders(response, { ...ResponseHeaders.all, ...response.headers })
+            HttpServerResponse.setHeaders(response, {
+              ...ResponseHeaders.all,
+              ...(response.status === 503 ? { "retry-after": String(RETRY_AFTER_SECONDS) } : {}),
+              ...response.headers
+            })
           )
         )
       }),
@@ -107,7 +127,26 @@ const guard = (host: string, options: Options) => {
 }
 
 /** Built last, so closed first: what waits is told before the socket waits for the rest (H3). */
-const drainOnClose = Layer.effectDiscard(Effect.flatMap(Drain.Drain, (drain) => Effect.addFinalizer(() => drain.begin)))
+const drainOnClose = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const drain = yield* Drain.Drain
+    const condition = yield* Condition.Condition
+    yield* Effect.addFinalizer(() =>
+      drain.begin.pipe(
+        Effect.andThen(Effect.timeoutOption(untilQuiet(condition), ANSWER_GRACE)),
+        Effect.andThen(drain.end)
+      )
+    )
+  })
+)
+
+/** Waits while turns are answering, and then until what they said last has left. */
+const untilQuiet = Effect.fnUntraced(function* (condition: Condition.Condition["Service"]) {
+  while (yield* condition.isAnswering) yield* Effect.sleep(QUIET_INTERVAL)
+})
+
+/** Between two looks; what a person notices of a shutdown is seconds. */
+const QUIET_INTERVAL = Duration.millis(50)
 
 const bind = (host: string, port: number, options: Options) =>
   Layer.unwrap(
@@ -149,7 +188,23 @@ const makeServer = (options: Options): Server => {
     keepAliveInitialDelay: 60_000
   })
   RawProblem.install(server)
+  holdEarly(server)
   return server
+}
+
+/** Keeps requests until somebody listens for them (H4). */
+const holdEarly = (server: Server): void => {
+  const early: Array<readonly [IncomingMessage, ServerResponse]> = []
+  const hold = (request: IncomingMessage, response: ServerResponse) => void early.push([request, response])
+  const handOver = (event: string | symbol): void => {
+    if (event !== "request") return
+    server.off("newListener", handOver)
+    server.off("request", hold)
+    // Node tells of a listener before it is one.
+    queueMicrotask(() => early.forEach((exchange) => server.emit("request", ...exchange)))
+  }
+  server.on("request", hold)
+  server.on("newListener", handOver)
 }
 
 const at = (host: string, port: number): string => `${Loopback.inUrl(host)}:${port}`

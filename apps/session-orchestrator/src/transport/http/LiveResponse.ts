@@ -69,7 +69,7 @@ export const send = Effect.fnUntraced(function* <A, E>(
   const isComplete = yield* Stream.runForEachArray(options.items, write).pipe(
     Effect.as(true),
     Effect.raceFirst(signsOfLife),
-    Effect.raceFirst(Effect.as(drain.begun, false)),
+    Effect.raceFirst(Effect.as(drain.ended, false)),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt

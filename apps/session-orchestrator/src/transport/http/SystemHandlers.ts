@@ -3,7 +3,8 @@ import { Api, Problem } from "@holdfast/wire/api"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { PrometheusMetrics } from "effect/observability"
-import { Conversations } from "../../conversation/Conversations.ts"
+import { Condition } from "../../conversation/Condition.ts"
+import { Conversations, ShuttingDown } from "../../conversation/Conversations.ts"
 import { Store } from "../../storage/Store.ts"
 import { orProblem } from "./DomainProblems.ts"
 import { Drain } from "./Drain.ts"
@@ -17,15 +18,20 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const store = yield* Store
     const conversations = yield* Conversations
+    const condition = yield* Condition
     const drain = yield* Drain
     return handlers.handleAll({
       health: () => Effect.succeed(OK),
       ready: Effect.fnUntraced(function* () {
-        if (yield* drain.hasBegun) return yield* Effect.fail(new Problem.ShuttingDown({}))
+        if (yield* drain.hasBegun) {
+          return yield* Effect.fail(new Problem.ShuttingDown({ detail: new ShuttingDown().message }))
+        }
+        const starting = yield* condition.starting
+        if (starting !== undefined) return yield* Effect.fail(new Problem.Starting({ detail: starting }))
         yield* orProblem(store.check)
         return OK
       }),
-      metrics: () => Effect.andThen(TurnMetrics.refresh(store, conversations), PrometheusMetrics.format())
+      metrics: () => Effect.andThen(TurnMetrics.refresh(conversations), PrometheusMetrics.format())
     })
   })
 )

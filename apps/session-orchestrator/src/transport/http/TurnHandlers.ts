@@ -4,12 +4,14 @@
  * T1. The head of an answer leaves after the turn is on disk, never before.
  * T2. A client that goes away leaves the turn alone.
  */
-import { type Ids, Ndjson, Sse } from "@holdfast/wire"
-import { Api, Problem, type TurnsGroup } from "@holdfast/wire/api"
+import { type Ids, Ndjson, Sse, type TurnExplanation } from "@holdfast/wire"
+import { Api, Problem, TurnsGroup } from "@holdfast/wire/api"
 import { Effect, Stream } from "effect"
-import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { Conversations, type Frame, type TurnResult } from "../../conversation/Conversations.ts"
+import { Conversations, type Frame, ShuttingDown, type TurnResult } from "../../conversation/Conversations.ts"
+import { Explanations } from "../../inspection/Explanations.ts"
+import * as ExplanationText from "../../inspection/ExplanationText.ts"
 import { orProblem } from "./DomainProblems.ts"
 import { Drain } from "./Drain.ts"
 import * as LiveResponse from "./LiveResponse.ts"
@@ -19,7 +21,7 @@ const JSON_TYPE = "application/json"
 
 type Answer = Effect.Effect<
   HttpServerResponse.HttpServerResponse | TurnsGroup.TurnResult,
-  Problem.StorageUnavailable | Problem.ShuttingDown
+  Problem.StorageUnavailable | Problem.TurnStopped | Problem.ShuttingDown
 >
 
 export const layer = HttpApiBuilder.group(
@@ -27,7 +29,12 @@ export const layer = HttpApiBuilder.group(
   "turns",
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
+    const explanations = yield* Explanations
     const drain = yield* Drain
+
+    const unlessGoingDown = Effect.flatMap(drain.hasBegun, (hasBegun) =>
+      hasBegun ? Effect.fail(new ShuttingDown()) : Effect.void
+    )
 
     /** Answers for a turn that was accepted. */
     const answer = (request: HttpServerRequest.HttpServerRequest, turnId: Ids.TurnId): Answer => {
@@ -47,12 +54,12 @@ export const layer = HttpApiBuilder.group(
 
     return handlers.handleAll({
       run: ({ params, payload, request }) =>
-        conversations.prompt(params.conversationId, payload).pipe(
+        Effect.andThen(unlessGoingDown, conversations.prompt(params.conversationId, payload)).pipe(
           orProblem,
           Effect.flatMap((turnId) => answer(request, turnId))
         ),
       retry: ({ params, payload, request }) =>
-        conversations.retry(params.conversationId, payload ?? {}).pipe(
+        Effect.andThen(unlessGoingDown, conversations.retry(params.conversationId, payload ?? {})).pipe(
           orProblem,
           Effect.flatMap((turnId) => answer(request, turnId))
         ),
@@ -65,6 +72,14 @@ export const layer = HttpApiBuilder.group(
               items: conversations.watch(params.conversationId, headers["last-event-id"] ?? query.after ?? 0),
               endless: true
             })
+          )
+        ),
+      explain: ({ params, request }) =>
+        orProblem(explanations.explain(params.conversationId, params.turnId)).pipe(
+          Effect.map((explanation) =>
+            Negotiation.choose(request.headers["accept"], [JSON_TYPE, TurnsGroup.TEXT_CONTENT_TYPE]) === JSON_TYPE
+              ? explanation
+              : HttpServerResponse.text(inWords(explanation))
           )
         )
     })
@@ -100,6 +115,10 @@ const toJson = ({ end, text, turnId }: TurnResult): TurnsGroup.TurnResult => ({
   ...(end.error === undefined ? {} : { error: end.error })
 })
 
+/** For people, wherever they are. */
+const inWords = (explanation: TurnExplanation.TurnExplanation): string =>
+  `${ExplanationText.lines(explanation, { timeZone: "UTC", columns: ExplanationText.COLUMNS }).join("\n")}\n`
+
 /**
  * Answers when a turn has sealed. Once that has taken long enough for clients and proxies to wonder, the head leaves, and
  * spaces follow until the document does: JSON may begin with them (RFC 8259, section 2).
@@ -112,7 +131,7 @@ const answerSealed = (
   const sealed = Effect.map(result, toJson)
   return orProblem(sealed).pipe(
     Effect.raceFirst(Effect.as(Effect.sleep(LiveResponse.KEEP_ALIVE_INTERVAL), undefined)),
-    Effect.raceFirst(Effect.andThen(drain.begun, Effect.fail(goingDown))),
+    Effect.raceFirst(Effect.andThen(drain.ended, Effect.fail(goingDown))),
     Effect.flatMap((answer): Answer =>
       answer === undefined
         ? LiveResponse.send(request, drain, {

@@ -16,6 +16,7 @@ import {
   TurnConflict,
   type TurnResult
 } from "../../../src/conversation/Conversations.ts"
+import { Explanations, TurnNotFound } from "../../../src/inspection/Explanations.ts"
 import { StorageError, Store } from "../../../src/storage/Store.ts"
 
 type Watcher = Queue.Queue<ReadonlyArray<Frame>, SubscriberTooSlow>
@@ -170,6 +171,7 @@ export const make = () => {
       Effect.map(existing(id), (conversation) => {
         conversation.autoRetryEnabled = enabled
       }),
+    counts: Effect.sync(() => ({ running: turns.size, retrying: 0, queued: 0 })),
     state: (conversationId) =>
       Effect.map(existing(conversationId), ({ autoRetryEnabled, options }) => ({
         conversationId,
@@ -207,6 +209,10 @@ export const make = () => {
     },
     layer: Layer.mergeAll(
       Layer.succeed(Conversations, service),
+      Layer.succeed(Explanations, {
+        explain: (conversationId, turnId) =>
+          Effect.andThen(existing(conversationId), Effect.fail(new TurnNotFound({ conversationId, turnId })))
+      }),
       Layer.succeed(Store, {
         createConversation: () => die,
         conversation: () => die,
@@ -214,6 +220,8 @@ export const make = () => {
         acceptTurn: () => die,
         turn: () => die,
         lastTurn: () => die,
+        unsealedTurnsOf: () => die,
+        unsealedConversations: die,
         unsealedTurns: Effect.suspend(() =>
           broken.storage
             ? Effect.fail(new StorageError({ message: "The disk is full." }))

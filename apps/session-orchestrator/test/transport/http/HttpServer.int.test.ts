@@ -1,5 +1,6 @@
 import { expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Layer, Redacted, Scope } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Redacted, Scope } from "effect"
+import { HttpServer as EffectHttpServer } from "effect/http"
 import { createServer } from "node:net"
 import * as HttpServer from "../../../src/transport/http/HttpServer.ts"
 import * as Events from "./Events.ts"
@@ -21,6 +22,25 @@ it.effect("a port that is in use is named, with what to do", () =>
     expect(message).toBe(
       `Cannot listen on 127.0.0.1:${port}: the port is in use. Stop what listens there, or choose another port with --port or server.port.`
     )
+  })
+)
+
+it.effect("H4: a request that comes before there is anything behind the socket is answered when there is", () =>
+  Effect.gen(function* () {
+    const options = { port: 0 }
+    const bound = yield* Layer.build(HttpServer.bound(options))
+    const { address } = Context.get(bound, EffectHttpServer.HttpServer)
+    if (address._tag === "UnixPathAddress") return yield* Effect.die("bound to a path")
+    const early = yield* Effect.forkChild(Socket.call(address.port, { path: "/v1/conversations", body: {} }), {
+      startImmediately: true
+    })
+    // Answered later than the first, so by now the first has been read.
+    const arrived = Socket.raw(address.port, "This is not HTTP.\r\n\r\n")
+    expect(yield* arrived).toMatch(/^HTTP\/1\.1 400 /)
+    yield* Layer.build(HttpServer.served(options)).pipe(
+      Effect.provide([FakeConversations.make().layer, Layer.succeedContext(bound)])
+    )
+    expect((yield* Fiber.join(early)).status).toBe(201)
   })
 )
 

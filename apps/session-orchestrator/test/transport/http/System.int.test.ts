@@ -1,18 +1,68 @@
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import * as Events from "./Events.ts"
 import * as TestServer from "./TestServer.ts"
 
-it.effect("the service is ready while its storage answers and it is not going down", () =>
+it.effect("the service is ready while its storage answers, its start is done and it is not going down", () =>
   Effect.gen(function* () {
-    const { call, conversations, drain } = yield* TestServer.start()
-    expect((yield* call({ path: "/readyz" })).status).toBe(200)
+    const { call, condition, conversations, drain } = yield* TestServer.start()
+    const ready = Effect.map(call({ path: "/readyz" }), ({ headers, status, text }) => ({
+      status,
+      retryAfter: headers["retry-after"],
+      ...JSON.parse(text)
+    }))
+    expect(yield* ready).toEqual({ status: "ok", retryAfter: undefined })
+
     conversations.broken.storage = true
-    expect((yield* call({ path: "/readyz" })).status).toBe(503)
+    expect(yield* ready).toMatchObject({
+      status: 503,
+      type: "/docs#problem-storage-unavailable",
+      detail: "The disk is full.",
+      retryAfter: "5"
+    })
     conversations.broken.storage = false
+
+    yield* condition.setStarting("Turns are being taken up.")
+    expect(yield* ready).toMatchObject({
+      status: 503,
+      type: "/docs#problem-starting",
+      detail: "Turns are being taken up."
+    })
+    yield* condition.setStarting(undefined)
+    expect((yield* call({ path: "/readyz" })).status).toBe(200)
+
     yield* drain.begin
-    expect((yield* call({ path: "/readyz" })).status).toBe(503)
+    expect(yield* ready).toMatchObject({ status: 503, type: "/docs#problem-shutting-down", retryAfter: "5" })
     // The process is still up.
+    conversations.broken.storage = true
     expect((yield* call({ path: "/healthz" })).status).toBe(200)
+  })
+)
+
+it.effect("on the way down new turns are refused, and answers that have begun go on until it lets go of them", () =>
+  Effect.gen(function* () {
+    const { call, conversations, create, drain, open } = yield* TestServer.start()
+    const id = yield* create
+    const path = `/v1/conversations/${id}/turns`
+    const live = yield* open({
+      path,
+      headers: { accept: "application/x-ndjson" },
+      body: { prompt: "hello", turnId: "t" }
+    })
+    yield* conversations.arrival("t")
+    yield* drain.begin
+    for (const request of [
+      { path, body: { prompt: "hello" } },
+      { path: `/v1/conversations/${id}/retry`, body: {} }
+    ]) {
+      const { headers, status, text } = yield* call(request)
+      expect([status, headers["retry-after"], JSON.parse(text).type]).toEqual([503, "5", "/docs#problem-shutting-down"])
+    }
+    conversations.emit("t", [Events.of(id, "t").delta("Still here")])
+    yield* live.until("Still here")
+    yield* drain.end
+    // It broke off, and does not look complete.
+    yield* Effect.flip(live.rest)
   })
 )
 
@@ -27,16 +77,14 @@ it.effect("metrics are Prometheus text, and count requests by method and status"
   })
 )
 
-it.effect("metrics count turns by what they are doing, and say nothing while that cannot be known", () =>
+it.effect("metrics count turns by what they are doing", () =>
   Effect.gen(function* () {
-    const { call, conversations, create, open } = yield* TestServer.start()
+    const { call, create, open } = yield* TestServer.start()
     const path = `/v1/conversations/${yield* create}/turns`
     yield* open({ path, headers: { accept: "application/x-ndjson" }, body: { prompt: "hello" } })
     const { text } = yield* call({ path: "/metrics" })
     expect(text).toContain('holdfast_turns{status="running"} 1')
     expect(text).toContain('holdfast_turns{status="retrying"} 0')
-    conversations.broken.storage = true
-    expect((yield* call({ path: "/metrics" })).text).not.toContain("holdfast_turns{")
   })
 )
 

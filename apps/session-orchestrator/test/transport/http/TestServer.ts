@@ -1,6 +1,7 @@
 /** The HTTP server on a free port, over conversations that the test plays. */
 import { Context, Effect, Layer } from "effect"
 import { HttpServer as EffectHttpServer } from "effect/http"
+import * as Condition from "../../../src/conversation/Condition.ts"
 import * as Drain from "../../../src/transport/http/Drain.ts"
 import * as HttpServer from "../../../src/transport/http/HttpServer.ts"
 import * as FakeConversations from "./FakeConversations.ts"
@@ -21,6 +22,7 @@ export const start = (options: HttpServer.Options = {}) =>
     return {
       port,
       conversations,
+      condition: Context.get(context, Condition.Condition),
       drain: Context.get(context, Drain.Drain),
       create,
       call: (request: Socket.Request) => Socket.call(port, request),

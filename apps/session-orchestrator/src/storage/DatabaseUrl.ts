@@ -1,0 +1,8 @@
+/** What a PostgreSQL database is called where people read it. */
+import { Redacted } from "effect"
+
+/** The address without user, password and parameters: `postgres://host:port/database`. */
+export const nameOf = (url: Redacted.Redacted): string => {
+  const { host, pathname, protocol } = new URL(Redacted.value(url))
+  return `${protocol}//${host}${pathname}`
+}

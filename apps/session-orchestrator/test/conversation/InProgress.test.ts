@@ -1,0 +1,51 @@
+import { expect, it } from "@effect/vitest"
+import { Ids, type TurnEvent } from "@holdfast/wire"
+import { InProgress } from "../../src/conversation/InProgress.ts"
+
+const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
+const common = { id: Ids.messageIdOf(ids.turnId, 0), turnId: ids.turnId, createdAt: 0, content: [] }
+const target = { provider: "simulated", model: "steady" }
+
+const delta: TurnEvent.TextDelta = { type: "text-delta", ...ids, delta: "Hello" }
+const start: TurnEvent.StepStart = { type: "step-start", ...ids, step: 0, target: "simulated/steady" }
+const answer: TurnEvent.MessageEvent = { type: "message", ...ids, message: { role: "assistant", ...common, target } }
+const results: TurnEvent.MessageEvent = { type: "message", ...ids, message: { role: "tool", ...common } }
+const end: TurnEvent.TurnEnd = {
+  type: "turn-end",
+  ...ids,
+  status: "completed",
+  endedAt: 0,
+  steps: 1,
+  attempts: 1,
+  sleptMs: 0,
+  usage: {}
+}
+
+it("a turn is answering from its first word until what follows the answer is on disk", () => {
+  const turn = new InProgress()
+  turn.live(start)
+  expect(turn.isAnswering).toBe(false)
+  turn.live(delta)
+  expect(turn.isAnswering).toBe(true)
+  turn.persisted(answer)
+  expect(turn.isAnswering).toBe(true)
+  turn.persisted(end)
+  expect(turn.isAnswering).toBe(false)
+})
+
+it("a turn whose tools have answered is not answering until its model says something", () => {
+  const turn = new InProgress()
+  turn.live(delta)
+  turn.persisted(answer)
+  turn.persisted(results)
+  expect(turn.isAnswering).toBe(false)
+  turn.live(delta)
+  expect(turn.isAnswering).toBe(true)
+})
+
+it("an answer that was discarded is none", () => {
+  const turn = new InProgress()
+  turn.live(delta)
+  turn.persisted({ type: "step-discarded", ...ids, step: 0, message: "Restarted." })
+  expect(turn.isAnswering).toBe(false)
+})

@@ -1,0 +1,400 @@
+/**
+ * Journal, parking and commands under everything that people, clocks and machines may do, in any order, and at once.
+ *
+ * Between two things that happen the service is let come to rest or is caught in the middle of what it does. What must hold at
+ * rest is looked at there; in the end the provider answers, the clock runs on, and every turn has to have come to its seal.
+ *
+ * `HOLDFAST_MODEL_RUNS=5000` is the nightly form; `HOLDFAST_SEED` begins with a seed of one's own.
+ */
+import { assert, describe } from "@effect/vitest"
+import { RetryStrategy } from "@holdfast/kernel"
+import { Property } from "@holdfast/kernel/testing"
+import { Ids, type Command, type TurnEvent } from "@holdfast/wire"
+import { Clock, Context, Duration, Effect, Layer, Logger, Option, Schema, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as fc from "fast-check"
+import { Journal, type Record } from "../../src/storage/Journal.ts"
+import * as SqlStore from "../../src/storage/SqlStore.ts"
+import { Store } from "../../src/storage/Store.ts"
+import { type Attempt, Rig } from "./Rig.ts"
+
+// --- what may happen
+
+type Steer =
+  | { readonly type: "retry-now" | "abort-retry" }
+  | { readonly type: "wait-until"; readonly inMs: number }
+  | { readonly type: "extend-budget" }
+  | { readonly type: "switch-target" }
+
+type Happening =
+  | { readonly type: "prompt" | "abort" | "watch" | "unwatch"; readonly of: number }
+  | { readonly type: "steer"; readonly of: number; readonly steer: Steer; readonly commandId: string | undefined }
+  | { readonly type: "advance"; readonly ms: number }
+  | { readonly type: "restart"; readonly crashes: boolean; readonly awayMs: number }
+  | { readonly type: "together"; readonly all: ReadonlyArray<Happening> }
+
+/** Whether the service comes to rest after it; otherwise so many turns of the event loop pass. */
+interface Step {
+  readonly happening: Happening
+  readonly rest: boolean
+  readonly turns: number
+}
+
+const CONVERSATIONS = 2
+const of = fc.nat(CONVERSATIONS - 1)
+
+const steer: fc.Arbitrary<Steer> = fc.oneof(
+  { weight: 4, arbitrary: fc.constant({ type: "retry-now" } as const) },
+  { weight: 1, arbitrary: fc.constant({ type: "abort-retry" } as const) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      type: fc.constant("wait-until" as const),
+      inMs: fc.constantFrom(-1_000, 500, 4_000, 60_000)
+    })
+  },
+  { weight: 1, arbitrary: fc.constant({ type: "extend-budget" } as const) },
+  { weight: 1, arbitrary: fc.constant({ type: "switch-target" } as const) }
+)
+
+const alone: fc.Arbitrary<Happening> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ type: fc.constant("prompt" as const), of }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant("abort" as const), of }) },
+  { weight: 2, arbitrary: fc.record({ type: fc.constantFrom("watch" as const, "unwatch" as const), of }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      type: fc.constant("steer" as const),
+      of,
+      steer,
+      // Few ids, so that some come again.
+      commandId: fc.constantFrom(undefined, undefined, "k1", "k2", "k3")
+    })
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({ type: fc.constant("advance" as const), ms: fc.constantFrom(1, 500, 1_000, 10_000, 60_000) })
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      type: fc.constant("restart" as const),
+      crashes: fc.boolean(),
+      awayMs: fc.constantFrom(0, 700, 20_000)
+    })
+  }
+)
+
+const step: fc.Arbitrary<Step> = fc.record({
+  happening: fc.oneof(
+    { weight: 4, arbitrary: alone },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        type: fc.constant("together" as const),
+        all: fc.array(alone, { minLength: 2, maxLength: 3 })
+      })
+    }
+  ),
+  rest: fc.boolean(),
+  turns: fc.nat(3)
+})
+
+const script: fc.Arbitrary<ReadonlyArray<Attempt>> = fc.array(
+  fc.oneof(
+    { weight: 4, arbitrary: fc.constantFrom<Attempt>("fails", "fails late") },
+    { weight: 3, arbitrary: fc.constantFrom<Attempt>("answers", "answers late") },
+    { weight: 1, arbitrary: fc.constant<Attempt>("breaks") }
+  ),
+  { minLength: 1, maxLength: 6 }
+)
+
+// --- what the service should do
+
+/** What is known of the conversations from what was asked for and answered. */
+class Model {
+  readonly ids: ReadonlyArray<Ids.ConversationId>
+  readonly rig: Rig
+  /** In the order in which it was said that they were accepted. */
+  readonly acknowledged = new Map<Ids.ConversationId, Array<Ids.TurnId>>()
+  readonly aborts = new Map<Ids.ConversationId, number>()
+  readonly cancellations = new Map<Ids.ConversationId, number>()
+  private prompts = 0
+
+  constructor(rig: Rig, ids: ReadonlyArray<Ids.ConversationId>) {
+    this.rig = rig
+    this.ids = ids
+    for (const id of ids) this.acknowledged.set(id, [])
+  }
+
+  id(of: number): Ids.ConversationId {
+    return this.ids[of] ?? assert.fail("there is no such conversation")
+  }
+
+  perform(happening: Happening): Effect.Effect<void, unknown> {
+    const { rig } = this
+    switch (happening.type) {
+      case "prompt": {
+        const id = this.id(happening.of)
+        const turnId = Ids.TurnId.make(`t${this.prompts++}`)
+        return Effect.map(
+          rig.ask((conversations) => conversations.prompt(id, { prompt: turnId, turnId })),
+          (accepted) => void (accepted !== undefined && this.acknowledged.get(id)?.push(accepted))
+        )
+      }
+      case "abort": {
+        const id = this.id(happening.of)
+        this.aborts.set(id, (this.aborts.get(id) ?? 0) + 1)
+        return rig.ask((conversations) => conversations.abort(id)).pipe(Effect.asVoid)
+      }
+      case "steer":
+        return this.steer(happening)
+      case "watch":
+        return rig.watch(this.id(happening.of))
+      case "unwatch":
+        return rig.unwatch(this.id(happening.of))
+      case "advance":
+        return TestClock.adjust(happening.ms)
+      case "restart":
+        return rig
+          .down(happening.crashes)
+          .pipe(Effect.andThen(TestClock.adjust(happening.awayMs)), Effect.andThen(rig.up))
+      case "together": {
+        // One process at a time.
+        const first = happening.all.findIndex(({ type }) => type === "restart")
+        const all = happening.all.filter(({ type }, i) => type !== "restart" || i === first)
+        return Effect.forEach(all, (one) => this.perform(one), { concurrency: "unbounded", discard: true })
+      }
+      default:
+        return happening satisfies never
+    }
+  }
+
+  private steer({
+    of,
+    steer,
+    commandId
+  }: Extract<Happening, { readonly type: "steer" }>): Effect.Effect<void, unknown> {
+    return Effect.gen({ self: this }, function* () {
+      const conversationId = this.id(of)
+      if (steer.type === "abort-retry") {
+        this.cancellations.set(conversationId, (this.cancellations.get(conversationId) ?? 0) + 1)
+      }
+      const now = yield* Clock.currentTimeMillis
+      const command = commandOf(steer, now, {
+        conversationId,
+        ...(commandId === undefined ? undefined : { commandId: Ids.CommandId.make(commandId) })
+      })
+      yield* this.rig.ask((conversations) => conversations.steer(command, "a test"))
+    })
+  }
+}
+
+const commandOf = (
+  steer: Steer,
+  now: number,
+  common: Pick<Command.Steering, "conversationId" | "commandId">
+): Command.Steering => {
+  switch (steer.type) {
+    case "wait-until":
+      return { type: "wait-until", ...common, until: now + steer.inMs }
+    case "extend-budget":
+      return { type: "extend-budget", ...common, byMs: 1_000 }
+    case "switch-target":
+      return { type: "switch-target", ...common, model: "other/m" }
+    default:
+      return { type: steer.type, ...common }
+  }
+}
+
+/** Lets the service do what it can do without the clock. */
+const REST = 40
+
+const turnsOfTheLoop = (count: number): Effect.Effect<void> =>
+  Effect.promise(async () => {
+    for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve))
+  })
+
+const eventsOf = (rig: Rig, id: Ids.ConversationId) =>
+  Effect.map(Stream.runCollect(rig.store.events(id, 0)), (events) => Array.from(events))
+
+type Events = Effect.Success<ReturnType<typeof eventsOf>>
+
+const turnsWith = (events: Events, type: TurnEvent.PersistedEvent["type"]) =>
+  events.flatMap(({ event }) => (event.type === type ? [event.turnId] : []))
+
+/** The turns that are on disk, in the order of acceptance. One whose process went down may be there unacknowledged. */
+const acceptedOf = Effect.fnUntraced(function* ({ acknowledged, rig }: Model, id: Ids.ConversationId, events: Events) {
+  const unsealed = (yield* rig.store.unsealedTurns).filter(({ conversationId }) => conversationId === id)
+  const accepted = [...turnsWith(events, "turn-end"), ...unsealed.map(({ turnId }) => turnId)]
+  const told = acknowledged.get(id) ?? []
+  assert.deepStrictEqual(
+    accepted.filter((turnId) => told.includes(turnId)),
+    told
+  )
+  return accepted
+})
+
+/** What holds whenever the service is at rest. */
+const assertAtRest = Effect.fnUntraced(function* (model: Model) {
+  const { rig } = model
+  assert.deepStrictEqual(rig.faults, [])
+  for (const id of model.ids) {
+    const events = yield* eventsOf(rig, id)
+    const accepted = yield* acceptedOf(model, id, events)
+    const started = turnsWith(events, "turn-start")
+    const sealed = turnsWith(events, "turn-end")
+    assert.deepStrictEqual(
+      events.map((event) => event.id),
+      events.map((_, i) => i + 1)
+    )
+    // In the order of acceptance, one at a time, each once.
+    assert.deepStrictEqual(started, accepted.slice(0, started.length))
+    assert.deepStrictEqual(sealed, accepted.slice(0, sealed.length))
+    assert.isAtMost(started.length - sealed.length, 1)
+
+    const state = yield* rig.ask((conversations) => conversations.state(id))
+    if (state === undefined) continue
+    const [head, ...behind] = accepted.slice(sealed.length)
+    assert.strictEqual(state.turnId, head)
+    assert.deepStrictEqual(state.queued, behind)
+    const status = head === undefined ? "idle" : rig.isAnswering(id) ? "running" : "retrying"
+    assert.strictEqual(state.status, status)
+    assert.strictEqual(state.isRetrying, status === "retrying")
+
+    const onlooker = rig.onlookers.get(id)
+    if (onlooker === undefined) continue
+    assert.deepStrictEqual(onlooker.faults, [])
+    if (!rig.isWatching(id)) continue
+    assert.deepStrictEqual(
+      onlooker.events,
+      events.map(({ event }) => event)
+    )
+    if (status === "retrying") assert.strictEqual(onlooker.retries.at(-1)?.retryAt, state.retryAt)
+  }
+})
+
+/** What a command finds, and what it leaves, where nothing else happens meanwhile. */
+const look = Effect.fnUntraced(function* ({ rig }: Model, id: Ids.ConversationId) {
+  const state = yield* rig.ask((conversations) => conversations.state(id))
+  const records = state?.turnId === undefined ? [] : yield* rig.journal.load(state.turnId)
+  return {
+    now: yield* Clock.currentTimeMillis,
+    state,
+    asked: rig.asked.filter(({ conversationId }) => conversationId === id).length,
+    sealed: turnsWith(yield* eventsOf(rig, id), "turn-end"),
+    taken: wakesOf(records).flatMap(({ by }) => (by === undefined ? [] : [by.commandId]))
+  }
+})
+
+type Look = Effect.Success<ReturnType<typeof look>>
+
+/** X4, P14: a command does what it says, once, and at once. */
+const assertDone = (happening: Happening, before: Look, after: Look): void => {
+  const head = before.state?.turnId
+  if (happening.type === "abort" && head !== undefined) assert.include(after.sealed, head)
+  if (happening.type !== "steer" || head === undefined) return
+  const { commandId, steer } = happening
+  const isIdle = before.state?.status !== "retrying" || (commandId !== undefined && before.taken.includes(commandId))
+  // After a restart one that is due waits for its place in the spread; whoever wants something of it brings it forward.
+  const isDue = (before.state?.retryAt ?? 0) <= before.now
+  if (!isIdle && isDue && steer.type === "extend-budget") return
+  if (isIdle || steer.type === "extend-budget") {
+    assert.strictEqual(after.asked, before.asked)
+    assert.strictEqual(after.state?.retryAt, before.state?.retryAt)
+  } else if (steer.type === "abort-retry") {
+    assert.include(after.sealed, head)
+  } else if (steer.type === "wait-until" && steer.inMs > 0) {
+    assert.strictEqual(after.state?.retryAt, before.now + steer.inMs)
+    assert.strictEqual(after.asked, before.asked)
+  } else {
+    assert.isAbove(after.asked, before.asked)
+  }
+}
+
+const decodeWake = Schema.decodeUnknownOption(Schema.fromJsonString(RetryStrategy.Wake))
+
+const wakesOf = (records: ReadonlyArray<Record>): ReadonlyArray<RetryStrategy.Wake> =>
+  records.flatMap(({ name, value }) => (name.includes("/sleep/") ? Option.toArray(decodeWake(value)) : []))
+
+/** What holds when the clock has run out. */
+const assertSealed = Effect.fnUntraced(function* (model: Model) {
+  const { rig } = model
+  let attempts = 0
+  for (const id of model.ids) {
+    const events = yield* eventsOf(rig, id)
+    const accepted = yield* acceptedOf(model, id, events)
+    assert.deepStrictEqual(turnsWith(events, "turn-end"), accepted)
+    const ends = events.flatMap(({ event }) => (event.type === "turn-end" ? [event] : []))
+    attempts += ends.reduce((sum, end) => sum + end.attempts, 0)
+    // Nothing is aborted that nobody aborted.
+    assert.isAtMost(ends.filter(({ status }) => status === "aborted").length, model.aborts.get(id) ?? 0)
+    for (const { event } of events) {
+      if (event.type !== "retry-end" || event.finalError !== "Retry cancelled") continue
+      assert.isAbove((model.cancellations.get(id) ?? 0) + (model.aborts.get(id) ?? 0), 0)
+    }
+    for (const end of ends) {
+      // X4: a command is in the record of a turn once.
+      const wakes = wakesOf(yield* rig.journal.load(end.turnId))
+      const commandIds = wakes.flatMap(({ by }) => (by === undefined ? [] : [by.commandId]))
+      assert.deepStrictEqual(Array.from(new Set(commandIds)), commandIds)
+      assert.deepStrictEqual((yield* rig.ask((conversations) => conversations.result(end.turnId)))?.end, end)
+    }
+  }
+  // C9, X1: one request an attempt, but for those that a death has cut, one a conversation.
+  assert.isAtLeast(rig.asked.length, attempts)
+  assert.isAtMost(rig.asked.length, attempts + rig.deaths * CONVERSATIONS)
+})
+
+const isSealed = Effect.fnUntraced(function* (model: Model) {
+  for (const id of model.ids) {
+    const events = yield* eventsOf(model.rig, id)
+    if (turnsWith(events, "turn-end").length < (yield* acceptedOf(model, id, events)).length) return false
+  }
+  return true
+})
+
+const seed = process.env["HOLDFAST_SEED"]
+const seeded = seed === undefined ? undefined : { seed: Number(seed) }
+
+/** More than the longest wait, and more often than anybody has prompted. */
+const RUN_OUT = { each: Duration.minutes(2), times: 60 }
+
+describe("conversations under any order of events", () => {
+  Property.prop(
+    "X1, X4: each turn that was accepted is run in its order and sealed once, and everybody is told the same",
+    fc.tuple(script, fc.array(step, { minLength: 1, maxLength: 25 })),
+    ([script, steps]) =>
+      Effect.gen(function* () {
+        const context = yield* Layer.build(Layer.fresh(SqlStore.layerMemory))
+        const rig = new Rig(Context.get(context, Store), Context.get(context, Journal), script)
+        yield* rig.up
+        yield* Effect.addFinalizer(() => rig.down(true))
+        const ids: Array<Ids.ConversationId> = []
+        for (let n = 0; n < CONVERSATIONS; n++) {
+          ids.push((yield* rig.ask((conversations) => conversations.create({}))) ?? assert.fail("it was not made"))
+        }
+        const model = new Model(rig, ids)
+        let rested = true
+        for (const { happening, rest, turns } of steps) {
+          const id = rested && rest && "of" in happening ? model.id(happening.of) : undefined
+          const before = id === undefined ? undefined : yield* look(model, id)
+          yield* model.perform(happening)
+          yield* turnsOfTheLoop(rest ? REST : turns)
+          if (rest) yield* assertAtRest(model)
+          if (id !== undefined && before !== undefined) assertDone(happening, before, yield* look(model, id))
+          rested = rest
+        }
+        rig.calm()
+        for (const id of ids) yield* rig.watch(id)
+        yield* turnsOfTheLoop(REST)
+        for (let n = 0; n < RUN_OUT.times && !(yield* isSealed(model)); n++) {
+          yield* TestClock.adjust(RUN_OUT.each)
+          yield* turnsOfTheLoop(REST)
+        }
+        yield* assertAtRest(model)
+        yield* assertSealed(model)
+      }).pipe(Effect.provide(Logger.layer([]))),
+    { numRuns: Number(process.env["HOLDFAST_MODEL_RUNS"] ?? 200), ...seeded }
+  )
+})

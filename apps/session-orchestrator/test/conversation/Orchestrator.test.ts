@@ -1,0 +1,384 @@
+/** Conversations as a whole, on a store in memory and a clock that a test moves: what goes wrong between their parts. */
+import { assert, describe, it } from "@effect/vitest"
+import { ScriptedProvider } from "@holdfast/kernel/testing"
+import type { Profile } from "@holdfast/policy"
+import { Ids, type TurnEvent } from "@holdfast/wire"
+import { Deferred, Duration, Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as Condition from "../../src/conversation/Condition.ts"
+import { Conversations, type Frame } from "../../src/conversation/Conversations.ts"
+import { Defaults } from "../../src/conversation/Defaults.ts"
+import * as Orchestrator from "../../src/conversation/Orchestrator.ts"
+import { Providers } from "../../src/conversation/Providers.ts"
+import * as Timer from "../../src/durable/Timer.ts"
+import { Journal, JournalConflict } from "../../src/storage/Journal.ts"
+import * as SqlStore from "../../src/storage/SqlStore.ts"
+import { StorageError, Store } from "../../src/storage/Store.ts"
+
+const { answer, emits, hangs, overloaded, text, throws, unauthorized } = ScriptedProvider
+
+const id = Ids.TurnId.make
+
+/** Waits of so many seconds, one after the other; beyond 5 s a turn leaves memory. */
+const waits = (...seconds: ReadonlyArray<number>): Profile.RetrySettings => ({
+  schedule: { type: "steps", delays: seconds.map(Duration.seconds) },
+  maxRetries: seconds.length
+})
+
+interface Options {
+  readonly scripts: ReadonlyArray<ScriptedProvider.Script>
+  readonly retry?: Profile.RetrySettings
+  /** Stands between the service and its store. */
+  readonly store?: (store: Store["Service"]) => Partial<Store["Service"]>
+  readonly journal?: (journal: Journal["Service"]) => Partial<Journal["Service"]>
+}
+
+/** Runs a test against a service, which is gone behind it. */
+const withService = <E>(
+  { scripts, retry = waits(1), store = () => ({}), journal = () => ({}) }: Options,
+  test: (service: {
+    readonly conversations: Conversations["Service"]
+    readonly store: Store["Service"]
+    readonly provider: ReturnType<typeof ScriptedProvider.make>
+    /** Takes the service down. */
+    readonly stop: Effect.Effect<void>
+  }) => Effect.Effect<void, E, Scope.Scope>
+) =>
+  Effect.gen(function* () {
+    const provider = ScriptedProvider.make(scripts)
+    const real = yield* Store
+    const between = Layer.mergeAll(
+      Layer.succeed(Store, { ...real, ...store(real) }),
+      Layer.effect(
+        Journal,
+        Effect.map(Journal, (real) => ({ ...real, ...journal(real) }))
+      )
+    )
+    const resources = Layer.mergeAll(
+      Layer.succeed(Providers, { get: () => provider, names: ["test"] }),
+      Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry }),
+      Timer.layer,
+      Condition.layer
+    )
+    const scope = yield* Scope.fork(yield* Scope.Scope)
+    const context = yield* Layer.buildWithScope(
+      Orchestrator.layer.pipe(Layer.provide(resources), Layer.provide(between)),
+      scope
+    )
+    const conversations = yield* Effect.provide(Conversations, context)
+    yield* test({ conversations, store: real, provider, stop: Scope.close(scope, Exit.void) })
+  }).pipe(Effect.scoped, Effect.provide(SqlStore.layerMemory))
+
+/** Watches, and keeps what comes. */
+const watching = (frames: Stream.Stream<Frame, unknown>) =>
+  Effect.gen(function* () {
+    const seen: Array<Frame> = []
+    const fiber = yield* Stream.runForEach(frames, (frame) => Effect.sync(() => seen.push(frame))).pipe(
+      Effect.forkScoped({ startImmediately: true })
+    )
+    const until = (type: TurnEvent.TurnEvent["type"], count = 1) =>
+      Effect.repeat(Effect.yieldNow, { until: () => seen.filter(({ event }) => event.type === type).length >= count })
+    return { seen, fiber, until, types: () => seen.map(({ event }) => event.type) }
+  })
+
+describe("a turn that stops without a seal", () => {
+  const elsewhere = (stopped: Ids.TurnId) => (real: Journal["Service"]) => ({
+    append: (turnId: Ids.TurnId, ...rest: [number, { readonly name: string; readonly value: string }]) =>
+      turnId === stopped ? Effect.fail(new JournalConflict({ turnId })) : real.append(turnId, ...rest)
+  })
+
+  it.effect("Q4: leaves the way free for those behind it, and those who wait for it are told", () =>
+    withService(
+      { scripts: [answer("one"), answer("two")], journal: elsewhere(id("a")) },
+      Effect.fnUntraced(function* ({ conversations, store }) {
+        const c = yield* conversations.create({})
+        for (const turnId of [id("a"), id("b")]) yield* conversations.prompt(c, { prompt: "Hi", turnId })
+        const [told, waited] = [yield* watching(conversations.watchTurn(id("a"))), conversations.result(id("a"))]
+        assert.include((yield* Effect.flip(waited)).message, "elsewhere")
+        assert.isTrue(Exit.isFailure(yield* Fiber.await(told.fiber)))
+        assert.strictEqual((yield* conversations.result(id("b"))).text, "two")
+        // Whoever comes later is told as well.
+        assert.strictEqual((yield* Effect.flip(conversations.result(id("a"))))._tag, "TurnStopped")
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(Stream.runDrain(conversations.watchTurn(id("a"))))))
+        assert.deepStrictEqual(
+          (yield* store.unsealedTurns).map(({ turnId }) => turnId),
+          ["a"]
+        )
+        const { isRetrying, status, queued } = yield* conversations.state(c)
+        assert.deepStrictEqual({ isRetrying, status, queued }, { isRetrying: false, status: "idle", queued: [] })
+      })
+    )
+  )
+
+  it.effect("Q4: so does one that a bug of the service's own stops", () =>
+    withService(
+      {
+        scripts: [answer("two")],
+        store: (real) => {
+          let calls = 0
+          return { messages: (c) => (calls++ === 0 ? Effect.die(new Error("boom")) : real.messages(c)) }
+        }
+      },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const c = yield* conversations.create({})
+        for (const turnId of [id("a"), id("b")]) yield* conversations.prompt(c, { prompt: "Hi", turnId })
+        assert.include((yield* Effect.flip(conversations.result(id("a")))).message, "stopped")
+        assert.strictEqual((yield* conversations.result(id("b"))).text, "two")
+        assert.strictEqual((yield* conversations.state(c)).status, "idle")
+      })
+    )
+  )
+
+  it.effect("R3: is one that says something else than it has on disk; nobody is told of a seal that is not there", () =>
+    withService(
+      {
+        scripts: [answer("one")],
+        store: (real) => ({
+          // As if another version of Holdfast had run this turn further.
+          acceptTurn: (turn) =>
+            Effect.tap(real.acceptTurn(turn), () => {
+              const { conversationId, turnId } = turn
+              const event: TurnEvent.PersistedEvent = {
+                type: "step-discarded",
+                conversationId,
+                turnId,
+                step: 0,
+                message: ""
+              }
+              return real.appendEvents(conversationId, turnId, [event], 2)
+            })
+        })
+      },
+      Effect.fnUntraced(function* ({ conversations, store }) {
+        const c = yield* conversations.create({})
+        const told = yield* watching(conversations.watch(c, 0))
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        const error = yield* Effect.flip(conversations.result(id("a")))
+        assert.strictEqual(error._tag, "TurnStopped")
+        yield* Fiber.await(told.fiber)
+        assert.notInclude(told.types(), "turn-end")
+        assert.strictEqual((yield* store.unsealedTurns).length, 1)
+      })
+    )
+  )
+
+  it.effect("is one that the service goes down with, whatever its disk does", () =>
+    withService(
+      {
+        scripts: [],
+        store: () => ({ appendEvents: () => Effect.fail(new StorageError({ message: "The disk is full." })) })
+      },
+      Effect.fnUntraced(function* ({ conversations, stop, store }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        const waiting = yield* Effect.forkChild(Effect.flip(conversations.result(id("a"))), { startImmediately: true })
+        // Nobody moves the clock: a turn that asked its disk once more would ask for ever.
+        yield* stop
+        assert.strictEqual((yield* Fiber.join(waiting))._tag, "TurnStopped")
+        assert.strictEqual((yield* store.unsealedTurns).length, 1)
+      })
+    )
+  )
+})
+
+describe("a turn that waits on disk", () => {
+  it.effect("X3: and comes back tells its watchers nothing that they have heard", () =>
+    withService(
+      {
+        scripts: [emits(overloaded), throws(overloaded), emits(overloaded), answer("At ", "last")],
+        retry: waits(10, 20, 30)
+      },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const c = yield* conversations.create({})
+        const all = yield* watching(conversations.watch(c, 0))
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        const one = yield* watching(conversations.watchTurn(id("a")))
+        for (const [n, seconds] of [10, 20, 30].entries()) {
+          yield* one.until("provider-retry", n + 1)
+          yield* TestClock.adjust(Duration.seconds(seconds))
+        }
+        yield* Fiber.join(one.fiber)
+        yield* all.until("turn-end")
+        const types = [
+          "turn-start",
+          "message",
+          "step-start",
+          "provider-retry",
+          "provider-retry",
+          "provider-retry",
+          "text-delta",
+          "text-delta",
+          "retry-end",
+          "usage",
+          "message",
+          "turn-end"
+        ]
+        assert.deepStrictEqual(one.types(), types)
+        assert.deepStrictEqual(all.types(), types)
+      })
+    )
+  )
+
+  /** A turn that is parked, and wanted again, while its row is being read. */
+  const comingBack = (
+    test: (given: {
+      readonly conversations: Conversations["Service"]
+      readonly c: Ids.ConversationId
+      readonly provider: ReturnType<typeof ScriptedProvider.make>
+    }) => Effect.Effect<void, unknown>
+  ) => {
+    const isOpen = Deferred.makeUnsafe<void>()
+    let isHeld = false
+    const held = <A, E>(effect: Effect.Effect<A, E>) =>
+      isHeld ? Effect.andThen(Deferred.await(isOpen), effect) : effect
+    return withService(
+      {
+        scripts: [emits(overloaded), answer("late")],
+        retry: waits(3_600),
+        store: (real) => ({ turn: (turnId) => held(real.turn(turnId)), messages: (c) => held(real.messages(c)) })
+      },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        const told = yield* watching(conversations.watchTurn(id("a")))
+        yield* told.until("provider-retry")
+        isHeld = true
+        yield* TestClock.adjust("1 hour")
+        yield* test({ conversations, c, provider })
+        yield* Deferred.succeed(isOpen, undefined)
+        yield* Fiber.await(told.fiber)
+        const end = yield* conversations.result(id("a"))
+        assert.strictEqual(end.end.status, "aborted")
+        assert.strictEqual(provider.requests.length, 1)
+      })
+    )
+  }
+
+  it.effect("Q5, D8: an abort that comes while it comes back is heard, and no attempt is made", () =>
+    comingBack(({ conversations, c }) => Effect.map(conversations.abort(c), (heard) => assert.isTrue(heard)))
+  )
+
+  it.effect("Q5: and is told of in the conversation's state meanwhile", () =>
+    comingBack(({ conversations, c }) =>
+      Effect.gen(function* () {
+        const { turnId, status } = yield* conversations.state(c)
+        assert.strictEqual(turnId, "a")
+        assert.notStrictEqual(status, "idle")
+        yield* conversations.abort(c)
+      })
+    )
+  )
+
+  it.effect("W3: is cancelled by whoever cancels it before its time has been heard", () => {
+    const isOpen = Deferred.makeUnsafe<void>()
+    let isHeld = false
+    return withService(
+      {
+        scripts: [emits(overloaded), answer("late")],
+        retry: waits(3_600),
+        store: (real) => ({
+          messages: (c) => (isHeld ? Effect.andThen(Deferred.await(isOpen), real.messages(c)) : real.messages(c))
+        })
+      },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        const told = yield* watching(conversations.watchTurn(id("a")))
+        yield* told.until("provider-retry")
+        isHeld = true
+        yield* TestClock.adjust("1 hour")
+        assert.isTrue(yield* conversations.steer({ type: "abort-retry", conversationId: c }, "a test"))
+        yield* Deferred.succeed(isOpen, undefined)
+        yield* Fiber.join(told.fiber)
+        const end = told.seen.find(({ event }) => event.type === "retry-end")?.event
+        assert.isTrue(end?.type === "retry-end" && end.finalError === "Retry cancelled")
+        assert.strictEqual(provider.requests.length, 1)
+      })
+    )
+  })
+})
+
+describe("a conversation", () => {
+  it.effect("P15: switched off while a prompt is on its way is switched off for that prompt", () => {
+    const read = Deferred.makeUnsafe<void>()
+    const isSwitched = Deferred.makeUnsafe<void>()
+    let isFirst = true
+    return withService(
+      {
+        scripts: [emits(overloaded)],
+        store: (real) => ({
+          conversation: (c) =>
+            Effect.tap(real.conversation(c), () => {
+              if (!isFirst) return Effect.void
+              isFirst = false
+              return Effect.andThen(Deferred.succeed(read, undefined), Deferred.await(isSwitched))
+            })
+        })
+      },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const c = yield* conversations.create({})
+        const prompt = yield* Effect.forkChild(conversations.prompt(c, { prompt: "Hi", turnId: id("a") }))
+        yield* Deferred.await(read)
+        yield* conversations.setAutoRetry(c, false)
+        yield* Deferred.succeed(isSwitched, undefined)
+        yield* Fiber.join(prompt)
+        assert.isFalse((yield* conversations.state(c)).autoRetryEnabled)
+        const { end } = yield* conversations.result(id("a"))
+        assert.strictEqual(end.status, "failed")
+        assert.strictEqual(end.attempts, 1)
+      })
+    )
+  })
+
+  it.effect("P15: switched on and off in a turn, each failure goes by what holds then", () =>
+    withService(
+      { scripts: [emits(overloaded), emits(overloaded), answer("never")], retry: waits(1, 1, 1) },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        const told = yield* watching(conversations.watchTurn(id("a")))
+        yield* told.until("provider-retry")
+        yield* conversations.setAutoRetry(c, false)
+        yield* TestClock.adjust("1 second")
+        yield* Fiber.join(told.fiber)
+        assert.strictEqual(told.types().filter((type) => type === "provider-retry").length, 1)
+        assert.strictEqual((yield* conversations.result(id("a"))).end.attempts, 2)
+      })
+    )
+  )
+
+  it.effect("M1: the same manual retry again is the same turn, whatever has happened since", () =>
+    withService(
+      { scripts: [emits(unauthorized), answer("whole"), answer("next")] },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        yield* conversations.result(id("a"))
+        yield* conversations.retry(c, { turnId: id("r") })
+        yield* conversations.prompt(c, { prompt: "And?", turnId: id("b") })
+        yield* conversations.result(id("b"))
+        assert.strictEqual(yield* conversations.retry(c, { turnId: id("r") }), id("r"))
+        assert.strictEqual((yield* conversations.result(id("r"))).text, "whole")
+        assert.strictEqual(provider.requests.length, 3)
+        assert.strictEqual((yield* Effect.flip(conversations.retry(c, {})))._tag, "TurnConflict")
+      })
+    )
+  )
+
+  it.effect("P15: is not retrying any more once the attempt has begun", () =>
+    withService(
+      { scripts: [emits(overloaded), hangs(Deferred.makeUnsafe(), text(""))], retry: waits(2) },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        const told = yield* watching(conversations.watchTurn(id("a")))
+        yield* told.until("provider-retry")
+        assert.strictEqual((yield* conversations.state(c)).status, "retrying")
+        yield* TestClock.adjust("2 seconds")
+        assert.strictEqual(provider.requests.length, 2)
+        const state = yield* conversations.state(c)
+        assert.deepStrictEqual([state.status, state.isRetrying, state.retryAt], ["running", false, undefined])
+      })
+    )
+  )
+})

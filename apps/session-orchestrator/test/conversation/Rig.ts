@@ -1,0 +1,225 @@
+/**
+ * The orchestrator on a database in memory and a clock that a test turns, with a provider that follows a script, somebody who
+ * watches, and a process that can go down and come back.
+ *
+ * G1. After a crash nothing is written: what the fibers of the process do on their way out is lost.
+ * G2. What is asked of a process that goes down meanwhile is given up, as a connection would be.
+ * G3. A conversation that is answered twice at once is a fault, and so is a turn that is asked for out of its order.
+ */
+import type { Provider } from "@holdfast/kernel"
+import type { Profile } from "@holdfast/policy"
+import type { Ids } from "@holdfast/wire"
+import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
+import * as Condition from "../../src/conversation/Condition.ts"
+import { Conversations } from "../../src/conversation/Conversations.ts"
+import { Defaults } from "../../src/conversation/Defaults.ts"
+import * as Orchestrator from "../../src/conversation/Orchestrator.ts"
+import { Providers } from "../../src/conversation/Providers.ts"
+import * as Timer from "../../src/durable/Timer.ts"
+import { Journal } from "../../src/storage/Journal.ts"
+import { StorageError, Store } from "../../src/storage/Store.ts"
+import { Onlooker } from "../service/Onlooker.ts"
+
+/** What an attempt does. `late` takes some time on the clock; `breaks` fails in the middle of its text. */
+export type Attempt = "answers" | "answers late" | "fails" | "fails late" | "breaks"
+
+/** A request of the provider, and when. */
+export interface Asked {
+  readonly conversationId: Ids.ConversationId
+  readonly turnId: Ids.TurnId
+  readonly attempt: number
+  readonly at: number
+}
+
+/** A wait that stays in memory, one that does not, and so on. */
+const RETRY: Profile.RetrySettings = {
+  schedule: {
+    type: "steps",
+    delays: [Duration.seconds(1), Duration.seconds(10), Duration.seconds(2)],
+    tail: Duration.seconds(30)
+  },
+  budget: Duration.infinity
+}
+
+const DELTAS = ["One, ", "two, ", "three."]
+
+/** A late attempt waits this long before it says, or does, anything more. */
+const LATE = Duration.millis(400)
+
+interface Life {
+  readonly conversations: Conversations["Service"]
+  readonly scope: Scope.Closeable
+  readonly down: Deferred.Deferred<void>
+  isDead: boolean
+}
+
+export class Rig {
+  readonly asked: Array<Asked> = []
+  readonly faults: Array<string> = []
+  readonly onlookers = new Map<Ids.ConversationId, Onlooker>()
+  readonly store: Store["Service"]
+  readonly journal: Journal["Service"]
+  deaths = 0
+  private readonly script: ReadonlyArray<Attempt>
+  private isCalm = false
+  private life: Life | undefined = undefined
+  private readonly answering = new Map<Ids.ConversationId, Ids.TurnId>()
+  private readonly watching = new Map<Ids.ConversationId, Fiber.Fiber<void>>()
+
+  constructor(store: Store["Service"], journal: Journal["Service"], script: ReadonlyArray<Attempt>) {
+    this.store = store
+    this.journal = journal
+    this.script = script
+  }
+
+  /** From now on every attempt answers. */
+  calm(): void {
+    this.isCalm = true
+  }
+
+  isAnswering(id: Ids.ConversationId): boolean {
+    return this.answering.has(id)
+  }
+
+  isWatching(id: Ids.ConversationId): boolean {
+    return this.watching.has(id)
+  }
+
+  /** Asks the process for something; `undefined` where there is none, or it goes down meanwhile (G2). */
+  ask<A, E>(call: (conversations: Conversations["Service"]) => Effect.Effect<A, E>): Effect.Effect<A | undefined> {
+    return Effect.suspend(() => {
+      const { life } = this
+      if (life === undefined) return Effect.succeed(undefined)
+      const answer = Effect.catchCause(call(life.conversations), (cause) =>
+        Effect.sync(() => {
+          if (this.life === life) this.faults.push(`a process that was up refused: ${Cause.pretty(cause)}`)
+          return undefined
+        })
+      )
+      return Effect.raceFirst(answer, Effect.as(Deferred.await(life.down), undefined))
+    })
+  }
+
+  /** Starts a process over the database. */
+  get up(): Effect.Effect<void, StorageError> {
+    return Effect.gen({ self: this }, function* () {
+      const scope = yield* Scope.make()
+      const life = { scope, isDead: false }
+      const context = yield* Layer.buildWithScope(Layer.fresh(this.layerOf(life)), scope)
+      this.life = Object.assign(life, {
+        conversations: Context.get(context, Conversations),
+        down: Deferred.makeUnsafe<void>()
+      })
+      for (const id of Array.from(this.watching.keys())) {
+        this.watching.delete(id)
+        yield* this.watch(id)
+      }
+    })
+  }
+
+  /** Ends the process: in good order, or by a crash (G1). */
+  down(crashes: boolean): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      const life = this.life
+      if (life === undefined) return
+      this.life = undefined
+      life.isDead = crashes
+      this.deaths++
+      for (const fiber of this.watching.values()) yield* Fiber.interrupt(fiber)
+      yield* Deferred.succeed(life.down, undefined)
+      yield* Scope.close(life.scope, Exit.void)
+    })
+  }
+
+  /** The onlooker of a conversation begins to watch, or comes back. */
+  watch(id: Ids.ConversationId): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      if (this.life === undefined || this.watching.has(id)) return
+      const onlooker = this.onlookers.get(id) ?? new Onlooker()
+      this.onlookers.set(id, onlooker)
+      const frames = this.life.conversations.watch(id, onlooker.lastId)
+      const fiber = yield* Effect.forkDetach(
+        Effect.ignore(Stream.runForEach(frames, ({ event, id }) => Effect.sync(() => onlooker.see(event, id))))
+      )
+      this.watching.set(id, fiber)
+    })
+  }
+
+  unwatch(id: Ids.ConversationId): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      const fiber = this.watching.get(id)
+      this.watching.delete(id)
+      if (fiber !== undefined) yield* Fiber.interrupt(fiber)
+      this.onlookers.get(id)?.comesBack()
+    })
+  }
+
+  private layerOf(life: { readonly isDead: boolean }): Layer.Layer<Conversations, StorageError> {
+    const alive = <A, E>(write: Effect.Effect<A, E | StorageError>): Effect.Effect<A, E | StorageError> =>
+      Effect.suspend((): Effect.Effect<A, E | StorageError> =>
+        life.isDead ? Effect.fail(new StorageError({ message: "the process is dead" })) : write
+      )
+    const { store, journal } = this
+    return Orchestrator.layer.pipe(
+      Layer.provide([
+        Layer.succeed(Store, {
+          ...store,
+          acceptTurn: (turn) => alive(store.acceptTurn(turn)),
+          appendEvents: (...append) => alive(store.appendEvents(...append))
+        }),
+        Layer.succeed(Journal, { ...journal, append: (...append) => alive(journal.append(...append)) }),
+        Layer.succeed(Providers, { get: () => this.provider, names: ["scripted", "other"] }),
+        Layer.succeed(Defaults, { model: { provider: "scripted", model: "m" }, retry: RETRY }),
+        Timer.layer,
+        Condition.layer
+      ])
+    )
+  }
+
+  private readonly provider: Provider.Provider["Service"] = {
+    stream: (request) =>
+      Stream.unwrap(
+        Effect.gen({ self: this }, function* () {
+          const { conversationId, turnId, attempt } = request
+          const what = this.isCalm ? "answers" : (this.script[this.asked.length % this.script.length] ?? "answers")
+          this.asked.push({ conversationId, turnId, attempt, at: yield* Clock.currentTimeMillis })
+          yield* Effect.acquireRelease(
+            Effect.sync(() => {
+              const other = this.answering.get(conversationId)
+              if (other !== undefined) this.faults.push(`${turnId} was asked for while ${other} was being answered`)
+              this.answering.set(conversationId, turnId)
+            }),
+            () => Effect.sync(() => this.answering.delete(conversationId))
+          )
+          return saying(what, `${turnId}.${this.asked.length}: `)
+        })
+      )
+  }
+}
+
+// --- internal
+
+const saying = (what: Attempt, name: string): ReturnType<Provider.Provider["Service"]["stream"]> => {
+  const overloaded = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 } as const
+  const failure = Stream.succeed({ type: "error", failure: overloaded } as const)
+  const text = Stream.fromIterable([name, ...DELTAS].map((delta) => ({ type: "text-delta", delta }) as const))
+  const finish = Stream.succeed({ type: "finish", finishReason: "stop" } as const)
+  const late = Stream.drain(Stream.fromEffect(Effect.sleep(LATE)))
+  switch (what) {
+    case "answers":
+      return Stream.concat(text, finish)
+    case "answers late":
+      return late.pipe(
+        Stream.concat(Stream.mapEffect(text, (delta) => Effect.as(Effect.sleep(LATE), delta))),
+        Stream.concat(finish)
+      )
+    case "fails":
+      return failure
+    case "fails late":
+      return Stream.concat(late, failure)
+    case "breaks":
+      return Stream.concat(Stream.take(text, 2), failure)
+    default:
+      return what satisfies never
+  }
+}

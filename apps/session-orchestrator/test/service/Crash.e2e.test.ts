@@ -1,0 +1,269 @@
+/**
+ * A process that is killed with -9 at a point chosen by chance, and what has become of its turns when it is back.
+ *
+ * `test` runs every phase once or more. The nightly form runs as many as it is told to:
+ *
+ *     HOLDFAST_CRASH_RUNS=100 vitest run --config vitest.workspace.ts Crash.e2e
+ *
+ * The title of a run has its seed; `HOLDFAST_SEED=... HOLDFAST_CRASH_RUNS=...` as they stand there runs the same ones again.
+ */
+import { describe, it } from "@effect/vitest"
+import * as ScriptedServer from "@holdfast/providers/testing"
+import { Effect, Fiber, Semaphore } from "effect"
+import * as CrashStage from "./CrashStage.ts"
+import { assertWhole } from "./CrashVerdict.ts"
+
+const { ErrorBody, answerFrames, errorFrame } = ScriptedServer
+
+/** Brings the process of some turns to its death, and leaves another one up. */
+type Phase = (stage: CrashStage.Stage) => Effect.Effect<void, Error, CrashStage.Requirements>
+
+const words = (name: string, count: number) => Array.from({ length: count }, (_, n) => `${name}${n}`).join(" ")
+
+/** What the attempt says that a death may cut, and what every other one says. */
+const CUT = words("cut", 40)
+const WHOLE = words("whole", 60)
+
+const failures = (): ReadonlyArray<ScriptedServer.ScriptedResponse> => [
+  { status: 529, body: ErrorBody.envelope("overloaded", "anthropic") },
+  { status: 502, headers: { "content-type": "text/html" }, body: ErrorBody.page(502) },
+  { status: 429, body: ErrorBody.envelope("rate-limit", "openai") },
+  { frames: [errorFrame("openai", "overloaded")] },
+  { frames: answerFrames("openai", "never shown").slice(0, 1), cutAfter: 1 },
+  { status: 200, body: "" },
+  "reset"
+]
+
+/** The provider fails so many times, each time in another way. */
+const fails = ({ chance, provider }: CrashStage.Stage, times: number): void => {
+  const first = chance.from(0, failures().length - 1)
+  for (let n = 0; n < times; n++) {
+    const failure = failures()[(first + n) % failures().length]
+    if (failure !== undefined) provider.respond(failure)
+  }
+}
+
+/** An answer that stops at a gate behind so many of its frames; the first is a preamble. */
+const gated = ({ provider }: CrashStage.Stage, behind: number): ScriptedServer.Gate => {
+  const gate = ScriptedServer.gate()
+  const frames = answerFrames("openai", CUT)
+  provider.respond({ frames: [...frames.slice(0, behind), gate, ...frames.slice(behind)] })
+  return gate
+}
+
+const LAST = answerFrames("openai", CUT).length - 1
+
+const both = (stage: CrashStage.Stage) => Effect.andThen(stage.post("one"), stage.post("two"))
+
+const waits = (stage: CrashStage.Stage, attempt: number) =>
+  stage.sees(`wait ${attempt}`, ({ retries }) => retries.at(-1)?.attempt === attempt)
+
+const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
+  [
+    "before a prompt is acknowledged",
+    Effect.fnUntraced(function* (stage) {
+      yield* stage.begin("100 millis")
+      fails(stage, stage.chance.from(0, 1))
+      const posting = yield* Effect.forkScoped(stage.post("one"), { startImmediately: true })
+      yield* stage.passes(0, 12)
+      yield* stage.kill
+      yield* Fiber.join(posting)
+      yield* stage.revive
+    })
+  ],
+  [
+    "in an attempt, before its first content",
+    Effect.fnUntraced(function* (stage) {
+      yield* stage.begin("50 millis", "100 millis")
+      fails(stage, stage.chance.from(0, 2))
+      const gate = gated(stage, stage.chance.from(0, 1))
+      yield* both(stage)
+      yield* gate.reached
+      yield* stage.passes(0, 20)
+      yield* stage.kill
+      yield* stage.revive
+    })
+  ],
+  [
+    "in an attempt, after its first content",
+    Effect.fnUntraced(function* (stage) {
+      yield* stage.begin("50 millis", "100 millis")
+      fails(stage, stage.chance.from(0, 2))
+      const gate = gated(stage, stage.chance.from(2, LAST))
+      yield* both(stage)
+      yield* gate.reached
+      if (stage.chance.of(true, false)) yield* stage.sees("some of it", ({ current }) => current !== "")
+      yield* stage.kill
+      yield* stage.revive
+    })
+  ],
+  [
+    "asleep, for longer than it is away",
+    Effect.fnUntraced(function* (stage) {
+      yield* stage.begin("100 millis", `${stage.chance.from(2_000, 3_000)} millis`)
+      fails(stage, 2)
+      yield* both(stage)
+      yield* waits(stage, 1)
+      yield* stage.passes(0, 400)
+      yield* stage.kill
+      yield* stage.revive
+    })
+  ],
+  [
+    "asleep, for less than it is away",
+    Effect.fnUntraced(function* (stage) {
+      yield* stage.begin("100 millis", `${stage.chance.from(200, 400)} millis`)
+      fails(stage, stage.chance.from(2, 3))
+      yield* both(stage)
+      yield* waits(stage, 1)
+      yield* stage.kill
+      yield* stage.revive
+    })
+  ],
+  [
+    "on disk alone, for long, and woken by hand",
+    Effect.fnUntraced(function* (stage) {
+      yield* stage.begin("100 millis", `${stage.chance.from(6_000, 8_000)} millis`, "100 millis")
+      fails(stage, stage.chance.from(2, 3))
+      yield* both(stage)
+      yield* waits(stage, 1)
+      yield* stage.passes(0, 300)
+      if (stage.chance.of(true, false)) yield* stage.command("retry-now")
+      yield* stage.kill
+      yield* stage.revive
+      stage.promises.length = 0 // somebody is about to break it
+      yield* stage.command("retry-now")
+    })
+  ],
+  [
+    "as it wakes",
+    Effect.fnUntraced(function* (stage) {
+      yield* stage.begin("100 millis", `${stage.chance.from(300, 800)} millis`)
+      fails(stage, 2)
+      yield* both(stage)
+      yield* waits(stage, 1)
+      const retryAt = stage.onlooker.retries.at(-1)?.retryAt ?? 0
+      yield* Effect.sleep(Math.max(0, retryAt - Date.now() + stage.chance.from(-15, 15)))
+      yield* stage.kill
+      yield* stage.revive
+    })
+  ],
+  [
+    "at the seal",
+    Effect.fnUntraced(function* (stage) {
+      yield* stage.begin("50 millis")
+      fails(stage, stage.chance.from(0, 1))
+      const gate = gated(stage, LAST)
+      yield* both(stage)
+      yield* gate.reached
+      yield* stage.sees("all of it", ({ current }) => current === CUT)
+      yield* gate.open
+      yield* stage.passes(0, 12)
+      yield* stage.kill
+      yield* stage.revive
+    })
+  ],
+  [
+    "on its way down, in an answer",
+    Effect.fnUntraced(function* (stage) {
+      yield* stage.begin("50 millis")
+      fails(stage, stage.chance.from(0, 1))
+      const gate = gated(stage, stage.chance.from(2, LAST))
+      yield* both(stage)
+      yield* gate.reached
+      stage.alive.child.kill("SIGTERM")
+      yield* stage.passes(0, 150)
+      if (stage.chance.of(true, false)) yield* gate.open
+      yield* stage.passes(0, 50)
+      yield* stage.kill
+      yield* stage.revive
+    })
+  ],
+  [
+    "on its way down, asleep",
+    Effect.fnUntraced(function* (stage) {
+      yield* stage.begin("100 millis", `${stage.chance.from(500, 2_500)} millis`)
+      fails(stage, 2)
+      yield* both(stage)
+      yield* waits(stage, 1)
+      stage.alive.child.kill("SIGTERM")
+      yield* stage.passes(0, 60)
+      yield* stage.kill
+      yield* stage.revive
+    })
+  ],
+  [
+    "asleep, and twice more on its way up",
+    Effect.fnUntraced(function* (stage) {
+      yield* stage.begin("100 millis", `${stage.chance.from(200, 2_000)} millis`)
+      fails(stage, stage.chance.from(2, 3))
+      yield* both(stage)
+      yield* waits(stage, 1)
+      yield* stage.kill
+      yield* stage.stillborn(200, 1_200)
+      yield* stage.stillborn(200, 1_200)
+      yield* stage.revive
+    })
+  ],
+  [
+    "in an answer, and twice more as it is taken up",
+    Effect.fnUntraced(function* (stage) {
+      yield* stage.begin("50 millis")
+      fails(stage, stage.chance.from(0, 1))
+      const gates = [
+        gated(stage, 12),
+        gated(stage, stage.chance.from(0, LAST)),
+        gated(stage, stage.chance.from(2, LAST))
+      ]
+      yield* both(stage)
+      for (const gate of gates) {
+        yield* gate.reached
+        yield* stage.passes(0, 20)
+        yield* stage.kill
+        yield* stage.revive
+      }
+    })
+  ],
+  [
+    "at any moment",
+    Effect.fnUntraced(function* (stage) {
+      yield* stage.begin("50 millis", "200 millis", "300 millis")
+      fails(stage, stage.chance.from(0, 3))
+      yield* both(stage)
+      yield* stage.passes(0, 700)
+      yield* stage.kill
+      yield* stage.revive
+    })
+  ]
+]
+
+const environment = (name: string): number | undefined => {
+  const value = Number(process.env[name] ?? Number.NaN)
+  return Number.isSafeInteger(value) ? value : undefined
+}
+
+const runs = environment("HOLDFAST_CRASH_RUNS") ?? phases.length
+const seed = environment("HOLDFAST_SEED") ?? Date.now() % 1_000_000
+
+/** More at once, on two cores, and a turn would wake late for no other reason. */
+const AT_ONCE = 3
+
+const places = Semaphore.makeUnsafe(AT_ONCE)
+
+describe.concurrent(`X1: a process is killed (HOLDFAST_SEED=${seed} HOLDFAST_CRASH_RUNS=${runs})`, () => {
+  for (let run = 0; run < runs; run++) {
+    const [name, phase] = phases[run % phases.length] ?? phases[0] ?? never()
+    it.live(`run ${run}: ${name}`, () =>
+      Effect.gen(function* () {
+        const stage = yield* CrashStage.make(seed + run)
+        stage.provider.otherwise({ frames: answerFrames("openai", WHOLE) })
+        yield* phase(stage)
+        yield* assertWhole(stage, { turns: ["one", "two"], texts: [CUT, WHOLE] })
+      }).pipe(Effect.scoped, places.withPermits(1))
+    )
+  }
+})
+
+function never(): never {
+  throw new Error("there are phases")
+}

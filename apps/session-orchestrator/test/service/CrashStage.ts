@@ -1,0 +1,198 @@
+/**
+ * The stage of a crash: a provider on a socket, a file, a process that dies and comes back, and somebody who watches.
+ *
+ * C1. Chance is drawn from the seed alone; two runs of one seed differ in what the machine makes of the milliseconds.
+ * C2. A turn counts as acknowledged when the head of its answer has come. What was not is sent again, under the same id.
+ * C3. Whoever was told of a wait before a death holds the service to it (`promises`).
+ */
+import * as ScriptedServer from "@holdfast/providers/testing"
+import { Effect, Fiber, type Scope } from "effect"
+import { Chance } from "./Chance.ts"
+import { Onlooker } from "./Onlooker.ts"
+import * as Process from "./Process.ts"
+
+/** What a wait must end with: the nth request of the provider, at the time that was told. */
+export interface Promised {
+  readonly retryAt: number
+  readonly nth: number
+}
+
+/** A process, by the clock; `upAt` once it was seen to listen. */
+export interface Span {
+  readonly bornAt: number
+  upAt: number | undefined
+}
+
+export type Requirements = Scope.Scope
+
+export const make = Effect.fnUntraced(function* (seed: number) {
+  const directory = yield* Process.directory
+  const provider = yield* ScriptedServer.start()
+  const stage = new Stage(new Chance(seed), provider, directory)
+  yield* Effect.forkScoped(stage.countRequests)
+  return stage
+})
+
+type Life = Effect.Success<ReturnType<typeof Process.start>>
+
+export class Stage {
+  readonly chance: Chance
+  readonly provider: Effect.Success<ReturnType<typeof ScriptedServer.start>>
+  readonly directory: string
+  readonly onlooker = new Onlooker()
+  readonly acknowledged = new Set<string>()
+  readonly promises: Array<Promised> = []
+  readonly spans: Array<Span> = []
+  /** When each request came to the provider. */
+  readonly askedAt: Array<number> = []
+  deaths = 0
+  conversationId = ""
+  private delays: ReadonlyArray<string> = ["100 millis"]
+  private life: Life | undefined = undefined
+  private watching: Fiber.Fiber<void> | undefined = undefined
+
+  constructor(chance: Chance, provider: Stage["provider"], directory: string) {
+    this.chance = chance
+    this.provider = provider
+    this.directory = directory
+  }
+
+  /** The process, where there is one. */
+  get alive(): Life {
+    if (this.life === undefined) throw new Error("the process is dead")
+    return this.life
+  }
+
+  /** Starts the first process, with delays before the retries, and makes the conversation. */
+  begin(...delays: ReadonlyArray<string>): Effect.Effect<void, Error, Requirements> {
+    return Effect.gen({ self: this }, function* () {
+      this.delays = delays
+      yield* this.start
+      this.conversationId = yield* this.alive.create()
+      yield* this.watch
+    })
+  }
+
+  /** Posts a turn, and waits until it is acknowledged or its process is dead. */
+  post(turnId: string): Effect.Effect<void, never, Requirements> {
+    return this.alive
+      .open({
+        path: `/v1/conversations/${this.conversationId}/turns`,
+        headers: { accept: "application/x-ndjson" },
+        body: { prompt: `prompt ${turnId}`, turnId }
+      })
+      .pipe(
+        Effect.map(({ status }) => void (status === 200 && this.acknowledged.add(turnId))),
+        Effect.ignore
+      )
+  }
+
+  /** Asks for something at the conversation. */
+  command(name: string): Effect.Effect<number, Error> {
+    return Effect.map(
+      this.alive.call({ method: "POST", path: `/v1/conversations/${this.conversationId}/${name}` }),
+      ({ status }) => status
+    )
+  }
+
+  /** Some milliseconds, by chance. */
+  passes(least: number, most: number): Effect.Effect<void> {
+    return Effect.sleep(this.chance.from(least, most))
+  }
+
+  /** Waits until the onlooker sees something. */
+  sees(what: string, isSeen: (onlooker: Onlooker) => boolean): Effect.Effect<void, Error> {
+    return Process.eventually(
+      what,
+      Effect.sync(() => this.onlooker),
+      isSeen
+    ).pipe(Effect.asVoid)
+  }
+
+  /** Ends the process at once; what it was told of a wait that is not over is a promise. */
+  get kill(): Effect.Effect<void, Error> {
+    return Effect.gen({ self: this }, function* () {
+      const retry = this.onlooker.retries.at(-1)
+      const isWaiting = retry !== undefined && retry.retryAt > Date.now()
+      yield* this.alive.end("SIGKILL")
+      this.deaths++
+      this.life = undefined
+      if (this.watching !== undefined) yield* Fiber.await(this.watching)
+      if (isWaiting) this.promises.push({ retryAt: retry.retryAt, nth: this.provider.count() + 1 })
+    })
+  }
+
+  /** Starts the next process over the same file. */
+  get revive(): Effect.Effect<void, Error, Requirements> {
+    return Effect.andThen(this.start, this.watch)
+  }
+
+  /** Starts the next process, and kills it on its way up. */
+  stillborn(least: number, most: number): Effect.Effect<void, Error, Requirements> {
+    return Effect.gen({ self: this }, function* () {
+      this.spans.push({ bornAt: Date.now(), upAt: undefined })
+      const file = Process.writeConfig(this.directory, this.config)
+      const { child, exit } = yield* Process.run({ args: ["serve", "--config", file], directory: this.directory })
+      yield* this.passes(least, most)
+      child.kill("SIGKILL")
+      yield* exit
+      this.deaths++
+    })
+  }
+
+  /** Ends the process as an operator does. */
+  get stop(): Effect.Effect<Process.Exit, Error> {
+    return this.alive.end("SIGTERM")
+  }
+
+  /** Notes the time of every request, without end. */
+  get countRequests(): Effect.Effect<never> {
+    const next: Effect.Effect<void> = Effect.suspend(() => this.provider.received(this.askedAt.length + 1))
+    return Effect.forever(
+      Effect.andThen(
+        next,
+        Effect.sync(() => void this.askedAt.push(Date.now()))
+      )
+    )
+  }
+
+  private get start(): Effect.Effect<void, Error, Requirements> {
+    return Effect.gen({ self: this }, function* () {
+      const span: Span = { bornAt: Date.now(), upAt: undefined }
+      this.spans.push(span)
+      this.life = yield* Process.start({ directory: this.directory, config: this.config })
+      span.upAt = Date.now()
+    })
+  }
+
+  private get watch(): Effect.Effect<void, Error, Requirements> {
+    return Effect.gen({ self: this }, function* () {
+      this.watching = yield* Effect.forkScoped(follow(this.onlooker, this.alive, this.conversationId))
+    })
+  }
+
+  private get config() {
+    return {
+      server: { port: 0 },
+      providers: { scripted: { type: "openai-compatible", baseUrl: `${this.provider.url}/v1` } },
+      model: "scripted/m",
+      database: { path: "holdfast.db" },
+      retry: { schedule: { type: "steps", delays: this.delays } }
+    }
+  }
+}
+
+// --- internal
+
+/** Watches for as long as the connection holds. */
+const follow = (onlooker: Onlooker, { open }: Life, conversationId: string): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const path = `/v1/conversations/${conversationId}/events`
+    const live = yield* open({ path, headers: { "last-event-id": String(onlooker.lastId) } })
+    let rest = ""
+    for (;;) {
+      const frames = (rest + (yield* live.next)).split("\n\n")
+      rest = frames.pop() ?? ""
+      for (const frame of frames) onlooker.read(frame)
+    }
+  }).pipe(Effect.scoped, Effect.ignore)

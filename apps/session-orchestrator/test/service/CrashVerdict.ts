@@ -1,0 +1,107 @@
+/** What has to be true of every conversation in the end, whatever its process died of. */
+import { assert } from "@effect/vitest"
+import { Directive } from "@holdfast/kernel"
+import type { TurnEvent } from "@holdfast/wire"
+import { Effect, Schema } from "effect"
+import * as path from "node:path"
+import * as NodeSqlite from "../../src/storage/NodeSqlite.ts"
+import type * as CrashStage from "./CrashStage.ts"
+
+/** How late a turn may wake. */
+const MAX_WAKE_ERROR_MS = 1_000
+
+/** Timers and clocks round. */
+const ROUNDING_MS = 5
+
+/** Sees every turn to its end, then stops the process and judges what is left. */
+export const assertWhole = Effect.fnUntraced(function* (
+  stage: CrashStage.Stage,
+  { turns, texts }: { readonly turns: ReadonlyArray<string>; readonly texts: ReadonlyArray<string> }
+) {
+  // Nothing is sent again that was acknowledged: it has to come to its end by itself.
+  for (const turnId of turns) if (!stage.acknowledged.has(turnId)) yield* stage.post(turnId)
+  for (const turnId of turns) yield* stage.sees(`the end of ${turnId}`, (onlooker) => onlooker.has("turn-end", turnId))
+  const { conversationId, onlooker, provider } = stage
+  const state = yield* stage.alive.state(conversationId)
+  const history = yield* stage.alive.history(conversationId)
+  const exit = yield* stage.stop
+  assert.strictEqual(exit.code, 0, exit.stderr)
+
+  // No event twice, none left out, no text twice; one start and one seal a turn, in the order of acceptance.
+  assert.deepStrictEqual(onlooker.faults, [])
+  const starts = onlooker.events.filter(({ type }) => type === "turn-start")
+  const ends = onlooker.events.filter((event): event is TurnEvent.TurnEnd => event.type === "turn-end")
+  assert.deepStrictEqual(
+    starts.map(({ turnId }) => turnId),
+    turns
+  )
+  assert.deepStrictEqual(
+    ends.map(({ turnId, status }) => `${turnId}: ${status}`),
+    turns.map((turnId) => `${turnId}: completed`)
+  )
+  assert.strictEqual(state.status, "idle")
+  for (const answer of onlooker.answers) assert.include(texts, answer)
+  assert.deepStrictEqual(
+    history,
+    turns.flatMap((turnId, i) => [`user: prompt ${turnId}`, `assistant: ${onlooker.answers[i]}`])
+  )
+
+  // Attempts and budget go on where they were, and a client was told the same.
+  const waits = turns.map((turnId) => waitsOf(stage, turnId))
+  for (const [i, ofTurn] of waits.entries()) {
+    assert.deepStrictEqual(
+      ofTurn.map(({ attempt }) => attempt),
+      ofTurn.map((_, n) => n)
+    )
+    assert.strictEqual(
+      ends[i]?.sleptMs,
+      ofTurn.reduce((sum, { delayMs }) => sum + delayMs, 0)
+    )
+    const told = onlooker.retries.filter(({ turnId }) => turnId === turns[i])
+    assert.deepStrictEqual(
+      told.map(({ attempt, retryAt }) => ({ attempt, retryAt })),
+      ofTurn
+        .filter(({ retryAt }) => told.some((retry) => retry.retryAt === retryAt))
+        .map(({ attempt, retryAt }) => ({ attempt, retryAt }))
+    )
+    const chains = onlooker.events.filter((event) => event.type === "retry-end" && event.turnId === turns[i])
+    assert.deepStrictEqual(chains.length, ofTurn.length === 0 ? 0 : 1)
+  }
+
+  // One request an attempt, but for the one that a death may have cut.
+  const attempts = ends.reduce((sum, end) => sum + end.attempts, 0)
+  assert.isAtLeast(provider.count(), attempts)
+  assert.isAtMost(provider.count(), attempts + stage.deaths)
+
+  for (const promise of stage.promises) assertKept(stage, promise)
+})
+
+// --- internal
+
+const assertKept = ({ askedAt, spans }: CrashStage.Stage, { nth, retryAt }: CrashStage.Promised): void => {
+  const at = askedAt[nth - 1]
+  if (at === undefined) return assert.fail(`the wait until ${retryAt} was followed by no attempt`)
+  assert.isAtLeast(at - retryAt, -ROUNDING_MS, "it woke too early")
+  // A process that was killed on its way up may have woken the turn before anybody saw that it was up.
+  const upAt = spans.findLast(({ bornAt }) => bornAt <= at)?.upAt ?? at
+  assert.isBelow(at - Math.max(retryAt, upAt), MAX_WAKE_ERROR_MS, "it woke too late")
+}
+
+type Wait = Extract<Directive.Directive, { readonly _tag: "Retry" }>
+
+/** The waits of a turn, as its journal has them. */
+const waitsOf = ({ directory }: CrashStage.Stage, turnId: string): ReadonlyArray<Wait> => {
+  const database = new (NodeSqlite.load().DatabaseSync)(path.join(directory, "holdfast.db"), { readOnly: true })
+  try {
+    const rows = database.prepare("SELECT name, value FROM journal WHERE turn_id = ? ORDER BY seq").all(turnId)
+    return rows.flatMap(({ name, value }) => {
+      if (!String(name).includes("/decision/")) return []
+      const directive = decodeDirective(value)
+      return directive._tag === "Retry" ? [directive] : []
+    })
+  } finally {
+    database.close()
+  }
+}
+
+const decodeDirective = Schema.decodeUnknownSync(Schema.fromJsonString(Directive.Directive))

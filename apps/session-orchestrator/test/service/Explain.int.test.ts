@@ -1,0 +1,146 @@
+/** Explanations over HTTP, of turns that the whole service has run. */
+import { assert, describe, it } from "@effect/vitest"
+import * as ScriptedServer from "@holdfast/providers/testing"
+import { TurnExplanation } from "@holdfast/wire"
+import { Effect, Schema } from "effect"
+import * as Service from "./Service.ts"
+
+const { ErrorBody, answerFrames } = ScriptedServer
+
+const overloaded = {
+  status: 529,
+  headers: { "request-id": "req_011", "set-cookie": "session=planted" },
+  body: ErrorBody.envelope("overloaded", "anthropic")
+}
+
+const decode = Schema.decodeUnknownSync(Schema.fromJsonString(TurnExplanation.TurnExplanation))
+
+const pathOf = (id: string, turnId: string) => `/v1/conversations/${id}/turns/${turnId}/explain`
+
+type Running = Effect.Success<ReturnType<typeof Service.start>>
+
+const explain = (service: Running, id: string, turnId: string) =>
+  Effect.map(service.call({ path: pathOf(id, turnId) }), ({ status, text }) => {
+    assert.strictEqual(status, 200, text)
+    return decode(text)
+  })
+
+const prompt = (service: Running, id: string, turnId: string) =>
+  service.call({ path: `/v1/conversations/${id}/turns`, body: { prompt: "Hello", turnId } })
+
+describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
+  it.live("X9: has every attempt of a turn that was answered, its decision, the wait and the evidence", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start()
+      service.provider.respond(overloaded, { frames: answerFrames("openai", "Here") })
+      const id = yield* service.create()
+      yield* prompt(service, id, "t1")
+      const { seal, status, steps } = yield* explain(service, id, "t1")
+      assert.strictEqual(status, "completed")
+      assert.deepInclude(seal, { status: "completed", attempts: 2, sleptMs: 10 })
+      const [failed, answered] = steps[0]?.attempts ?? []
+      assert.deepInclude(failed?.failure, {
+        reason: "overloaded",
+        status: 529,
+        evidence: { "request-id": "req_011" }
+      })
+      assert.deepInclude(failed?.decision, { type: "retry", delayMs: 10, scheduledMs: 10, rules: ["D3", "D1"] })
+      assert.strictEqual(failed?.wait?.end?.type, "elapsed")
+      assert.strictEqual(answered?.outcome, "completed")
+    })
+  )
+
+  it.live("X9: says it in words to whoever asks for plain text", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start()
+      service.provider.respond(overloaded, { frames: answerFrames("openai", "Here") })
+      const id = yield* service.create()
+      yield* prompt(service, id, "t1")
+      const { headers, text } = yield* service.call({ path: pathOf(id, "t1"), headers: { accept: "text/plain" } })
+      assert.match(String(headers["content-type"]), /^text\/plain/)
+      assert.match(text, /^Turn t1 of conversation .*: completed\.\nTimes are UTC\.\n/)
+      assert.match(text, /\n {2}\d\d:\d\d:\d\d {2}Attempt 1 failed before any content: overloaded, 529 /)
+      assert.match(text, /Retry 1 at \d\d:\d\d:\d\d, after 10 ms, the schedule's \(D3, D1\); 10 ms of 8 h spent\./)
+      assert.match(text, /The turn was answered after 2 attempts and 10 ms of waiting\.\n$/)
+    })
+  )
+
+  it.live("X4, X9: has the commands that a wait has met, with who sent them, while the turn goes on waiting", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start({ retry: Service.LONG })
+      service.provider.otherwise(overloaded)
+      const id = yield* service.create()
+      const live = yield* service.open({
+        path: `/v1/conversations/${id}/turns`,
+        headers: { accept: "application/x-ndjson" },
+        body: { prompt: "Hello", turnId: "t1" }
+      })
+      yield* live.until("provider-retry")
+      yield* service.call({ path: `/v1/conversations/${id}/retry-now`, body: { commandId: "k1" } })
+      yield* live.until('"attempt":1')
+      const { status, steps } = yield* explain(service, id, "t1")
+      assert.strictEqual(status, "waiting")
+      const [first, second] = steps[0]?.attempts ?? []
+      assert.deepInclude(first?.wait?.end, {
+        type: "retry-now",
+        by: { commandId: "k1", origin: "HTTP from 127.0.0.1" },
+        rules: ["X4"]
+      })
+      assert.isUndefined(second?.wait?.end)
+      assert.strictEqual(second?.decision?.type, "retry")
+    })
+  )
+
+  it.live("P15, X9: says that a person had switched retries off", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start({ retry: Service.LONG })
+      service.provider.otherwise(overloaded)
+      const id = yield* service.create()
+      yield* service.call({
+        method: "PUT",
+        path: `/v1/conversations/${id}/auto-retry`,
+        body: { enabled: false }
+      })
+      yield* prompt(service, id, "t1")
+      const { steps } = yield* explain(service, id, "t1")
+      assert.deepInclude(steps[0]?.attempts[0]?.decision, { type: "gave-up", because: "switched-off" })
+    })
+  )
+
+  it.live("X9: tells no key that the provider quoted, in its error or in its answer's head", () =>
+    Effect.gen(function* () {
+      const apiKey = "planted-0123456789-key"
+      const service = yield* Service.start({ apiKey })
+      service.provider.respond({
+        status: 401,
+        headers: { "x-request-id": `req-${apiKey}` },
+        body: JSON.stringify({ error: { message: `Incorrect API key provided: ${apiKey}`, code: "invalid_api_key" } })
+      })
+      const id = yield* service.create()
+      yield* prompt(service, id, "t1")
+      const json = yield* service.call({ path: pathOf(id, "t1") })
+      const words = yield* service.call({ path: pathOf(id, "t1"), headers: { accept: "text/plain" } })
+      assert.include(words.text, "Incorrect API key provided: ")
+      assert.include(words.text, "x-request-id: req-")
+      assert.notInclude(json.text + words.text, "planted")
+    })
+  )
+
+  it.live(
+    "is 404 for a conversation that is not there, for a turn that is not, and for one of another conversation",
+    () =>
+      Effect.gen(function* () {
+        const service = yield* Service.start()
+        service.provider.respond({ frames: answerFrames("openai", "Here") })
+        const id = yield* service.create()
+        const other = yield* service.create()
+        yield* prompt(service, id, "t1")
+        const problemOf = (path: string) =>
+          Effect.map(service.call({ path }), ({ status, text }) => [status, JSON.parse(text).type])
+        assert.deepStrictEqual(yield* problemOf(pathOf("none", "t1")), [404, "/docs#problem-conversation-not-found"])
+        assert.deepStrictEqual(yield* problemOf(pathOf(id, "none")), [404, "/docs#problem-turn-not-found"])
+        assert.deepStrictEqual(yield* problemOf(pathOf(other, "t1")), [404, "/docs#problem-turn-not-found"])
+        assert.deepStrictEqual(yield* problemOf(pathOf(id, "no%20id")), [400, "/docs#problem-invalid-request"])
+      })
+  )
+})

@@ -1,0 +1,77 @@
+/**
+ * A person who watches a conversation through a client that reconnects, and what that client has put together.
+ *
+ * N1. It comes back with the id of the last event that it saw, and believes what it is sent: deltas are appended,
+ *     `step-discarded` clears what the step has shown, a `message` finishes it.
+ * N2. What no client may ever see is a fault: an id twice or left out, an answer that is not what was shown of it, a second seal.
+ */
+import { Message, TurnEvent } from "@holdfast/wire"
+import { Schema } from "effect"
+
+export class Onlooker {
+  /** Persisted events as they came, over all connections. */
+  readonly events: Array<TurnEvent.PersistedEvent> = []
+  /** Waits that it was told of; one that it was told of again, after it came back, stands here once. */
+  readonly retries: Array<TurnEvent.ProviderRetry> = []
+  /** Answers as they stood there in the end. */
+  readonly answers: Array<string> = []
+  /** What is shown of the step in progress. */
+  current = ""
+  readonly faults: Array<string> = []
+
+  /** The id of the last event that it saw. */
+  get lastId(): number {
+    return this.events.length
+  }
+
+  /** Whether a turn has an event of a type. */
+  has(type: TurnEvent.PersistedEvent["type"], turnId: string): boolean {
+    return this.events.some((event) => event.type === type && event.turnId === turnId)
+  }
+
+  /** It comes back to a process that it has watched before, which shows it all of the step in progress again. */
+  comesBack(): void {
+    this.current = ""
+  }
+
+  see(event: TurnEvent.TurnEvent, id: number | undefined): void {
+    if (TurnEvent.isPersisted(event)) {
+      if (id !== this.lastId + 1) this.faults.push(`event ${id} (${event.type}) came after event ${this.lastId}`)
+      this.events.push(event)
+    }
+    switch (event.type) {
+      case "text-delta":
+        this.current += event.delta
+        break
+      case "step-discarded":
+        this.current = ""
+        break
+      case "message":
+        if (event.message.role === "assistant") this.finish(Message.textOf(event.message))
+        break
+      case "provider-retry":
+        if (this.retries.at(-1)?.retryAt !== event.retryAt) this.retries.push(event)
+        break
+      default:
+    }
+  }
+
+  /** Reads one SSE frame. */
+  read(frame: string): void {
+    const data = /^data: (.*)$/m.exec(frame)?.[1]
+    const id = /^id: (\d+)$/m.exec(frame)?.[1]
+    if (data !== undefined) this.see(decode(data), id === undefined ? undefined : Number(id))
+  }
+
+  private finish(text: string): void {
+    // Of an answer that was recorded before its process died, a part may not have been shown; none may stand there twice.
+    if (!text.startsWith(this.current))
+      this.faults.push(`it showed ${JSON.stringify(this.current)} of ${JSON.stringify(text)}`)
+    this.answers.push(text)
+    this.current = ""
+  }
+}
+
+// --- internal
+
+const decode = Schema.decodeUnknownSync(Schema.fromJsonString(TurnEvent.TurnEvent))

@@ -1,0 +1,167 @@
+/**
+ * The service as people run it: a process of its own, with a configuration file, that a test may kill.
+ *
+ * P1. Nothing is in its environment but what the test puts there.
+ * P2. It ends with the scope, whatever state it is in.
+ * P3. Whatever is waited for has a deadline; missing it fails with all that the process has said.
+ */
+import { Duration, Effect, type Scope } from "effect"
+import { type ChildProcess, execFileSync, spawn } from "node:child_process"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import * as Socket from "../transport/http/Socket.ts"
+
+const MAIN = path.join(import.meta.dirname, "../../src/main.ts")
+
+/** Longer than anything here takes, on a machine that is busy with other tests. */
+const DEADLINE = Duration.seconds(20)
+
+/** How a process ended: one of the two is null. */
+export interface Exit {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface SpawnOptions {
+  readonly args: ReadonlyArray<string>
+  readonly directory: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export interface Spawned {
+  readonly child: ChildProcess
+  readonly stdout: () => string
+  readonly stderr: () => string
+  readonly exit: Effect.Effect<Exit, Error>
+}
+
+/** Runs the program with a command line. */
+export const run = ({ args, directory, env }: SpawnOptions): Effect.Effect<Spawned, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const child = spawn(process.execPath, [MAIN, ...args], {
+        cwd: directory,
+        env: { HOME: directory, PATH: process.env["PATH"], ...env },
+        stdio: ["ignore", "pipe", "pipe"]
+      })
+      let stdout = ""
+      let stderr = ""
+      child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text))
+      child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text))
+      const closed = new Promise<Exit>((resolve) =>
+        child.once("close", (code, signal) => resolve({ code, signal, stdout, stderr }))
+      )
+      return {
+        child,
+        stdout: () => stdout,
+        stderr: () => stderr,
+        exit: inTime(
+          Effect.promise(() => closed),
+          () => `The process did not end. It said:\n${stdout}${stderr}`
+        )
+      }
+    }),
+    ({ child }) => Effect.sync(() => void child.kill("SIGKILL")) // P2
+  )
+
+export interface Options {
+  readonly directory: string
+  /** What the file says; `server.port` is any that is free unless it says otherwise. */
+  readonly config: object
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** Starts `serve`, and waits until it listens. */
+export const start = Effect.fnUntraced(function* ({ directory, config, env = {} }: Options) {
+  const file = writeConfig(directory, { server: { port: 0 }, ...config })
+  const spawned = yield* run({ args: ["serve", "--config", file], directory, env })
+  const { child, stderr, stdout } = spawned
+  yield* Effect.raceFirst(
+    eventually("it to listen", Effect.sync(stdout), (text) => text.includes("Ctrl-C stops")),
+    Effect.flatMap(spawned.exit, (exit) => Effect.fail(new Error(`It did not start: ${exit.stderr}`)))
+  )
+  const port = Number(/listens on http:\/\/127\.0\.0\.1:(\d+)/.exec(stdout())?.[1])
+  const call = (request: Socket.Request) => inTime(Socket.call(port, request), () => `No answer. ${stderr()}`)
+  return {
+    ...spawned,
+    port,
+    call,
+    open: (request: Socket.Request) => Socket.open(port, request),
+    create: (body: object = {}) =>
+      Effect.map(call({ path: "/v1/conversations", body }), ({ text }): string => JSON.parse(text).conversationId),
+    state: (id: string) => Effect.map(call({ path: `/v1/conversations/${id}` }), ({ text }): State => JSON.parse(text)),
+    /** The roles and texts of the history. */
+    history: (id: string) =>
+      Effect.map(call({ path: `/v1/conversations/${id}/messages` }), ({ text }) =>
+        (JSON.parse(text).messages as ReadonlyArray<HistoryMessage>).map(
+          ({ role, content }) => `${role}: ${content.map((part) => part.text ?? part.type).join("")}`
+        )
+      ),
+    /** Sends a signal, and waits for the end. */
+    end: (signal: NodeJS.Signals) =>
+      Effect.suspend(() => {
+        child.kill(signal)
+        return spawned.exit
+      }),
+    /** Its resident memory, in MiB. */
+    memory: Effect.sync(() => residentMiB(child.pid))
+  }
+})
+
+/** What a client reads of a conversation, as far as tests look at it. */
+export interface State {
+  readonly status: "idle" | "running" | "retrying"
+  readonly attempt?: number
+  readonly retryAt?: number
+  readonly queued: ReadonlyArray<string>
+}
+
+/** A directory that is gone with the scope. */
+export const directory: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
+  Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "holdfast-service-"))),
+  (name) => Effect.sync(() => fs.rmSync(name, { recursive: true, force: true }))
+)
+
+/** Writes a configuration file; text is written as it is. */
+export const writeConfig = (directory: string, content: object | string): string => {
+  const file = path.join(directory, "holdfast.config.json")
+  fs.writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content))
+  return file
+}
+
+/** Looks again and again until what is seen is as wanted; gives it. */
+export const eventually = <A, E>(
+  what: string,
+  look: Effect.Effect<A, E>,
+  isWanted: (seen: A) => boolean
+): Effect.Effect<A, E | Error> => {
+  let last: A | undefined
+  const again: Effect.Effect<A, E> = Effect.flatMap(look, (seen) => {
+    last = seen
+    return isWanted(seen) ? Effect.succeed(seen) : Effect.andThen(Effect.sleep(INTERVAL), again)
+  })
+  return inTime(again, () => `Waited in vain for ${what}. Last seen: ${JSON.stringify(last)}`)
+}
+
+// --- internal
+
+interface HistoryMessage {
+  readonly role: string
+  readonly content: ReadonlyArray<{ readonly type: string; readonly text?: string }>
+}
+
+/** Between two looks. */
+const INTERVAL = Duration.millis(10)
+
+/** P3 */
+const inTime = <A, E>(effect: Effect.Effect<A, E>, message: () => string): Effect.Effect<A, E | Error> =>
+  Effect.timeoutOrElse(effect, {
+    duration: DEADLINE,
+    orElse: () => Effect.suspend(() => Effect.fail(new Error(message())))
+  })
+
+const residentMiB = (pid: number | undefined): number =>
+  Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)], { encoding: "utf8" })) / 1024

@@ -1,0 +1,67 @@
+/** The journals of turns that ended long ago, on a real database. */
+import { expect, it } from "@effect/vitest"
+import type { Ids } from "@holdfast/wire"
+import { Effect } from "effect"
+import { Journal } from "../../src/storage/Journal.ts"
+import * as SqlStore from "../../src/storage/SqlStore.ts"
+import { Store } from "../../src/storage/Store.ts"
+import * as Given from "./Given.ts"
+import { temporaryFile } from "./TemporaryFile.ts"
+
+/** More than are deleted at once. */
+const TURNS = 70
+
+/** When the turns end; see `Given.end`. */
+const ENDED_AT = 1_760_000_001_000
+
+/** Goes through all journals, as the service does; gives how many batches it took and how many turns were forgotten. */
+const sweep = Effect.fnUntraced(function* (sealedBefore: number) {
+  const journal = yield* Journal
+  let batches = 0
+  let forgotten = 0
+  let after: Ids.TurnId | undefined
+  do {
+    const batch = yield* journal.forget(sealedBefore, after)
+    batches++
+    forgotten += batch.forgotten
+    after = batch.next
+  } while (after !== undefined)
+  return { batches, forgotten }
+})
+
+it.live("N1: journals of sealed turns go when they are old enough; those of others, and all events, stay", () =>
+  Effect.gen(function* () {
+    const filename = yield* temporaryFile
+    yield* Effect.gen(function* () {
+      const store = yield* Store
+      const journal = yield* Journal
+      yield* store.createConversation(Given.conversation(1))
+      yield* Effect.forEach(
+        Array.from({ length: TURNS }, (_, n) => n),
+        (n) =>
+          Effect.gen(function* () {
+            yield* store.acceptTurn(Given.turn(n, 1))
+            yield* journal.append(Given.turnId(n), 0, { name: "step/0/attempt/0", value: "{}" })
+            yield* journal.append(Given.turnId(n), 1, { name: "step/0/decision/0", value: "{}" })
+            if (n > 0) {
+              const events = [Given.message(n, 1, 0), Given.end(n, 1)] as const
+              yield* store.appendEvents(Given.conversationId(1), Given.turnId(n), events, 0)
+            }
+          }),
+        { concurrency: "unbounded" }
+      )
+      expect((yield* sweep(ENDED_AT)).forgotten).toBe(0)
+      expect(yield* journal.load(Given.turnId(5))).toHaveLength(2)
+
+      const { batches, forgotten } = yield* sweep(ENDED_AT + 1)
+      expect(forgotten).toBe(TURNS - 1)
+      expect(batches).toBeGreaterThan(2)
+      expect(yield* journal.load(Given.turnId(5))).toEqual([])
+      expect(yield* journal.load(Given.turnId(0))).toHaveLength(2)
+      expect(yield* store.turnEvents(Given.turnId(5))).toHaveLength(2)
+      expect(yield* store.messages(Given.conversationId(1))).toHaveLength(TURNS - 1)
+      // There is nothing left to go through but what stays.
+      expect(yield* sweep(ENDED_AT + 1)).toEqual({ batches: 1, forgotten: 0 })
+    }).pipe(Effect.provide(SqlStore.layer({ path: filename })))
+  })
+)

@@ -1,0 +1,135 @@
+/** What every `Journal` does, whatever it stores in. */
+import { expect, it } from "@effect/vitest"
+import type { Ids } from "@holdfast/wire"
+import { Effect, type Layer, Result } from "effect"
+import { Journal, JournalConflict, type Record } from "../../src/storage/Journal.ts"
+import { type StorageError, Store } from "../../src/storage/Store.ts"
+import * as Given from "./Given.ts"
+
+const record = (n: number, value: unknown = { n, text: '"quoted", \u{1f6f6}, line\nbreak' }): Record => ({
+  name: `step/0/attempt/${n}`,
+  value: JSON.stringify(value)
+})
+
+/** Runs the suite; each test builds the layer anew, and finds it empty. */
+export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageError>) => {
+  const test = <E>(title: string, body: (journal: Journal["Service"]) => Effect.Effect<void, E, Store>) =>
+    it.effect(`${name}: ${title}`, () =>
+      Effect.andThen(Given.oneTurn, Effect.flatMap(Journal, body)).pipe(Effect.provide(layer))
+    )
+
+  test("a turn of which nothing is recorded has an empty journal, and so has one that is not there", (journal) =>
+    Effect.gen(function* () {
+      expect(yield* journal.load(Given.turnId(1))).toEqual([])
+      expect(yield* journal.load(Given.turnId(9))).toEqual([])
+    }))
+
+  test("J1: records come back as they were given, in the order of their numbers", (journal) =>
+    Effect.gen(function* () {
+      const records = Array.from({ length: 30 }, (_, n) => record(n))
+      for (const [seq, each] of records.entries()) yield* journal.append(Given.turnId(1), seq, each)
+      expect(yield* journal.load(Given.turnId(1))).toEqual(records)
+    }))
+
+  test("each turn has its own records, however many are written at once", (journal) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const turns = Array.from({ length: 80 }, (_, n) => n + 1)
+      yield* Effect.forEach(turns, (n) => store.acceptTurn(Given.turn(n, 1)), { concurrency: "unbounded" })
+      yield* Effect.forEach(
+        turns,
+        (n) => Effect.forEach([0, 1, 2], (seq) => journal.append(Given.turnId(n), seq, record(seq, { n }))),
+        { concurrency: "unbounded" }
+      )
+      for (const n of turns) {
+        expect(yield* journal.load(Given.turnId(n))).toEqual([0, 1, 2].map((seq) => record(seq, { n })))
+      }
+    }))
+
+  test("the same record again in its place changes nothing", (journal) =>
+    Effect.gen(function* () {
+      yield* journal.append(Given.turnId(1), 0, record(0))
+      yield* journal.append(Given.turnId(1), 0, record(0))
+      yield* Effect.all(
+        [1, 1, 1].map((seq) => journal.append(Given.turnId(1), seq, record(seq))),
+        {
+          concurrency: "unbounded"
+        }
+      )
+      expect(yield* journal.load(Given.turnId(1))).toEqual([record(0), record(1)])
+    }))
+
+  test("J2: another record in a place that is taken is a conflict, and the first one stays", (journal) =>
+    Effect.gen(function* () {
+      yield* journal.append(Given.turnId(1), 0, record(0))
+      for (const other of [record(0, "another value"), { ...record(0), name: "step/0/sleep/0" }]) {
+        const error = yield* Effect.flip(journal.append(Given.turnId(1), 0, other))
+        expect(error).toBeInstanceOf(JournalConflict)
+        expect(error.message).toBe("Turn turn-1 is being run elsewhere.")
+      }
+      expect(yield* journal.load(Given.turnId(1))).toEqual([record(0)])
+    }))
+
+  test("J2: of many who write the same place at once one succeeds", (journal) =>
+    Effect.gen(function* () {
+      const writers = Array.from({ length: 20 }, (_, writer) =>
+        Effect.result(journal.append(Given.turnId(1), 0, record(0, { writer })))
+      )
+      const results = yield* Effect.all(writers, { concurrency: "unbounded" })
+      const winners = results.flatMap((result, writer) => (Result.isSuccess(result) ? [writer] : []))
+      expect(winners).toHaveLength(1)
+      expect(yield* journal.load(Given.turnId(1))).toEqual([record(0, { writer: winners[0] })])
+    }))
+
+  test("the newest record of every turn that is not sealed is found, whatever the order of writing", (journal) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      for (const n of [2, 3, 4]) yield* store.acceptTurn(Given.turn(n, 1))
+      for (const n of [3, 1, 2]) {
+        for (let seq = 0; seq < n; seq++) yield* journal.append(Given.turnId(n), seq, record(seq, { n }))
+      }
+      yield* store.appendEvents(Given.conversationId(1), Given.turnId(2), [Given.end(2, 1)], 0)
+      const tails = yield* journal.tails
+      expect(Array.from(tails.keys()).toSorted()).toEqual([1, 3].map(Given.turnId))
+      expect([1, 3].map((n) => tails.get(Given.turnId(n)))).toEqual([record(0, { n: 1 }), record(2, { n: 3 })])
+    }))
+
+  test("records of turns that were sealed long ago are forgotten, and no others", (journal) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      yield* store.acceptTurn(Given.turn(2, 1))
+      for (const n of [1, 2]) yield* journal.append(Given.turnId(n), 0, record(0))
+      const end = Given.end(1, 1)
+      yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [end], 0)
+      const forget = Effect.fnUntraced(function* (sealedBefore: number) {
+        let sum = 0
+        let after: Ids.TurnId | undefined
+        do {
+          const { forgotten, next } = yield* journal.forget(sealedBefore, after)
+          sum += forgotten
+          after = next
+        } while (after !== undefined)
+        return sum
+      })
+      expect(yield* forget(end.endedAt)).toBe(0)
+      expect(yield* forget(end.endedAt + 1)).toBe(1)
+      expect(yield* journal.load(Given.turnId(1))).toEqual([])
+      expect(yield* journal.load(Given.turnId(2))).toEqual([record(0)])
+      expect(yield* store.turnEvents(Given.turnId(1))).toHaveLength(1)
+    }))
+
+  test("a record of a turn that was never accepted is refused, alone", (journal) =>
+    Effect.gen(function* () {
+      const [refused, kept] = yield* Effect.all(
+        [
+          Effect.result(journal.append(Given.turnId(9), 0, record(0))),
+          Effect.result(journal.append(Given.turnId(1), 0, record(0)))
+        ],
+        { concurrency: "unbounded" }
+      )
+      expect(Result.isFailure(refused) && refused.failure.message).toContain(
+        "Could not record step/0/attempt/0 of turn turn-9"
+      )
+      expect(Result.isSuccess(kept)).toBe(true)
+    }))
+}

