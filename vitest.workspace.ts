@@ -1,8 +1,12 @@
 import { defineConfig } from "vitest/config"
 
-/** Tests without a process, a disk or a socket of their own; time is the TestClock's. */
+/**
+ * Tests without a process, a disk or a socket of their own; time is the TestClock's. They mock no modules and keep nothing in
+ * them, so a worker loads each module once for all files and not once a file, which was two thirds of the time.
+ */
 const unit = {
   name: "unit",
+  isolate: false,
   include: ["{packages,apps}/*/test/**/*.test.ts", "tools/test/**/*.test.ts"],
   exclude: ["**/*.int.test.ts", "**/*.e2e.test.ts", "**/node_modules/**"]
 }

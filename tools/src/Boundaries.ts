@@ -3,7 +3,8 @@
  *
  * B1. Dependencies point one way: wire <- kernel <- policy, providers <- session-orchestrator.
  * B2. The core (wire, kernel, policy) imports nothing of the platform and uses no timer, no clock but the injected one and no
- *     chance of its own (D10).
+ *     chance of its own; it runs no effect itself and waits for no promise (D10).
+ * B3. What a package keeps to itself is reached by no path from outside.
  *
  * Sources are read as text with comments and strings out of the way. That is less than a compiler knows, and enough: what
  * is looked for are names that nothing else in these packages has.
@@ -15,11 +16,15 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   kernel: ["@holdfast/wire"],
   policy: ["@holdfast/wire", "@holdfast/kernel"],
   providers: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
-  "session-orchestrator": ["@holdfast/", "@effect/platform-node", "node:"]
+  "session-orchestrator": ["@holdfast/", "@effect/platform-node", "@effect/sql-pg", "node:"]
 }
 
-/** Packages in which B2 holds. */
-const core = new Set(["wire", "kernel", "policy"])
+/** Packages in which B2 holds, and the parts of `effect` that they may use; sockets, files and databases are others. */
+const core: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
+  ["wire", ["effect", "effect/encoding", "effect/http-api"]],
+  ["kernel", ["effect"]],
+  ["policy", ["effect"]]
+])
 
 /** Single files of a package that may do more, with the reason. */
 const exceptions: { readonly [path: string]: ReadonlyArray<string> } = {
@@ -31,7 +36,9 @@ const impure: ReadonlyArray<readonly [name: string, pattern: RegExp]> = [
   ["a timer", /\b(?:setTimeout|setInterval|setImmediate|queueMicrotask)\b/],
   ["a clock of its own", /\bDate\s*\.\s*now\b|\bnew\s+Date\s*\(\s*\)|\bperformance\s*\.|\bprocess\s*\.\s*hrtime\b/],
   ["chance of its own", /\bMath\s*\.\s*random\b|\bcrypto\s*\./],
-  ["the platform", /\bprocess\s*\.|\bglobalThis\b|\bfetch\s*\(|\bconsole\s*\./]
+  ["the platform", /\bprocess\s*\.|\bglobalThis\b|\bfetch\s*\(|\bconsole\s*\./],
+  ["an effect that it runs itself", /\bEffect\s*\.\s*run(?:Promise|Sync|Fork|Callback)/],
+  ["a promise", /\bnew\s+Promise\b|\basync\b|\bawait\s|\bEffect\s*\.\s*(?:promise|tryPromise|callback)\b/]
 ]
 
 export interface Source {
@@ -44,9 +51,13 @@ export interface Source {
 export const violations = ({ path, text }: Source): ReadonlyArray<string> => {
   const name = /^(?:packages|apps)\/([^/]+)\/src\//.exec(path)?.[1]
   if (name === undefined) return []
-  const permitted = [...(allowed[name] ?? []), ...exceptionsFor(path), "effect"]
+  const permitted = [...(allowed[name] ?? []), ...exceptionsFor(path)]
   const imports = importsOf(text)
-    .filter((specifier) => !specifier.startsWith(".") && !permitted.some((prefix) => isUnder(specifier, prefix)))
+    .filter((specifier) =>
+      specifier.startsWith(".")
+        ? !isOwn(path, specifier)
+        : !isEffect(name, specifier) && !permitted.some((prefix) => isUnder(specifier, prefix))
+    )
     .map((specifier) => `${path}: ${name} may not import ${specifier}`)
   if (!core.has(name)) return imports
   const code = withoutComments(text)
@@ -62,6 +73,17 @@ const exceptionsFor = (path: string): ReadonlyArray<string> =>
   Object.entries(exceptions)
     .filter(([prefix]) => path.startsWith(prefix))
     .flatMap(([, specifiers]) => specifiers)
+
+/** B3. */
+const isOwn = (path: string, specifier: string): boolean => {
+  const [kind = "", name = ""] = path.split("/")
+  return new URL(specifier, `file:///${path}`).pathname.startsWith(`/${kind}/${name}/`)
+}
+
+const isEffect = (name: string, specifier: string): boolean => {
+  const parts = core.get(name)
+  return parts === undefined ? isUnder(specifier, "effect") : parts.includes(specifier)
+}
 
 const isUnder = (specifier: string, prefix: string): boolean =>
   specifier === prefix || specifier.startsWith(/[/:]$/.test(prefix) ? prefix : `${prefix}/`)
