@@ -49,6 +49,9 @@ const world: Life.World = {
 /** How long the process is away: not at all, for a part of any wait, past the end of every one. */
 const AWAY = [0, 300, 200_000]
 
+/** Thousands of lives, on a machine that is busy with other tests. */
+const PATIENCE_MS = 60_000
+
 const isIdempotent = (toolCallId: string) => toolCallId === "call-look"
 
 // --- what is legal
@@ -166,6 +169,12 @@ const assertLegal = (straight: Life.Life, deaths: ReadonlyArray<Life.Diary>, lif
 const cuts = (diary: Life.Diary, from: number): ReadonlyArray<Life.Diary> =>
   diary.slice(from).map((_, i) => diary.slice(0, from + i))
 
+/** Between two writes the disk stays as it is. */
+const hasJustWritten = (diary: Life.Diary): boolean => {
+  const last = diary.at(-1)
+  return last?._tag === "Record" || last?._tag === "Persist"
+}
+
 const where = (...deaths: ReadonlyArray<Life.Diary>): string =>
   deaths.map((death) => `it died behind entry ${death.length}, ${JSON.stringify(death.at(-1))}`).join("\nthen ")
 
@@ -213,33 +222,39 @@ describe("a process that dies behind any entry of a turn's diary", () => {
     })
   )
 
-  it.effect("X1: the turn goes on from every one of them to the same seal, however long it was away", () =>
-    Effect.gen(function* () {
-      const straight = yield* Life.live([], world)
-      assertLegal(straight, [], straight)
-      for (const death of cuts(straight.diary, 0)) {
-        for (const awayMs of AWAY) {
-          const life = yield* Life.live(death, world, { awayMs })
-          judged(() => assertLegal(straight, [death], life), death)
+  it.effect(
+    "X1: the turn goes on from every one of them to the same seal, however long it was away",
+    () =>
+      Effect.gen(function* () {
+        const straight = yield* Life.live([], world)
+        assertLegal(straight, [], straight)
+        for (const death of cuts(straight.diary, 0)) {
+          for (const awayMs of AWAY) {
+            const life = yield* Life.live(death, world, { awayMs })
+            judged(() => assertLegal(straight, [death], life), death)
+          }
         }
-      }
-    })
+      }),
+    PATIENCE_MS
   )
 
-  it.effect("X1: the same when it dies a second time, behind any entry of its recovery", () =>
-    Effect.gen(function* () {
-      const straight = yield* Life.live([], world)
-      let pairs = 0
-      for (const first of cuts(straight.diary, 0)) {
-        const second = yield* Life.live(first, world, { awayMs: 300 })
-        for (const death of cuts(second.diary, first.length)) {
-          const third = yield* Life.live(death, world)
-          judged(() => assertLegal(straight, [first, death], third), first, death)
-          pairs++
+  it.effect(
+    "X1: the same when it dies a second time, behind anything that its recovery has written",
+    () =>
+      Effect.gen(function* () {
+        const straight = yield* Life.live([], world)
+        let pairs = 0
+        for (const first of cuts(straight.diary, 0).filter(hasJustWritten)) {
+          const second = yield* Life.live(first, world, { awayMs: 300 })
+          for (const death of cuts(second.diary, first.length).filter(hasJustWritten)) {
+            const third = yield* Life.live(death, world)
+            judged(() => assertLegal(straight, [first, death], third), first, death)
+            pairs++
+          }
         }
-      }
-      assert.isAbove(pairs, 1_000)
-    })
+        assert.isAbove(pairs, 500)
+      }),
+    PATIENCE_MS
   )
 
   it.effect("D8: an abort that is there at the start of the next life seals the turn behind what it had said", () =>

@@ -14,9 +14,11 @@ export const prop = <A>(
   title: string,
   arbitrary: fc.Arbitrary<A>,
   law: (value: A) => Effect.Effect<void, unknown, Scope.Scope>,
-  parameters?: fc.Parameters<[A]>
+  parameters?: fc.Parameters<[A]>,
+  /** Milliseconds, where the test runner's own limit is too short for that many values. */
+  timeout?: number
 ): void =>
-  it(title, () =>
+  it(title, { ...(timeout === undefined ? undefined : { timeout }) }, () =>
     fc.assert(
       fc.asyncProperty(arbitrary, (value) =>
         Effect.runPromise(law(value).pipe(Effect.scoped, Effect.provide(TestClock.layer())))

@@ -1,0 +1,99 @@
+/**
+ * Several processes on one PostgreSQL: who is there, who owns which conversation, who takes over from whom. All of it is
+ * `effect/cluster`'s; this file sets it up.
+ *
+ * L1. A conversation is owned by at most one runner that knows of it. What keeps a shard is a lock of a PostgreSQL session, which
+ *     goes with the connection: at once when the process dies, and after `EXPIRATION` when it is frozen.
+ * L2. A runner that is not heard of for `EXPIRATION` is out; the others have its turns again within 20 seconds (X6).
+ * L3. A runner that lost the database has lost its locks with it: its turns stop, and go on when it is back.
+ */
+import { NodeClusterSocket } from "@effect/platform-node"
+import { Effect, Layer, Option, type Redacted, Schema } from "effect"
+import { MessageStorage, RunnerAddress, ShardingConfig, SqlRunnerStorage } from "effect/cluster"
+import { SqlError } from "effect/sql"
+import { Condition } from "../conversation/Condition.ts"
+import type { Conversations } from "../conversation/Conversations.ts"
+import type { Defaults } from "../conversation/Defaults.ts"
+import * as Orchestrator from "../conversation/Orchestrator.ts"
+import type { Providers } from "../conversation/Providers.ts"
+import type { Timer } from "../durable/Timer.ts"
+import { nameOf } from "../storage/DatabaseUrl.ts"
+import type { Journal } from "../storage/Journal.ts"
+import * as Postgres from "../storage/Postgres.ts"
+import * as SqlStore from "../storage/SqlStore.ts"
+import * as StorageFailure from "../storage/StorageFailure.ts"
+import type { StorageError, Store } from "../storage/Store.ts"
+import * as ClusterConversations from "./ClusterConversations.ts"
+import * as ConversationHandlers from "./ConversationHandlers.ts"
+import { Residents } from "./Residents.ts"
+import * as TakeOver from "./TakeOver.ts"
+
+export interface Options {
+  readonly url: Redacted.Redacted
+  /** Where the other runners reach this one, and where it listens for them. */
+  readonly runner: { readonly host: string; readonly port: number }
+  readonly shards: number
+}
+
+/** The runner could not start; `message` says why and what to do. */
+export class RunnerError extends Schema.TaggedError<RunnerError>()("RunnerError", { message: Schema.String }) {}
+
+/** A runner, with the database that it shares. */
+export const layer = (
+  options: Options
+): Layer.Layer<
+  Conversations | Store | Journal,
+  StorageError | RunnerError,
+  Timer | Providers | Defaults | Condition
+> => {
+  const residents = new Residents()
+  const takeOver = Layer.effectDiscard(Effect.forkScoped(TakeOver.run(options.shards)))
+  const told = Layer.effectDiscard(
+    Effect.flatMap(Condition, (condition) => condition.setAnswering(residents.isAnswering))
+  )
+  return Layer.mergeAll(ClusterConversations.layer(Orchestrator.layerGuest, residents), takeOver).pipe(
+    Layer.provide(ConversationHandlers.layer(residents)),
+    Layer.provide(sharding(options)),
+    Layer.provideMerge(SqlStore.layerSql(nameOf(options.url))),
+    Layer.provide(Postgres.layerClient(options)),
+    // After the guest has said that it answers nobody.
+    (conversations) => Layer.provideMerge(told, conversations)
+  )
+}
+
+// --- internal
+
+/** After this a runner that is silent counts as gone. Long enough for a full garbage collection, or a hiccup of the network. */
+const EXPIRATION = "10 seconds"
+
+const sharding = ({ runner, shards, url }: Options) => {
+  const config = {
+    ...ShardingConfig.defaults,
+    runnerAddress: Option.some(RunnerAddress.make(runner.host, runner.port)),
+    shardsPerGroup: shards,
+    shardLockExpiration: EXPIRATION,
+    shardLockRefreshInterval: "3 seconds",
+    refreshAssignmentsInterval: "1 second",
+    runnerHealthCheckInterval: "5 seconds",
+    entityTerminationTimeout: "5 seconds",
+    maxResidentEntities: "unbounded",
+    simulateRemoteSerialization: false
+  } as const
+  // Messages are volatile: what must not be lost is in the store.
+  return NodeClusterSocket.layer({ storage: "byo", shardingConfig: config }).pipe(
+    Layer.provide([MessageStorage.layerNoop, Layer.provide(SqlRunnerStorage.layer, ShardingConfig.layer(config))]),
+    Layer.catch((error) =>
+      Layer.effectContext(
+        Effect.fail(
+          SqlError.isSqlError(error)
+            ? StorageFailure.explain(nameOf(url), "prepare the tables of the cluster", error)
+            : new RunnerError({
+                message:
+                  `This runner cannot listen for the others on ${runner.host}:${runner.port} (${error.message}). ` +
+                  "Choose another cluster.runner, or --runner HOST:PORT: an address of this machine whose port is free."
+              })
+        )
+      )
+    )
+  )
+}

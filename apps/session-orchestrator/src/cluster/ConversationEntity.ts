@@ -1,0 +1,85 @@
+/**
+ * A conversation as the cluster knows it: what can be asked of its owner, whichever runner that is.
+ *
+ * E1. Every message is volatile: it is for the owner that there is now, and is sent again when that one is gone. So all of them
+ *     can be sent twice: a turn and a command carry their ids from the runner that they came in at.
+ * E2. Frames travel as batches, one message each, however many deltas they hold.
+ * E3. What may take long (`Watch`, `WatchTurn`, `Result`, `Stay`) holds up no owner that has to go.
+ */
+import { TurnStopped } from "@holdfast/kernel"
+import { Command, ConversationState, Ids, TurnEvent } from "@holdfast/wire"
+import { Schema } from "effect"
+import { ClusterSchema, Entity } from "effect/cluster"
+import { Rpc } from "effect/rpc"
+import {
+  ConversationNotFound,
+  InvalidRequest,
+  ShuttingDown,
+  SubscriberTooSlow,
+  TurnConflict
+} from "../conversation/Conversations.ts"
+import { StorageError } from "../storage/Store.ts"
+
+/** Frames of one conversation on their way to another runner: each event's text, and its id where it is persisted. */
+export const Batch = Schema.Array(Schema.Tuple([Schema.String, Schema.NullOr(Schema.Int)]))
+export type Batch = typeof Batch.Type
+
+const Missing = Schema.Union([ConversationNotFound, StorageError])
+const Refused = Schema.Union([ConversationNotFound, TurnConflict, ShuttingDown, StorageError])
+const Unwatchable = Schema.Union([ConversationNotFound, StorageError, SubscriberTooSlow, TurnStopped.TurnStopped])
+
+export const Prompt = Rpc.make("Prompt", {
+  payload: { prompt: Schema.String, turnId: Ids.TurnId },
+  success: Ids.TurnId,
+  error: Refused
+})
+
+export const Retry = Rpc.make("Retry", { payload: { turnId: Ids.TurnId }, success: Ids.TurnId, error: Refused })
+
+export const Abort = Rpc.make("Abort", { success: Schema.Boolean, error: Missing })
+
+export const Steer = Rpc.make("Steer", {
+  payload: { command: Command.Steering, origin: Schema.String },
+  success: Schema.Boolean,
+  error: Schema.Union([ConversationNotFound, InvalidRequest, StorageError])
+})
+
+export const SetAutoRetry = Rpc.make("SetAutoRetry", { payload: { enabled: Schema.Boolean }, error: Missing })
+
+export const State = Rpc.make("State", { success: ConversationState.ConversationState, error: Missing })
+
+export const Result = Rpc.make("Result", {
+  payload: { turnId: Ids.TurnId },
+  success: Schema.Struct({ turnId: Ids.TurnId, end: TurnEvent.TurnEnd, text: Schema.String }),
+  error: Schema.Union([StorageError, TurnStopped.TurnStopped])
+}).annotate(ClusterSchema.InterruptOnTermination, true)
+
+export const Watch = Rpc.make("Watch", {
+  payload: { after: Schema.Int },
+  success: Batch,
+  error: Unwatchable,
+  stream: true
+}).annotate(ClusterSchema.InterruptOnTermination, true)
+
+export const WatchTurn = Rpc.make("WatchTurn", {
+  payload: { turnId: Ids.TurnId },
+  success: Batch,
+  error: Unwatchable,
+  stream: true
+}).annotate(ClusterSchema.InterruptOnTermination, true)
+
+/** Runs what is left to run of the conversation; ends when every turn of it is sealed. */
+export const Stay = Rpc.make("Stay").annotate(ClusterSchema.InterruptOnTermination, true)
+
+export const ConversationEntity = Entity.make("Conversation", [
+  Prompt,
+  Retry,
+  Abort,
+  Steer,
+  SetAutoRetry,
+  State,
+  Result,
+  Watch,
+  WatchTurn,
+  Stay
+])

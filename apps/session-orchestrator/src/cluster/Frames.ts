@@ -1,0 +1,39 @@
+/**
+ * Frames between runners.
+ *
+ * F1. The text of an event is made once, by the runner that runs the turn, and goes to clients as it is.
+ * F2. The event itself is only read from it for somebody who asks: to pass a frame on costs no parsing.
+ */
+import { TurnEvent } from "@holdfast/wire"
+import { Schema } from "effect"
+import type { Frame } from "../conversation/Conversations.ts"
+import type { Batch } from "./ConversationEntity.ts"
+
+export const toBatch = (frames: ReadonlyArray<Frame>): Batch => frames.map(({ id, json }) => [json, id ?? null])
+
+export const fromBatch = (batch: Batch): ReadonlyArray<Frame> =>
+  batch.map(([json, id]) => new RemoteFrame(json, id ?? undefined))
+
+/** Whether it is the last frame of a turn; only persisted events end one. */
+export const isEnd = (frame: Frame): boolean => frame.id !== undefined && frame.event.type === "turn-end"
+
+// --- internal
+
+const decode = Schema.decodeUnknownSync(Schema.fromJsonString(TurnEvent.TurnEvent))
+
+class RemoteFrame implements Frame {
+  readonly json: string
+  readonly id: number | undefined
+  private read: TurnEvent.TurnEvent | undefined = undefined
+
+  constructor(json: string, id: number | undefined) {
+    this.json = json
+    this.id = id
+  }
+
+  /** F2. Throws on text that no runner of this version writes. */
+  get event(): TurnEvent.TurnEvent {
+    this.read ??= decode(this.json)
+    return this.read
+  }
+}

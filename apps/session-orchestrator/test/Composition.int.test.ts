@@ -1,0 +1,52 @@
+/** The service as it is composed, against a provider that counts what it is asked. */
+import { assert, describe, it } from "@effect/vitest"
+import * as ScriptedServer from "@holdfast/providers/testing"
+import { Duration, Effect } from "effect"
+import * as Service from "./service/Service.ts"
+
+const { ErrorBody, answerFrames } = ScriptedServer
+
+const formats = [
+  ["openai-compatible", "openai"],
+  ["anthropic", "anthropic"]
+] as const
+
+describe.each(formats)("one attempt over %s", (format, dialect) => {
+  /** What clients, SDKs and HTTP stacks are known to send again by themselves. */
+  const trouble: ReadonlyArray<readonly [what: string, response: ScriptedServer.ScriptedResponse]> = [
+    ["429 that names its delay", { status: 429, headers: { "retry-after": "0.001" }, body: "{}" }],
+    ["408", { status: 408, body: "" }],
+    ["409", { status: 409, headers: { "x-should-retry": "true" }, body: "" }],
+    ["503 on a connection that closes", { status: 503, headers: { connection: "close" }, body: "" }],
+    ["529", { status: 529, body: ErrorBody.envelope("overloaded", dialect) }],
+    ["a redirect that keeps the method", { status: 307, headers: { location: "/v1/elsewhere" }, body: "" }],
+    ["a connection that is cut before the headers", "reset"],
+    ["a stream that is cut before content", { frames: answerFrames(dialect, "No.").slice(0, 1), cutAfter: 1 }],
+    ["a stream that stalls", { frames: [], stallAfter: 0 }],
+    ["an error inside a 200 stream", { frames: [ScriptedServer.errorFrame(dialect, "overloaded")] }],
+    ["an empty 200", { status: 200, body: "" }]
+  ]
+
+  it.live("C9: is one request, whatever goes wrong, on a connection that is used again or not", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start({
+        format,
+        retry: { enabled: false, requestTimeout: { firstContent: Duration.millis(150) } }
+      })
+      const id = yield* service.create()
+      const ask = Effect.map(
+        service.call({ path: `/v1/conversations/${id}/turns`, body: { prompt: "Hello" } }),
+        ({ text }): { readonly status: string } => JSON.parse(text)
+      )
+      let asked = 0
+      for (const [what, response] of trouble) {
+        // An answer before each: its connection is kept, and is the one that the trouble comes on.
+        service.provider.respond({ frames: answerFrames(dialect, "Yes.") }, response)
+        assert.strictEqual((yield* ask).status, "completed", what)
+        assert.strictEqual((yield* ask).status, "failed", what)
+        asked += 2
+        assert.strictEqual(service.provider.count(), asked, what)
+      }
+    })
+  )
+})

@@ -1,0 +1,32 @@
+import { describe, expect, it } from "@effect/vitest"
+import type { Frame } from "../../src/conversation/Conversations.ts"
+import * as Frames from "../../src/cluster/Frames.ts"
+import * as Given from "../storage/Given.ts"
+
+const frameOf = (event: Frame["event"], id?: number): Frame => ({ event, json: JSON.stringify(event), id })
+
+const delta = {
+  type: "text-delta" as const,
+  conversationId: Given.conversationId(1),
+  turnId: Given.turnId(1),
+  delta: '"quoted", \u{1f6f6}, line\nbreak'
+}
+
+describe("Frames", () => {
+  it("come out of a batch as they went in, in order", () => {
+    const frames = [frameOf(delta), frameOf(Given.message(1, 1, 1), 4), frameOf(Given.end(1, 1), 5)]
+    const arrived = Frames.fromBatch(Frames.toBatch(frames))
+    expect(arrived.map(({ event, id, json }) => ({ event, id, json }))).toEqual(frames)
+    expect(arrived.map(Frames.isEnd)).toEqual([false, false, true])
+  })
+
+  it("F2: are passed on without being read", () => {
+    const [frame] = Frames.fromBatch([["no event at all", null]])
+    expect(frame?.json).toBe("no event at all")
+    expect(() => frame?.event).toThrow()
+  })
+
+  it("what a model says of an end is none", () => {
+    expect(Frames.isEnd(frameOf({ ...delta, delta: '{"type":"turn-end"}' }))).toBe(false)
+  })
+})
