@@ -4,7 +4,7 @@
  * Attempts, decisions, sleeps and tool calls go through `run`. A turn that is run again from its start gets the recorded
  * results instead, and so reaches the point where it was; all else in the kernel follows from those results.
  */
-import { Context, type Effect, Layer, type Schema } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import type { TurnStopped } from "./TurnStopped.ts"
 
 export class Checkpoint extends Context.Service<
@@ -29,6 +29,15 @@ export class Checkpoint extends Context.Service<
     readonly isRecorded: (name: string) => boolean
   }
 >()("@holdfast/kernel/Checkpoint") {}
+
+/** What a mark records: that it was reached. */
+const Reached = Schema.Literal(true)
+
+/** Records that something is about to begin whose result will have a name of its own (X2, X8). */
+export const mark = (checkpoint: Checkpoint["Service"], name: string): Effect.Effect<void, TurnStopped> =>
+  Effect.asVoid(checkpoint.run(name, Reached, REACHED))
+
+const REACHED = Effect.succeed(true as const)
 
 /** Records nothing: a turn that lives and dies with its process. */
 export const layerMemory: Layer.Layer<Checkpoint> = Layer.succeed(Checkpoint, {

@@ -9,8 +9,9 @@
  * R4. Counters live here and end with the step: they are back at 0 for the next one, however this one ended (P10).
  */
 import type { Failure } from "@holdfast/wire"
-import { Clock, Effect, Schema } from "effect"
+import { Clock, Effect } from "effect"
 import * as Attempt from "./Attempt.ts"
+import * as Checkpoint from "./Checkpoint.ts"
 import { Content } from "./Content.ts"
 import * as Directive from "./Directive.ts"
 import * as ModelContext from "./ModelContext.ts"
@@ -134,8 +135,7 @@ const attempt = (
               tools: toolbox.definitions,
               ...(system === undefined ? undefined : { system })
             }
-            const leave = Effect.asVoid(checkpoint.run(mark, Schema.Literal(true), Effect.succeed(true as const)))
-            return Attempt.run(provider, sink, request, content, leave)
+            return Attempt.run(provider, sink, request, content, Checkpoint.mark(checkpoint, mark))
           })
     )
   })

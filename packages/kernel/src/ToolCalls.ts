@@ -9,6 +9,7 @@
  */
 import { type Message } from "@holdfast/wire"
 import { Cause, Clock, Effect, Schema, Semaphore } from "effect"
+import * as Checkpoint from "./Checkpoint.ts"
 import * as ModelContext from "./ModelContext.ts"
 import type { ToolOutcome } from "./Toolbox.ts"
 import type { TurnState } from "./TurnState.ts"
@@ -54,7 +55,7 @@ export const run = Effect.fnUntraced(function* (
         records[i] = record
         return settle
       }),
-    { concurrency: "unbounded", discard: true }
+    { concurrency: calls.length, discard: true }
   )
   const { turnId } = turn.input
   turn.results = undefined
@@ -69,7 +70,7 @@ const runOne = (turn: TurnState, name: string, call: Message.ToolCallPart): Effe
     const { checkpoint, toolbox } = turn.ports
     const begun = `${name}/begun`
     const isIdempotent = toolbox.definitions.find((tool) => tool.name === call.toolName)?.isIdempotent === true
-    const begin = checkpoint.run(begun, Schema.Literal(true), Effect.succeed(true as const))
+    const begin = Checkpoint.mark(checkpoint, begun)
     return checkpoint.run(
       name,
       ToolRecord,

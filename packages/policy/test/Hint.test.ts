@@ -218,6 +218,12 @@ describe("fields of the error", () => {
     expect(ofBody(limited("3"))).toBeUndefined()
   })
 
+  it("P5: a field in JSON that has no word of error in it, alone or behind a prefix", () => {
+    expect(ofBody({ retry_after_ms: 700 })?.retryAfterMs).toBe(700)
+    expect(ofBody('429 {"retry_after_ms":700}')?.retryAfterMs).toBe(700)
+    expect(ofBody({ message: "Slow down", errors: [{ retry_after: 5 }] })?.retryAfterMs).toBe(5_000)
+  })
+
   it("P5: an error behind the prefix that a client or a proxy wrote", () => {
     const error = JSON.stringify({ error: { message: "try again in 3s", failed_generation: "wait for 9h" } })
     for (const prefix of ["429 ", "Error: ", "litellm.RateLimitError: "]) {

@@ -88,7 +88,9 @@ export const untilItWorks = <A>(
 
 const patience = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
 
-const goingDown = new TurnStopped.TurnStopped({ message: "This process lets the turn go; it goes on where it is taken up next." })
+const goingDown = new TurnStopped.TurnStopped({
+  message: "This process lets the turn go; it goes on where it is taken up next."
+})
 
 const sinkOf = (
   { hub }: Session,

@@ -357,6 +357,9 @@ const isSealed = Effect.fnUntraced(function* (model: Model) {
 const seed = process.env["HOLDFAST_SEED"]
 const seeded = seed === undefined ? undefined : { seed: Number(seed) }
 
+/** Long enough for the nightly form. */
+const NIGHT_MS = 600_000
+
 /** More than the longest wait, and more often than anybody has prompted. */
 const RUN_OUT = { each: Duration.minutes(2), times: 60 }
 
@@ -395,6 +398,7 @@ describe("conversations under any order of events", () => {
         yield* assertAtRest(model)
         yield* assertSealed(model)
       }).pipe(Effect.provide(Logger.layer([]))),
-    { numRuns: Number(process.env["HOLDFAST_MODEL_RUNS"] ?? 200), ...seeded }
+    { numRuns: Number(process.env["HOLDFAST_MODEL_RUNS"] ?? 60), ...seeded },
+    NIGHT_MS
   )
 })
