@@ -46,7 +46,9 @@ describe("two runners", () => {
           assert.strictEqual(events.at(-1)?.type, "turn-end")
         }
         yield* Effect.forEach(watched, (live) => live.until("turn-end"), { concurrency: "unbounded" })
-        assert.strictEqual(runners.provider.count(), ids.length)
+        // A conversation may still move to the runner that has just come, and is asked for once more there.
+        assert.isAtLeast(runners.provider.count(), ids.length)
+        assert.isAtMost(runners.provider.count(), 2 * ids.length)
         for (const [i, id] of ids.entries()) {
           const runner = i % 2 === 0 ? first : second
           assert.deepStrictEqual(yield* runner.history(id), [`user: ${id}`, "assistant: The answer, once."])

@@ -295,11 +295,12 @@ const assertDone = (happening: Happening, before: Look, after: Look): void => {
   if (happening.type === "abort" && head !== undefined) assert.include(after.sealed, head)
   if (happening.type !== "steer" || head === undefined) return
   const { commandId, steer } = happening
-  const isIdle = before.state?.status !== "retrying" || (commandId !== undefined && before.taken.includes(commandId))
-  // After a restart one that is due waits for its place in the spread; whoever wants something of it brings it forward.
+  const isRetrying = before.state?.status === "retrying"
+  const isKnown = commandId !== undefined && before.taken.includes(commandId)
   const isDue = (before.state?.retryAt ?? 0) <= before.now
-  if (!isIdle && isDue && steer.type === "extend-budget") return
-  if (isIdle || steer.type === "extend-budget") {
+  // After a restart one that is due waits for its place in the spread; whoever wants something of it brings it forward.
+  if (isRetrying && isDue && (isKnown || steer.type === "extend-budget")) return
+  if (!isRetrying || isKnown || steer.type === "extend-budget") {
     assert.strictEqual(after.asked, before.asked)
     assert.strictEqual(after.state?.retryAt, before.state?.retryAt)
   } else if (steer.type === "abort-retry") {

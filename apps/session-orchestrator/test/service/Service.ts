@@ -95,8 +95,16 @@ export const eventsOf = (text: string): ReadonlyArray<TurnEvent.TurnEvent> =>
     .filter((line) => line.trim() !== "")
     .map((line) => decode(line))
 
-/** The text that a client has shown in the end. */
-export const shown = (events: ReadonlyArray<TurnEvent.TurnEvent>): string =>
-  events.map((event) => (event.type === "text-delta" ? event.delta : "")).join("")
+/** The text that a client shows in the end: what was said to be void is gone (X2). */
+export const shown = (events: ReadonlyArray<TurnEvent.TurnEvent>): string => {
+  let finished = ""
+  let current = ""
+  for (const event of events) {
+    if (event.type === "text-delta") current += event.delta
+    if (event.type === "step-discarded") current = ""
+    if (event.type === "message") [finished, current] = [finished + current, ""]
+  }
+  return finished + current
+}
 
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(TurnEvent.TurnEvent))
