@@ -10,6 +10,7 @@
 import type { Failure } from "@holdfast/wire"
 import { Duration, Schema } from "effect"
 import type { RetryStrategy, Spent } from "./RetryStrategy.ts"
+import { Route } from "./Route.ts"
 
 /** C10: a bug fails the same way a third time. */
 export const MAX_DEFECT_RETRIES = 2
@@ -36,6 +37,10 @@ export const Directive = Schema.Union([
     delayMs: Schema.Number,
     /** Epoch milliseconds: the absolute end of the wait. */
     retryAt: Schema.Number,
+    /** Where the retry goes; absent: where the attempt went. */
+    route: Schema.optionalKey(Route),
+    /** What the router wants to be handed back at the next decision of this step. */
+    state: Schema.optionalKey(Schema.Json),
     basis
   }),
   Schema.TaggedStruct("GiveUp", { because: Because, basis })
