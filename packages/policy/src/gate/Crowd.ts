@@ -164,8 +164,7 @@ class Play {
         turn.alarm = undefined
         this.sleeping.delete(turn)
         this.sleepingMs -= turn.waitedMs
-        const [, gate] = Gate.ask({ ...this.gate, last: undefined }, now, turn.waitedMs)
-        this.gate = { ...gate, last: this.gate.last }
+        this.gate = Gate.admit(this.gate, now)
         this.call(turn, now, true)
         continue
       }

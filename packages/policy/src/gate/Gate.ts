@@ -112,6 +112,9 @@ export const ask = (gate: Gate, now: number, waitedMs: number): readonly [Answer
   return isFresh ? [Answer.Share({ failure: last.failure }), gate] : [Answer.Go(), admit(gate, now)]
 }
 
+/** A turn was woken early, or let in: its call is under way. */
+export const admit = (gate: Gate, now: number): Gate => ({ ...gate, underway: gate.underway + 1, triedAt: now })
+
 /** A first attempt asks to call. */
 export const askFirst = (gate: Gate, now: number): Answer =>
   gate.phase === "shut" && gate.last !== undefined && gate.refusals >= CERTAIN && now - gate.last.at <= CERTAIN_MS
@@ -211,8 +214,6 @@ const isFull = (gate: Gate): boolean =>
   gate.phase === "shut" ? gate.underway > gate.answering : gate.underway >= gate.room
 
 const freshFor = (waitedMs: number): number => Math.min(FRESH_MS, waitedMs * FRESH_SHARE)
-
-const admit = (gate: Gate, now: number): Gate => ({ ...gate, underway: gate.underway + 1, triedAt: now })
 
 const ramp = (gate: Gate): Gate => ({
   ...gate,
