@@ -32,37 +32,53 @@ export const run = Effect.fnUntraced(function* (
   turn: TurnState,
   calls: ReadonlyArray<Message.ToolCallPart>
 ): Effect.fn.Return<void, TurnStopped> {
-  const records: Array<ToolRecord | undefined> = calls.map(() => undefined)
-  const content: Array<Message.ToolResultPart> = []
-  turn.results = content
-  let createdAt = turn.input.startedAt
-
-  /** Persists the results that are there, up to the first that is not (T2). */
-  const settle = Effect.gen(function* () {
-    for (let record = records[content.length]; record !== undefined; record = records[content.length]) {
-      const { toolCallId, toolName } = calls[content.length] ?? impossible()
-      const { output, isError, endedAt } = record
-      createdAt = Math.max(createdAt, endedAt)
-      content.push({ type: "tool-result", toolCallId, toolName, output, isError })
-      yield* turn.persist([turn.event({ type: "tool-result", toolCallId, toolName, output, isError })])
-    }
-  }).pipe(Semaphore.makeUnsafe(1).withPermits(1))
-
+  const round: Round = { calls, records: calls.map(() => undefined), content: [], createdAt: turn.input.startedAt }
+  turn.results = round.content
+  const settled = settle(turn, round).pipe(Semaphore.makeUnsafe(1).withPermits(1))
   yield* Effect.forEach(
     calls,
     (call, i) =>
       Effect.flatMap(runOne(turn, `step/${turn.step}/tool/${i}`, call), (record) => {
-        records[i] = record
-        return settle
+        round.records[i] = record
+        return settled
       }),
     { concurrency: calls.length, discard: true }
   )
+  const { content, createdAt } = round
   const { turnId } = turn.input
   turn.results = undefined
   yield* turn.persist([turn.add({ role: "tool", id: turn.nextMessageId(), turnId, createdAt, content })])
 })
 
 // --- internal
+
+/** The calls of one response, and what has come of them so far. */
+interface Round {
+  readonly calls: ReadonlyArray<Message.ToolCallPart>
+  /** One a call; `undefined` while it runs. */
+  readonly records: Array<ToolRecord | undefined>
+  /** What is persisted: the results of the first calls. */
+  readonly content: Array<Message.ToolResultPart>
+  /** Epoch milliseconds: when the last of them ended. */
+  createdAt: number
+}
+
+/**
+ * Persists the results that are there, up to the first that is not (T2).
+ *
+ * It stands out here because a generator function that is made anew for each turn gets a hidden class of its own, which the
+ * engine keeps, with all that the function closes over, until the next full collection: every turn then outlives its end.
+ */
+const settle = Effect.fnUntraced(function* (turn: TurnState, round: Round): Effect.fn.Return<void, TurnStopped> {
+  const { calls, content, records } = round
+  for (let record = records[content.length]; record !== undefined; record = records[content.length]) {
+    const { toolCallId, toolName } = calls[content.length] ?? impossible()
+    const { output, isError, endedAt } = record
+    round.createdAt = Math.max(round.createdAt, endedAt)
+    content.push({ type: "tool-result", toolCallId, toolName, output, isError })
+    yield* turn.persist([turn.event({ type: "tool-result", toolCallId, toolName, output, isError })])
+  }
+})
 
 /** T3: what a dead process had begun is not begun again, unless the tool says that it may be. */
 const runOne = (turn: TurnState, name: string, call: Message.ToolCallPart): Effect.Effect<ToolRecord, TurnStopped> =>
