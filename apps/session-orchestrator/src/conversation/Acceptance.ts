@@ -84,7 +84,9 @@ export const takeUp = Effect.fnUntraced(function* ({
     queue.parking.park(conversationId, turnId, starts.get(turnId) ?? wakeAt)
   }
   for (const turn of others) {
-    yield* Effect.scoped(Effect.flatMap(sessions.hold(turn.conversationId), (session) => queue.add(session, turn)))
+    yield* Effect.scoped(
+      Effect.flatMap(sessions.hold(turn.conversationId), (session) => queue.add(session, turn.turnId))
+    )
   }
   if (turns.length > 0) yield* Effect.logInfo(`Took up ${turns.length} unfinished turn(s).`)
 })
@@ -114,7 +116,7 @@ const accept = (
     if (acceptance._tag === "Conflict") {
       return yield* new TurnConflict({ message: `The turn id ${turnId} belongs to another turn. Choose a new one.` })
     }
-    if (acceptance._tag === "Accepted") yield* queue.add(session, { ...turn, end: undefined })
+    if (acceptance._tag === "Accepted") yield* queue.add(session, turnId, { isNew: true })
     return turnId
   }, Effect.uninterruptible)
 

@@ -2,44 +2,58 @@
 import { Ids, TurnEvent } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
+import { padded } from "./GroupRead.ts"
 import { insertAll } from "./Inserts.ts"
 import type { Record } from "./Journal.ts"
 
 type Failure = SqlError.SqlError | Schema.SchemaError
 
-/** One record and its place. */
-export interface Append extends Record {
+/** Records of a turn, and the place of the first of them. */
+export interface Append {
   readonly turnId: Ids.TurnId
   readonly seq: number
+  readonly records: ReadonlyArray<Record>
 }
 
 /**
- * Writes records whose places are free, and says of each whether its place holds it now. The same record again is there
- * already; another one in its place is a collision (J2).
+ * Writes records whose places are free, and says of each append whether its places hold it now. The same record again is there
+ * already; another one in its place is a collision (J2), and nothing of that append is written.
  */
 export const append =
   (sql: SqlClient.SqlClient) =>
   (appends: ReadonlyArray<Append>): Effect.Effect<ReadonlyArray<boolean>, Failure> =>
     Effect.gen(function* () {
-      const taken = new Map((yield* findTaken(sql, appends)).map((row) => [placeOf(row.turn_id, row.seq), row]))
-      const added: Array<Append> = []
-      const holds = appends.map((append) => {
-        const place = placeOf(append.turnId, append.seq)
-        const row = taken.get(place)
-        if (row !== undefined) return row.name === append.name && row.value === append.value
-        taken.set(place, rowOf(append))
-        added.push(append)
+      const wanted = appends.map(rowsOf)
+      const taken = new Map((yield* findTaken(sql, wanted.flat())).map((row) => [placeOf(row), row]))
+      const added: Array<Row> = []
+      const holds = wanted.map((rows) => {
+        const isFree = (row: Row) => isSame(taken.get(placeOf(row)) ?? row, row)
+        if (!rows.every(isFree)) return false
+        for (const row of rows) {
+          if (taken.has(placeOf(row))) continue
+          taken.set(placeOf(row), row)
+          added.push(row)
+        }
         return true
       })
-      yield* insertAll(sql, "journal", added.map(rowOf))
+      yield* insertAll(sql, "journal", added)
       return holds
     })
 
-/** The records of a turn, oldest first. */
-export const load = (sql: SqlClient.SqlClient, id: Ids.TurnId): Effect.Effect<ReadonlyArray<Record>, Failure> =>
-  Effect.flatMap(sql`SELECT turn_id, seq, name, value FROM journal WHERE turn_id = ${id} ORDER BY seq`, (rows) =>
-    Effect.map(decodeRows(rows), (rows) => rows.map(({ name, value }) => ({ name, value })))
-  )
+/** The records of each of some turns, oldest first. */
+export const load =
+  (sql: SqlClient.SqlClient) =>
+  (ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<ReadonlyArray<ReadonlyArray<Record>>, Failure> =>
+    Effect.map(
+      // The columns are text and NOT NULL, so there is nothing to decode.
+      sql<{ readonly turn_id: Ids.TurnId; readonly name: string; readonly value: string }>`
+        SELECT turn_id, name, value FROM journal WHERE ${sql.in("turn_id", padded(ids))} ORDER BY turn_id, seq`,
+      (rows) => {
+        const journals = new Map<Ids.TurnId, Array<Record>>(ids.map((id) => [id, []]))
+        for (const { name, turn_id, value } of rows) journals.get(turn_id)?.push({ name, value })
+        return ids.map((id) => journals.get(id) ?? [])
+      }
+    )
 
 /** The next turns after an id that have records and an end, with the moment of that end; at most `limit`. */
 export const sealed = (
@@ -81,16 +95,20 @@ const EndRow = Schema.Struct({ turn_id: Ids.TurnId, payload: Schema.fromJsonStri
 const decodeEnds = Schema.decodeUnknownEffect(Schema.Array(EndRow))
 
 const Row = Schema.Struct({ turn_id: Ids.TurnId, seq: Schema.Int, name: Schema.String, value: Schema.String })
+type Row = typeof Row.Type
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 
-const rowOf = ({ turnId, seq, name, value }: Append): typeof Row.Type => ({ turn_id: turnId, seq, name, value })
+const rowsOf = ({ turnId, seq, records }: Append): ReadonlyArray<Row> =>
+  records.map(({ name, value }, i) => ({ turn_id: turnId, seq: seq + i, name, value }))
 
-const placeOf = (turnId: string, seq: number): string => `${seq} ${turnId}`
+const placeOf = ({ seq, turn_id }: Row): string => `${seq} ${turn_id}`
 
-/** The places of a group that are taken already. */
-const findTaken = (sql: SqlClient.SqlClient, appends: ReadonlyArray<Append>) => {
+const isSame = (a: Row, b: Row): boolean => a.name === b.name && a.value === b.value
+
+/** The rows of a group whose places are taken already. */
+const findTaken = (sql: SqlClient.SqlClient, rows: ReadonlyArray<Row>) => {
   // PostgreSQL takes a parameter in VALUES for text unless told otherwise.
-  const places = appends.map(({ turnId, seq }) => sql`(${turnId}, CAST(${seq} AS INTEGER))`)
+  const places = padded(rows).map(({ turn_id, seq }) => sql`(${turn_id}, CAST(${seq} AS INTEGER))`)
   // Row values instead of one OR a place: SQLite limits the depth of an expression to 1,000.
   return Effect.flatMap(
     sql`SELECT turn_id, seq, name, value FROM journal WHERE (turn_id, seq) IN (VALUES ${sql.csv(places)})`,

@@ -48,6 +48,16 @@ export interface StoredEvent {
   readonly json: string
 }
 
+/** What a turn goes on with, from its beginning or from where it was. */
+export interface Resumption {
+  readonly turn: Turn
+  readonly conversation: Conversation
+  /** The conversation's messages without the turn's own, oldest first. */
+  readonly history: ReadonlyArray<Message.Message>
+  /** The types of the turn's events that are on disk, by position. */
+  readonly persisted: ReadonlyArray<string>
+}
+
 /** What became of a turn that a client handed in. */
 export type Acceptance =
   | { readonly _tag: "Accepted" }
@@ -66,6 +76,8 @@ export class Store extends Context.Service<
     /** Records a turn before anybody is told that it was accepted. */
     readonly acceptTurn: (turn: Omit<Turn, "end">) => Effect.Effect<Acceptance, StorageError>
     readonly turn: (id: Ids.TurnId) => Effect.Effect<Option.Option<Turn>, StorageError>
+    /** What a turn that is about to run needs. */
+    readonly resumption: (id: Ids.TurnId) => Effect.Effect<Option.Option<Resumption>, StorageError>
     /** The newest turn of a conversation, in the order of acceptance. */
     readonly lastTurn: (id: Ids.ConversationId) => Effect.Effect<Option.Option<Turn>, StorageError>
     /** Every turn that is not sealed, oldest first: what a start has to take up. */

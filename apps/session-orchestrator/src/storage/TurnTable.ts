@@ -6,6 +6,7 @@
 import { Ids, TurnEvent } from "@holdfast/wire"
 import { Effect, Option, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
+import { padded } from "./GroupRead.ts"
 import { insertAll } from "./Inserts.ts"
 import type { Acceptance, Turn } from "./Store.ts"
 
@@ -44,6 +45,12 @@ export const accept =
 
 export const find = (sql: SqlClient.SqlClient, id: Ids.TurnId): Effect.Effect<Option.Option<Turn>, Failure> =>
   Effect.map(select(sql, sql`t.turn_id = ${id}`), ([turn]) => Option.fromUndefinedOr(turn))
+
+/** Those of some turns that are there. */
+export const findAll = (
+  sql: SqlClient.SqlClient,
+  ids: ReadonlyArray<Ids.TurnId>
+): Effect.Effect<ReadonlyArray<Turn>, Failure> => select(sql, sql.in("t.turn_id", padded(ids)))
 
 /** The newest turn of a conversation. */
 export const last = (sql: SqlClient.SqlClient, id: Ids.ConversationId): Effect.Effect<Option.Option<Turn>, Failure> =>

@@ -70,6 +70,15 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
       expect(yield* journal.load(Given.turnId(1))).toEqual([record(0)])
     }))
 
+  test("records that are handed in together are there together, or not at all", (journal) =>
+    Effect.gen(function* () {
+      yield* journal.append(Given.turnId(1), 0, record(0), record(1))
+      yield* journal.append(Given.turnId(1), 0, record(0), record(1), record(2))
+      const error = yield* Effect.flip(journal.append(Given.turnId(1), 2, record(2, "another value"), record(3)))
+      expect(error).toBeInstanceOf(JournalConflict)
+      expect(yield* journal.load(Given.turnId(1))).toEqual([record(0), record(1), record(2)])
+    }))
+
   test("J2: of many who write the same place at once one succeeds", (journal) =>
     Effect.gen(function* () {
       const writers = Array.from({ length: 20 }, (_, writer) =>

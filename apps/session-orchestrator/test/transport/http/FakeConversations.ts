@@ -219,6 +219,7 @@ export const make = () => {
         setAutoRetry: () => die,
         acceptTurn: () => die,
         turn: () => die,
+        resumption: () => die,
         lastTurn: () => die,
         unsealedTurnsOf: () => die,
         unsealedConversations: die,
