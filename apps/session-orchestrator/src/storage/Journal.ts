@@ -28,8 +28,6 @@ export class Journal extends Context.Service<
   {
     /** Everything recorded of a turn, oldest first. */
     readonly load: (turnId: Ids.TurnId) => Effect.Effect<ReadonlyArray<Record>, StorageError>
-    /** The newest record of every turn that is not sealed: what a start needs to know of turns that wait. */
-    readonly tails: Effect.Effect<ReadonlyMap<Ids.TurnId, Record>, StorageError>
     /** Appends records, the first of them with number `seq` (0-based), all or none. */
     readonly append: (
       turnId: Ids.TurnId,

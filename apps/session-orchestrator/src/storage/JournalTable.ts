@@ -5,6 +5,7 @@ import type { SqlClient, SqlError } from "effect/sql"
 import { padded } from "./GroupRead.ts"
 import { insertAll } from "./Inserts.ts"
 import type { Record } from "./Journal.ts"
+import type { Unsealed } from "./Store.ts"
 
 type Failure = SqlError.SqlError | Schema.SchemaError
 
@@ -79,17 +80,36 @@ export const forget =
   (turns: ReadonlyArray<ReadonlyArray<Ids.TurnId>>): Effect.Effect<ReadonlyArray<void>, Failure> =>
     Effect.forEach(turns, (ids) => Effect.asVoid(sql`DELETE FROM journal WHERE ${sql.in("turn_id", ids)}`))
 
-/** The newest record of every turn that is not sealed. */
-export const tails = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyMap<Ids.TurnId, Record>, Failure> =>
-  sql`
-    SELECT j.turn_id, j.seq, j.name, j.value FROM turns t
-    JOIN journal j ON j.turn_id = t.turn_id AND j.seq = (SELECT max(seq) FROM journal WHERE turn_id = t.turn_id)
-    WHERE t.end_event_id IS NULL`.pipe(
-    Effect.flatMap((rows) => decodeRows(rows)),
-    Effect.map((rows) => new Map(rows.map(({ turn_id, name, value }) => [turn_id, { name, value }])))
+/**
+ * The turns that are not sealed, of all conversations or of one, oldest first, each with its newest record.
+ *
+ * A start waits for this, with ten thousand rows and more. All columns are text that was written from these types.
+ */
+export const unsealed = (
+  sql: SqlClient.SqlClient,
+  of?: Ids.ConversationId
+): Effect.Effect<ReadonlyArray<Unsealed>, Failure> =>
+  Effect.map(
+    sql<UnsealedRow>`
+      SELECT t.turn_id, t.conversation_id, j.name, j.value FROM turns t
+      LEFT JOIN journal j ON j.turn_id = t.turn_id AND j.seq = (SELECT max(seq) FROM journal WHERE turn_id = t.turn_id)
+      WHERE t.end_event_id IS NULL ${of === undefined ? sql`` : sql`AND t.conversation_id = ${of}`} ORDER BY t.seq`,
+    (rows) =>
+      rows.map(({ conversation_id, name, turn_id, value }) => ({
+        turnId: turn_id,
+        conversationId: conversation_id,
+        tail: name === null || value === null ? undefined : { name, value }
+      }))
   )
 
 // --- internal
+
+interface UnsealedRow {
+  readonly turn_id: Ids.TurnId
+  readonly conversation_id: Ids.ConversationId
+  readonly name: string | null
+  readonly value: string | null
+}
 
 const EndRow = Schema.Struct({ turn_id: Ids.TurnId, payload: Schema.fromJsonString(TurnEvent.TurnEnd) })
 const decodeEnds = Schema.decodeUnknownEffect(Schema.Array(EndRow))

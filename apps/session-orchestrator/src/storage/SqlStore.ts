@@ -130,9 +130,9 @@ const make = Effect.fnUntraced(function* (database: string) {
     resumption: (id) =>
       Effect.map(resume(id), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
     lastTurn: (id) => TurnTable.last(sql, id).pipe(read(`the last turn of conversation ${id}`)),
-    unsealedTurnsOf: (id) => TurnTable.unsealedOf(sql, id).pipe(read(`the unsealed turns of conversation ${id}`)),
+    unsealedTurnsOf: (id) => JournalTable.unsealed(sql, id).pipe(read(`the unsealed turns of conversation ${id}`)),
     unsealedConversations: TurnTable.unsealedConversations(sql).pipe(read("the conversations with unsealed turns")),
-    unsealedTurns: TurnTable.unsealed(sql).pipe(read("the turns that are not sealed")),
+    unsealedTurns: JournalTable.unsealed(sql).pipe(read("the turns that are not sealed")),
     appendEvents: (conversationId, turnId, events, position) =>
       Effect.suspend(() =>
         // Encoded here, outside the transaction that others wait for.
@@ -145,7 +145,6 @@ const make = Effect.fnUntraced(function* (database: string) {
   })
   const journal = Journal.of({
     load: (turnId) => load(turnId).pipe(failed(`read the journal of turn ${turnId}`)),
-    tails: JournalTable.tails(sql).pipe(read("where the turns stand that are not sealed")),
     append: (turnId, seq, ...records) =>
       record({ turnId, seq, records }).pipe(
         failed(`record ${records.map(({ name }) => name).join(", ")} of turn ${turnId}`),

@@ -62,12 +62,6 @@ export const last = (sql: SqlClient.SqlClient, id: Ids.ConversationId): Effect.E
 export const unsealed = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Turn>, Failure> =>
   select(sql, sql`t.end_event_id IS NULL`)
 
-/** The turns of a conversation without an end, oldest first. */
-export const unsealedOf = (
-  sql: SqlClient.SqlClient,
-  id: Ids.ConversationId
-): Effect.Effect<ReadonlyArray<Turn>, Failure> => select(sql, sql`t.conversation_id = ${id} AND t.end_event_id IS NULL`)
-
 /** The conversations that have turns without an end. */
 export const unsealedConversations = (
   sql: SqlClient.SqlClient

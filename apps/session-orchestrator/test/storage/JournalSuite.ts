@@ -98,9 +98,15 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
         for (let seq = 0; seq < n; seq++) yield* journal.append(Given.turnId(n), seq, record(seq, { n }))
       }
       yield* store.appendEvents(Given.conversationId(1), Given.turnId(2), [Given.end(2, 1)], 0)
-      const tails = yield* journal.tails
-      expect(Array.from(tails.keys()).toSorted()).toEqual([1, 3].map(Given.turnId))
-      expect([1, 3].map((n) => tails.get(Given.turnId(n)))).toEqual([record(0, { n: 1 }), record(2, { n: 3 })])
+      const unsealed = (n: number, tail: Record | undefined) => ({
+        turnId: Given.turnId(n),
+        conversationId: Given.conversationId(1),
+        tail
+      })
+      const expected = [unsealed(1, record(0, { n: 1 })), unsealed(3, record(2, { n: 3 })), unsealed(4, undefined)]
+      expect(yield* store.unsealedTurns).toEqual(expected)
+      expect(yield* store.unsealedTurnsOf(Given.conversationId(1))).toEqual(expected)
+      expect(yield* store.unsealedTurnsOf(Given.conversationId(2))).toEqual([])
     }))
 
   test("records of turns that were sealed long ago are forgotten, and no others", (journal) =>
