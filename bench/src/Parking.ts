@@ -284,8 +284,6 @@ const addHistory = (database: string): void => {
               json_array(json_object('type', 'text', 'text', 'A message of some sixty characters, as people write them.'))))
         END
       FROM turns t, n WHERE t.prompt = 'past';
-    INSERT INTO messages (message_id, conversation_id, event_id, role)
-      SELECT turn_id || '.' || event_id, conversation_id, event_id, 'user' FROM events WHERE type = 'message';
     COMMIT;
     PRAGMA wal_checkpoint(TRUNCATE)`)
   sql.close()
