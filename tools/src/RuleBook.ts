@@ -76,7 +76,8 @@ export const chapters: ReadonlyArray<Chapter> = [
       { id: "P2", says: "A context that is too long is never sent again as it is." },
       {
         id: "P3",
-        says: "The settings of the interactive profile and their defaults: on, 3 retries, 2 s, a cap of 5 minutes."
+        says: "The settings and their defaults: on, 3 retries, 2 s, a cap of 5 minutes, no fallback chains.",
+        claimed: false
       },
       { id: "P4", says: "Waits double: 2 s, 4 s, 8 s." },
       { id: "P5", says: "A delay that the provider asks for, in any of its forms, can only lengthen a wait." },

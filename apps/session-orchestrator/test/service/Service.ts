@@ -21,6 +21,8 @@ export interface Options {
   /** A file; otherwise the data is gone with the service. */
   readonly database?: string
   readonly apiKey?: string
+  /** Names of providers, all on one server, each under its own path. The first is the default. */
+  readonly providers?: ReadonlyArray<string>
   readonly provider?: Effect.Success<ReturnType<typeof ScriptedServer.start>>
 }
 
@@ -43,6 +45,7 @@ export const start = Effect.fnUntraced(function* ({
   retry = QUICK,
   database = ":memory:",
   apiKey = "sk-test-0123456789",
+  providers = ["scripted"],
   provider: given
 }: Options = {}) {
   const provider = given ?? (yield* ScriptedServer.start())
@@ -51,20 +54,20 @@ export const start = Effect.fnUntraced(function* ({
     server: { host: "127.0.0.1", port: 0, hostnames: [], token: undefined },
     database: { path: database, url: undefined, retention: Duration.infinity },
     cluster: { runner: { host: "127.0.0.1", port: 1 }, shards: 1 },
-    providers: new Map([
-      [
-        "scripted",
+    providers: new Map(
+      providers.map((name) => [
+        name,
         {
           type: format,
-          name: "scripted",
-          baseUrl: `${provider.url}/v1`,
+          name,
+          baseUrl: `${provider.url}/${name}/v1`,
           apiKeyEnv: ["SCRIPTED_API_KEY"],
           credentials: [{ name: "SCRIPTED_API_KEY", value: Redacted.make(apiKey) }],
           headers: {}
         }
-      ]
-    ]),
-    model: { provider: "scripted", model: "m" },
+      ])
+    ),
+    model: { provider: providers[0] ?? "scripted", model: "m" },
     retry,
     origins: new Map(),
     notices: []
