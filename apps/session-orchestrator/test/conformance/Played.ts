@@ -1,6 +1,7 @@
 /** What became of a scenario, whoever ran it, and whether that is what it says. */
 import { assert } from "@effect/vitest"
 import { Message, type TurnEvent } from "@holdfast/wire"
+import { shown } from "../service/Shown.ts"
 import type { Asked } from "./Asked.ts"
 import { type Expected, type Scenario, TARGET, type Turn } from "./Scenario.ts"
 
@@ -27,7 +28,7 @@ export const verify = (scenario: Scenario, played: Played, ms: (ms: number) => n
       targets,
       `turn ${i}: calls`
     )
-    assert.strictEqual(shownOf(events), turn.follows.shown ?? "", `turn ${i}: what is shown`)
+    assert.strictEqual(shown(events), turn.follows.shown ?? "", `turn ${i}: what is shown`)
     if (turn.follows.asked !== undefined) {
       assert.deepStrictEqual(
         calls.map(({ lines }) => lines),
@@ -41,17 +42,6 @@ export const verify = (scenario: Scenario, played: Played, ms: (ms: number) => n
     assert.strictEqual(end?.type === "turn-end" ? end.attempts : undefined, calls.length, `turn ${i}: attempts`)
   }
   assert.deepStrictEqual(played.history.map(lineOf), scenario.history, "history")
-}
-
-/** The text that a client shows in the end: what was said to be void is gone (X2). */
-export const shownOf = (events: ReadonlyArray<TurnEvent.TurnEvent>): string => {
-  let [finished, current] = ["", ""]
-  for (const event of events) {
-    if (event.type === "text-delta") current += event.delta
-    if (event.type === "step-discarded") current = ""
-    if (event.type === "message") [finished, current] = [finished + current, ""]
-  }
-  return finished + current
 }
 
 // --- internal

@@ -12,6 +12,8 @@ import * as Composition from "../../src/Composition.ts"
 import { Config } from "../../src/config/Config.ts"
 import * as Socket from "../transport/http/Socket.ts"
 
+export { shown } from "./Shown.ts"
+
 /** Wire formats, as `type` in the configuration. */
 export type Format = "openai-compatible" | "anthropic"
 
@@ -97,17 +99,5 @@ export const eventsOf = (text: string): ReadonlyArray<TurnEvent.TurnEvent> =>
     .split("\n")
     .filter((line) => line.trim() !== "")
     .map((line) => decode(line))
-
-/** The text that a client shows in the end: what was said to be void is gone (X2). */
-export const shown = (events: ReadonlyArray<TurnEvent.TurnEvent>): string => {
-  let finished = ""
-  let current = ""
-  for (const event of events) {
-    if (event.type === "text-delta") current += event.delta
-    if (event.type === "step-discarded") current = ""
-    if (event.type === "message") [finished, current] = [finished + current, ""]
-  }
-  return finished + current
-}
 
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(TurnEvent.TurnEvent))
