@@ -87,7 +87,7 @@ describe("Account", () => {
     expect(Account.of([failed(0, 1_000), giveUp(0)]).place._tag).toBe("Working")
   })
 
-  it("C2: what cannot be read is passed over and counted", () => {
+  it("what cannot be read is passed over and counted", () => {
     const strange = [
       { name: "step/0/tool/0", value: "{}" },
       { name: "step/0/decision/7", value: "not JSON" }
