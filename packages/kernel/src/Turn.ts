@@ -10,14 +10,17 @@
  * T5. A bug in here, or in what the turn runs on, seals it as failed: a turn that hangs is worse than one that says why.
  */
 import { Failure, Message, type TurnEvent } from "@holdfast/wire"
-import { Clock, Effect, Option } from "effect"
+import { Clock, Context, Effect } from "effect"
 import { AbortGate } from "./AbortGate.ts"
 import { Checkpoint } from "./Checkpoint.ts"
 import type { Content } from "./Content.ts"
 import { EventSink } from "./EventSink.ts"
 import { Provider } from "./Provider.ts"
+import * as Recovery from "./Recovery.ts"
 import * as Retries from "./Retries.ts"
 import { RetryStrategy } from "./RetryStrategy.ts"
+import { Router } from "./Router.ts"
+import * as Routing from "./Routing.ts"
 import { Toolbox } from "./Toolbox.ts"
 import * as ToolCalls from "./ToolCalls.ts"
 import { type TurnInput, TurnState } from "./TurnState.ts"
@@ -30,19 +33,21 @@ export type { TurnInput } from "./TurnState.ts"
  *
  * **Details**
  *
- * Without a `RetryStrategy` in the context there are no retries (D9).
+ * Without a `RetryStrategy` in the context there are no retries (D9); without a `Router` every attempt goes to the turn's target.
  */
 export const runTurn = Effect.fnUntraced(function* (
   input: TurnInput
 ): Effect.fn.Return<TurnEvent.TurnEnd, TurnStopped, Provider | Toolbox | EventSink | Checkpoint> {
-  const checkpoint = yield* Checkpoint
+  const services = yield* Effect.context<Provider | Toolbox | EventSink | Checkpoint>()
+  const checkpoint = Context.get(services, Checkpoint)
   const gate = input.abort === undefined ? undefined : new AbortGate(checkpoint)
   const turn = new TurnState(input, {
-    provider: yield* Provider,
-    toolbox: yield* Toolbox,
-    sink: yield* EventSink,
+    provider: Context.get(services, Provider),
+    toolbox: Context.get(services, Toolbox),
+    sink: Context.get(services, EventSink),
     checkpoint: gate?.checkpoint ?? checkpoint,
-    strategy: Option.getOrUndefined(yield* Effect.serviceOption(RetryStrategy))
+    strategy: Context.getOrUndefined(services, RetryStrategy),
+    router: Context.getOrUndefined(services, Router)
   })
   const run = Effect.catchDefect(steps(turn), (defect) => seal(turn, { status: "failed", failure: bug(defect) }))
   if (input.abort === undefined || gate === undefined) return yield* run
@@ -84,6 +89,7 @@ const steps = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<Tu
     turn.unfinished = undefined
     yield* turn.persist([
       ...turn.closeChain({ success: true }),
+      ...Routing.proven(turn),
       ...calls.map(({ toolCallId, toolName, input }) => turn.event({ type: "tool-call", toolCallId, toolName, input })),
       ...(usage === undefined ? [] : [turn.event({ type: "usage", step: turn.step, usage })]),
       turn.add(response)
@@ -127,7 +133,7 @@ const seal = (turn: TurnState, outcome: Outcome): Effect.Effect<TurnEvent.TurnEn
 /** The open chain of retries, and the response or the tool calls that are under way, closed. */
 const remains = (turn: TurnState, outcome: Outcome, endedAt: number): ReadonlyArray<TurnEvent.PersistedEvent> => {
   if (outcome.status === "completed") return []
-  const finalError = outcome.status === "aborted" ? Retries.CANCELLED : (outcome.finalError ?? outcome.failure.message)
+  const finalError = outcome.status === "aborted" ? Recovery.CANCELLED : (outcome.finalError ?? outcome.failure.message)
   const chain = turn.closeChain({ success: false, finalError })
   const { unfinished, results } = turn
   turn.unfinished = undefined

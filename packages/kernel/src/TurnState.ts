@@ -13,6 +13,8 @@ import type { Content } from "./Content.ts"
 import type { EventSink } from "./EventSink.ts"
 import type { Provider } from "./Provider.ts"
 import type { RetryStrategy } from "./RetryStrategy.ts"
+import type { Route } from "./Route.ts"
+import type { Router } from "./Router.ts"
 import type { Toolbox } from "./Toolbox.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
@@ -39,13 +41,18 @@ export interface Ports {
   readonly sink: EventSink["Service"]
   readonly checkpoint: Checkpoint["Service"]
   readonly strategy: RetryStrategy["Service"] | undefined
+  readonly router: Router["Service"] | undefined
 }
 
 export class TurnState {
   readonly input: TurnInput
   readonly ports: Ports
-  /** Where attempts go: the input's target, until somebody switches it (X4). */
-  target: Target.Target
+  /** The input's target, until a person switches it (X4). */
+  primary: Target.Target
+  /** Where attempts go. */
+  route: Route
+  /** The role of a fallback that has taken over and not answered yet (P8). */
+  unproven: string | undefined = undefined
   /** The history with what this turn has added. */
   readonly messages: Array<Message.Message>
   /** Steps that are finished; the number of the one that runs. */
@@ -68,13 +75,14 @@ export class TurnState {
   constructor(input: TurnInput, ports: Ports) {
     this.input = input
     this.ports = ports
-    this.target = input.target
+    this.primary = input.target
+    this.route = { target: input.target }
     this.messages = input.history.slice()
   }
 
   /** `provider/model` of the attempts from here on. */
   get targetName(): string {
-    return Target.format(this.target)
+    return Target.format(this.route.target)
   }
 
   /** Persists events at the turn's next position. */
@@ -115,7 +123,7 @@ export class TurnState {
       turnId: this.input.turnId,
       createdAt,
       content: said.content,
-      target: this.target,
+      target: this.route.target,
       ...(said.finishReason === undefined ? undefined : { finishReason: said.finishReason }),
       ...(said.usage === undefined ? undefined : { usage: said.usage }),
       ...(failure === undefined ? undefined : { error: failure })

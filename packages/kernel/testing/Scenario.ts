@@ -30,6 +30,8 @@ export interface Options {
   /** What an earlier life of the turn has left behind. */
   readonly replay?: ReplayCheckpoint
   readonly sink?: RecordingSink
+  /** What else the turn runs on: a router, a final report, a compactor. */
+  readonly services?: Layer.Layer<never>
 }
 
 export interface Run {
@@ -74,7 +76,7 @@ export const dying =
 type Turn = Effect.Effect<TurnEvent.TurnEnd, TurnStopped>
 
 const start = (
-  { scripts, strategy, toolbox, history = [], prompt = "Hello", abort, sink: given }: Options,
+  { scripts, strategy, toolbox, history = [], prompt = "Hello", abort, sink: given, services = Layer.empty }: Options,
   mode: (turn: Turn) => Turn,
   checkpoint: Layer.Layer<Checkpoint.Checkpoint>
 ) =>
@@ -86,6 +88,7 @@ const start = (
       Layer.succeed(EventSink, sink.service),
       toolbox === undefined ? layerNoop : Layer.succeed(Toolbox, toolbox),
       checkpoint,
+      services,
       strategy === undefined ? Layer.empty : Layer.succeed(RetryStrategy, strategy.service)
     )
     const turn = Turn.runTurn({

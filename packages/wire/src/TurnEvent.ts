@@ -52,6 +52,8 @@ export const ProviderRetry = event("provider-retry", {
   reason: Reason,
   /** `provider/model` of the attempt that failed. */
   target: Schema.String,
+  /** The name of the credential that the retry uses, where one was chosen (P7). */
+  credential: Schema.optionalKey(Schema.String),
   /** The most retries there can be, where there is such a limit. */
   maxAttempts: Schema.optionalKey(Schema.Int)
 })
