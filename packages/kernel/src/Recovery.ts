@@ -7,7 +7,7 @@
  * V2. What no route can mend is the kernel's to decide; all else is the router's where there is one (A1).
  * V3. Counters live here and end with the step: they are back at 0 for the next one, however this one ended (P10).
  */
-import type { Failure } from "@holdfast/wire"
+import type { Failure, TurnEvent } from "@holdfast/wire"
 import { Clock, Effect, type Schema } from "effect"
 import * as Directive from "./Directive.ts"
 import type { ProviderRequest } from "./Provider.ts"
@@ -53,12 +53,19 @@ export class Recovery {
   }
 }
 
-/** Gives up, or comes back when the next attempt is due, on its route. `n` is the number of what failed within its step. */
+/**
+ * Gives up, or comes back when the next attempt is due, on its route.
+ *
+ * **Details**
+ *
+ * `n` is the number of what failed within its step. `mending` is what a retry begins with on record, before anybody waits.
+ */
 export const after = Effect.fnUntraced(function* (
   recovery: Recovery,
   n: number,
   setback: Setback,
-  messages: ProviderRequest["messages"]
+  messages: ProviderRequest["messages"],
+  mending?: () => ReadonlyArray<TurnEvent.PersistedEvent>
 ): Effect.fn.Return<GaveUp | undefined, TurnStopped> {
   const { turn } = recovery
   const { strategy } = turn.ports
@@ -66,6 +73,7 @@ export const after = Effect.fnUntraced(function* (
   const directive = yield* decide(recovery, n, setback, messages)
   if (directive._tag === "GiveUp" || strategy === undefined) return { failure, finalError: failure.message }
 
+  if (mending !== undefined) yield* turn.persist(mending())
   turn.chain = recovery.retries++
   if (Directive.isImmediate(directive)) {
     if (!hasGoneOn(turn, n)) Waiting.tell(turn, strategy, failure, directive)

@@ -13,6 +13,7 @@ import { Content } from "./Content.ts"
 import * as ModelContext from "./ModelContext.ts"
 import type { ProviderRequest } from "./Provider.ts"
 import * as Recovery from "./Recovery.ts"
+import * as Reporting from "./Reporting.ts"
 import * as Routing from "./Routing.ts"
 import type { TurnState } from "./TurnState.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
@@ -20,14 +21,14 @@ import type { TurnStopped } from "./TurnStopped.ts"
 type Completed = Extract<Attempt.AttemptOutcome, { _tag: "Completed" }>
 type Failed = Extract<Attempt.AttemptOutcome, { _tag: "Failed" }>
 
-/** A response, or why there is none. */
-export type Result = Completed | ({ readonly _tag: "GaveUp"; readonly last: Failed } & Recovery.GaveUp)
+/** A response, or why there is none; `last` is what was said last and is not on record yet. */
+export type Result = Completed | ({ readonly _tag: "GaveUp"; readonly last: Failed | undefined } & Recovery.GaveUp)
 
 /** Gets the response of the turn's current step. */
 export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<Result, TurnStopped> {
   const { router } = turn.ports
   const path = `step/${turn.step}`
-  const messages = ModelContext.of(turn.messages)
+  let messages = ModelContext.of(turn.messages)
   const recovery = new Recovery.Recovery(turn)
   if (router !== undefined) recovery.state = yield* Routing.begin(turn, router, messages)
 
@@ -40,8 +41,11 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
       yield* turn.persist([turn.event({ type: "step-discarded", step: turn.step, message: LOST })])
       continue
     }
-    const gaveUp = yield* Recovery.after(recovery, n, outcome, messages)
-    if (gaveUp !== undefined) return { _tag: "GaveUp", last: outcome, ...gaveUp }
+    const mending = outcome.whole === true ? () => Reporting.guide(turn, outcome) : undefined
+    const gaveUp = yield* Recovery.after(recovery, n, outcome, messages, mending)
+    const last = turn.unfinished === undefined ? undefined : outcome
+    if (gaveUp !== undefined) return { _tag: "GaveUp", last, ...gaveUp }
+    if (mending !== undefined) messages = ModelContext.of(turn.messages)
   }
 })
 
@@ -63,7 +67,7 @@ const attempt = (
   messages: ProviderRequest["messages"]
 ): Effect.Effect<Attempt.AttemptOutcome, TurnStopped> =>
   Effect.suspend(() => {
-    const { checkpoint, provider, sink, toolbox } = turn.ports
+    const { checkpoint, provider, report, sink } = turn.ports
     const mark = `${name}/content`
     const content = new Content()
     turn.unfinished = content
@@ -85,11 +89,12 @@ const attempt = (
               attempt: n,
               target,
               messages,
-              tools: toolbox.definitions,
+              tools: turn.tools,
               ...(credential === undefined ? undefined : { credential }),
               ...(system === undefined ? undefined : { system })
             }
-            return Attempt.run(provider, sink, request, content, Checkpoint.mark(checkpoint, mark))
+            const made = Attempt.run(provider, sink, request, content, Checkpoint.mark(checkpoint, mark))
+            return report === undefined && !turn.isFinal ? made : Reporting.judged(turn, made)
           })
     )
   })

@@ -23,7 +23,7 @@ export const question = (
   primary: turn.primary,
   current: turn.attempts > 0 ? turn.route : undefined,
   state,
-  request: { system: turn.input.system, messages, tools: turn.ports.toolbox.definitions }
+  request: { system: turn.input.system, messages, tools: turn.tools }
 })
 
 /** Takes the route that the step begins on, and returns the router's state. */
