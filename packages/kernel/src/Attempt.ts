@@ -27,6 +27,8 @@ export const AttemptOutcome = Schema.Union([
     ...common,
     failure: Failure.Failure,
     contentSeen: Schema.Boolean,
+    /** The response was complete and would not do (A9). */
+    whole: Schema.optionalKey(Schema.Literal(true)),
     /** Drawn for the decision about this failure (`Spent.spread`). */
     spread: Schema.Number
   }),

@@ -23,6 +23,8 @@ export interface ProviderRequest {
   /** 0-based: counts the attempts of this step. */
   readonly attempt: number
   readonly target: Target.Target
+  /** The name of one of the provider's credentials; absent: its first (P7). */
+  readonly credential?: string
   readonly system?: string
   /** What the model may see, oldest first (`ModelContext`). */
   readonly messages: ReadonlyArray<Message.Message>

@@ -11,6 +11,7 @@ import { type Message } from "@holdfast/wire"
 import { Cause, Clock, Effect, Schema, Semaphore } from "effect"
 import * as Checkpoint from "./Checkpoint.ts"
 import * as ModelContext from "./ModelContext.ts"
+import * as Reporting from "./Reporting.ts"
 import type { ToolOutcome } from "./Toolbox.ts"
 import type { TurnState } from "./TurnState.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
@@ -40,6 +41,7 @@ export const run = Effect.fnUntraced(function* (
     (call, i) =>
       Effect.flatMap(runOne(turn, `step/${turn.step}/tool/${i}`, call), (record) => {
         round.records[i] = record
+        if (Reporting.isReport(turn.ports.report, call)) Reporting.settle(turn, call, record)
         return settled
       }),
     { concurrency: calls.length, discard: true }
@@ -83,7 +85,9 @@ const settle = Effect.fnUntraced(function* (turn: TurnState, round: Round): Effe
 /** T3: what a dead process had begun is not begun again, unless the tool says that it may be. */
 const runOne = (turn: TurnState, name: string, call: Message.ToolCallPart): Effect.Effect<ToolRecord, TurnStopped> =>
   Effect.suspend(() => {
-    const { checkpoint, toolbox } = turn.ports
+    const { checkpoint, report, toolbox } = turn.ports
+    // A report is judged and not run: judging it again does no harm.
+    if (Reporting.isReport(report, call)) return checkpoint.run(name, ToolRecord, answer(turn, call))
     const begun = `${name}/begun`
     const isIdempotent = toolbox.definitions.find((tool) => tool.name === call.toolName)?.isIdempotent === true
     const begin = Checkpoint.mark(checkpoint, begun)
@@ -97,9 +101,12 @@ const runOne = (turn: TurnState, name: string, call: Message.ToolCallPart): Effe
   })
 
 const answer = (turn: TurnState, call: Message.ToolCallPart): Effect.Effect<ToolRecord> =>
-  Effect.suspend(() =>
-    call.malformed === undefined ? turn.ports.toolbox.run(call) : Effect.succeed(unreadable(call))
-  ).pipe(
+  Effect.suspend(() => {
+    const { report, toolbox } = turn.ports
+    if (call.malformed !== undefined) return Effect.succeed(unreadable(call))
+    if (report !== undefined && Reporting.isReport(report, call)) return Effect.succeed(Reporting.answer(report, call))
+    return turn.isFinal ? Effect.succeed(NOT_OFFERED) : toolbox.run(call)
+  }).pipe(
     // One that interrupts itself has failed too. When the turn is interrupted no handler is run.
     Effect.catchCause((cause) => Effect.succeed({ output: `The tool failed: ${whyOf(cause)}`, isError: true })),
     Effect.flatMap(at)
@@ -110,6 +117,8 @@ const at = ({ output, isError }: ToolOutcome): Effect.Effect<ToolRecord> =>
 
 const whyOf = (cause: Cause.Cause<never>): string =>
   Cause.hasInterruptsOnly(cause) ? "it was interrupted." : String(Cause.squash(cause))
+
+const NOT_OFFERED = { output: "No tool but the final report could be used in this step.", isError: true }
 
 /** A10 */
 const unreadable = ({ input, malformed = "" }: Message.ToolCallPart) => {

@@ -43,6 +43,8 @@ export interface World {
   readonly tools: ReadonlyArray<ToolDefinition>
   /** How long a tool takes after it has done what it does, in milliseconds. */
   readonly tookMs: (toolName: string) => number
+  /** What else the turn runs on. */
+  readonly services?: Layer.Layer<never>
 }
 
 /** What a life begins on. */
@@ -103,6 +105,7 @@ export const live = (
           Layer.succeed(Provider, provider),
           Layer.succeed(EventSink, sinkOf(sink, note)),
           Layer.succeed(Toolbox, toolboxOf(world, note)),
+          world.services ?? Layer.empty,
           Layer.succeed(
             Checkpoint,
             checkpointOf(new Map(disk.records), note, (name) => (running = name))

@@ -72,7 +72,9 @@ const common = {
 export const UserMessage = Schema.Struct({
   role: Schema.Literal("user"),
   ...common,
-  content: Schema.Array(TextPart)
+  content: Schema.Array(TextPart),
+  /** Nobody's prompt: Holdfast told the model something, for the turn that the message is in (A9, A11). */
+  synthetic: Schema.optionalKey(Schema.Literal(true))
 })
 export type UserMessage = typeof UserMessage.Type
 
