@@ -55,7 +55,7 @@ export const attempt = (attempt: Untold<TurnExplanation.Attempt>): string => {
 /** What was decided about a failure, and why. */
 export const decision = (decision: Untold<TurnExplanation.Decision>, failed: Failure.Failure, at: At): string =>
   decision.type === "retry"
-    ? `Retry ${decision.retry + 1} at ${at(decision.retryAt)}, after ${lengthOf(decision, failed)} ${ruled(decision.rules)}${spentWith(decision)}.`
+    ? `Retry ${decision.retry + 1} at ${at(decision.retryAt)}, ${decision.delayMs === 0 ? "without a wait" : `after ${lengthOf(decision, failed)}`} ${ruled(decision.rules)}${spentWith(decision)}.`
     : `Gave up: ${whyNot(decision, failed)} ${ruled(decision.rules)}.`
 
 /** What somebody changed about a wait. */
