@@ -64,6 +64,13 @@ export const run = (
   )
 }
 
+/** What a call of a provider failed with that did not come to its end. */
+export const failureOf = (cause: Cause.Cause<Failure.ProviderFailure | TurnStopped>): Failure.Failure | TurnStopped => {
+  const error = Cause.findErrorOption(cause)
+  if (Option.isSome(error)) return error.value._tag === "TurnStopped" ? error.value : error.value.failure
+  return Cause.hasInterruptsOnly(cause) ? abortedElsewhere : defectOf(Cause.squash(cause))
+}
+
 // --- internal
 
 type End =
@@ -140,10 +147,8 @@ const listen = <E, Done>(
 /** How a stream ended that said neither `finish` nor `error`. */
 const endOf = (exit: Exit.Exit<void, Failure.ProviderFailure | TurnStopped>): End | TurnStopped => {
   if (Exit.isSuccess(exit)) return broken(incomplete)
-  const error = Cause.findErrorOption(exit.cause)
-  if (Option.isSome(error)) return error.value._tag === "TurnStopped" ? error.value : broken(error.value.failure)
-  if (Cause.hasInterruptsOnly(exit.cause)) return broken(abortedElsewhere)
-  return broken(defectOf(Cause.squash(exit.cause)))
+  const why = failureOf(exit.cause)
+  return "_tag" in why ? why : broken(why)
 }
 
 const broken = (failure: Failure.Failure): End => ({ _tag: "Broken", failure })

@@ -102,7 +102,7 @@ export const after = Effect.fnUntraced(function* (
 /** What no sleep was recorded of is told of again in every life until there is something of what follows it. */
 const hasGoneOn = ({ ports, step }: TurnState, n: number): boolean => {
   const next = `step/${step}/attempt/${n + 1}`
-  return ports.checkpoint.isRecorded(next) || ports.checkpoint.isRecorded(`${next}/content`)
+  return [next, `${next}/content`, `step/${step}/compaction/${n + 1}`].some((name) => ports.checkpoint.isRecorded(name))
 }
 
 const decide = (

@@ -9,6 +9,7 @@
 import { Clock, Effect } from "effect"
 import * as Attempt from "./Attempt.ts"
 import * as Checkpoint from "./Checkpoint.ts"
+import * as Compaction from "./Compaction.ts"
 import { Content } from "./Content.ts"
 import * as ModelContext from "./ModelContext.ts"
 import type { ProviderRequest } from "./Provider.ts"
@@ -26,9 +27,10 @@ export type Result = Completed | ({ readonly _tag: "GaveUp"; readonly last: Fail
 
 /** Gets the response of the turn's current step. */
 export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<Result, TurnStopped> {
-  const { router } = turn.ports
+  const { compactor, router } = turn.ports
   const path = `step/${turn.step}`
   let messages = ModelContext.of(turn.messages)
+  let hasCompacted = false
   const recovery = new Recovery.Recovery(turn)
   if (router !== undefined) recovery.state = yield* Routing.begin(turn, router, messages)
 
@@ -41,6 +43,17 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
       yield* turn.persist([turn.event({ type: "step-discarded", step: turn.step, message: LOST })])
       continue
     }
+    // P19: once. What overflows again, and what cannot be made smaller, is decided about like any failure: it is final (P2).
+    if (compactor !== undefined && !hasCompacted && isOverflow(outcome)) {
+      hasCompacted = true
+      const compaction = yield* Compaction.run(recovery, compactor, n + 1, messages)
+      if (compaction._tag === "GaveUp") return { ...compaction, last: outcome }
+      if (compaction._tag === "Compacted") {
+        n = compaction.n
+        messages = ModelContext.of(turn.messages)
+        continue
+      }
+    }
     const mending = outcome.whole === true ? () => Reporting.guide(turn, outcome) : undefined
     const gaveUp = yield* Recovery.after(recovery, n, outcome, messages, mending)
     const last = turn.unfinished === undefined ? undefined : outcome
@@ -50,6 +63,8 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
 })
 
 // --- internal
+
+const isOverflow = ({ contentSeen, failure }: Failed): boolean => failure.reason === "context-overflow" && !contentSeen
 
 /** What a client is told when its process died in the middle of an answer (X2). */
 const LOST = "Holdfast was restarted in the middle of this answer. What was shown of it is void; it is asked for again."

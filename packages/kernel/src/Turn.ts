@@ -13,6 +13,7 @@ import { Failure, type TurnEvent } from "@holdfast/wire"
 import { Clock, Context, Effect } from "effect"
 import { AbortGate } from "./AbortGate.ts"
 import { Checkpoint } from "./Checkpoint.ts"
+import { Compactor } from "./Compactor.ts"
 import type { Content } from "./Content.ts"
 import { EventSink } from "./EventSink.ts"
 import { FinalReport } from "./FinalReport.ts"
@@ -51,7 +52,8 @@ export const runTurn = Effect.fnUntraced(function* (
     checkpoint: gate?.checkpoint ?? checkpoint,
     strategy: Context.getOrUndefined(services, RetryStrategy),
     router: Context.getOrUndefined(services, Router),
-    report: Context.getOrUndefined(services, FinalReport)
+    report: Context.getOrUndefined(services, FinalReport),
+    compactor: Context.getOrUndefined(services, Compactor)
   })
   const run = Effect.catchDefect(steps(turn), (defect) => seal(turn, { status: "failed", failure: bug(defect) }))
   if (input.abort === undefined || gate === undefined) return yield* run

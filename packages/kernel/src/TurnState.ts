@@ -9,6 +9,7 @@
 import { type Failure, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Array, Effect } from "effect"
 import type { Checkpoint } from "./Checkpoint.ts"
+import type { Compactor } from "./Compactor.ts"
 import type { Content } from "./Content.ts"
 import type { EventSink } from "./EventSink.ts"
 import type { FinalReport } from "./FinalReport.ts"
@@ -47,6 +48,7 @@ export interface Ports {
   readonly strategy: RetryStrategy["Service"] | undefined
   readonly router: Router["Service"] | undefined
   readonly report: FinalReport["Service"] | undefined
+  readonly compactor: Compactor["Service"] | undefined
 }
 
 export class TurnState {
@@ -90,8 +92,7 @@ export class TurnState {
     this.ports = ports
     this.primary = input.target
     this.route = { target: input.target }
-    // What another turn's model was told is not for this one's.
-    this.messages = input.history.filter((message) => message.role !== "user" || message.synthetic !== true)
+    this.messages = input.history.filter((message) => !isOfItsTurn(message))
     const { maxTurns } = input.limits ?? {}
     if (maxTurns !== undefined) this.last = { step: maxTurns - 1, cause: "max-turns" }
   }
@@ -184,3 +185,9 @@ export class TurnState {
     return attempt === undefined ? [] : [this.event({ type: "retry-end", attempt, ...outcome })]
   }
 }
+
+// --- internal
+
+/** What another turn's model was told is not for this one's, unless it stands for what was said. */
+const isOfItsTurn = (message: Message.Message): boolean =>
+  message.role === "user" && message.synthetic === true && message.summary === undefined

@@ -307,7 +307,10 @@ describe("a person's word", () => {
     Effect.gen(function* () {
       const chosen = { provider: "third", model: "one" }
       const policy = strategy()
-      const router = new TestRouter.TestRouter({ direct: () => ({ delayMs: 9_000, route: fallback, state: "mine" }) })
+      const router = new TestRouter.TestRouter({
+        begin: ({ primary }) => ({ route: { target: primary }, state: "begun" }),
+        direct: () => ({ delayMs: 9_000, route: fallback, state: "mine" })
+      })
       const run = yield* start({
         scripts: [emits(overloaded), emits(overloaded), tools(call("look")), answer("ok")],
         strategy: policy,
@@ -324,7 +327,7 @@ describe("a person's word", () => {
       assert.deepStrictEqual(
         router.asked.map(([, { primary, state }]) => [primary.provider, state]),
         [
-          ["test", undefined],
+          ["test", "begun"],
           ["third", undefined]
         ]
       )
@@ -332,6 +335,25 @@ describe("a person's word", () => {
         run.sink.of("model-change").map(({ to }) => to),
         ["third/one", "other/big", "third/one"]
       )
+    })
+  )
+
+  bothWays("X4: a fallback that a person left before it had answered has not succeeded", (start) =>
+    Effect.gen(function* () {
+      const policy = strategy()
+      const router = new TestRouter.TestRouter({
+        direct: ({ retries }) => (retries === 0 ? { delayMs: 0, route: fallback } : { delayMs: 9_000 })
+      })
+      const run = yield* start({
+        scripts: [emits(overloaded), emits(overloaded), answer("ok")],
+        strategy: policy,
+        services: router.layer
+      })
+      yield* TestClock.adjust(1_000)
+      yield* policy.wake({ type: "switched", target: { provider: "third", model: "one" } })
+      assert.strictEqual((yield* settle(run)).status, "completed")
+      assert.strictEqual(run.sink.of("retry-fallback-applied").length, 1)
+      assert.deepStrictEqual(run.sink.of("retry-fallback-succeeded"), [])
     })
   )
 

@@ -5,8 +5,10 @@ import { Target, type TurnEvent } from "@holdfast/wire"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
+import { Compactor } from "../src/Compactor.ts"
 import { FinalReport } from "../src/FinalReport.ts"
 import type { ProviderEvent } from "../src/Provider.ts"
+import * as Summary from "../src/Summary.ts"
 
 const { prop } = Property
 
@@ -21,6 +23,7 @@ const failure = fc.constantFrom(
   ScriptedProvider.overloaded,
   ScriptedProvider.badGateway,
   ScriptedProvider.unauthorized,
+  { ...ScriptedProvider.unauthorized, reason: "context-overflow" as const },
   { ...ScriptedProvider.unauthorized, reason: "aborted" as const }
 )
 
@@ -44,10 +47,11 @@ const scripts = fc
   .tuple(fc.array(fc.oneof(failing, asking), { maxLength: 8 }), answering)
   .map(([before, last]) => [...before, last])
 
-/** What a turn runs in: with and without a router, a report to give, and a limit of steps. */
+/** What a turn runs in: with and without a router, a compactor, a report to give, and a limit of steps. */
 const setting = fc.record({
   scripts,
   moves: fc.option(fc.array(fc.constantFrom<Move>("stay", "wait", "switch", "credential"), { maxLength: 4 })),
+  compacts: fc.boolean(),
   wantsReport: fc.boolean(),
   maxTurns: fc.option(fc.integer({ min: 1, max: 3 }))
 })
@@ -83,7 +87,16 @@ const report = Layer.succeed(FinalReport, {
   validate: (value) => (typeof value === "object" ? undefined : "it is no object")
 })
 
-const run = (start: Scenario.Start, { maxTurns, moves, scripts, wantsReport }: Setting) =>
+/** Stands for all but the newest message, and for that one's call where it is a result. */
+const compactor = Layer.succeed(Compactor, {
+  compact: ({ messages }) =>
+    Effect.sync(() => {
+      const last = messages.findLast(({ role }, i) => i < messages.length - 1 && role !== "assistant")
+      return last === undefined || Summary.isSummary(last) ? undefined : { summary: "They talked.", upTo: last.id }
+    })
+})
+
+const run = (start: Scenario.Start, { compacts, maxTurns, moves, scripts, wantsReport }: Setting) =>
   Effect.gen(function* () {
     const strategy = new TestStrategy.TestStrategy({ delays: DELAYS })
     const toolbox = { definitions: [], run: () => Effect.succeed({ output: "done", isError: false }) }
@@ -91,7 +104,11 @@ const run = (start: Scenario.Start, { maxTurns, moves, scripts, wantsReport }: S
       scripts,
       strategy,
       toolbox,
-      services: Layer.merge(moves === null ? Layer.empty : routerOf(moves).layer, wantsReport ? report : Layer.empty),
+      services: Layer.mergeAll(
+        compacts ? compactor : Layer.empty,
+        moves === null ? Layer.empty : routerOf(moves).layer,
+        wantsReport ? report : Layer.empty
+      ),
       ...(maxTurns === null ? {} : { limits: { maxTurns } })
     })
     yield* TestClock.adjust("1 hour")
@@ -128,7 +145,7 @@ prop("a turn seals once, last, and tells of each sleep before it", setting, (set
         .filter((delayMs) => delayMs > 0),
       strategy.sleeps
     )
-    assert.strictEqual(end.attempts, provider.requests.length)
+    assert.strictEqual(end.attempts, provider.requests.length + sink.of("compaction").length)
     assert.strictEqual(sink.of("error").length, end.status === "failed" ? 1 : 0)
     assert.strictEqual(
       end.sleptMs,
@@ -176,16 +193,29 @@ prop("what was shown as text is what the messages hold", setting, (setting) =>
   })
 )
 
-prop("A15: no step has more attempts than its retries allow", setting, (setting) =>
+prop("A15: no step has more attempts than its retries allow, and one more for a smaller context", setting, (setting) =>
   Effect.gen(function* () {
     const { provider } = yield* run(Scenario.straight, setting)
     for (const [, attempts] of Map.groupBy(provider.requests, ({ step }) => step)) {
-      assert.isAtMost(attempts.length, 1 + DELAYS.length)
+      assert.isAtMost(attempts.length, 1 + DELAYS.length + (setting.compacts ? 1 : 0))
+      const numbers = attempts.map(({ attempt }) => attempt)
       assert.deepStrictEqual(
-        attempts.map(({ attempt }) => attempt),
-        attempts.map((_, i) => i)
+        numbers,
+        [...new Set(numbers)].toSorted((a, b) => a - b)
       )
     }
+  })
+)
+
+prop("P19: a summary stands first, and a step has one at most", setting, (setting) =>
+  Effect.gen(function* () {
+    const { provider, sink } = yield* run(Scenario.straight, setting)
+    for (const { messages } of provider.requests) {
+      const summaries = messages.filter(Summary.isSummary)
+      assert.isAtMost(summaries.length, 1)
+      if (summaries.length > 0) assert.deepStrictEqual(messages[0], summaries[0])
+    }
+    assert.isAtMost(sink.of("compaction").length, new Set(provider.requests.map(({ step }) => step)).size)
   })
 )
 
@@ -197,7 +227,7 @@ prop("A15: a failed attempt leaves nothing in the model's context but the guidan
         .of("message")
         .flatMap(({ message }) => (message.role === "assistant" && message.error !== undefined ? [message.id] : []))
     )
-    const told = sink.of("synthetic-retry").length + sink.of("final-turn").length
+    const told = sink.of("synthetic-retry").length + sink.of("final-turn").length + sink.of("compaction").length
     for (const { messages } of provider.requests) {
       assert.isFalse(messages.some(({ id }) => failed.has(id)))
       assert.isAtMost(messages.filter((message) => message.role === "user").length, 1 + told)

@@ -33,7 +33,7 @@ export interface Options {
   readonly sink?: RecordingSink
   readonly limits?: TurnLimits
   /** What else the turn runs on: a router, a final report, a compactor. */
-  readonly services?: Layer.Layer<never>
+  readonly services?: Layer.Layer<never, never, Provider>
 }
 
 export interface Run {
@@ -100,7 +100,7 @@ const start = (
       Layer.succeed(EventSink, sink.service),
       toolbox === undefined ? layerNoop : Layer.succeed(Toolbox, toolbox),
       checkpoint,
-      services,
+      Layer.provide(services, Layer.succeed(Provider, provider)),
       strategy === undefined ? Layer.empty : Layer.succeed(RetryStrategy, strategy.service)
     )
     const turn = Turn.runTurn({
