@@ -7,6 +7,8 @@
  * R3. Every attempt, decision and sleep is a checkpoint, named by its step and number; so is the moment before an attempt's
  *     first content leaves.
  * R4. Counters live here and end with the step: they are back at 0 for the next one, however this one ended (P10).
+ * R5. `step-start` is told where the text of the step begins: before the first attempt that is made in this life, and before
+ *     the first after one that was discarded. Whoever hears it forgets what it held of the step.
  */
 import type { Failure } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
@@ -48,13 +50,20 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
   let sleptMs = 0
   let extendedMs = 0
   let defects = 0
+  let isBegun = false
+  const begin = (): void => {
+    if (isBegun) return
+    isBegun = true
+    turn.ports.sink.live(turn.event({ type: "step-start", step: turn.step, target: turn.targetName })) // R5
+  }
 
   for (let n = 0; ; n++) {
     const made = turn.attempts + 1
-    const outcome = yield* attempt(turn, `${path}/attempt/${n}`, n, messages)
+    const outcome = yield* attempt(turn, `${path}/attempt/${n}`, n, messages, begin)
     turn.attempts = made
     if (outcome._tag === "Completed") return outcome
     if (outcome._tag === "Lost") {
+      isBegun = false
       yield* turn.persist([turn.event({ type: "step-discarded", step: turn.step, message: LOST })])
       continue
     }
@@ -108,7 +117,8 @@ const attempt = (
   turn: TurnState,
   name: string,
   n: number,
-  messages: ProviderRequest["messages"]
+  messages: ProviderRequest["messages"],
+  begin: () => void
 ): Effect.Effect<Attempt.AttemptOutcome, TurnStopped> =>
   Effect.suspend(() => {
     const { checkpoint, provider, sink, toolbox } = turn.ports
@@ -124,7 +134,7 @@ const attempt = (
         : Effect.suspend(() => {
             const { conversationId, turnId, system } = turn.input
             turn.attempts++ // an abort may come before the outcome
-            if (n === 0) sink.live(turn.event({ type: "step-start", step: turn.step, target: turn.targetName }))
+            begin()
             const request: ProviderRequest = {
               conversationId,
               turnId,

@@ -84,13 +84,14 @@ export const untilItWorks = <A>(
     Effect.mapError(({ message }) => new TurnStopped.TurnStopped({ message }))
   )
 
+/** What becomes of a turn that the service goes down with. */
+export const goingDown = new TurnStopped.TurnStopped({
+  message: "This process lets the turn go; it goes on where it is taken up next."
+})
+
 // --- internal
 
 const patience = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
-
-const goingDown = new TurnStopped.TurnStopped({
-  message: "This process lets the turn go; it goes on where it is taken up next."
-})
 
 const sinkOf = (
   { hub }: Session,
@@ -98,10 +99,8 @@ const sinkOf = (
   { store, stopping }: Resources
 ): EventSink.EventSink["Service"] => ({
   live: (event) => {
-    // A turn that is taken up again tells of the wait that it is in; nobody needs to hear of it twice.
-    const known = hub.inProgress.retry
-    const isKnown = event.type === "provider-retry" && known?.turnId === event.turnId && known.retryAt === event.retryAt
-    if (!isKnown) hub.live(event)
+    // A turn that is taken up again tells where it is; nobody needs to hear of it twice.
+    if (!hub.inProgress.isKnown(event)) hub.live(event)
   },
   persist: (events, position) =>
     Effect.flatMap(

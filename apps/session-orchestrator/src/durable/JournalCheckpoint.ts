@@ -6,6 +6,7 @@
  *     was.
  * K3. Records are handed in one by one, and a number is used up when its record is on disk: whatever dies when, there is no
  *     gap. Behind one, a turn that is taken up again would find its next number taken, and stop for good.
+ * K4. Whoever listens hears of an effect before it is run, and of its record when it is on disk.
  */
 import type { Checkpoint, TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
@@ -19,6 +20,14 @@ export type Persist = <A>(
   append: Effect.Effect<A, StorageError | JournalConflict>
 ) => Effect.Effect<A, TurnStopped.TurnStopped>
 
+/** Somebody who follows what a turn does (K4). What is on record already when the turn is taken up is not told. */
+export interface Listener {
+  /** An effect without a record is about to be run. */
+  readonly begins: (name: string) => void
+  /** Its record is on disk. */
+  readonly recorded: (record: Record) => void
+}
+
 /** What a turn goes on with. */
 export interface Resumed {
   readonly checkpoint: Checkpoint.Checkpoint["Service"]
@@ -30,7 +39,8 @@ export interface Resumed {
 export const make = Effect.fnUntraced(function* (
   journal: Journal["Service"],
   turnId: Ids.TurnId,
-  persist: Persist
+  persist: Persist,
+  listener?: Listener
 ): Effect.fn.Return<Resumed, StorageError> {
   const known = yield* journal.load(turnId)
   const recorded = new Map(known.map(({ name, value }) => [name, value]))
@@ -38,7 +48,12 @@ export const make = Effect.fnUntraced(function* (
   let next = known.length
   const append = (name: string, value: string) =>
     Effect.suspend(() => persist(journal.append(turnId, next, { name, value }))).pipe(
-      Effect.tap(Effect.sync(() => next++)),
+      Effect.tap(
+        Effect.sync(() => {
+          next++
+          listener?.recorded({ name, value })
+        })
+      ),
       inOrder.withPermits(1) // K3
     )
 
@@ -53,7 +68,10 @@ export const make = Effect.fnUntraced(function* (
           Effect.flatMap((value) => append(name, value)),
           Effect.uninterruptible
         )
-      return Effect.tap(effect, record)
+      return Effect.suspend(() => {
+        listener?.begins(name)
+        return Effect.tap(effect, record)
+      })
     }
   }
   return { checkpoint, commandIds: known.flatMap(commandIdOf) }

@@ -69,6 +69,9 @@ const withService = <E>(
     yield* test({ conversations, store: real, provider, stop: Scope.close(scope, Exit.void) })
   }).pipe(Effect.scoped, Effect.provide(SqlStore.layerMemory))
 
+/** Asks for something that is not answered at once. */
+const asking = <A, E>(call: Effect.Effect<A, E>) => Effect.forkScoped(call, { startImmediately: true })
+
 /** Watches, and keeps what comes. */
 const watching = (frames: Stream.Stream<Frame, unknown>) =>
   Effect.gen(function* () {
@@ -225,7 +228,7 @@ describe("a turn that waits on disk", () => {
       readonly conversations: Conversations["Service"]
       readonly c: Ids.ConversationId
       readonly provider: ReturnType<typeof ScriptedProvider.make>
-    }) => Effect.Effect<void, unknown>
+    }) => Effect.Effect<void, unknown, Scope.Scope>
   ) => {
     const isOpen = Deferred.makeUnsafe<void>()
     let isHeld = false
@@ -255,8 +258,24 @@ describe("a turn that waits on disk", () => {
   }
 
   it.effect("Q5, D8: an abort that comes while it comes back is heard, and no attempt is made", () =>
-    comingBack(({ conversations, c }) => Effect.map(conversations.abort(c), (heard) => assert.isTrue(heard)))
+    comingBack(({ conversations, c }) => Effect.asVoid(asking(conversations.abort(c))))
   )
+
+  it.effect("X4: an abort is answered when the seal is on disk, and so is the same abort again", () => {
+    const answers: Array<Effect.Success<ReturnType<typeof asking>>> = []
+    return Effect.andThen(
+      comingBack(({ conversations, c }) =>
+        Effect.gen(function* () {
+          for (let n = 0; n < 2; n++) answers.push(yield* asking(conversations.abort(c)))
+          yield* TestClock.adjust("1 second")
+          for (const answer of answers) assert.isUndefined(answer.pollUnsafe())
+        })
+      ),
+      Effect.sync(() => {
+        for (const answer of answers) assert.deepStrictEqual(answer.pollUnsafe(), Exit.succeed(true))
+      })
+    )
+  })
 
   it.effect("Q5: and is told of in the conversation's state meanwhile", () =>
     comingBack(({ conversations, c }) =>
@@ -264,7 +283,7 @@ describe("a turn that waits on disk", () => {
         const { turnId, status } = yield* conversations.state(c)
         assert.strictEqual(turnId, "a")
         assert.notStrictEqual(status, "idle")
-        yield* conversations.abort(c)
+        yield* asking(conversations.abort(c))
       })
     )
   )
@@ -287,9 +306,10 @@ describe("a turn that waits on disk", () => {
         yield* told.until("provider-retry")
         isHeld = true
         yield* TestClock.adjust("1 hour")
-        assert.isTrue(yield* conversations.steer({ type: "abort-retry", conversationId: c }, "a test"))
+        const answer = yield* asking(conversations.steer({ type: "abort-retry", conversationId: c }, "a test"))
         yield* Deferred.succeed(isOpen, undefined)
         yield* Fiber.join(told.fiber)
+        assert.isTrue(yield* Fiber.join(answer))
         const end = told.seen.find(({ event }) => event.type === "retry-end")?.event
         assert.isTrue(end?.type === "retry-end" && end.finalError === "Retry cancelled")
         assert.strictEqual(provider.requests.length, 1)
