@@ -10,7 +10,8 @@ const by = (commandId: string) => ({ commandId, origin: "a test" })
 const asking = (answer: Answer) =>
   Effect.map(
     Effect.forkChild(answer, { startImmediately: true }),
-    (fiber) => () => fiber.pollUnsafe()?.pipe(Exit.getSuccess, (heard) => (heard._tag === "Some" ? heard.value : "failed"))
+    (fiber) => () =>
+      fiber.pollUnsafe()?.pipe(Exit.getSuccess, (heard) => (heard._tag === "Some" ? heard.value : "failed"))
   )
 
 describe("a wait", () => {
