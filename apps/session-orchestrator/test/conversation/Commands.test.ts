@@ -168,7 +168,7 @@ describe("a command", () => {
 
   it.effect("Q5: is kept, with all the others that come as the turn leaves memory, in their order", () =>
     Effect.forEach(
-      Array.from({ length: 60 }, (_, n) => 3 * n),
+      Array.from({ length: 40 }, (_, n) => 4 * n),
       Effect.fnUntraced(function* (n) {
         const failed = Deferred.makeUnsafe<void>()
         const isAttempt = (name: string) => TurnRecord.nameOf({ name })?.kind === "Attempt"
