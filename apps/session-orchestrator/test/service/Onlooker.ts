@@ -20,6 +20,8 @@ export class Onlooker {
   /** What is shown of the step in progress. */
   current = ""
   readonly faults: Array<string> = []
+  /** How often it was told that the text of a step begins. */
+  begun = 0
   private isBegun = false
 
   /** The id of the last event that it saw. */
@@ -41,6 +43,7 @@ export class Onlooker {
       case "step-start":
         this.current = ""
         this.isBegun = true
+        this.begun++
         break
       case "text-delta":
         if (!this.isBegun) this.faults.push(`${JSON.stringify(event.delta)} came before its step was begun`)

@@ -47,7 +47,8 @@ export const layer = HttpApiBuilder.group(
 // --- internal
 
 const goingDown = new Problem.ShuttingDown({
-  detail: "The command is not on disk. Send it again when the service is back, with the same commandId where it has one."
+  detail:
+    "The command is not on disk. Send it again when the service is back, with the same commandId where it has one."
 })
 
 /** For the record of a command (X4). */
