@@ -1,5 +1,5 @@
 /** What a database file holds of a turn, read by another connection: what is committed, and nothing else. */
-import { Directive } from "@holdfast/kernel"
+import type { Directive, RetryStrategy } from "@holdfast/kernel"
 import { Schema } from "effect"
 import * as TurnRecord from "../../src/durable/TurnRecord.ts"
 import * as NodeSqlite from "../../src/storage/NodeSqlite.ts"
@@ -24,6 +24,13 @@ export const waitsOf = (
   journalOf(database, turnId).flatMap((record) => {
     const directive = TurnRecord.directiveOf(record)
     return directive?._tag === "Retry" ? [directive] : []
+  })
+
+/** How its waits came to their ends. */
+export const endsOf = (database: string, turnId: string): ReadonlyArray<RetryStrategy.Wake> =>
+  journalOf(database, turnId).flatMap((record) => {
+    const wake = TurnRecord.wakeOf(record)
+    return wake === undefined || wake.type === "until" || wake.type === "extended" ? [] : [wake]
   })
 
 /** How the turn ended; `undefined` while it has no seal. */
