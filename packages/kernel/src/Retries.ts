@@ -5,6 +5,8 @@
  * R2. An error is held back while there is hope: nobody hears of it but through `provider-retry` (D7).
  * R3. Every attempt, decision and sleep is a checkpoint, named by its step and number; so is the moment before an attempt's
  *     first content leaves, and, where there is a router, the route that a step begins on.
+ * R4. `step-start` is told where the text of the step begins: before the first attempt that is made in this life, and before
+ *     the first after one that was discarded. Whoever hears it forgets what it held of the step.
  */
 import { Clock, Effect } from "effect"
 import * as Attempt from "./Attempt.ts"
@@ -33,13 +35,20 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
   let hasCompacted = false
   const recovery = new Recovery.Recovery(turn)
   if (router !== undefined) recovery.state = yield* Routing.begin(turn, router, messages)
+  let isBegun = false
+  const begin = (): void => {
+    if (isBegun) return
+    isBegun = true
+    turn.ports.sink.live(turn.event({ type: "step-start", step: turn.step, target: turn.targetName })) // R4
+  }
 
   for (let n = 0; ; n++) {
     const made = turn.attempts + 1
-    const outcome = yield* attempt(turn, `${path}/attempt/${n}`, n, messages)
+    const outcome = yield* attempt(turn, `${path}/attempt/${n}`, n, messages, begin)
     turn.attempts = made
     if (outcome._tag === "Completed") return outcome
     if (outcome._tag === "Lost") {
+      isBegun = false
       yield* turn.persist([turn.event({ type: "step-discarded", step: turn.step, message: LOST })])
       continue
     }
@@ -79,7 +88,8 @@ const attempt = (
   turn: TurnState,
   name: string,
   n: number,
-  messages: ProviderRequest["messages"]
+  messages: ProviderRequest["messages"],
+  begin: () => void
 ): Effect.Effect<Attempt.AttemptOutcome, TurnStopped> =>
   Effect.suspend(() => {
     const { checkpoint, provider, report, sink } = turn.ports
@@ -95,7 +105,7 @@ const attempt = (
         : Effect.suspend(() => {
             const { conversationId, turnId, system } = turn.input
             turn.attempts++ // an abort may come before the outcome
-            if (n === 0) sink.live(turn.event({ type: "step-start", step: turn.step, target: turn.targetName }))
+            begin()
             const { credential, target } = turn.route
             const request: ProviderRequest = {
               conversationId,

@@ -20,7 +20,14 @@ const Timestamp = Schema.Finite
 
 // --- transient
 
-/** A step began. Its `message` replaces it. */
+/**
+ * The text of a step begins here. Its `message` replaces it.
+ *
+ * **Gotchas**
+ *
+ * It comes again for the same step: on every connection that joins it in the middle, and when another process makes its next
+ * attempt. Each time the text of the step is told anew from its beginning, so a client forgets what it holds of the step.
+ */
 export const StepStart = event("step-start", {
   /** 0-based. */
   step: Schema.Int,

@@ -6,8 +6,10 @@
  * Q3. A turn that cannot be run as it stands, because its model or its settings are gone from the configuration, is sealed
  *     as failed and says so; it does not block those behind it.
  * Q4. Neither does one that stops unsealed, because it is run elsewhere or because of a bug. Whoever waits for it is told.
- * Q5. From the moment at which a parked turn is wanted it is reached through its session: no command and no abort that comes
- *     while it leaves memory, or while it is read from the disk, is lost.
+ * Q5. From the moment at which a parked turn is wanted it is reached through its session, by handles that stay the same:
+ *     of the commands and aborts that come while it leaves memory, or while it is read from the disk, none is lost, and
+ *     they are heard in their order.
+ * Q6. Whoever waits to hear that a command is on record (`Wait`), or a turn sealed, hears of it when it has stopped instead.
  */
 import { type Provider, TurnStopped } from "@holdfast/kernel"
 import { Profile } from "@holdfast/policy"
@@ -15,15 +17,16 @@ import { type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Cause, Deferred, Effect, Exit, FiberSet, Option, Result, type Scope, Stream } from "effect"
 import type * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
 import type { Timer } from "../durable/Timer.ts"
+import * as TurnRecord from "../durable/TurnRecord.ts"
 import type { Conversation, StorageError, Turn } from "../storage/Store.ts"
 import type { Defaults } from "./Defaults.ts"
-import { Parking, type Reason } from "./Parking.ts"
+import { Parking } from "./Parking.ts"
 import type { Providers } from "./Providers.ts"
 import { Seals } from "./Seals.ts"
-import type { Running, Session } from "./Session.ts"
+import { type Running, running as handlesOf, type Session } from "./Session.ts"
 import type { Sessions } from "./Sessions.ts"
 import * as TurnRunner from "./TurnRunner.ts"
-import { Wait } from "./Wait.ts"
+import type { Wait } from "./Wait.ts"
 
 export interface TurnQueue {
   /** Queues an accepted turn behind the others of its conversation. */
@@ -43,7 +46,11 @@ export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint"> {
   readonly timer: Timer["Service"]
   readonly isStopping: Effect.Effect<boolean>
   /** The records of a turn, as a checkpoint over them. */
-  readonly checkpointOf: (turnId: Ids.TurnId, isNew: boolean) => Effect.Effect<JournalCheckpoint.Resumed, StorageError>
+  readonly checkpointOf: (
+    turnId: Ids.TurnId,
+    listener: JournalCheckpoint.Listener,
+    isNew: boolean
+  ) => Effect.Effect<JournalCheckpoint.Resumed, StorageError>
 }
 
 /** A queue whose turns stop, unsealed, with the scope. */
@@ -61,38 +68,40 @@ export const make = Effect.fnUntraced(function* (
     fork(work(session))
   }
 
-  const stopped = (session: Session, turnId: Ids.TurnId, error: TurnStopped.TurnStopped): void => {
+  const stopped = (session: Session, running: Running, error: TurnStopped.TurnStopped): void => {
+    const { turnId } = running
     session.hub.stopped(turnId, error)
+    tell(running, Exit.fail(error))
     seals.tell(turnId, Exit.fail(error))
   }
 
   const work = Effect.fnUntraced(function* (session: Session) {
-    for (let next = session.queue.shift(); next !== undefined; next = session.queue.shift()) {
-      const { turnId, reason } = next
-      const running: Running = { turnId, abort: Deferred.makeUnsafe(), wait: new Wait(), parkedUntil: undefined }
-      if (reason?._tag === "Abort") yield* Deferred.succeed(running.abort, undefined)
-      if (reason?._tag === "Wake") running.wait.begin(reason.wake)
+    for (let running = session.queue.shift(); running !== undefined; running = session.queue.shift()) {
+      const { turnId } = running
       session.running = running
-      const end = yield* run(dependencies, session, running, next.isNew).pipe(
-        Effect.onInterrupt(() => Effect.sync(() => stopped(session, turnId, TurnRunner.goingDown))),
+      const end = yield* run(dependencies, session, running).pipe(
+        Effect.onInterrupt(() => Effect.sync(() => stopped(session, running, TurnRunner.goingDown))),
         Effect.exit
       )
       // From here on up to where those who wait are told nothing gives way: a turn that nobody runs has said what became of it.
       session.running = undefined
-      const left = Exit.isFailure(end) ? leaving(running) : undefined
-      if (left?._tag === "Parked") {
-        parking.park(session.conversationId, turnId, left.until)
-        break
-      }
-      if (left?._tag === "Wanted") {
-        session.queue.unshift({ turnId, isNew: false, reason: left.reason }) // Q5
+      running.isNew = false
+      const { parkedUntil } = running
+      if (Exit.isFailure(end) && parkedUntil !== undefined) {
+        if (!isWanted(running)) {
+          parking.park(session.conversationId, turnId, parkedUntil)
+          break
+        }
+        running.parkedUntil = undefined
+        session.queue.unshift(running) // Q5
         continue
       }
       if (Exit.isSuccess(end)) {
+        tell(running, end)
         seals.tell(turnId, end)
       } else {
         const error = stoppedBy(end.cause)
-        stopped(session, turnId, error)
+        stopped(session, running, error)
         yield* Effect.logWarning(`Turn ${turnId} stopped unsealed: ${error.message}`)
       }
       if (yield* isStopping) break
@@ -103,7 +112,9 @@ export const make = Effect.fnUntraced(function* (
 
   const parking: Parking = new Parking(timer, (conversationId, turnId, reason) => {
     const session = sessions.wake(conversationId)
-    session.queue.unshift({ turnId, isNew: false, reason })
+    const running = handlesOf(turnId, false)
+    reason(running)
+    session.queue.unshift(running)
     begin(session)
   })
 
@@ -113,7 +124,7 @@ export const make = Effect.fnUntraced(function* (
     parking,
     add: (session, turnId, { isNew } = { isNew: false }) =>
       Effect.sync(() => {
-        session.queue.push({ turnId, isNew, reason: undefined })
+        session.queue.push(handlesOf(turnId, isNew))
         begin(session)
       }),
     sealOf: (turnId) => seals.await(turnId),
@@ -124,22 +135,25 @@ export const make = Effect.fnUntraced(function* (
 
 // --- internal
 
-/** What follows for a turn that wanted to wait on disk; `undefined` for one that has stopped for another reason. */
-const leaving = ({
-  abort,
-  parkedUntil,
-  wait
-}: Running):
-  | { readonly _tag: "Parked"; readonly until: number }
-  | { readonly _tag: "Wanted"; readonly reason: Reason }
-  | undefined => {
-  if (parkedUntil === undefined) return undefined
-  if (Deferred.isDoneUnsafe(abort)) return { _tag: "Wanted", reason: { _tag: "Abort" } }
-  const wake = wait.take()
-  return wake === undefined
-    ? { _tag: "Parked", until: parkedUntil }
-    : { _tag: "Wanted", reason: { _tag: "Wake", wake } }
+/** Whether somebody wants something of a turn that is about to wait on disk. */
+const isWanted = ({ abort, wait }: Running): boolean => Deferred.isDoneUnsafe(abort) || wait.hasNews
+
+/** Q6 */
+const tell = ({ ended, wait }: Running, outcome: Exit.Exit<unknown, TurnStopped.TurnStopped>): void => {
+  wait.end(outcome)
+  Deferred.doneUnsafe(ended, Exit.asVoid(outcome))
 }
+
+/** Commands hear from the journal what became of them. */
+const listenerOf = (wait: Wait): JournalCheckpoint.Listener => ({
+  begins: (name) => {
+    if (!TurnRecord.isWake(name)) wait.pass()
+  },
+  recorded: (record) => {
+    const wake = TurnRecord.wakeOf(record)
+    if (wake !== undefined) wait.hear(wake)
+  }
+})
 
 /** Q4 */
 const stoppedBy = (cause: Cause.Cause<TurnStopped.TurnStopped>): TurnStopped.TurnStopped =>
@@ -151,16 +165,15 @@ const stoppedBy = (cause: Cause.Cause<TurnStopped.TurnStopped>): TurnStopped.Tur
 const run = Effect.fnUntraced(function* (
   { providers, defaults, checkpointOf, ...resources }: Dependencies,
   session: Session,
-  running: Running,
-  isNew: boolean
+  running: Running
 ) {
-  const { turnId } = running
+  const { isNew, turnId, wait } = running
   const patiently = <A>(effect: Effect.Effect<A, StorageError>) =>
     TurnRunner.untilItWorks(effect, turnId, resources.stopping)
   const resumption = Option.getOrThrow(yield* patiently(resources.store.resumption(turnId)))
   const { conversation } = resumption
-  const { checkpoint, commandIds } = yield* patiently(checkpointOf(turnId, isNew))
-  running.wait.know(commandIds)
+  const { checkpoint, commandIds } = yield* patiently(checkpointOf(turnId, listenerOf(wait), isNew))
+  wait.know(commandIds)
   return yield* TurnRunner.run(
     {
       session,

@@ -107,10 +107,8 @@ const sinkOf = (
   { store, stopping }: Resources
 ): EventSink.EventSink["Service"] => ({
   live: (event) => {
-    // A turn that is taken up again tells of the wait that it is in; nobody needs to hear of it twice.
-    const known = hub.inProgress.retry
-    const isKnown = event.type === "provider-retry" && known?.turnId === event.turnId && known.retryAt === event.retryAt
-    if (!isKnown) hub.live(event)
+    // A turn that is taken up again tells where it is; nobody needs to hear of it twice.
+    if (!hub.inProgress.isKnown(event)) hub.live(event)
   },
   persist: (events, position) => {
     const { conversationId, turnId } = turn

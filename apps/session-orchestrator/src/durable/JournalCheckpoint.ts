@@ -9,6 +9,7 @@
  * K4. An attempt that failed before any content is recorded together with the decision about it, which the kernel makes on the
  *     spot: nobody acts on the one without the other. A process that dies between the two has lost an attempt that showed
  *     nothing, and makes it again.
+ * K5. Whoever listens hears of an effect before it is run, and of its record when it is on disk.
  */
 import type { Checkpoint, TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
@@ -22,6 +23,14 @@ export type Persist = <A>(
   append: Effect.Effect<A, StorageError | JournalConflict>
 ) => Effect.Effect<A, TurnStopped.TurnStopped>
 
+/** Somebody who follows what a turn does (K5). What is on record already when the turn is taken up is not told. */
+export interface Listener {
+  /** An effect without a record is about to be run. */
+  readonly begins: (name: string) => void
+  /** Its record is on disk. */
+  readonly recorded: (record: Record) => void
+}
+
 /** What a turn goes on with. */
 export interface Resumed {
   readonly checkpoint: Checkpoint.Checkpoint["Service"]
@@ -33,16 +42,18 @@ export interface Resumed {
 export const make = (
   journal: Journal["Service"],
   turnId: Ids.TurnId,
-  persist: Persist
+  persist: Persist,
+  listener?: Listener
 ): Effect.Effect<Resumed, StorageError> =>
-  Effect.map(journal.load(turnId), (known) => over(journal, turnId, known, persist))
+  Effect.map(journal.load(turnId), (known) => over(journal, turnId, known, persist, listener))
 
 /** The same, of a turn whose records are known. */
 export const over = (
   journal: Pick<Journal["Service"], "append">,
   turnId: Ids.TurnId,
   known: ReadonlyArray<Record>,
-  persist: Persist
+  persist: Persist,
+  listener?: Listener
 ): Resumed => {
   const recorded = new Map(known.map(({ name, value }) => [name, value]))
   const inOrder = Semaphore.makeUnsafe(1)
@@ -54,6 +65,7 @@ export const over = (
       held = undefined
       return Effect.map(persist(journal.append(turnId, next, ...records)), () => {
         next += records.length
+        for (const each of records) listener?.recorded(each)
       })
     }).pipe(inOrder.withPermits(1)) // K3
 
@@ -72,7 +84,10 @@ export const over = (
           }),
           Effect.uninterruptible
         )
-      return Effect.tap(effect, record)
+      return Effect.suspend(() => {
+        listener?.begins(name)
+        return Effect.tap(effect, record)
+      })
     }
   }
   return { checkpoint, commandIds: known.flatMap(commandIdOf) }

@@ -87,16 +87,19 @@ export const retryAtOf = (record: Record): number | undefined => {
   return typeof decision.retryAt === "number" ? decision.retryAt : undefined
 }
 
-/** What a record says about the end, or the change, of a wait. */
+/** Whether a name is that of the end, or the change, of a wait. */
+export const isWake = (name: string): boolean => nameOf({ name })?.kind === "Wake"
+
+/** What a record says about it. */
 export const wakeOf = (record: Record): RetryStrategy.Wake | undefined =>
-  nameOf(record)?.kind === "Wake" ? Option.getOrUndefined(decodeWake(record.value)) : undefined
+  isWake(record.name) ? Option.getOrUndefined(decodeWake(record.value)) : undefined
 
 /** The outcome of an attempt that a record is. */
 export const outcomeOf = (record: Record): Attempt.AttemptOutcome | undefined =>
   nameOf(record)?.kind === "Attempt" ? Option.getOrUndefined(decodeOutcome(record.value)) : undefined
 
 /** What a record's name says; `undefined` for a name of another kind. */
-export const nameOf = ({ name }: Record): (Place & { readonly kind: Kind }) | undefined => {
+export const nameOf = ({ name }: Pick<Record, "name">): (Place & { readonly kind: Kind }) | undefined => {
   const [, step, word = "", number, part] = NAME.exec(name) ?? []
   const kind = part === undefined || DIGITS.test(part) ? KINDS[word] : KINDS[`${word}/${part}`]
   // Only a wait has parts.

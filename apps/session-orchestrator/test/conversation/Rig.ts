@@ -150,7 +150,6 @@ export class Rig {
       const fiber = this.watching.get(id)
       this.watching.delete(id)
       if (fiber !== undefined) yield* Fiber.interrupt(fiber)
-      this.onlookers.get(id)?.comesBack()
     })
   }
 

@@ -51,6 +51,30 @@ describe("JournalCheckpoint", () => {
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 
+  it.effect("K4: who listens hears of an effect before it is run, and of its record when it is on disk", () =>
+    Effect.gen(function* () {
+      yield* Effect.ignore(Given.oneTurn)
+      const heard: Array<string> = []
+      const disk = Deferred.makeUnsafe<void>()
+      const make = Effect.flatMap(Journal, (journal) =>
+        JournalCheckpoint.make(journal, turnId, (append) => Effect.andThen(Deferred.await(disk), atOnce(append)), {
+          begins: (name) => heard.push(`begins ${name}`),
+          recorded: ({ name, value }) => heard.push(`recorded ${name}: ${value}`)
+        })
+      )
+      const { checkpoint } = yield* make
+      const run = Effect.sync(() => heard.push("runs"))
+      const fiber = yield* Effect.forkChild(checkpoint.run("a", Schema.Number, run), { startImmediately: true })
+      assert.deepStrictEqual(heard, ["begins a", "runs"])
+      yield* Deferred.succeed(disk, undefined)
+      yield* Fiber.join(fiber)
+      assert.deepStrictEqual(heard.slice(2), ["recorded a: 2"])
+      // Of what is on record already nobody hears again.
+      yield* (yield* make).checkpoint.run("a", Schema.Number, run)
+      assert.strictEqual(heard.length, 3)
+    }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
+
   it.effect("a failure is not recorded", () =>
     Effect.gen(function* () {
       const checkpoint = yield* resume()

@@ -136,6 +136,34 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
     })
   ],
   [
+    "right after it has told that it wakes",
+    Effect.fnUntraced(function* (stage) {
+      // In memory, and on disk alone.
+      yield* stage.begin("100 millis", `${stage.chance.of(3_000, 8_000)} millis`, "100 millis")
+      fails(stage, stage.chance.from(2, 3))
+      yield* both(stage)
+      yield* waits(stage, 1)
+      yield* stage.passes(0, 300)
+      yield* stage.wakes
+      yield* stage.kill
+      yield* stage.revive
+    })
+  ],
+  [
+    "right after it has told that it is aborted",
+    Effect.fnUntraced(function* (stage) {
+      yield* stage.begin("100 millis", `${stage.chance.of(3_000, 8_000)} millis`)
+      fails(stage, stage.chance.of(1, 2))
+      const gate = gated(stage, stage.chance.from(0, LAST))
+      yield* both(stage)
+      yield* Effect.raceFirst(waits(stage, 1), gate.reached)
+      yield* stage.passes(0, 300)
+      yield* stage.aborts("one")
+      yield* stage.kill
+      yield* stage.revive
+    })
+  ],
+  [
     "as it wakes",
     Effect.fnUntraced(function* (stage) {
       yield* stage.begin("100 millis", `${stage.chance.from(300, 800)} millis`)

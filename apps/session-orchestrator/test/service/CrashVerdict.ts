@@ -1,11 +1,9 @@
 /** What has to be true of every conversation in the end, whatever its process died of. */
 import { assert } from "@effect/vitest"
-import { Directive } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
-import { Effect, Schema } from "effect"
-import * as path from "node:path"
-import * as NodeSqlite from "../../src/storage/NodeSqlite.ts"
+import { Effect } from "effect"
 import type * as CrashStage from "./CrashStage.ts"
+import * as Records from "./Records.ts"
 
 /** How late a turn may wake. */
 const MAX_WAKE_ERROR_MS = 1_000
@@ -35,27 +33,33 @@ export const assertWhole = Effect.fnUntraced(function* (
     starts.map(({ turnId }) => turnId),
     turns
   )
+  const isAborted = (turnId: string) => stage.aborted.has(turnId)
   assert.deepStrictEqual(
     ends.map(({ turnId, status }) => `${turnId}: ${status}`),
-    turns.map((turnId) => `${turnId}: completed`)
+    turns.map((turnId) => `${turnId}: ${isAborted(turnId) ? "aborted" : "completed"}`)
   )
   assert.strictEqual(state.status, "idle")
-  for (const answer of onlooker.answers) assert.include(texts, answer)
+  for (const [i, answer] of onlooker.answers.entries()) {
+    const whole = isAborted(turns[i] ?? "") ? texts.map((text) => text.slice(0, answer.length)) : texts
+    assert.include(whole, answer)
+  }
   assert.deepStrictEqual(
     history,
     turns.flatMap((turnId, i) => [`user: prompt ${turnId}`, `assistant: ${onlooker.answers[i]}`])
   )
 
   // Attempts and budget go on where they were, and a client was told the same.
-  const waits = turns.map((turnId) => waitsOf(stage, turnId))
+  const waits = turns.map((turnId) => Records.waitsOf(stage.database, turnId))
   for (const [i, ofTurn] of waits.entries()) {
     assert.deepStrictEqual(
       ofTurn.map(({ attempt }) => attempt),
       ofTurn.map((_, n) => n)
     )
+    // All but the one that an abort has cut short.
+    const slept = ofTurn.slice(0, Records.endsOf(stage.database, turns[i] ?? "").length)
     assert.strictEqual(
       ends[i]?.sleptMs,
-      ofTurn.reduce((sum, { delayMs }) => sum + delayMs, 0)
+      slept.reduce((sum, { delayMs }) => sum + delayMs, 0)
     )
     const told = onlooker.retries.filter(({ turnId }) => turnId === turns[i])
     assert.deepStrictEqual(
@@ -73,6 +77,10 @@ export const assertWhole = Effect.fnUntraced(function* (
   assert.isAtLeast(provider.count(), attempts)
   assert.isAtMost(provider.count(), attempts + stage.deaths)
 
+  // What was answered with 202 is in the record, once.
+  const commands = turns.flatMap((turnId) => Records.commandsOf(stage.database, turnId))
+  for (const id of stage.commanded) assert.strictEqual(commands.filter((command) => command === id).length, 1)
+
   for (const promise of stage.promises) assertKept(stage, promise)
 })
 
@@ -86,22 +94,3 @@ const assertKept = ({ askedAt, spans }: CrashStage.Stage, { nth, retryAt }: Cras
   const upAt = spans.findLast(({ bornAt }) => bornAt <= at)?.upAt ?? at
   assert.isBelow(at - Math.max(retryAt, upAt), MAX_WAKE_ERROR_MS, "it woke too late")
 }
-
-type Wait = Extract<Directive.Directive, { readonly _tag: "Retry" }>
-
-/** The waits of a turn, as its journal has them. */
-const waitsOf = ({ directory }: CrashStage.Stage, turnId: string): ReadonlyArray<Wait> => {
-  const database = new (NodeSqlite.load().DatabaseSync)(path.join(directory, "holdfast.db"), { readOnly: true })
-  try {
-    const rows = database.prepare("SELECT name, value FROM journal WHERE turn_id = ? ORDER BY seq").all(turnId)
-    return rows.flatMap(({ name, value }) => {
-      if (!String(name).includes("/decision/")) return []
-      const directive = decodeDirective(value)
-      return directive._tag === "Retry" ? [directive] : []
-    })
-  } finally {
-    database.close()
-  }
-}
-
-const decodeDirective = Schema.decodeUnknownSync(Schema.fromJsonString(Directive.Directive))
