@@ -72,11 +72,11 @@ export const over = (
   const checkpoint: Checkpoint.Checkpoint["Service"] = {
     isRecorded: (name) => recorded.has(name),
     run: <A, I, E, R>(name: string, schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E, R>) => {
-      const codec = codecOf(schema)
+      const { decode, encode } = codecOf(schema)
       const value = recorded.get(name)
-      if (value !== undefined) return Effect.orDie(Schema.decodeUnknownEffect(codec)(value))
+      if (value !== undefined) return Effect.orDie(decode(value))
       const record = (result: A) =>
-        Effect.orDie(Schema.encodeEffect(codec)(result)).pipe(
+        Effect.orDie(encode(result)).pipe(
           Effect.flatMap((value) => {
             if (!isWithDecision(result)) return append({ name, value })
             held = { name, value }
@@ -104,13 +104,19 @@ const commandIdOf = (record: Record): ReadonlyArray<string> => {
 const isWithDecision = (result: unknown): boolean =>
   Predicate.isTagged(result, "Failed") && Predicate.hasProperty(result, "contentSeen") && result.contentSeen === false
 
+interface Codec<A> {
+  readonly decode: (value: string) => Effect.Effect<A, Schema.SchemaError>
+  readonly encode: (result: A) => Effect.Effect<string, Schema.SchemaError>
+}
+
 const codecs = new WeakMap<object, unknown>()
 
-/** A codec compiles its parser once, and there are four schemas in all. */
-const codecOf = <A, I>(schema: Schema.Codec<A, I>): Schema.Codec<A, string> => {
+/** A codec compiles its parsers once, and there are four schemas in all. */
+const codecOf = <A, I>(schema: Schema.Codec<A, I>): Codec<A> => {
   const known = codecs.get(schema)
-  if (known !== undefined) return known as Schema.Codec<A, string> // what was put there for this very schema
+  if (known !== undefined) return known as Codec<A> // what was put there for this very schema
   const codec = Schema.fromJsonString(Schema.toCodecJson(schema))
-  codecs.set(schema, codec)
-  return codec
+  const made = { decode: Schema.decodeEffect(codec), encode: Schema.encodeEffect(codec) }
+  codecs.set(schema, made)
+  return made
 }

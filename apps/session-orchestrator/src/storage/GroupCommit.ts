@@ -41,7 +41,7 @@ export interface Options<E> {
 export const MAX_WRITES = 500
 
 /** More writes than this in a commit, and those who made them are likely to come back together. */
-const CROWD = 16
+const CROWD = 4
 
 /** Turns of the event loop from the end of a crowd's commit to its next write: it hears of the one, reads, and writes (G6). */
 const CROWD_ROUNDS = 8

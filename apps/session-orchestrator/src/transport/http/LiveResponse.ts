@@ -13,7 +13,7 @@
  * L6. Whoever is let go of before the end is told why, and that it has to come back, as far as its format can say so
  *     (`farewell`). It stands behind all that was written, so a client that has only slept finds it, for `FAREWELL_LIMIT`.
  */
-import { NodeHttpServerRequest } from "@effect/platform-node"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import type { Sse } from "@holdfast/wire"
 import { Cause, Duration, Effect, Option, Predicate, Schema, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
