@@ -10,7 +10,7 @@
  * R5. `step-start` is told where the text of the step begins: before the first attempt that is made in this life, and before
  *     the first after one that was discarded. Whoever hears it forgets what it held of the step.
  */
-import type { Failure } from "@holdfast/wire"
+import type { Failure, TurnEvent } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
 import * as Attempt from "./Attempt.ts"
 import * as Checkpoint from "./Checkpoint.ts"
@@ -36,6 +36,13 @@ export type Result =
       /** What `retry-end` says, where a chain is open. */
       readonly finalError: string
     }
+
+/** What is to be said of an attempt that its process died in (X2); nothing where it is said. */
+export const voided = (turn: TurnState): ReadonlyArray<TurnEvent.StepDiscarded> => {
+  const { isLost } = turn
+  turn.isLost = false
+  return isLost ? [turn.event({ type: "step-discarded", step: turn.step, message: LOST })] : []
+}
 
 /** What `retry-end` says when somebody cancelled (P11). */
 export const CANCELLED = "Retry cancelled"
@@ -64,7 +71,8 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
     if (outcome._tag === "Completed") return outcome
     if (outcome._tag === "Lost") {
       isBegun = false
-      yield* turn.persist([turn.event({ type: "step-discarded", step: turn.step, message: LOST })])
+      turn.isLost = true
+      yield* Effect.uninterruptible(Effect.suspend(() => turn.persist(voided(turn))))
       continue
     }
 
@@ -126,6 +134,7 @@ const attempt = (
     const content = new Content()
     turn.unfinished = content
     const isLost = checkpoint.isRecorded(mark) && !checkpoint.isRecorded(name)
+    turn.isLost = isLost
     return checkpoint.run(
       name,
       Attempt.AttemptOutcome,

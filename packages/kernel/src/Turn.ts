@@ -127,8 +127,9 @@ const seal = (turn: TurnState, outcome: Outcome): Effect.Effect<TurnEvent.TurnEn
 /** The open chain of retries, and the response or the tool calls that are under way, closed. */
 const remains = (turn: TurnState, outcome: Outcome, endedAt: number): ReadonlyArray<TurnEvent.PersistedEvent> => {
   if (outcome.status === "completed") return []
+  const voided = Retries.voided(turn)
   const finalError = outcome.status === "aborted" ? Retries.CANCELLED : (outcome.finalError ?? outcome.failure.message)
-  const chain = turn.closeChain({ success: false, finalError })
+  const chain = [...voided, ...turn.closeChain({ success: false, finalError })]
   const { unfinished, results } = turn
   turn.unfinished = undefined
   turn.results = undefined

@@ -55,6 +55,8 @@ export class TurnState {
   usage: Message.Usage = {}
   /** What the response that is under way has said; `undefined` between responses. */
   unfinished: Content | undefined = undefined
+  /** Whether an attempt's process died with content shown, and nobody has been told that it is void (X2). */
+  isLost = false
   /** The last retry of the chain that `provider-retry` opened; `undefined` when none is open (P11). */
   chain: number | undefined = undefined
   /** What the tools of the step have answered so far; `undefined` between steps. */
