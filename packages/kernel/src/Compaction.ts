@@ -114,13 +114,13 @@ const apply = (
   { endedAt, summary, upTo, usage }: Extract<CompactionRecord, { readonly _tag: "Compacted" }>,
   messages: ProviderRequest["messages"]
 ): Effect.Effect<void, TurnStopped> =>
-  Effect.suspend(() => {
+  turn.persist(() => {
     turn.spend(usage)
     const stoodFor = messages.findIndex(({ id }) => id === upTo) + 1
-    return turn.persist([
+    return [
       turn.event({ type: "compaction", summary, messages: stoodFor }),
       turn.add({ ...turn.told(`${PREFACE}\n\n${summary}`, endedAt), summary: { upTo } })
-    ])
+    ]
   })
 
 const PREFACE = "The conversation until here, summed up, because it had become too long:"

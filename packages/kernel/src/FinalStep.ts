@@ -86,7 +86,7 @@ const announce = Effect.fnUntraced(function* (
   )
   turn.isFinal = true
   const instruction = `This is the last step of this turn: ${because(cause)}. ${wayOut(turn)}`
-  yield* turn.persist([
+  yield* turn.persist(() => [
     turn.event({ type: "final-turn", step: turn.step, cause }),
     turn.add(turn.told(instruction, at))
   ])

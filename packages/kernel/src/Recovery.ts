@@ -73,7 +73,7 @@ export const after = Effect.fnUntraced(function* (
   const directive = yield* decide(recovery, n, setback, messages)
   if (directive._tag === "GiveUp" || strategy === undefined) return { failure, finalError: failure.message }
 
-  if (mending !== undefined) yield* turn.persist(mending())
+  if (mending !== undefined) yield* turn.persist(mending)
   turn.chain = recovery.retries++
   if (Directive.isImmediate(directive)) {
     if (!hasGoneOn(turn, n)) Waiting.tell(turn, strategy, failure, directive)

@@ -8,6 +8,7 @@
  * R4. `step-start` is told where the text of the step begins: before the first attempt that is made in this life, and before
  *     the first after one that was discarded. Whoever hears it forgets what it held of the step.
  */
+import type { TurnEvent } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
 import * as Attempt from "./Attempt.ts"
 import * as Checkpoint from "./Checkpoint.ts"
@@ -26,6 +27,13 @@ type Failed = Extract<Attempt.AttemptOutcome, { _tag: "Failed" }>
 
 /** A response, or why there is none; `last` is what was said last and is not on record yet. */
 export type Result = Completed | ({ readonly _tag: "GaveUp"; readonly last: Failed | undefined } & Recovery.GaveUp)
+
+/** What is to be said of an attempt that its process died in (X2); nothing where it is said. */
+export const voided = (turn: TurnState): ReadonlyArray<TurnEvent.StepDiscarded> => {
+  const { isLost } = turn
+  turn.isLost = false
+  return isLost ? [turn.event({ type: "step-discarded", step: turn.step, message: LOST })] : []
+}
 
 /** Gets the response of the turn's current step. */
 export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<Result, TurnStopped> {
@@ -46,12 +54,14 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
     const made = turn.attempts + 1
     const outcome = yield* attempt(turn, `${path}/attempt/${n}`, n, messages, begin)
     turn.attempts = made
-    if (outcome._tag === "Completed") return outcome
     if (outcome._tag === "Lost") {
       isBegun = false
-      yield* turn.persist([turn.event({ type: "step-discarded", step: turn.step, message: LOST })])
+      turn.isLost = true
+      yield* turn.persist(() => voided(turn))
       continue
     }
+    turn.unfinished?.recall(outcome)
+    if (outcome._tag === "Completed") return outcome
     // P19: once. What overflows again, and what cannot be made smaller, is decided about like any failure: it is final (P2).
     if (compactor !== undefined && !hasCompacted && isOverflow(outcome)) {
       hasCompacted = true
@@ -97,6 +107,7 @@ const attempt = (
     const content = new Content()
     turn.unfinished = content
     const isLost = checkpoint.isRecorded(mark) && !checkpoint.isRecorded(name)
+    turn.isLost = isLost
     return checkpoint.run(
       name,
       Attempt.AttemptOutcome,

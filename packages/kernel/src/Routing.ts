@@ -43,27 +43,27 @@ export const begin = Effect.fnUntraced(function* (
 
 /** Goes on elsewhere. */
 export const take = (turn: TurnState, route: Route): Effect.Effect<void, TurnStopped> =>
-  Effect.suspend(() => {
+  turn.persist(() => {
     const from = turn.targetName
     turn.route = route
     const to = turn.targetName
-    if (from === to) return Effect.void
+    if (from === to) return []
     const { role } = route
     turn.unproven = role
-    return turn.persist([
+    return [
       ...(role === undefined ? [] : [turn.event({ type: "retry-fallback-applied", from, to, role })]),
       turn.event({ type: "model-change", from, to })
-    ])
+    ]
   })
 
 /** G3 */
 export const choose = (turn: TurnState, target: Target.Target): Effect.Effect<void, TurnStopped> =>
-  Effect.suspend(() => {
+  turn.persist(() => {
     const from = turn.targetName
     turn.primary = target
     turn.route = { target }
     turn.unproven = undefined
-    return turn.persist([turn.event({ type: "model-change", from, to: Target.format(target) })])
+    return [turn.event({ type: "model-change", from, to: Target.format(target) })]
   })
 
 /** The route has answered (G2). */

@@ -46,10 +46,12 @@ export const run = Effect.fnUntraced(function* (
       }),
     { concurrency: calls.length, discard: true }
   )
-  const { content, createdAt } = round
+  const { content } = round
   const { turnId } = turn.input
-  turn.results = undefined
-  yield* turn.persist([turn.add({ role: "tool", id: turn.nextMessageId(), turnId, createdAt, content })])
+  yield* turn.persist(() => {
+    turn.results = undefined
+    return [turn.add({ role: "tool", id: turn.nextMessageId(), turnId, createdAt: round.createdAt, content })]
+  })
 })
 
 // --- internal
@@ -77,8 +79,10 @@ const settle = Effect.fnUntraced(function* (turn: TurnState, round: Round): Effe
     const { toolCallId, toolName } = calls[content.length] ?? impossible()
     const { output, isError, endedAt } = record
     round.createdAt = Math.max(round.createdAt, endedAt)
-    content.push({ type: "tool-result", toolCallId, toolName, output, isError })
-    yield* turn.persist([turn.event({ type: "tool-result", toolCallId, toolName, output, isError })])
+    yield* turn.persist(() => {
+      content.push({ type: "tool-result", toolCallId, toolName, output, isError })
+      return [turn.event({ type: "tool-result", toolCallId, toolName, output, isError })]
+    })
   }
 })
 

@@ -9,7 +9,7 @@
  *     `TurnStopped`.
  * T5. A bug in here, or in what the turn runs on, seals it as failed: a turn that hangs is worse than one that says why.
  */
-import { Failure, type TurnEvent } from "@holdfast/wire"
+import { Failure, type Message, type TurnEvent } from "@holdfast/wire"
 import { Clock, Context, Effect } from "effect"
 import { AbortGate } from "./AbortGate.ts"
 import { Checkpoint } from "./Checkpoint.ts"
@@ -82,7 +82,7 @@ const opening = (turn: TurnState): ReadonlyArray<TurnEvent.PersistedEvent> => {
 }
 
 const steps = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<TurnEvent.TurnEnd, TurnStopped> {
-  yield* turn.persist(opening(turn))
+  yield* turn.persist(() => opening(turn))
   for (;;) {
     const final = FinalStep.enter(turn)
     if (final !== undefined) yield* final
@@ -92,16 +92,7 @@ const steps = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<Tu
     if (result._tag === "GaveUp") return yield* seal(turn, { status: "failed", ...result })
 
     const calls = result.content.filter((part) => part.type === "tool-call")
-    const { usage } = result
-    const response = turn.response(result, result.endedAt)
-    turn.unfinished = undefined
-    yield* turn.persist([
-      ...turn.closeChain({ success: true }),
-      ...Routing.proven(turn),
-      ...calls.map(({ toolCallId, toolName, input }) => turn.event({ type: "tool-call", toolCallId, toolName, input })),
-      ...(usage === undefined ? [] : [turn.event({ type: "usage", step: turn.step, usage })]),
-      turn.add(response)
-    ])
+    yield* turn.persist(() => finished(turn, result, calls))
     if (calls.length > 0) yield* ToolCalls.run(turn, calls)
     else if (turn.ports.report !== undefined) Reporting.settleText(turn, result.content)
     turn.step++
@@ -109,6 +100,23 @@ const steps = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<Tu
     if (calls.length === 0 || turn.report !== undefined) return yield* seal(turn, { status: "completed" })
   }
 })
+
+/** What is said of a response that has come to its end. */
+const finished = (
+  turn: TurnState,
+  result: Extract<Retries.Result, { readonly _tag: "Completed" }>,
+  calls: ReadonlyArray<Message.ToolCallPart>
+): ReadonlyArray<TurnEvent.PersistedEvent> => {
+  const { usage } = result
+  turn.unfinished = undefined
+  return [
+    ...turn.closeChain({ success: true }),
+    ...Routing.proven(turn),
+    ...calls.map(({ toolCallId, toolName, input }) => turn.event({ type: "tool-call", toolCallId, toolName, input })),
+    ...(usage === undefined ? [] : [turn.event({ type: "usage", step: turn.step, usage })]),
+    turn.add(turn.response(result, result.endedAt))
+  ]
+}
 
 type Outcome =
   | { readonly status: "completed" }
@@ -139,14 +147,18 @@ const seal = (turn: TurnState, outcome: Outcome): Effect.Effect<TurnEvent.TurnEn
       ...(failure === undefined ? undefined : { error: failure }),
       ...(report === undefined ? undefined : { report })
     })
-    return Effect.map(turn.persist([...events, end]), () => (turn.end = end))
+    return Effect.map(
+      turn.persist(() => [...events, end]),
+      () => (turn.end = end)
+    )
   }).pipe(Effect.uninterruptible)
 
 /** The open chain of retries, and the response or the tool calls that are under way, closed. */
 const remains = (turn: TurnState, outcome: Outcome, endedAt: number): ReadonlyArray<TurnEvent.PersistedEvent> => {
   if (outcome.status === "completed") return []
+  const voided = Retries.voided(turn)
   const finalError = outcome.status === "aborted" ? Recovery.CANCELLED : (outcome.finalError ?? outcome.failure.message)
-  const chain = turn.closeChain({ success: false, finalError })
+  const chain = [...voided, ...turn.closeChain({ success: false, finalError })]
   const { unfinished, results } = turn
   turn.unfinished = undefined
   turn.results = undefined

@@ -77,6 +77,8 @@ export class TurnState {
   isFinal = false
   /** The report that was accepted (A13). */
   report: TurnEvent.Report | undefined = undefined
+  /** Whether an attempt's process died with content shown, and nobody has been told that it is void (X2). */
+  isLost = false
   /** The last retry of the chain that `provider-retry` opened; `undefined` when none is open (P11). */
   chain: number | undefined = undefined
   /** What the tools of the step have answered so far; `undefined` between steps. */
@@ -116,9 +118,10 @@ export class TurnState {
     this.lastUsage = usage
   }
 
-  /** Persists events at the turn's next position. */
-  persist(events: ReadonlyArray<TurnEvent.PersistedEvent>): Effect.Effect<void, TurnStopped> {
+  /** Persists events at the turn's next position. They are made where nothing can come between that and the write (S3). */
+  persist(make: () => ReadonlyArray<TurnEvent.PersistedEvent>): Effect.Effect<void, TurnStopped> {
     return Effect.suspend(() => {
+      const events = make()
       if (!Array.isReadonlyArrayNonEmpty(events)) return Effect.void
       if (this.stopped !== undefined) return Effect.fail(this.stopped) // S3
       const position = this.position

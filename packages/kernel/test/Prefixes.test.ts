@@ -8,7 +8,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Life, ScriptedProvider, TestRouter } from "@holdfast/kernel/testing"
-import { Ids, type TurnEvent } from "@holdfast/wire"
+import { Ids, Message, type TurnEvent } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
 import * as Compactor from "../src/Compactor.ts"
 import { FinalReport } from "../src/FinalReport.ts"
@@ -217,7 +217,7 @@ const assembled = (diary: Life.Diary): string => {
   let current = ""
   for (const event of eventsOf(diary)) {
     if (event.type === "text-delta") current += event.delta
-    if (event.type === "step-discarded") current = ""
+    if (event.type === "step-start" || event.type === "step-discarded") current = ""
     if (event.type === "message") {
       finished += current
       current = ""
@@ -225,6 +225,14 @@ const assembled = (diary: Life.Diary): string => {
   }
   return finished
 }
+
+/** What the model has said, by the history. */
+const textsOf = (events: ReadonlyArray<TurnEvent.TurnEvent>): string =>
+  events
+    .map((event) =>
+      event.type === "message" && event.message.role === "assistant" ? Message.textOf(event.message) : ""
+    )
+    .join("")
 
 const eventsOf = (diary: Life.Diary): ReadonlyArray<TurnEvent.TurnEvent> =>
   diary.flatMap((entry): ReadonlyArray<TurnEvent.TurnEvent> => {
@@ -401,6 +409,8 @@ for (const given of [waits, reports]) {
             assert.strictEqual(persisted.at(-1)?.type, "turn-end")
             assert.isFalse(isSealed && persisted.length > before.persisted.length)
             assert.strictEqual(life.requests.length, 0)
+            // X2: of an answer that was cut by the death nothing is kept, and whoever was shown it is told.
+            assert.strictEqual(assembled(life.diary), textsOf(persisted))
             assert.strictEqual(
               life.diary.filter(({ _tag }) => _tag === "Tool").length,
               death.filter(({ _tag }) => _tag === "Tool").length

@@ -160,6 +160,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
       yield* stage.passes(0, 300)
       yield* stage.aborts("one")
       yield* stage.kill
+      yield* gate.open // for "two", where "one" never came to it
       yield* stage.revive
     })
   ],
