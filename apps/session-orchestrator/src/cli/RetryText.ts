@@ -1,5 +1,5 @@
 /** A retry policy in words and in a table. Pure. */
-import { Preview, RetryPolicy, type Routing } from "@holdfast/policy"
+import { Preview, RetryPolicy, type Routing, type Waits } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import * as Span from "./Span.ts"
 
@@ -40,7 +40,7 @@ export const byKind = (policy: RetryPolicy.RetryPolicy, primary: Target.Target):
     "",
     ...outlooks.flatMap(({ because, kinds, steps }) => [
       `  ${kinds.join(", ")}`,
-      `    ${[...steps.map(step), because === undefined ? "and so on" : `then the turn fails (${because})`].join(", ")}`
+      `    ${[...steps.map(step), because === undefined ? "and so on" : `${steps.length === 0 ? "" : "then "}the turn fails (${because})`].join(", ")}`
     ])
   ]
 }
@@ -55,6 +55,7 @@ export const remarks = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> 
   policy.hints
     ? "A provider that asks for a longer wait gets it; one that asks for a shorter wait does not."
     : "What a provider asks for is not followed.",
+  ...hintsByReason(policy),
   `An attempt fails after ${Span.format(policy.requestTimeout.firstContentMs)} without content, or ${Span.format(policy.requestTimeout.idleMs)} between contents.`
 ]
 
@@ -91,6 +92,20 @@ export const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArr
 }
 
 // --- internal
+
+/** Where a provider's own delay counts otherwise than everywhere else. */
+const hintsByReason = ({ hints, reasons }: RetryPolicy.RetryPolicy): ReadonlyArray<string> => {
+  const having = (hint: Waits.ReasonWait["hint"]) =>
+    Object.entries(reasons).flatMap(([reason, rule]) => (rule.hint === hint ? [reason] : []))
+  const replaced = having("replace")
+  const ignored = having("ignore")
+  return hints
+    ? [
+        ...(replaced.length > 0 ? [`For ${replaced.join(", ")} its own wait stands instead, longer or shorter.`] : []),
+        ...(ignored.length > 0 ? [`For ${ignored.join(", ")} it is not followed.`] : [])
+      ]
+    : []
+}
 
 /** Retries of each kind that are told. */
 const SHOWN = 8

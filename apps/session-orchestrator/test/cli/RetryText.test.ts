@@ -46,6 +46,13 @@ describe("RetryText", () => {
     expect(last({ profile: "cycling" })).toContain("there are no more than 3 attempts (retry.maxRetries).")
   })
 
+  it("A6: says where a provider's own wait counts otherwise", () => {
+    expect(RetryText.remarks(policy({ profile: "cycling" }))).toContain(
+      "For rate-limited its own wait stands instead, longer or shorter."
+    )
+    expect(RetryText.remarks(policy({ profile: "cycling", hints: false })).join()).not.toContain("stands instead")
+  })
+
   it("A5, A7: tells by kind of failure what is waited and where it goes", () => {
     const routing = { type: "round-robin", targets: ["a/a", "b/b"] }
     const lines = RetryText.byKind(policy({ profile: "cycling", routing }), { provider: "a", model: "a" })

@@ -8,7 +8,7 @@ import { chain, type Decided, policyWith, robin, type Story, story, tell } from 
 
 const law = (title: string, of: fc.Arbitrary<Story>, check: (story: Story) => void): void =>
   it(title, () => {
-    fc.assert(fc.property(of, check), { numRuns: 2_000 })
+    fc.assert(fc.property(of, check), { numRuns: 1_000 })
   })
 
 const any = story(fc.oneof(chain, robin))
@@ -206,7 +206,7 @@ describe("fallback chains", () => {
           expect(answer.changes.targets).toEqual({})
         }
       }),
-      { numRuns: 2_000 }
+      { numRuns: 1_000 }
     )
   })
 })

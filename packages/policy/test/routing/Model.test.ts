@@ -273,7 +273,7 @@ describe("a conversation as the model has it", () => {
           return { model, real: rig }
         }, commands)
       }),
-      { numRuns: 1_500 }
+      { numRuns: 1_000 }
     )
   })
 
@@ -304,7 +304,7 @@ describe("a conversation as the model has it", () => {
           return { model, real: rig }
         }, commands)
       }),
-      { numRuns: 1_500 }
+      { numRuns: 1_000 }
     )
   })
 })
