@@ -42,14 +42,18 @@ export const notRetryable: Directive.Directive = { _tag: "GiveUp", because: "not
 /** Whether waiting may mend a failure. An abort that nobody here asked for is the network's (M3). */
 export const isPassing = ({ reason, retryable }: Failure.Failure): boolean => retryable || reason === "aborted"
 
-/** What the policy alone decides: no other route would change anything. */
-export const stay = (policy: RetryPolicy.RetryPolicy, situation: Situation): Directive.Directive => {
+/** What the policy alone decides: no other route would change anything. `state` is what is handed on after a wait. */
+export const stay = (
+  policy: RetryPolicy.RetryPolicy,
+  situation: Situation,
+  state: { readonly state?: Schema.Json }
+): Directive.Directive => {
   const { failure, retries, spent } = situation
   if (!isPassing(failure)) return notRetryable
   const decision = RetryPolicy.decide(policy, retries, failure, spent)
   return decision._tag === "Refused"
     ? exhausted(policy, decision, situation)
-    : retry(situation, decision.delayMs, { basis: Basis.decided(policy, decision, situation) })
+    : retry(situation, decision.delayMs, { ...state, basis: Basis.decided(policy, decision, situation) })
 }
 
 /**
@@ -64,7 +68,7 @@ export const askedOf = (
   now: number
 ): Failure.Failure => {
   const { hint, ...unasked } = failure
-  const isOwn = Prospect.isSame(to.target, here.target) && to.credential === Prospect.named(known, here)
+  const isOwn = Prospect.isRouteTo(to, here, known)
   const ownMs = (isOwn ? Waits.askedMs(failure) : undefined) ?? 0
   const theirMs = (to.askedUntil ?? now) - now
   // A pause is whole milliseconds long.

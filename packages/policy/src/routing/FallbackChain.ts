@@ -50,7 +50,9 @@ export const direct = (
   question: Router.Question,
   known: Prospect.Known
 ): Answer.Answer => {
-  if (!isOfTarget(situation.failure)) return { directive: Answer.stay(policy, situation), changes: Standing.empty }
+  if (!isOfTarget(situation.failure)) {
+    return { directive: Answer.stay(policy, situation, untried(question)), changes: Standing.empty }
+  }
   const scene = sceneOf(policy, chain, situation, question, known)
   const move = moveOf(scene)
   return {
@@ -68,6 +70,10 @@ type Tried = typeof Tried.Type
 
 const UNTRIED: Tried = { targets: [], credentials: [] }
 
+/** After a wait everything may be tried again; where nothing was handed on, nothing need be. */
+const untried = ({ state }: Pick<Router.Question, "state">): { readonly state?: Tried } =>
+  state === undefined ? {} : { state: UNTRIED }
+
 const triedOf = (state: Schema.Json | undefined): Tried =>
   Option.getOrElse(Schema.decodeUnknownOption(Tried)(state), () => UNTRIED)
 
@@ -75,9 +81,9 @@ const triedOf = (state: Schema.Json | undefined): Tried =>
 interface Scene {
   readonly policy: RetryPolicy.RetryPolicy
   readonly situation: Directive.Situation
+  readonly question: Router.Question
   readonly plan: Plan.Plan
   readonly here: Route.Route
-  readonly hasState: boolean
   readonly tried: Tried
   /** With what this failure has taught. */
   readonly known: Prospect.Known
@@ -156,7 +162,7 @@ const sceneOf = (
     situation,
     plan,
     here,
-    hasState: question.state !== undefined,
+    question,
     tried,
     known,
     changes,
@@ -219,25 +225,31 @@ const moveUnlessRefused = (
     : Answer.exhausted(policy, RetryPolicy.Decision.Refused({ because: refused }), situation, ways)
 }
 
-const waitOrEnd = ({ hasState, here, known, plan, policy, prospects, situation, ways }: Scene): Directive.Directive => {
+const waitOrEnd = (scene: Scene): Directive.Directive => {
+  const { here, known, plan, policy, question, situation, ways } = scene
   const { failure, now, retries, spent } = situation
-  const hopeful = prospects.filter(
-    ({ isHopeful, target }) => isHopeful || (failure.retryable && Plan.isAt(here, target))
-  )
+  const hopeful = hopefulOf(scene)
   const { hint: _, ...unasked } = failure
   const at = now + Waits.of(policy, retries, unasked, policy.maxRetries !== undefined).ms
   const to = hopeful.find(({ freeAt }) => freeAt <= at) ?? Prospect.soonest(hopeful)
-  if (to === undefined) return Answer.stay(policy, situation) // F5
+  if (to === undefined) return Answer.stay(policy, situation, untried(question)) // F5
 
   const decision = RetryPolicy.decide(policy, retries, Answer.askedOf(failure, to, here, known, now), spent) // F4
   if (decision._tag === "Refused") return Answer.exhausted(policy, decision, situation, ways)
   const route = Plan.routeTo(plan, to)
   return Answer.retry(situation, decision.delayMs, {
     ...(Answer.isSameRoute(route, here) ? {} : { route }),
-    ...(hasState ? { state: UNTRIED } : {}),
+    ...untried(question),
     basis: Basis.decided(policy, decision, situation, ways)
   })
 }
+
+/** What time may mend. About where the attempt went its own failure says more than what was known. */
+const hopefulOf = ({ here, known, prospects, situation: { failure } }: Scene): ReadonlyArray<Prospect.Prospect> =>
+  prospects.filter((prospect) => {
+    if (Prospect.isRouteTo(prospect, here, known)) return failure.retryable
+    return prospect.isHopeful || (failure.retryable && Plan.isAt(here, prospect.target))
+  })
 
 const wayOf = ({ freeAt, target }: Prospect.Prospect, tried: Tried, now: number): Basis.Way => {
   const name = Target.format(target)

@@ -64,10 +64,14 @@ export const credentialOf = (
   { credential, target }: Route.Route
 ): string | undefined => credential ?? credentials[target.provider]?.[0]
 
-/** The same as a route names it (Q2). */
-export const named = (known: Pick<Known, "credentials">, route: Route.Route): string | undefined => {
-  const credential = credentialOf(known, route)
-  return credential === known.credentials[route.target.provider]?.[0] ? undefined : credential
+/** Whether a route leads to this target with this credential. */
+export const isRouteTo = (
+  { credential, target }: Prospect,
+  route: Route.Route,
+  known: Pick<Known, "credentials">
+): boolean => {
+  const first = known.credentials[target.provider]?.[0]
+  return isSame(target, route.target) && (credential ?? first) === (route.credential ?? first)
 }
 
 /** Of several the one that is free first; of those that are free together the first in order. */

@@ -68,6 +68,16 @@ describe("credentials", () => {
     expect(rig.fails(asking("quota-exhausted", 7 * HOUR))).toBe(`${2 * HOUR} ms on a/a#second`)
   })
 
+  it("P7: however short limits are, no credential is left twice without a wait between", () => {
+    const rig = new Rig({ ...alone, credentials: { a: ["first", "second"] } })
+    rig.begin()
+    const slow = () => {
+      rig.now += SECOND // longer than the limit
+      return rig.fails(asking("quota-exhausted", 1))
+    }
+    expect([slow(), slow(), slow()]).toEqual(["at once on a/a#second", "4000 ms on a/a", "at once on a/a#second"])
+  })
+
   it("C2: when the last one is used up and none has a reset, the step ends", () => {
     const rig = new Rig({ ...alone, settings: { profile: "overnight" }, credentials: { a: ["first", "second"] } })
     rig.begin()

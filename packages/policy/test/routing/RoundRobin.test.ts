@@ -95,6 +95,12 @@ describe("the cycle", () => {
     ])
   })
 
+  it("A5: the next cycle sleeps the longest of its own waits", () => {
+    const rig = new Rig({ settings: cycling(["a/a", "b/b"], { maxRetries: 20 }), primary: "a/a" })
+    const asked = [30_000, 2_000, 3_000, 4_000].map((ms) => asking("rate-limited", ms))
+    expect(goes(rig, ...asked)).toEqual(["at once on b/b", "30000 ms on a/a", "at once on b/b", "4000 ms on a/a"])
+  })
+
   it("A5: a success clears the cycle", () => {
     const rig = three()
     goes(rig, limited, limited)
