@@ -68,7 +68,7 @@ const commandIdOf = (record: Record): ReadonlyArray<string> => {
 
 const codecs = new WeakMap<object, unknown>()
 
-/** A codec compiles its parser once, and there are four schemas in all. */
+/** A codec compiles its parser once, and there is a handful of schemas in all. */
 const codecOf = <A, I>(schema: Schema.Codec<A, I>): Schema.Codec<A, string> => {
   const known = codecs.get(schema)
   if (known !== undefined) return known as Schema.Codec<A, string> // what was put there for this very schema
