@@ -111,7 +111,7 @@ interface Codec<A> {
 
 const codecs = new WeakMap<object, unknown>()
 
-/** A codec compiles its parsers once, and there are four schemas in all. */
+/** A codec compiles its parsers once, and there is a handful of schemas in all. */
 const codecOf = <A, I>(schema: Schema.Codec<A, I>): Codec<A> => {
   const known = codecs.get(schema)
   if (known !== undefined) return known as Codec<A> // what was put there for this very schema

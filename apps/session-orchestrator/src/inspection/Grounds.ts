@@ -4,9 +4,9 @@
  * G1. What the record does not say is not guessed: a strategy that recorded no basis has decisions without numbers.
  * G2. The rule that decided comes first; the others say what it decided on. docs/explain.md lists them.
  */
-import type { Directive } from "@holdfast/kernel"
+import type { Directive, Route } from "@holdfast/kernel"
 import { Basis } from "@holdfast/policy"
-import type { Failure, TurnExplanation } from "@holdfast/wire"
+import { type Failure, Target, type TurnExplanation } from "@holdfast/wire"
 import { Option, Schema } from "effect"
 
 /** A decision without its words. */
@@ -23,13 +23,21 @@ export const of = (directive: Directive.Directive, failure: Failure.Failure): Gr
 const decodeBasis = Schema.decodeUnknownOption(Basis.Basis)
 
 const retried = (
-  { attempt, delayMs, retryAt }: Extract<Directive.Directive, { readonly _tag: "Retry" }>,
+  { attempt, delayMs, retryAt, route }: Extract<Directive.Directive, { readonly _tag: "Retry" }>,
   failure: Failure.Failure,
   basis: Basis.Basis | undefined
 ): Grounds => {
-  const decided = { type: "retry" as const, retry: attempt, decidedAt: retryAt - delayMs, delayMs, retryAt }
+  const decided = {
+    type: "retry" as const,
+    retry: attempt,
+    decidedAt: retryAt - delayMs,
+    delayMs,
+    retryAt,
+    ...(route === undefined ? {} : { ...route, target: Target.format(route.target) })
+  }
   if (basis?._tag === "AtOnce") return { ...decided, ...spendingOf(basis), rules: atOnceRules(basis) }
-  if (basis?._tag !== "Delay") return { ...decided, rules: mayRetry(failure) }
+  const may = route === undefined ? mayRetry(failure) : mayGo(route)
+  if (basis?._tag !== "Delay") return { ...decided, rules: may }
   const { clipped, hintMs, jitterMs, scheduledMs } = basis
   return {
     ...decided,
@@ -39,7 +47,7 @@ const retried = (
     ...(jitterMs > 0 ? { jitterMs } : {}),
     ...(clipped ? { clipped } : {}),
     ...spendingOf(basis),
-    rules: [...mayRetry(failure), ...waitRules(basis)]
+    rules: [...may, ...waitRules(basis)]
   }
 }
 
@@ -62,6 +70,12 @@ const atOnceRules = ({
 }: Extract<Basis.Basis, { readonly _tag: "AtOnce" }>): ReadonlyArray<string> => {
   if (because === "other-credential") return ["P7"]
   return routing === "fallback-chain" ? ["P8"] : [because === "same-target" ? "A3" : "A4"]
+}
+
+/** Why a retry may go where it was sent. */
+const mayGo = ({ credential, role }: Route.Route): ReadonlyArray<string> => {
+  if (role !== undefined) return ["P8"]
+  return credential === undefined ? ["A4"] : ["P7"]
 }
 
 /** Why the wait is as long as it is. */
