@@ -101,10 +101,10 @@ const reach = (
 
 const answered = ({ stopping, store }: Dependencies, hand: () => Wait.Answer | undefined): Answer =>
   Effect.suspend((): Answer => {
-    const answer = hand()
-    if (answer === undefined) return Effect.succeed(false) // M2
-    return answer.pipe(
-      Effect.raceFirst(Effect.andThen(stopping, Effect.fail(goingDown))),
+    const answer = hand() ?? Effect.succeed(false) // M2
+    // First, as a turn that was let go of has nothing to do any more, and that is not what the command should hear.
+    return Effect.andThen(stopping, Effect.fail(goingDown)).pipe(
+      Effect.raceFirst(answer),
       Effect.timeoutOrElse({ duration: ANSWER_LIMIT, orElse: () => Effect.flatMap(whyNot(store), Effect.fail) })
     )
   })

@@ -147,7 +147,9 @@ const tell = ({ ended, wait }: Running, outcome: Exit.Exit<unknown, TurnStopped.
 /** Commands hear from the journal what became of them. */
 const listenerOf = (wait: Wait): JournalCheckpoint.Listener => ({
   begins: (name) => {
-    if (!TurnRecord.isWake(name)) wait.pass()
+    // Before anybody is told of the wait: a command may be the answer to that.
+    if (TurnRecord.isWake(name)) wait.open()
+    else wait.pass()
   },
   recorded: (record) => {
     const wake = TurnRecord.wakeOf(record)

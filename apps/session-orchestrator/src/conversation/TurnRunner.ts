@@ -148,7 +148,6 @@ const strategyOf = (
       if (Duration.toMillis(delay) <= RESIDENT_MS || wait.hasNews) {
         return wait.sleep(sleepUntil(end), () => session.hub.inProgress.resume())
       }
-      wait.open()
       running.parkedUntil = end
       return Effect.fail(parked)
     })

@@ -105,7 +105,11 @@ export const retryAtOf = (record: Record): number | undefined => {
   }
   if (!Predicate.isTagged(decision, "Retry") || !Predicate.hasProperty(decision, "retryAt")) return undefined
   // As `Directive.isImmediate`, of what is not decoded.
-  if (Predicate.hasProperty(decision, "route") && Predicate.hasProperty(decision, "delayMs") && decision.delayMs === 0) {
+  if (
+    Predicate.hasProperty(decision, "route") &&
+    Predicate.hasProperty(decision, "delayMs") &&
+    decision.delayMs === 0
+  ) {
     return undefined
   }
   return typeof decision.retryAt === "number" ? decision.retryAt : undefined

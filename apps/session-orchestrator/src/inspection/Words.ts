@@ -171,9 +171,7 @@ const compaction = ({ attempt, compaction, failure: failed }: Untold<TurnExplana
 }
 
 const whenOf = (decision: Untold<TurnExplanation.Retry>, failed: Failure.Failure, at: At): string =>
-  decision.delayMs === 0
-    ? "at once"
-    : `at ${at(decision.retryAt)}, after ${lengthOf(decision, failed)}`
+  decision.delayMs === 0 ? "at once" : `at ${at(decision.retryAt)}, after ${lengthOf(decision, failed)}`
 
 /** Where a retry goes that was sent somewhere. */
 const whereOf = ({ credential, role, target }: Untold<TurnExplanation.Retry>): string => {

@@ -81,7 +81,7 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, fo
     assert.strictEqual(endpoint.left, 0, `turn ${i}: responses that nobody asked for`)
     assert.deepStrictEqual(sink.contradictions, [], `turn ${i}: run again, it persisted something else`)
     history.push(...sink.of("message").map(({ message }) => message))
-    turns.push({ calls: endpoint.calls.slice(before), events: sink.events })
+    turns.push({ calls: endpoint.calls.slice(before), events: sink.events.filter(isNews) })
   }
   return { turns, history } satisfies Played
 })
@@ -203,6 +203,13 @@ const providersOf = Effect.fnUntraced(function* (
     stream: (request) => providers.get(request.target.provider)?.stream(request) ?? assert.fail("no such provider")
   } satisfies Provider.Provider["Service"]
 })
+
+/** A turn that is run from its start again says once more where the text of the step begins (X3). */
+const isNews = (event: TurnEvent.TurnEvent, i: number, events: ReadonlyArray<TurnEvent.TurnEvent>): boolean => {
+  if (event.type !== "step-start") return true
+  const before = events.slice(0, i).findLast(({ type }) => type === "step-start" || type === "step-discarded")
+  return before?.type !== "step-start" || before.step !== event.step
+}
 
 const clientOf = ({ fetch }: MemoryEndpoint) =>
   FetchHttpClient.layer.pipe(Layer.provide(Layer.succeed(FetchHttpClient.Fetch, fetch)))
