@@ -43,6 +43,7 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
   const { checkpoint, strategy } = turn.ports
   const path = `step/${turn.step}`
   const messages = ModelContext.of(turn.messages)
+  const tools = turn.ports.toolbox.definitions
   let firstFailureAt: number | undefined
   let retries = 0
   let sleptMs = 0
@@ -51,7 +52,7 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
 
   for (let n = 0; ; n++) {
     const made = turn.attempts + 1
-    const outcome = yield* attempt(turn, `${path}/attempt/${n}`, n, messages)
+    const outcome = yield* attempt(turn, `${path}/attempt/${n}`, n, { messages, tools })
     turn.attempts = made
     if (outcome._tag === "Completed") return outcome
     if (outcome._tag === "Lost") {
@@ -108,10 +109,10 @@ const attempt = (
   turn: TurnState,
   name: string,
   n: number,
-  messages: ProviderRequest["messages"]
+  asked: Pick<ProviderRequest, "messages" | "tools">
 ): Effect.Effect<Attempt.AttemptOutcome, TurnStopped> =>
   Effect.suspend(() => {
-    const { checkpoint, provider, sink, toolbox } = turn.ports
+    const { checkpoint, provider, sink } = turn.ports
     const mark = `${name}/content`
     const content = new Content()
     turn.unfinished = content
@@ -131,8 +132,7 @@ const attempt = (
               step: turn.step,
               attempt: n,
               target: turn.target,
-              messages,
-              tools: toolbox.definitions,
+              ...asked,
               ...(system === undefined ? undefined : { system })
             }
             return Attempt.run(provider, sink, request, content, Checkpoint.mark(checkpoint, mark))
