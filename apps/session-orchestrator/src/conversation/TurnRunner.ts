@@ -33,6 +33,8 @@ export interface Setting {
 export interface Resources {
   readonly store: Store["Service"]
   readonly checkpoint: Checkpoint.Checkpoint["Service"]
+  /** What its tools are run by, once it is known which there are. */
+  readonly toolbox: Effect.Effect<Toolbox.Toolbox["Service"]>
   /** Waits for a moment in epoch milliseconds (D11). */
   readonly sleepUntil: (end: number) => Effect.Effect<void>
   /** Succeeds when the service goes down. */
@@ -62,7 +64,7 @@ export const run = (
         Layer.succeed(EventSink.EventSink, sinkOf(session, setting.turn, resources)),
         Layer.succeed(RetryStrategy.RetryStrategy, strategyOf(setting, resources)),
         Layer.succeed(Checkpoint.Checkpoint, resources.checkpoint),
-        Toolbox.layerNoop
+        Layer.effect(Toolbox.Toolbox, resources.toolbox)
       )
     )
   )

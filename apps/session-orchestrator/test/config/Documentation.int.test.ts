@@ -37,7 +37,11 @@ describe("docs/configuration.md", () => {
 
   it("has a row for no key that does not exist", () => {
     const rows = Array.from(page.matchAll(/^\| `([a-z$][\w$.*]*)` \|/gm), ([, key]) => key ?? "")
-    const known = new Set([...keys, "providers.*.headers", ...BuiltIn.builtIns.map(({ name }) => name)])
+    const known = new Set([
+      ...keys,
+      ...["providers.*.headers", "tools.*.headers", "tools.*.env"],
+      ...BuiltIn.builtIns.map(({ name }) => name)
+    ])
     expect(rows.filter((row) => !known.has(row))).toEqual([])
   })
 

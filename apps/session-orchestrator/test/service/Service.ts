@@ -64,6 +64,7 @@ export const start = Effect.fnUntraced(function* ({
         }
       ]
     ]),
+    tools: [],
     model: { provider: "scripted", model: "m" },
     retry,
     origins: new Map(),
