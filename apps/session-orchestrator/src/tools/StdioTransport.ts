@@ -9,7 +9,7 @@
  */
 import { deserializeMessage, type JSONRPCMessage, type Transport } from "@modelcontextprotocol/client"
 import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio"
-import { Deferred, Duration, Effect, Fiber, Queue, type Scope, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, type PlatformError, Queue, type Scope, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import type { ToolServerReach } from "../config/Config.ts"
 import { StartError, type Way } from "./Connection.ts"
@@ -38,6 +38,9 @@ export const make = Effect.fnUntraced(function* (
   children: Children
 ): Effect.fn.Return<Way, StartError, ChildProcessSpawner.ChildProcessSpawner | Scope.Scope> {
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+  // Before it is started, so that it is forgotten after it has ended.
+  const pids: Array<number> = []
+  yield* Effect.addFinalizer(() => Effect.sync(() => pids.forEach(children.delete)))
   const child = yield* spawner
     .spawn(
       ChildProcess.make(command, args, {
@@ -47,20 +50,14 @@ export const make = Effect.fnUntraced(function* (
         ...(cwd === undefined ? undefined : { cwd })
       })
     )
-    .pipe(Effect.mapError(({ message }) => new StartError({ message: `it could not be started: ${message}` })))
-  yield* Effect.acquireRelease(
-    Effect.sync(() => children.add(child.pid)),
-    () => Effect.sync(() => children.delete(child.pid))
-  )
+    .pipe(Effect.mapError((error) => new StartError({ message: `it could not be started: ${causeOf(error)}` })))
+  pids.push(child.pid)
+  children.add(child.pid)
 
   const lost = yield* Deferred.make<string>()
   const input = yield* Queue.unbounded<string>()
   const transport = new LineTransport((line) => void Queue.offerUnsafe(input, line))
-  const end = (why: string) =>
-    Effect.andThen(
-      Deferred.succeed(lost, why),
-      Effect.sync(() => transport.onclose?.())
-    )
+  const end = (why: string) => Deferred.succeed(lost, why)
 
   let words = ""
   const listening = yield* Effect.forkScoped(
@@ -80,7 +77,7 @@ export const make = Effect.fnUntraced(function* (
   )
   yield* child.exitCode.pipe(
     Effect.matchEffect({
-      onFailure: ({ message }) => Effect.succeed(/'(SIG\w+)'/.exec(message)?.[1] ?? message),
+      onFailure: (error) => Effect.succeed(/'(SIG\w+)'/.exec(causeOf(error))?.[1] ?? causeOf(error)),
       onSuccess: (code) => Effect.succeed(`exit code ${code}`)
     }),
     Effect.tap(Effect.timeoutOption(Fiber.awaitAll([reading, listening]), LAST_WORDS)),
@@ -91,6 +88,10 @@ export const make = Effect.fnUntraced(function* (
 })
 
 // --- internal
+
+/** What Node says. The error's own message has the arguments in it, which are nobody's business. */
+const causeOf = ({ reason }: PlatformError.PlatformError): string =>
+  reason.cause instanceof Error ? reason.cause.message : reason._tag
 
 const lastLineOf = (words: string): string => {
   const line = words.trimEnd().split("\n").at(-1)?.trim() ?? ""

@@ -19,8 +19,11 @@ import * as StdioTransport from "./StdioTransport.ts"
 import * as ToolNames from "./ToolNames.ts"
 import * as ToolServer from "./ToolServer.ts"
 
-/** How long turns wait, right after a start, for servers that have not been up yet. */
-export const FIRST_PATIENCE = Duration.seconds(5)
+/**
+ * How long turns wait, right after a start, for servers that have not been up yet: longer than one takes that is installed. An
+ * idempotent call that is taken up later than its server would be taken for one of a tool that is not there.
+ */
+export const FIRST_PATIENCE = Duration.seconds(10)
 
 /** Keeps the servers up for as long as the layer is. */
 export const layer = (configs: ReadonlyArray<Config.ToolServer>): Layer.Layer<Tools> =>

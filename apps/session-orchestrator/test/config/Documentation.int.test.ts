@@ -39,7 +39,9 @@ describe("docs/configuration.md", () => {
     const rows = Array.from(page.matchAll(/^\| `([a-z$][\w$.*]*)` \|/gm), ([, key]) => key ?? "")
     const known = new Set([
       ...keys,
-      ...["providers.*.headers", "tools.*.headers", "tools.*.env"],
+      "providers.*.headers",
+      "tools.*.headers",
+      "tools.*.env",
       ...BuiltIn.builtIns.map(({ name }) => name)
     ])
     expect(rows.filter((row) => !known.has(row))).toEqual([])

@@ -59,7 +59,7 @@ const run = async (id: number | undefined, name: string, input: Readonly<Record<
     // Leaves a line where a test counts them, and answers once the gate is there.
     case "append":
     case "append_again":
-      appendFileSync(String(input["file"]), `${name}\n`)
+      appendFileSync(String(input["file"]), `${name}${String(input["tag"] ?? "")}\n`)
       while (typeof input["gate"] === "string" && !existsSync(input["gate"])) {
         await new Promise((resolve) => setTimeout(resolve, 5))
       }
@@ -75,7 +75,10 @@ const run = async (id: number | undefined, name: string, input: Readonly<Record<
       return text(id, "é".repeat(Number(input["bytes"]) / 2))
     case "flood_lines":
       for (let n = 0; n < Number(input["lines"]); n++) {
-        send({ method: "notifications/message", params: { level: "info", data: "x".repeat(1_000) } })
+        send({
+          method: "notifications/message",
+          params: { level: "info", data: "x".repeat(Number(input["size"] ?? 1_000)) }
+        })
       }
       return text(id, "flooded")
     // One line without an end, as fast as it is read.
