@@ -8,7 +8,15 @@
  * The protocol is the SDK's: it speaks with servers of every revision. `effect/ai/McpClient` takes those of the latest two alone, does
  * not say when a list of tools has changed, and gives up a server that prints a stray line.
  */
-import { type CallToolResult, Client, ProtocolError, type Tool, type Transport } from "@modelcontextprotocol/client"
+import manifest from "../../package.json" with { type: "json" }
+import {
+  type CallToolResult,
+  Client,
+  ProtocolError,
+  type RequestOptions,
+  type Tool,
+  type Transport
+} from "@modelcontextprotocol/client"
 import { Data, Deferred, Effect, Queue, Schema, type Scope } from "effect"
 
 /** A call that came to nothing. */
@@ -52,10 +60,16 @@ export interface Way {
 }
 
 /** Who we are, to servers. */
-const CLIENT = { name: "holdfast", version: "0.1.0" }
+const CLIENT = { name: "holdfast", version: manifest.version }
 
 /** The SDK has timers of its own; limits are the caller's. The longest that a timer can be set to. */
 const NO_LIMIT = 2_147_483_647
+
+/** How long the end may take. */
+const GOODBYE = "2 seconds"
+
+/** The code of an error that no server sends: the transport's own, for an answer that broke off. */
+export const BROKE_OFF = -32_799
 
 /** Shakes hands, over a way that ends with the same scope. */
 export const make = Effect.fnUntraced(function* ({
@@ -72,16 +86,25 @@ export const make = Effect.fnUntraced(function* ({
     onclose: () => void Deferred.doneUnsafe(lost, Effect.succeed("it closed the connection"))
   } satisfies Pick<Client, "onerror" | "onclose">)
 
-  yield* Effect.addFinalizer(() => Effect.promise(() => client.close().catch(() => {})))
+  yield* Effect.addFinalizer(() =>
+    Effect.timeoutOption(
+      Effect.promise(() => client.close().catch(() => {})),
+      GOODBYE
+    )
+  )
   yield* Effect.tryPromise({
     try: (signal) => client.connect(transport, { signal, timeout: NO_LIMIT }),
     catch: (error) => new StartError({ message: messageOf(error) })
   }).pipe(Effect.raceFirst(Effect.flatMap(over, (message) => Effect.fail(new StartError({ message })))))
 
-  const request = <A>(send: (options: { readonly signal: AbortSignal; readonly timeout: number }) => Promise<A>) =>
+  const request = <A>(send: (options: RequestOptions) => Promise<A>) =>
     Effect.tryPromise({
       try: (signal) => send({ signal, timeout: NO_LIMIT }), // C2
-      catch: (error) => new CallError({ message: messageOf(error), isRefusal: error instanceof ProtocolError })
+      catch: (error) =>
+        new CallError({
+          message: messageOf(error),
+          isRefusal: error instanceof ProtocolError && error.code !== BROKE_OFF
+        })
     }).pipe(Effect.raceFirst(Effect.flatMap(over, (message) => new CallError({ message, isRefusal: false })))) // C1
 
   return {

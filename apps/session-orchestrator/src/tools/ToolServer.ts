@@ -83,7 +83,8 @@ export const make = Effect.fnUntraced(function* (
     const since = yield* Clock.currentTimeMillis
     connection = started
     isOffered = true
-    yield* Effect.logInfo(`The tool server ${name} is up, with ${count(known.length)}.`)
+    const log = failures === 0 ? Effect.logDebug : Effect.logInfo
+    yield* log(`The tool server ${name} is up, with ${count(known.length)}.`)
     yield* up.open
     yield* tried.open
     const why = yield* started.lost.pipe(
@@ -139,14 +140,10 @@ export const make = Effect.fnUntraced(function* (
     const result = yield* connection.call(tool, input).pipe(
       Effect.timeoutOrElse({
         duration: config.timeout,
-        orElse: () => {
-          Queue.offerUnsafe(connection.doubts, undefined) // S4
-          return new CallError({ message: `no answer within ${Duration.format(config.timeout)}`, isRefusal: false })
-        }
+        orElse: () =>
+          new CallError({ message: `no answer within ${Duration.format(config.timeout)}`, isRefusal: false })
       }),
-      Effect.tapError(({ isRefusal }) =>
-        Effect.sync(() => void (isRefusal || Queue.offerUnsafe(connection.doubts, undefined)))
-      ),
+      Effect.tapError(({ isRefusal }) => (isRefusal ? Effect.void : Queue.offer(connection.doubts, undefined))), // S4
       Effect.mapError(({ isRefusal, message }) =>
         isRefusal
           ? new CallError({ message: `${subject(name)} refused the call: ${message}`, isRefusal })

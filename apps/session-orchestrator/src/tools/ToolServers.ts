@@ -61,16 +61,21 @@ export const make = Effect.fnUntraced(function* (
   const conceal = Secrets.conceal(configs.flatMap(({ secrets }) => secrets))
   const named = () => ToolNames.assign(servers.map(({ config, known }) => ({ server: config.name, tools: known() })))
 
+  /** Everything that was ever offered: a step that has begun goes by the names that it was given, whatever comes up meanwhile. */
+  const offered = new Map<string, ToolNames.Named<Connection.Offer>>()
+
   const toolbox: Toolbox.Toolbox["Service"] = {
     get definitions() {
       return named().flatMap((named) => {
         const owner = byName.get(named.server)
-        return owner?.isOffered() === true ? [definitionOf(named, owner.config)] : []
+        if (owner?.isOffered() !== true) return []
+        offered.set(named.name, named)
+        return [definitionOf(named, owner.config)]
       })
     },
     run: ({ input, toolName }) =>
       Effect.suspend(() => {
-        const found = named().find(({ name }) => name === toolName)
+        const found = named().find(({ name }) => name === toolName) ?? offered.get(toolName)
         const server = byName.get(found?.server ?? "")
         return found === undefined || server === undefined
           ? Effect.succeed(Toolbox.unknownTool(toolName))
