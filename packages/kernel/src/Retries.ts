@@ -40,6 +40,8 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
   const { compactor, router } = turn.ports
   const path = `step/${turn.step}`
   let messages = ModelContext.of(turn.messages)
+  // A list that changes in the middle of a step would be another request, and not another attempt.
+  const tools = turn.tools
   let hasCompacted = false
   const recovery = new Recovery.Recovery(turn)
   if (router !== undefined) recovery.state = yield* Routing.begin(turn, router, messages)
@@ -52,7 +54,7 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
 
   for (let n = 0; ; n++) {
     const made = turn.attempts + 1
-    const outcome = yield* attempt(turn, `${path}/attempt/${n}`, n, messages, begin)
+    const outcome = yield* attempt(turn, `${path}/attempt/${n}`, n, { messages, tools }, begin)
     turn.attempts = made
     if (outcome._tag === "Lost") {
       isBegun = false
@@ -98,7 +100,7 @@ const attempt = (
   turn: TurnState,
   name: string,
   n: number,
-  messages: ProviderRequest["messages"],
+  asked: Pick<ProviderRequest, "messages" | "tools">,
   begin: () => void
 ): Effect.Effect<Attempt.AttemptOutcome, TurnStopped> =>
   Effect.suspend(() => {
@@ -124,8 +126,7 @@ const attempt = (
               step: turn.step,
               attempt: n,
               target,
-              messages,
-              tools: turn.tools,
+              ...asked,
               ...(credential === undefined ? undefined : { credential }),
               ...(system === undefined ? undefined : { system })
             }

@@ -15,6 +15,7 @@ import { Conversations } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import * as Orchestrator from "../conversation/Orchestrator.ts"
 import type { Providers } from "../conversation/Providers.ts"
+import type { Tools } from "../conversation/Tools.ts"
 import type { Timer } from "../durable/Timer.ts"
 import type { Journal } from "../storage/Journal.ts"
 import { type StorageError, Store } from "../storage/Store.ts"
@@ -27,7 +28,7 @@ export interface Resident {
   readonly isAnswering: () => boolean
 }
 
-export type Requirements = Store | Journal | Timer | Providers | Defaults
+export type Requirements = Store | Journal | Timer | Providers | Tools | Defaults
 
 /** Lives as long as its scope. Its unsealed turns have been taken up when it is there. */
 export const make = Effect.fnUntraced(function* (

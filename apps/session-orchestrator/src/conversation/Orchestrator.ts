@@ -31,11 +31,12 @@ import type { Parking } from "./Parking.ts"
 import { knownTarget, Providers } from "./Providers.ts"
 import type { Session } from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
+import { Tools } from "./Tools.ts"
 import * as TurnQueue from "./TurnQueue.ts"
 import * as TurnRunner from "./TurnRunner.ts"
 import * as Watching from "./Watching.ts"
 
-type Requirements = Store | Journal | Timer | Providers | Defaults | Condition
+type Requirements = Store | Journal | Timer | Providers | Tools | Defaults | Condition
 
 /** Runs turns for as long as its scope is open; those that it does not get to seal are left for the next process. */
 export const layer: Layer.Layer<Conversations, StorageError, Requirements> = Layer.suspend(() =>
@@ -57,6 +58,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       const journal = yield* Journal
       const timer = yield* Timer
       const providers = yield* Providers
+      const { toolbox } = yield* Tools
       const defaults = yield* Defaults
       const condition = yield* Condition
       const sessions = new Sessions()
@@ -65,6 +67,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       const queue = yield* TurnQueue.make({
         store,
         providers,
+        toolbox,
         defaults,
         sessions,
         stopping,

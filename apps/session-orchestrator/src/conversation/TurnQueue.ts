@@ -25,6 +25,7 @@ import type { Providers } from "./Providers.ts"
 import { Seals } from "./Seals.ts"
 import { type Running, running as handlesOf, type Session } from "./Session.ts"
 import type { Sessions } from "./Sessions.ts"
+import type { Tools } from "./Tools.ts"
 import * as TurnRunner from "./TurnRunner.ts"
 import type { Wait } from "./Wait.ts"
 
@@ -39,10 +40,11 @@ export interface TurnQueue {
   readonly parking: Parking
 }
 
-export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint"> {
+export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint" | "toolbox"> {
   readonly sessions: Sessions
   readonly providers: Providers["Service"]
   readonly defaults: Defaults["Service"]
+  readonly toolbox: Tools["Service"]["toolbox"]
   readonly timer: Timer["Service"]
   readonly isStopping: Effect.Effect<boolean>
   /** The records of a turn, as a checkpoint over them. */
@@ -165,7 +167,7 @@ const stoppedBy = (cause: Cause.Cause<TurnStopped.TurnStopped>): TurnStopped.Tur
   )
 
 const run = Effect.fnUntraced(function* (
-  { providers, defaults, checkpointOf, ...resources }: Dependencies,
+  { providers, defaults, checkpointOf, toolbox, ...resources }: Dependencies,
   session: Session,
   running: Running
 ) {
@@ -185,7 +187,7 @@ const run = Effect.fnUntraced(function* (
       provider: route(providers),
       policy: policyOf(conversation, defaults)
     },
-    { ...resources, checkpoint }
+    { ...resources, checkpoint, toolbox: yield* toolbox }
   )
 })
 

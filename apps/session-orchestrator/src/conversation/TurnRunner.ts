@@ -32,6 +32,8 @@ export interface Setting {
 export interface Resources {
   readonly store: Store["Service"]
   readonly checkpoint: Checkpoint.Checkpoint["Service"]
+  /** What its tools are run by, once it is known which there are. */
+  readonly toolbox: Toolbox.Toolbox["Service"]
   /** Waits for a moment in epoch milliseconds (D11). */
   readonly sleepUntil: (end: number) => Effect.Effect<void>
   /** Succeeds when the service goes down. */
@@ -63,7 +65,7 @@ export const run = (
         Context.add(EventSink.EventSink, sinkOf(setting, resources)),
         Context.add(RetryStrategy.RetryStrategy, strategyOf(setting, resources)),
         Context.add(Checkpoint.Checkpoint, resources.checkpoint),
-        Context.add(Toolbox.Toolbox, Toolbox.noop)
+        Context.add(Toolbox.Toolbox, resources.toolbox)
       )
     )
   )

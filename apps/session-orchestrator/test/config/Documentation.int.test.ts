@@ -28,7 +28,14 @@ const all = Array.from(new Set(keysOf(Schema.toEncoded(Settings).ast)))
 const keys = all.filter((key) => !key.startsWith("retry.reasons.*.schedule."))
 
 /** Records, whose own names the schema has not. */
-const RECORDS = ["retry.reasons", "providers.*.headers", "retry.routing.chains", "retry.finalReport.schema"]
+const RECORDS = [
+  "retry.reasons",
+  "providers.*.headers",
+  "retry.routing.chains",
+  "retry.finalReport.schema",
+  "tools.*.headers",
+  "tools.*.env"
+]
 
 describe("docs/configuration.md", () => {
   it("there are keys to look for", () => {

@@ -8,6 +8,7 @@ import { Conversations, type Frame } from "../../src/conversation/Conversations.
 import { Defaults } from "../../src/conversation/Defaults.ts"
 import * as Orchestrator from "../../src/conversation/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
+import * as Tools from "../../src/conversation/Tools.ts"
 import * as Timer from "../../src/durable/Timer.ts"
 import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
@@ -50,6 +51,7 @@ export const withService = <E>(
     const resources = Layer.mergeAll(
       Layer.succeed(Providers, { get: () => provider, names: ["test"] }),
       Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry }),
+      Tools.layerNoop,
       Timer.layer,
       Condition.layer
     )

@@ -8,9 +8,9 @@
  */
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { Effect, Fiber, type Scope } from "effect"
+import * as path from "node:path"
 import { Chance } from "./Chance.ts"
 import { Onlooker } from "./Onlooker.ts"
-import * as path from "node:path"
 import * as Process from "./Process.ts"
 
 /** What a wait must end with: the nth request of the provider, at the time that was told. */
@@ -51,6 +51,8 @@ export class Stage {
   readonly spans: Array<Span> = []
   /** When each request came to the provider. */
   readonly askedAt: Array<number> = []
+  /** Tool servers of the configuration; set before the first process is started. */
+  tools: object = {}
   deaths = 0
   conversationId = ""
   private delays: ReadonlyArray<string> = ["100 millis"]
@@ -67,6 +69,11 @@ export class Stage {
   get alive(): Life {
     if (this.life === undefined) throw new Error("the process is dead")
     return this.life
+  }
+
+  /** Where tools leave a line each time they run. */
+  get runs(): string {
+    return path.join(this.directory, "runs")
   }
 
   /** Starts the first process, with delays before the retries, and makes the conversation. */
@@ -214,7 +221,8 @@ export class Stage {
       providers: { scripted: { type: "openai-compatible", baseUrl: `${this.provider.url}/v1` } },
       model: "scripted/m",
       database: { path: DATABASE },
-      retry: { schedule: { type: "steps", delays: this.delays } }
+      retry: { schedule: { type: "steps", delays: this.delays } },
+      tools: this.tools
     }
   }
 }

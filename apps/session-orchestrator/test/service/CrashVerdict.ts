@@ -2,6 +2,7 @@
 import { assert } from "@effect/vitest"
 import type { TurnEvent } from "@holdfast/wire"
 import { Effect } from "effect"
+import * as fs from "node:fs"
 import type * as CrashStage from "./CrashStage.ts"
 import * as Records from "./Records.ts"
 
@@ -20,6 +21,8 @@ export const assertWhole = Effect.fnUntraced(function* (
   for (const turnId of turns) if (!stage.acknowledged.has(turnId)) yield* stage.post(turnId)
   for (const turnId of turns) yield* stage.sees(`the end of ${turnId}`, (onlooker) => onlooker.has("turn-end", turnId))
   const { conversationId, onlooker, provider } = stage
+  // A step that asks for tools alone has no words; nor has an answer that was aborted before its first.
+  const answers = onlooker.answers.filter((answer) => answer !== "" || stage.aborted.size > 0)
   const state = yield* stage.alive.state(conversationId)
   const history = yield* stage.alive.history(conversationId)
   const exit = yield* stage.stop
@@ -39,13 +42,13 @@ export const assertWhole = Effect.fnUntraced(function* (
     turns.map((turnId) => `${turnId}: ${isAborted(turnId) ? "aborted" : "completed"}`)
   )
   assert.strictEqual(state.status, "idle")
-  for (const [i, answer] of onlooker.answers.entries()) {
+  for (const [i, answer] of answers.entries()) {
     const whole = isAborted(turns[i] ?? "") ? texts.map((text) => text.slice(0, answer.length)) : texts
     assert.include(whole, answer)
   }
   assert.deepStrictEqual(
-    history,
-    turns.flatMap((turnId, i) => [`user: prompt ${turnId}`, `assistant: ${onlooker.answers[i]}`])
+    history.filter((line) => !/: tool-(?:call|result)/.test(line)),
+    turns.flatMap((turnId, i) => [`user: prompt ${turnId}`, `assistant: ${answers[i]}`])
   )
 
   // Attempts and budget go on where they were, and a client was told the same.
@@ -82,6 +85,7 @@ export const assertWhole = Effect.fnUntraced(function* (
   for (const id of stage.commanded) assert.strictEqual(commands.filter((command) => command === id).length, 1)
 
   for (const promise of stage.promises) assertKept(stage, promise)
+  assertRunOnce(stage)
 })
 
 // --- internal
@@ -93,4 +97,18 @@ const assertKept = ({ askedAt, spans }: CrashStage.Stage, { nth, retryAt }: Cras
   // A process that was killed on its way up may have woken the turn before anybody saw that it was up.
   const upAt = spans.findLast(({ bornAt }) => bornAt <= at)?.upAt ?? at
   assert.isBelow(at - Math.max(retryAt, upAt), MAX_WAKE_ERROR_MS, "it woke too late")
+}
+
+/** X8. Tools of these tests leave their name each time that they run; those that may run again have `again` in it. */
+const assertRunOnce = ({ onlooker, runs }: CrashStage.Stage): void => {
+  const lines = fs.existsSync(runs) ? fs.readFileSync(runs, "utf8").trim().split("\n") : []
+  for (const event of onlooker.events) {
+    if (event.type !== "tool-result") continue
+    const { isError, output, toolName } = event
+    const times = lines.filter((line) => line === toolName).length
+    if (toolName.endsWith("again") || !isError) assert.strictEqual(output, "appended", toolName)
+    else assert.include(output, "Whether it took effect is unknown", toolName)
+    if (!isError) assert.isAtLeast(times, 1, `${toolName} was said to have run`)
+    if (!toolName.endsWith("again")) assert.isAtMost(times, 1, `${toolName} was run twice`)
+  }
 }
