@@ -1,5 +1,10 @@
-/** What the service is made of: the one place where its layers meet. */
-import { NodeHttpClient } from "@effect/platform-node"
+/**
+ * What the service is made of: the one place where its layers meet.
+ *
+ * Modules of `@effect/platform-node` are imported by their names, here and elsewhere: its index would load drivers that nobody
+ * uses (Redis), which is a tenth of a start.
+ */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import type { Provider } from "@holdfast/kernel"
 import { Anthropic, OpenAiCompatible, Simulated } from "@holdfast/providers"
 import { Effect, Layer } from "effect"

@@ -34,7 +34,10 @@ export class Toolbox extends Context.Service<
 >()("@holdfast/kernel/Toolbox") {}
 
 /** No tools; a model that asks for one all the same is told so. */
-export const layerNoop: Layer.Layer<Toolbox> = Layer.succeed(Toolbox, {
+export const noop: Toolbox["Service"] = {
   definitions: [],
   run: (call) => Effect.succeed({ output: `There is no tool named ${call.toolName}.`, isError: true })
-})
+}
+
+/** The same as a layer. */
+export const layerNoop: Layer.Layer<Toolbox> = Layer.succeed(Toolbox, noop)

@@ -7,7 +7,7 @@
  * L2. A runner that is not heard of for `EXPIRATION` is out; the others have its turns again within 20 seconds (X6).
  * L3. A runner that lost the database has lost its locks with it: its turns stop, and go on when it is back.
  */
-import { NodeClusterSocket } from "@effect/platform-node"
+import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
 import { Effect, Layer, Option, type Redacted, Schema } from "effect"
 import { MessageStorage, RunnerAddress, ShardingConfig, SqlRunnerStorage } from "effect/cluster"
 import { SqlError } from "effect/sql"

@@ -12,6 +12,7 @@ import { Array as Arr, Cause, Effect, Layer, Option, Schedule, Stream } from "ef
 import type { ClusterError, Sharding } from "effect/cluster"
 import { Conversations, type Frame } from "../conversation/Conversations.ts"
 import { StorageError, Store } from "../storage/Store.ts"
+import * as TurnIds from "../storage/TurnIds.ts"
 import { type Batch, ConversationEntity } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
 import type { Residents } from "./Residents.ts"
@@ -45,8 +46,8 @@ export const layer = <E, R>(
         create,
         messages,
         counts: residents.counts,
-        prompt: (id, { prompt, turnId = newTurnId() }) => reached(client(id).Prompt({ prompt, turnId })),
-        retry: (id, { turnId = newTurnId() }) => reached(client(id).Retry({ turnId })),
+        prompt: (id, { prompt, turnId = TurnIds.make() }) => reached(client(id).Prompt({ prompt, turnId })),
+        retry: (id, { turnId = TurnIds.make() }) => reached(client(id).Retry({ turnId })),
         abort: (id) => reached(client(id).Abort()),
         steer: (steering, origin) => {
           const { commandId = newCommandId(), conversationId } = steering
@@ -84,7 +85,6 @@ interface Tagged {
   readonly _tag: string
 }
 
-const newTurnId = (): Ids.TurnId => Ids.TurnId.make(globalThis.crypto.randomUUID())
 const newCommandId = (): Ids.CommandId => Ids.CommandId.make(globalThis.crypto.randomUUID())
 
 /** Between two tries to reach an owner. One that died is replaced within 20 seconds; then whoever waits should be told. */

@@ -70,8 +70,13 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         isStopping: Deferred.isDone(down),
         timer,
         sleepUntil: timer.sleepUntil,
-        checkpointOf: (turnId) =>
-          JournalCheckpoint.make(journal, turnId, (append) => TurnRunner.untilItWorks(append, turnId, stopping))
+        checkpointOf: (turnId, isNew) => {
+          const persist: JournalCheckpoint.Persist = (append) => TurnRunner.untilItWorks(append, turnId, stopping)
+          // Should a new turn have records all the same, its first one collides with them (J2).
+          return isNew
+            ? Effect.sync(() => JournalCheckpoint.over(journal, turnId, [], persist))
+            : JournalCheckpoint.make(journal, turnId, persist)
+        }
       })
       yield* Effect.addFinalizer(() => Deferred.succeed(down, undefined))
       const acceptance: Acceptance.Dependencies = {

@@ -7,7 +7,6 @@
 import type { Ids } from "@holdfast/wire"
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Deferred, Effect, Semaphore } from "effect"
-import type { Turn } from "../storage/Store.ts"
 import type { Reason } from "./Parking.ts"
 import type { Wait } from "./Wait.ts"
 import { Hub } from "./Hub.ts"
@@ -21,10 +20,12 @@ export interface Running {
   parkedUntil: number | undefined
 }
 
-/** A turn in the queue; one that was parked has a reason instead of a row, which is read when it is its turn. */
+/** A turn in the queue. Its rows are read when it is its turn. */
 export interface Queued {
   readonly turnId: Ids.TurnId
-  readonly turn: Turn | undefined
+  /** It was accepted by this process and has not been run: there are no records of it. */
+  readonly isNew: boolean
+  /** Why it is taken up again, if it was parked. */
   readonly reason: Reason | undefined
 }
 

@@ -27,7 +27,7 @@ import { Wait } from "./Wait.ts"
 
 export interface TurnQueue {
   /** Queues an accepted turn behind the others of its conversation. */
-  readonly add: (session: Session, turn: Turn) => Effect.Effect<void>
+  readonly add: (session: Session, turnId: Ids.TurnId, options?: { readonly isNew: boolean }) => Effect.Effect<void>
   /** What becomes of a turn from now on: its seal, or why it stopped without one. */
   readonly sealOf: (turnId: Ids.TurnId) => Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped>
   /** Whether a turn runs here, waits for those before it, or is parked. */
@@ -43,7 +43,7 @@ export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint"> {
   readonly timer: Timer["Service"]
   readonly isStopping: Effect.Effect<boolean>
   /** The records of a turn, as a checkpoint over them. */
-  readonly checkpointOf: (turnId: Ids.TurnId) => Effect.Effect<JournalCheckpoint.Resumed, StorageError>
+  readonly checkpointOf: (turnId: Ids.TurnId, isNew: boolean) => Effect.Effect<JournalCheckpoint.Resumed, StorageError>
 }
 
 /** A queue whose turns stop, unsealed, with the scope. */
@@ -61,6 +61,11 @@ export const make = Effect.fnUntraced(function* (
     fork(work(session))
   }
 
+  const stopped = (session: Session, turnId: Ids.TurnId, error: TurnStopped.TurnStopped): void => {
+    session.hub.stopped(turnId, error)
+    seals.tell(turnId, Exit.fail(error))
+  }
+
   const work = Effect.fnUntraced(function* (session: Session) {
     for (let next = session.queue.shift(); next !== undefined; next = session.queue.shift()) {
       const { turnId, reason } = next
@@ -68,7 +73,10 @@ export const make = Effect.fnUntraced(function* (
       if (reason?._tag === "Abort") yield* Deferred.succeed(running.abort, undefined)
       if (reason?._tag === "Wake") running.wait.begin(reason.wake)
       session.running = running
-      const end = yield* Effect.exit(run(dependencies, session, running, next.turn))
+      const end = yield* run(dependencies, session, running, next.isNew).pipe(
+        Effect.onInterrupt(() => Effect.sync(() => stopped(session, turnId, TurnRunner.goingDown))),
+        Effect.exit
+      )
       // From here on up to where those who wait are told nothing gives way: a turn that nobody runs has said what became of it.
       session.running = undefined
       const left = Exit.isFailure(end) ? leaving(running) : undefined
@@ -77,16 +85,15 @@ export const make = Effect.fnUntraced(function* (
         break
       }
       if (left?._tag === "Wanted") {
-        session.queue.unshift({ turnId, turn: undefined, reason: left.reason }) // Q5
+        session.queue.unshift({ turnId, isNew: false, reason: left.reason }) // Q5
         continue
       }
       if (Exit.isSuccess(end)) {
         seals.tell(turnId, end)
       } else {
-        const stopped = stoppedBy(end.cause)
-        session.hub.stopped(turnId, stopped)
-        seals.tell(turnId, Exit.fail(stopped))
-        yield* Effect.logWarning(`Turn ${turnId} stopped unsealed: ${stopped.message}`)
+        const error = stoppedBy(end.cause)
+        stopped(session, turnId, error)
+        yield* Effect.logWarning(`Turn ${turnId} stopped unsealed: ${error.message}`)
       }
       if (yield* isStopping) break
     }
@@ -96,7 +103,7 @@ export const make = Effect.fnUntraced(function* (
 
   const parking: Parking = new Parking(timer, (conversationId, turnId, reason) => {
     const session = sessions.wake(conversationId)
-    session.queue.unshift({ turnId, turn: undefined, reason })
+    session.queue.unshift({ turnId, isNew: false, reason })
     begin(session)
   })
 
@@ -104,9 +111,9 @@ export const make = Effect.fnUntraced(function* (
 
   return {
     parking,
-    add: (session, turn) =>
+    add: (session, turnId, { isNew } = { isNew: false }) =>
       Effect.sync(() => {
-        session.queue.push({ turnId: turn.turnId, turn, reason: undefined })
+        session.queue.push({ turnId, isNew, reason: undefined })
         begin(session)
       }),
     sealOf: (turnId) => seals.await(turnId),
@@ -145,43 +152,31 @@ const run = Effect.fnUntraced(function* (
   { providers, defaults, checkpointOf, ...resources }: Dependencies,
   session: Session,
   running: Running,
-  known: Turn | undefined
+  isNew: boolean
 ) {
   const { turnId } = running
-  const { conversationId } = session
   const patiently = <A>(effect: Effect.Effect<A, StorageError>) =>
     TurnRunner.untilItWorks(effect, turnId, resources.stopping)
-  const turn = known ?? Option.getOrThrow(yield* patiently(resources.store.turn(turnId)))
-  const conversation = yield* patiently(resources.store.conversation(conversationId))
-  const history = yield* patiently(resources.store.messages(conversationId))
-  const { checkpoint, commandIds } = yield* patiently(checkpointOf(turnId))
+  const resumption = Option.getOrThrow(yield* patiently(resources.store.resumption(turnId)))
+  const { conversation } = resumption
+  const { checkpoint, commandIds } = yield* patiently(checkpointOf(turnId, isNew))
   running.wait.know(commandIds)
   return yield* TurnRunner.run(
     {
       session,
       running,
-      turn,
-      target: targetOf(Option.getOrUndefined(conversation), defaults),
+      resumption,
+      target: Target.parse(conversation.model) ?? defaults.model,
       provider: route(providers),
-      system: Option.getOrUndefined(conversation)?.system,
-      // What this turn has written itself, before a restart, it writes again.
-      history: history.filter((message) => message.turnId !== turnId),
-      policy: policyOf(Option.getOrUndefined(conversation), defaults),
-      autoRetryEnabled: Option.getOrUndefined(conversation)?.autoRetryEnabled ?? true
+      policy: policyOf(conversation, defaults)
     },
     { ...resources, checkpoint }
   )
 })
 
 /** The policy of a conversation: its own settings over the configuration's. */
-export const policyOf = (conversation: Conversation | undefined, { retry }: Defaults["Service"]) =>
-  Profile.resolve({
-    ...retry,
-    ...Result.getOrElse(Profile.decode(conversation?.retry ?? {}), () => undefined)
-  })
-
-const targetOf = (conversation: Conversation | undefined, { model }: Defaults["Service"]): Target.Target =>
-  (conversation && Target.parse(conversation.model)) ?? model
+export const policyOf = ({ retry: own }: Conversation, { retry }: Defaults["Service"]) =>
+  Profile.resolve(own === undefined ? retry : { ...retry, ...Result.getOrElse(Profile.decode(own), () => undefined) })
 
 /** Every target's own provider: a turn can be switched from one to another. */
 const route = (providers: Providers["Service"]): Provider.Provider["Service"] => ({

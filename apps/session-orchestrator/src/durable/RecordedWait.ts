@@ -38,10 +38,21 @@ export const of = (records: ReadonlyArray<Record>): RecordedWait | undefined => 
   return { attempt: directive.attempt, delayMs, retryAt, failure: outcome.failure, target: targetOf(records) }
 }
 
-/** The end of the wait that a turn's last record begins, in epoch milliseconds; `undefined` where it begins none. */
-export const wakeAtOf = (record: Record): number | undefined => {
-  const directive = TurnRecord.directiveOf(record)
-  return directive?._tag === "Retry" ? directive.retryAt : undefined
+/**
+ * The end of the wait that a turn's last record begins, in epoch milliseconds; `undefined` where it begins none. `Moved` says that
+ * somebody changed the wait since it began: its end is then told by the records before (`of`).
+ */
+export const wakeAtOf = (tail: Record): number | "Moved" | undefined => {
+  switch (TurnRecord.nameOf(tail)?.kind) {
+    case "Decision":
+      return TurnRecord.retryAtOf(tail)
+    case "Wake": {
+      const wake = TurnRecord.wakeOf(tail)
+      return wake?.type === "until" || wake?.type === "extended" ? "Moved" : undefined
+    }
+    default:
+      return undefined
+  }
 }
 
 // --- internal

@@ -116,7 +116,7 @@ describe("a turn that stops without a seal", () => {
         scripts: [answer("two")],
         store: (real) => {
           let calls = 0
-          return { messages: (c) => (calls++ === 0 ? Effect.die(new Error("boom")) : real.messages(c)) }
+          return { resumption: (id) => (calls++ === 0 ? Effect.die(new Error("boom")) : real.resumption(id)) }
         }
       },
       Effect.fnUntraced(function* ({ conversations }) {
@@ -235,7 +235,7 @@ describe("a turn that waits on disk", () => {
       {
         scripts: [emits(overloaded), answer("late")],
         retry: waits(3_600),
-        store: (real) => ({ turn: (turnId) => held(real.turn(turnId)), messages: (c) => held(real.messages(c)) })
+        store: (real) => ({ resumption: (turnId) => held(real.resumption(turnId)) })
       },
       Effect.fnUntraced(function* ({ conversations, provider }) {
         const c = yield* conversations.create({})
@@ -277,7 +277,8 @@ describe("a turn that waits on disk", () => {
         scripts: [emits(overloaded), answer("late")],
         retry: waits(3_600),
         store: (real) => ({
-          messages: (c) => (isHeld ? Effect.andThen(Deferred.await(isOpen), real.messages(c)) : real.messages(c))
+          resumption: (id) =>
+            isHeld ? Effect.andThen(Deferred.await(isOpen), real.resumption(id)) : real.resumption(id)
         })
       },
       Effect.fnUntraced(function* ({ conversations, provider }) {

@@ -71,6 +71,20 @@ describe("RecordedWait", () => {
     assert.isUndefined(RecordedWait.of([record("step/0/attempt/0", failed), record("step/0/decision/0", gaveUp)]))
   })
 
+  it("X1: its end is in the newest record, unless somebody has moved it", () => {
+    const decision = (value: unknown) => RecordedWait.wakeAtOf(record("step/0/decision/0", value))
+    const sleep = (value: unknown) => RecordedWait.wakeAtOf(record("step/0/sleep/0/1", value))
+    assert.strictEqual(decision(retry), 6_000)
+    assert.strictEqual(decision({ ...retry, basis: { retryAt: 1, _tag: "GiveUp" } }), 6_000)
+    assert.isUndefined(decision({ _tag: "GiveUp", because: "exhausted" }))
+    assert.isUndefined(decision("Retry"))
+    assert.isUndefined(RecordedWait.wakeAtOf({ name: "step/0/decision/0", value: "{" }))
+    assert.strictEqual(sleep({ type: "until", until: 9_000 }), "Moved")
+    assert.strictEqual(sleep({ type: "extended", byMs: 1 }), "Moved")
+    assert.isUndefined(sleep({ type: "elapsed" }))
+    assert.isUndefined(RecordedWait.wakeAtOf(record("step/0/attempt/0", failed)))
+  })
+
   it("X4: goes to the target that a command has sent the turn to", () => {
     const switched = record("step/0/sleep/0", { type: "switched", target: { provider: "openai", model: "gpt-5" } })
     const records = [

@@ -11,7 +11,7 @@
  * L4. Only a response that is complete is ended. One that broke off is cut, unless it was endless anyway (`endless`).
  * L5. A client that goes away ends the pulling, and nothing else.
  */
-import { NodeHttpServerRequest } from "@effect/platform-node"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Cause, Duration, Effect, Schema, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ServerResponse } from "node:http"

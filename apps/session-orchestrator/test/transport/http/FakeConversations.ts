@@ -219,13 +219,14 @@ export const make = () => {
         setAutoRetry: () => die,
         acceptTurn: () => die,
         turn: () => die,
+        resumption: () => die,
         lastTurn: () => die,
         unsealedTurnsOf: () => die,
         unsealedConversations: die,
         unsealedTurns: Effect.suspend(() =>
           broken.storage
             ? Effect.fail(new StorageError({ message: "The disk is full." }))
-            : Effect.succeed([...turns.values()].map((turn) => ({ ...turn, acceptedAt: 0, end: undefined })))
+            : Effect.succeed([...turns.values()].map((turn) => ({ ...turn, tail: undefined })))
         ),
         appendEvents: () => die,
         events: () => Stream.die("not part of this test"),
