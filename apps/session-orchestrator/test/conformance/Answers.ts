@@ -1,5 +1,6 @@
 /** What a call meets: the responses of providers and of what stands in front of them, in either wire format. */
 import * as ScriptedServer from "@holdfast/providers/testing"
+import type { Schema } from "effect"
 
 const { ErrorBody, answerFrames, toolCallFrames } = ScriptedServer
 
@@ -35,10 +36,10 @@ export const says =
   (text: string): Answer =>
   ({ format }) => ({ frames: answerFrames(format, text) })
 
-/** A whole response that calls a tool. */
+/** A whole response that calls a tool, to a request of so many tokens. */
 export const callsTool =
-  (name: string): Answer =>
-  ({ format }) => ({ frames: toolCallFrames(format, name, {}) })
+  (name: string, input: Schema.Json = {}, inputTokens = 1): Answer =>
+  ({ format }) => ({ frames: toolCallFrames(format, name, input, inputTokens) })
 
 /** A tool call whose arguments are no JSON. */
 export const callsBadly =

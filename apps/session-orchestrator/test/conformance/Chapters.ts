@@ -1,6 +1,7 @@
 /** The chapters of the rules, as scenarios. */
 import * as AutoRetry from "./AutoRetry.ts"
 import * as Cycling from "./Cycling.ts"
+import * as Fallback from "./Fallback.ts"
 import * as Failures from "./Failures.ts"
 import * as ManualRetry from "./ManualRetry.ts"
 import * as Overnight from "./Overnight.ts"
@@ -9,6 +10,7 @@ export const chapters = [
   { name: "the truth about a failure", scenarios: Failures.scenarios },
   { name: "stepped backoff within a budget", scenarios: Overnight.scenarios },
   { name: "automatic retries of a conversation", scenarios: AutoRetry.scenarios },
+  { name: "fallback chains and credentials", scenarios: Fallback.scenarios },
   { name: "cycling and the final report", scenarios: Cycling.scenarios },
   { name: "manual retry", scenarios: ManualRetry.scenarios }
 ]
