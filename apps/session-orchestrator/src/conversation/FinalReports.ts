@@ -12,7 +12,9 @@ const DESCRIPTION =
   "Hands in the final report and ends the work. Call it once, when everything that was asked for is done or cannot be done."
 
 /** The report that turns of this policy end with; `undefined` where they end with words. */
-export const make = ({ finalReport }: RetryPolicy.RetryPolicy): FinalReport.FinalReport["Service"] | undefined => {
+export const make = ({
+  finalReport
+}: Pick<RetryPolicy.RetryPolicy, "finalReport">): FinalReport.FinalReport["Service"] | undefined => {
   if (finalReport === undefined) return undefined
   const validate = validatorOf(finalReport.schema)
   return {
