@@ -18,7 +18,7 @@ import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import * as Answers from "./Answers.ts"
 import { MemoryEndpoint, type Standstill } from "./MemoryEndpoint.ts"
-import { type Played, type PlayedTurn, keyOf } from "./Played.ts"
+import type { Played, PlayedTurn } from "./Played.ts"
 import * as Scenario from "./Scenario.ts"
 import * as Shell from "./Shell.ts"
 
@@ -41,7 +41,7 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, fo
   const signals = yield* Queue.unbounded<Signal>()
   const endpoint = yield* endpointOf(signals)
   const provider = Limits.withLimits(yield* providersOf(scenario, format, endpoint), policy.requestTimeout)
-  const shell = Shell.make(scenario, policy)
+  const shell = Shell.make(scenario, policy, provider)
   const strategy = scenario.retry === null ? Layer.empty : RetryStrategies.layer(policy, sleepOn(signals))
   const history: Array<Message.Message> = []
   const turns: Array<PlayedTurn> = []
@@ -56,14 +56,16 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, fo
       yield* Effect.forkScoped(Effect.andThen(gate.reached, Queue.offer(signals, { _tag: "Held" })))
     }
     const { checkpoint, toSeal } = recordsOf(mode)
+    const target = targetOf(scenario.targets?.[0] ?? Scenario.TARGET)
+    const { layer, limits } = yield* shell(target, history.slice())
     const fiber = yield* Turn.runTurn({
       conversationId: Ids.ConversationId.make("c1"),
       turnId: Ids.TurnId.make(`t${i}`),
-      target: targetOf(scenario.targets?.[0] ?? Scenario.TARGET),
+      target,
       history: history.slice(),
       startedAt: yield* Clock.currentTimeMillis,
       abort: Deferred.await(abort),
-      limits: shell.limits,
+      limits,
       ...(turn.prompt === null ? {} : { prompt: turn.prompt ?? Scenario.PROMPT })
     }).pipe(
       Effect.provide(
@@ -72,7 +74,7 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, fo
           Layer.succeed(EventSink.EventSink, sink.service),
           Layer.succeed(Checkpoint.Checkpoint, checkpoint),
           toolboxOf(scenario),
-          Layer.provide(shell.of(history.slice()), Layer.succeed(Provider.Provider, provider)),
+          layer,
           strategy
         )
       ),
@@ -175,7 +177,9 @@ const targetOf = (name: string): Target.Target => Target.parse(name) ?? assert.f
 const sleepOn =
   (signals: Queue.Queue<Signal>): RetryStrategies.Sleep =>
   (delay) =>
-    Effect.suspend(() => {
+    Effect.suspend((): Effect.Effect<RetryStrategy.Wake, RetryStrategy.SleepFailure> => {
+      // K1
+      if (Duration.isZero(delay)) return Effect.succeed({ type: "elapsed" })
       const wake = Deferred.makeUnsafe<RetryStrategy.Wake, RetryStrategy.SleepFailure>()
       Queue.offerUnsafe(signals, { _tag: "Asleep", delayMs: Duration.toMillis(delay), wake })
       return Effect.raceFirst(Deferred.await(wake), Effect.as(Effect.sleep(delay), { type: "elapsed" } as const))
@@ -205,7 +209,7 @@ const providersOf = Effect.fnUntraced(function* (
       const variable = credential ?? first
       const options = {
         baseUrl: `http://endpoint/${name}/v1`,
-        ...(variable === undefined ? {} : { apiKey: Redacted.make(keyOf(variable)) })
+        ...(variable === undefined ? {} : { apiKey: Redacted.make(Scenario.keyOf(variable)) })
       }
       const made = format === "anthropic" ? Anthropic.make(options) : OpenAiCompatible.make(options)
       providers.set(nameOf(name, credential), yield* Effect.provide(made, clientOf(endpoint)))

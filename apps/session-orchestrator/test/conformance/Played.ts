@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import { Message, Target, type TurnEvent } from "@holdfast/wire"
 import { shown } from "../service/Shown.ts"
 import type { Asked } from "./Asked.ts"
-import { type Expected, type Scenario, TARGET, type Turn, providerOf } from "./Scenario.ts"
+import { type Expected, type Scenario, TARGET, type Turn, keyOf, providerOf } from "./Scenario.ts"
 
 export interface PlayedTurn {
   readonly calls: ReadonlyArray<Asked>
@@ -51,9 +51,6 @@ export const verify = (scenario: Scenario, played: Played, ms: (ms: number) => n
   const history = played.history.map((message) => lineOf(message, first))
   assert.deepStrictEqual(history, scenario.history, "history")
 }
-
-/** The value of a key, by the variable that holds it. */
-export const keyOf = (variable: string): string => `sk-test-of-${variable}`
 
 // --- internal
 

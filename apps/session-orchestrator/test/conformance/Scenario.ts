@@ -110,6 +110,9 @@ export const providerOf = (target: string): string => target.split("/")[0] ?? ta
 export const providersOf = ({ targets = [TARGET] }: Scenario): ReadonlyArray<string> =>
   Array.from(new Set(targets.map(providerOf)))
 
+/** The value of a key, by the variable that holds it. */
+export const keyOf = (variable: string): string => `sk-test-of-${variable}`
+
 /** 5 s become 5 ms. */
 export const SCALE = 1_000
 
