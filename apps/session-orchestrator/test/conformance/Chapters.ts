@@ -3,6 +3,7 @@ import * as AutoRetry from "./AutoRetry.ts"
 import * as Cycling from "./Cycling.ts"
 import * as Fallback from "./Fallback.ts"
 import * as Failures from "./Failures.ts"
+import * as FinalReport from "./FinalReport.ts"
 import * as ManualRetry from "./ManualRetry.ts"
 import * as Overnight from "./Overnight.ts"
 
@@ -11,6 +12,7 @@ export const chapters = [
   { name: "stepped backoff within a budget", scenarios: Overnight.scenarios },
   { name: "automatic retries of a conversation", scenarios: AutoRetry.scenarios },
   { name: "fallback chains and credentials", scenarios: Fallback.scenarios },
-  { name: "cycling and the final report", scenarios: Cycling.scenarios },
+  { name: "cycling", scenarios: Cycling.scenarios },
+  { name: "the final report", scenarios: FinalReport.scenarios },
   { name: "manual retry", scenarios: ManualRetry.scenarios }
 ]

@@ -1,0 +1,556 @@
+/** Turns that have to end with a report, and within a number of steps (rules A9, A11 to A14). */
+import * as Answers from "./Answers.ts"
+import { BEGUN, type Expected, type Pattern, type Scenario, TARGET, atOnce, called, failed } from "./Scenario.ts"
+import { BOTH, SECOND, times } from "./Shapes.ts"
+
+const { REPORT, callsBadly, callsTool, failsInStream, overloaded, reports, says, status } = Answers
+
+/** The profile that it belongs to: 3 attempts, and no wait for an answer that will not do. */
+const REPORTING = {
+  profile: "cycling",
+  finalReport: {
+    schema: { type: "object", properties: { findings: { type: "string" } }, required: ["findings"] }
+  }
+} as const
+
+const GOOD = { findings: "All is well." }
+
+const NEITHER = "The response had neither a tool call nor a final report."
+const OTHER_TOOL = "The response asked for a tool other than the final report."
+const INVALID = "The final report was not valid: report must have required property 'findings'"
+
+const GO_ON = `Call a tool to go on, or ${REPORT} to end with your report: nothing else is accepted.`
+const END_NOW = `Call ${REPORT} now, with what you have: nothing else is accepted.`
+
+const failedFor = (why: string, wayOut: string): string => `TURN-FAILED: ${why} ${wayOut}`
+
+const lastStep = (because: string): string => `This is the last step of this turn: ${because}. ${END_NOW}`
+
+const AT_LIMIT = lastStep("it has as many steps as it may have")
+const MENDING = lastStep("the final report could not be accepted")
+const FULL = lastStep("its context is nearly full")
+
+/** An answer that would not do, and what the model is told of it. */
+const refused = (attempt: number, shows: boolean): ReadonlyArray<Expected> => [
+  ...(shows ? (["text-delta"] as const) : []),
+  "message",
+  "synthetic-retry",
+  "message",
+  atOnce(attempt, "invalid-response")
+]
+
+/** The report is handed in, and the turn ends with it; `attempt` is the last retry of a chain that was open. */
+const reported = (attempt?: number): ReadonlyArray<Expected> => [
+  ...(attempt === undefined ? [] : [{ type: "retry-end", success: true, attempt } as const]),
+  ...called(REPORT, false),
+  ends
+]
+
+const ends: Pattern = {
+  type: "turn-end",
+  status: "completed",
+  report: { source: "tool-call", success: true, content: GOOD }
+}
+
+/** The turn fails, with a report that says why (A14). */
+const failsWith = (
+  reason: "invalid-response" | "auth" | "overloaded",
+  context: string,
+  attempt?: number
+): ReadonlyArray<Expected> => [
+  ...failed(reason, attempt === undefined ? undefined : { attempt }).slice(0, -1),
+  {
+    type: "turn-end",
+    status: "failed",
+    report: { source: "synthetic", success: false, content: { reason, context } }
+  }
+]
+
+const HANDED_IN = [`assistant: calls ${REPORT}`, `tool: ${REPORT}`] as const
+
+const guidance: ReadonlyArray<Scenario> = [
+  {
+    title: "A13: a report that is handed in ends the turn, and is in its seal",
+    retry: REPORTING,
+    formats: BOTH,
+    turns: [{ given: [reports(GOOD)], follows: { offered: [[REPORT]], events: [...BEGUN, ...reported()] } }],
+    history: ["user: Hello", ...HANDED_IN]
+  },
+  {
+    title: "A13: so does an answer that is a report as a whole",
+    retry: REPORTING,
+    turns: [
+      {
+        given: [says(JSON.stringify(GOOD))],
+        follows: {
+          events: [
+            ...BEGUN,
+            "text-delta",
+            "usage",
+            "message",
+            {
+              type: "turn-end",
+              status: "completed",
+              report: { source: "tool-message", success: true, content: GOOD }
+            }
+          ],
+          shown: JSON.stringify(GOOD)
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant: ${JSON.stringify(GOOD)}`]
+  },
+  {
+    title:
+      "A9, A15: words alone are asked for again: the model is told why, and sees nothing else of the attempt",
+    retry: REPORTING,
+    formats: BOTH,
+    turns: [
+      {
+        given: [says("All is well."), reports(GOOD)],
+        follows: {
+          asked: [["user: Hello"], ["user: Hello", `user: ${failedFor(NEITHER, GO_ON)}`]],
+          events: [...BEGUN, ...refused(0, true), ...reported(0)],
+          shown: "All is well."
+        }
+      }
+    ],
+    history: [
+      "user: Hello",
+      "assistant (invalid-response): All is well.",
+      `told: ${failedFor(NEITHER, GO_ON)}`,
+      ...HANDED_IN
+    ]
+  },
+  {
+    title: "A9, P12: what a model was told of one turn is not in the context of the next",
+    retry: REPORTING,
+    turns: [
+      {
+        given: [says("All is well."), reports(GOOD)],
+        follows: { events: [...BEGUN, ...refused(0, true), ...reported(0)], shown: "All is well." }
+      },
+      {
+        prompt: "And?",
+        given: [reports(GOOD)],
+        follows: {
+          asked: [["user: Hello", `assistant calls ${REPORT}`, "tool", "user: And?"]],
+          events: [...BEGUN, ...reported()]
+        }
+      }
+    ],
+    history: [
+      "user: Hello",
+      "assistant (invalid-response): All is well.",
+      `told: ${failedFor(NEITHER, GO_ON)}`,
+      ...HANDED_IN,
+      "user: And?",
+      ...HANDED_IN
+    ]
+  },
+  {
+    title: "A9: its retries are of one chain with those of an outage",
+    retry: { ...REPORTING, maxRetries: 4 },
+    turns: [
+      {
+        given: [says("Well."), Answers.reset, failsInStream("overloaded"), reports(GOOD)],
+        follows: {
+          events: [
+            ...BEGUN,
+            ...refused(0, true),
+            { type: "provider-retry", attempt: 1, delayMs: 2 * SECOND },
+            atOnce(2, "overloaded"),
+            ...reported(2)
+          ],
+          shown: "Well."
+        }
+      }
+    ],
+    history: ["user: Hello", "assistant (invalid-response): Well.", `told: ${failedFor(NEITHER, GO_ON)}`, ...HANDED_IN]
+  },
+  {
+    title: "A9, P8: a target that cannot call tools is no stand-in where a report is asked for",
+    retry: {
+      ...REPORTING,
+      profile: "interactive",
+      routing: { type: "fallback-chain", chains: { default: ["spare/m", "third/m"] } }
+    },
+    targets: [TARGET, "spare/m", "third/m"],
+    models: { "spare/m": { tools: false } },
+    turns: [
+      {
+        given: [overloaded, reports(GOOD)],
+        follows: {
+          calls: [TARGET, "third/m"],
+          events: [
+            ...BEGUN,
+            atOnce(0, "overloaded"),
+            { type: "retry-fallback-applied", from: TARGET, to: "third/m" },
+            "model-change",
+            { type: "retry-end", success: true, attempt: 0 },
+            { type: "retry-fallback-succeeded", model: "third/m" },
+            ...reported()
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant at third/m: calls ${REPORT}`, `tool: ${REPORT}`]
+  }
+]
+
+const limits: ReadonlyArray<Scenario> = [
+  {
+    title: "A11: the last of the steps that a turn may have is told to the model, and offers the report alone",
+    retry: { ...REPORTING, maxTurns: 3 },
+    tools: ["look"],
+    formats: BOTH,
+    turns: [
+      {
+        given: [callsTool("look"), callsTool("look"), reports(GOOD)],
+        follows: {
+          offered: [["look", REPORT], ["look", REPORT], [REPORT]],
+          events: [
+            ...BEGUN,
+            ...called("look", false),
+            "step-start",
+            ...called("look", false),
+            { type: "final-turn", step: 2, cause: "max-turns" },
+            "message",
+            "step-start",
+            ...reported()
+          ]
+        }
+      }
+    ],
+    history: [
+      "user: Hello",
+      "assistant: calls look",
+      "tool: look",
+      "assistant: calls look",
+      "tool: look",
+      `told: ${AT_LIMIT}`,
+      ...HANDED_IN
+    ]
+  },
+  {
+    title: "A11: a turn may have 10 steps where nothing else is set",
+    retry: REPORTING,
+    tools: ["look"],
+    turns: [
+      {
+        given: [...times(9, callsTool("look")), reports(GOOD)],
+        follows: {
+          offered: [...times(9, overloaded).map(() => ["look", REPORT]), [REPORT]],
+          events: [
+            "turn-start",
+            "message",
+            ...times(9, overloaded).flatMap((): ReadonlyArray<Expected> => ["step-start", ...called("look", false)]),
+            { type: "final-turn", step: 9, cause: "max-turns" },
+            "message",
+            "step-start",
+            ...reported()
+          ]
+        }
+      }
+    ],
+    history: [
+      "user: Hello",
+      ...times(9, overloaded).flatMap(() => ["assistant: calls look", "tool: look"]),
+      `told: ${AT_LIMIT}`,
+      ...HANDED_IN
+    ]
+  },
+  {
+    title: "A11, A15: it is asked for until it comes, whatever comes instead, and with the report alone",
+    retry: { ...REPORTING, maxTurns: 1, maxRetries: 4 },
+    tools: ["look"],
+    turns: [
+      {
+        given: [says("No."), callsTool("look"), reports({}), reports(GOOD)],
+        follows: {
+          asked: [
+            ["user: Hello", `user: ${AT_LIMIT}`],
+            ["user: Hello", `user: ${AT_LIMIT}`, `user: ${failedFor(NEITHER, END_NOW)}`],
+            [
+              "user: Hello",
+              `user: ${AT_LIMIT}`,
+              `user: ${failedFor(NEITHER, END_NOW)}`,
+              `user: ${failedFor(OTHER_TOOL, END_NOW)}`
+            ],
+            [
+              "user: Hello",
+              `user: ${AT_LIMIT}`,
+              `user: ${failedFor(NEITHER, END_NOW)}`,
+              `user: ${failedFor(OTHER_TOOL, END_NOW)}`,
+              `user: ${failedFor(INVALID, END_NOW)}`
+            ]
+          ],
+          offered: times(4, overloaded).map(() => [REPORT]),
+          events: [
+            "turn-start",
+            "message",
+            { type: "final-turn", step: 0, cause: "max-turns" },
+            "message",
+            "step-start",
+            ...refused(0, true),
+            ...refused(1, false),
+            ...refused(2, false),
+            ...reported(2)
+          ],
+          shown: "No."
+        }
+      }
+    ],
+    history: [
+      "user: Hello",
+      `told: ${AT_LIMIT}`,
+      "assistant (invalid-response): No.",
+      `told: ${failedFor(NEITHER, END_NOW)}`,
+      "assistant (invalid-response): calls look",
+      `told: ${failedFor(OTHER_TOOL, END_NOW)}`,
+      `assistant (invalid-response): calls ${REPORT}`,
+      `told: ${failedFor(INVALID, END_NOW)}`,
+      ...HANDED_IN
+    ]
+  },
+  {
+    title: "A11: a step whose request would be larger than the context budget is the last",
+    retry: { ...REPORTING, finalReport: { ...REPORTING.finalReport, contextBudget: 1_000 } },
+    tools: ["look"],
+    formats: BOTH,
+    turns: [
+      {
+        given: [callsTool("look", {}, 900), callsTool("look", {}, 1_100), reports(GOOD)],
+        follows: {
+          offered: [["look", REPORT], ["look", REPORT], [REPORT]],
+          events: [
+            ...BEGUN,
+            ...called("look", false),
+            "step-start",
+            ...called("look", false),
+            { type: "final-turn", step: 2, cause: "context" },
+            "message",
+            "step-start",
+            ...reported()
+          ]
+        }
+      }
+    ],
+    history: [
+      "user: Hello",
+      "assistant: calls look",
+      "tool: look",
+      "assistant: calls look",
+      "tool: look",
+      `told: ${FULL}`,
+      ...HANDED_IN
+    ]
+  },
+  {
+    title: "A11: without a report to give the last step has no tools, and its words are the answer",
+    retry: { profile: "cycling", maxTurns: 2 },
+    tools: ["look"],
+    turns: [
+      {
+        given: [callsTool("look"), says("Well.")],
+        follows: {
+          offered: [["look"], []],
+          events: [
+            ...BEGUN,
+            ...called("look", false),
+            { type: "final-turn", step: 1, cause: "max-turns" },
+            "message",
+            "step-start",
+            "text-delta",
+            "usage",
+            "message",
+            { type: "turn-end", status: "completed" }
+          ],
+          shown: "Well."
+        }
+      }
+    ],
+    history: [
+      "user: Hello",
+      "assistant: calls look",
+      "tool: look",
+      "told: This is the last step of this turn: it has as many steps as it may have. " +
+        "Answer now, in words, with what you have: no tool can be used.",
+      "assistant: Well."
+    ]
+  }
+]
+
+const malformed: ReadonlyArray<Scenario> = [
+  ...(
+    [
+      ["that is not valid", reports({})],
+      ["whose arguments are no JSON", callsBadly(REPORT)]
+    ] as const
+  ).map(
+    ([what, answer]): Scenario => ({
+      title: `A10, A12: a report ${what} is answered like a call that failed, and leaves one more step`,
+      retry: { ...REPORTING, maxTurns: 9 },
+      tools: ["look"],
+      formats: BOTH,
+      turns: [
+        {
+          given: [answer, reports(GOOD)],
+          follows: {
+            offered: [["look", REPORT], [REPORT]],
+            asked: [["user: Hello"], ["user: Hello", `assistant calls ${REPORT}`, "tool", `user: ${MENDING}`]],
+            events: [
+              ...BEGUN,
+              ...called(REPORT, true),
+              { type: "final-turn", step: 1, cause: "malformed-report" },
+              "message",
+              "step-start",
+              ...reported()
+            ]
+          }
+        }
+      ],
+      history: [
+        "user: Hello",
+        `assistant: calls ${REPORT}`,
+        `tool: ${REPORT} failed`,
+        `told: ${MENDING}`,
+        ...HANDED_IN
+      ]
+    })
+  ),
+  {
+    title: "A12: it makes no turn longer",
+    retry: { ...REPORTING, maxTurns: 2 },
+    turns: [
+      {
+        given: [reports({}), reports(GOOD)],
+        follows: {
+          events: [
+            ...BEGUN,
+            ...called(REPORT, true),
+            { type: "final-turn", step: 1, cause: "max-turns" },
+            "message",
+            "step-start",
+            ...reported()
+          ]
+        }
+      }
+    ],
+    history: [
+      "user: Hello",
+      `assistant: calls ${REPORT}`,
+      `tool: ${REPORT} failed`,
+      `told: ${AT_LIMIT}`,
+      ...HANDED_IN
+    ]
+  }
+]
+
+const failing: ReadonlyArray<Scenario> = [
+  {
+    title: "A14: when all attempts were spent on words, there is a report that says so",
+    retry: REPORTING,
+    turns: [
+      {
+        given: [says("One."), says("Two."), says("Three.")],
+        follows: {
+          events: [
+            ...BEGUN,
+            ...refused(0, true),
+            ...refused(1, true),
+            "text-delta",
+            ...failsWith("invalid-response", `After 3 attempt(s), in step 1: ${NEITHER}`, 1)
+          ],
+          shown: "One.Two.Three."
+        }
+      }
+    ],
+    history: [
+      "user: Hello",
+      "assistant (invalid-response): One.",
+      `told: ${failedFor(NEITHER, GO_ON)}`,
+      "assistant (invalid-response): Two.",
+      `told: ${failedFor(NEITHER, GO_ON)}`,
+      "assistant (invalid-response): Three."
+    ]
+  },
+  {
+    title: "A14: the same when an outage ends the turn, in whichever step",
+    retry: { ...REPORTING, profile: "interactive", maxRetries: 1 },
+    tools: ["look"],
+    turns: [
+      {
+        given: [callsTool("look"), overloaded, overloaded],
+        follows: {
+          events: [
+            ...BEGUN,
+            ...called("look", false),
+            "step-start",
+            { type: "provider-retry", attempt: 0, delayMs: 2 * SECOND },
+            ...failsWith("overloaded", `After 3 attempt(s), in step 2: ${Answers.OVERLOADED}`, 0)
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", "assistant: calls look", "tool: look", "assistant (overloaded):"]
+  },
+  {
+    title: "A14: and when nothing is retried at all",
+    retry: { ...REPORTING, profile: "overnight" },
+    formats: ["anthropic"],
+    turns: [
+      {
+        given: [status(401, "auth")],
+        follows: {
+          events: [...BEGUN, ...failsWith("auth", "After 1 attempt(s), in step 1: invalid x-api-key")]
+        }
+      }
+    ],
+    history: ["user: Hello", "assistant (auth):"]
+  },
+  {
+    title: "A13: a report that was accepted is in the seal, whatever becomes of the calls beside it",
+    retry: REPORTING,
+    turns: [
+      {
+        given: [Answers.callsTools([REPORT, GOOD], ["send", {}])],
+        follows: {
+          events: [
+            ...BEGUN,
+            { type: "tool-call", toolName: REPORT },
+            { type: "tool-call", toolName: "send" },
+            "message",
+            { type: "tool-result", toolName: REPORT, isError: false },
+            { type: "tool-result", toolName: "send", isError: true },
+            "message",
+            ends
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant: calls ${REPORT} calls send`, `tool: ${REPORT}, tool: send failed`]
+  },
+  {
+    title: "A14, P14: none is made up for a turn that a person has ended",
+    retry: { ...REPORTING, profile: "overnight" },
+    turns: [
+      {
+        given: [overloaded],
+        when: [{ at: 0, act: "abort" }],
+        follows: {
+          events: [
+            ...BEGUN,
+            { type: "provider-retry", attempt: 0, delayMs: 5 * SECOND },
+            { type: "retry-end", success: false, attempt: 0, finalError: "Retry cancelled" },
+            "message",
+            { type: "turn-end", status: "aborted" }
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", "assistant (aborted):"]
+  }
+]
+
+export const scenarios = [...guidance, ...limits, ...malformed, ...failing]
