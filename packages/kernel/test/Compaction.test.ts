@@ -147,9 +147,9 @@ describe("a context that is too long", () => {
     })
   )
 
-  for (const [what, compact] of [
-    ["where nothing can be left out", () => Effect.undefined],
-    ["where the older part is too long itself", fails({ ...overflow, message: "even that is too long" })]
+  for (const [what, compact, attempts] of [
+    ["where nothing can be left out", () => Effect.undefined, 1],
+    ["where the older part is too long itself", fails({ ...overflow, message: "even that is too long" }), 2]
   ] as const) {
     bothWays(`P19: ${what} it fails with the overflow`, (start) =>
       Effect.gen(function* () {
@@ -160,6 +160,7 @@ describe("a context that is too long", () => {
         })
         const end = yield* settle(run)
         assert.deepStrictEqual([end.status, end.error?.message], ["failed", "prompt is too long"])
+        assert.strictEqual(end.attempts, attempts)
         assert.deepStrictEqual(run.sink.of("compaction"), [])
         assert.deepStrictEqual(run.sink.of("provider-retry"), [])
       })

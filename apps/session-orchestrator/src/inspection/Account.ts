@@ -106,7 +106,9 @@ export const of = (records: ReadonlyArray<Record>): Account => {
 
 /** Calls of a provider that have come to an end. */
 export const endedCalls = (attempts: ReadonlyArray<AttemptAccount>): number =>
-  attempts.filter(({ outcome }) => outcome !== undefined && outcome._tag !== "Nothing").length
+  attempts.filter(
+    ({ outcome }) => outcome !== undefined && (outcome._tag !== "Nothing" || outcome.failure !== undefined)
+  ).length
 
 // --- internal
 

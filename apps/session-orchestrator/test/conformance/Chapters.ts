@@ -1,5 +1,6 @@
 /** The chapters of the rules, as scenarios. */
 import * as AutoRetry from "./AutoRetry.ts"
+import * as Compaction from "./Compaction.ts"
 import * as Cycling from "./Cycling.ts"
 import * as Fallback from "./Fallback.ts"
 import * as Failures from "./Failures.ts"
@@ -12,6 +13,7 @@ export const chapters = [
   { name: "stepped backoff within a budget", scenarios: Overnight.scenarios },
   { name: "automatic retries of a conversation", scenarios: AutoRetry.scenarios },
   { name: "fallback chains and credentials", scenarios: Fallback.scenarios },
+  { name: "a context that is too long", scenarios: Compaction.scenarios },
   { name: "cycling", scenarios: Cycling.scenarios },
   { name: "the final report", scenarios: FinalReport.scenarios },
   { name: "manual retry", scenarios: ManualRetry.scenarios }

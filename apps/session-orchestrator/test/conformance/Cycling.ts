@@ -1,17 +1,7 @@
 /** Targets in turn, and how each kind of failure is waited out (rules A1 to A8, A10). */
 import type { Failure } from "@holdfast/wire"
 import * as Answers from "./Answers.ts"
-import {
-  BEGUN,
-  type Expected,
-  type Scenario,
-  TARGET,
-  answered,
-  atOnce,
-  called,
-  failed,
-  waits
-} from "./Scenario.ts"
+import { BEGUN, type Expected, type Scenario, TARGET, answered, atOnce, called, failed, waits } from "./Scenario.ts"
 import { ANSWER, ANSWERED, BOTH, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
 
 const { asks, callsTool, failsInStream, page, reset, says, silence, status } = Answers
@@ -37,9 +27,15 @@ const skips = (attempt: number, reason: Failure.Reason, from: string, to: string
 const limited = status(429, "rate-limit")
 
 const waiting: ReadonlyArray<Scenario> = [
-  endsIn("A2, A7: 3 attempts in all: the network is waited for 1 s and 2 s, and then there is none", "network", times(3, reset), waits(1 * SECOND, 2 * SECOND), {
-    retry: CYCLING
-  }),
+  endsIn(
+    "A2, A7: 3 attempts in all: the network is waited for 1 s and 2 s, and then there is none",
+    "network",
+    times(3, reset),
+    waits(1 * SECOND, 2 * SECOND),
+    {
+      retry: CYCLING
+    }
+  ),
   endsIn("A2: with a cap of 1 the first error is the last", "network", [reset], [], {
     retry: { ...CYCLING, maxRetries: 1 }
   }),
@@ -89,55 +85,58 @@ const turning: ReadonlyArray<Scenario> = [
       ["a page of a gateway", page(502), "server-error"],
       ["an error in its stream that is final", failsInStream("auth"), "auth"]
     ] as const
-  ).map(
-    ([what, answer, reason]): Scenario => ({
-      title: `A1, A3, A4: ${what} sends the turn to the next target at once`,
-      retry: inTurn(),
-      targets: THREE,
-      turns: [
-        {
-          given: [answer, says(ANSWER)],
-          follows: {
-            calls: [TARGET, SPARE],
-            asked: [["user: Hello"], ["user: Hello"]],
-            events: [...BEGUN, ...skips(0, reason, TARGET, SPARE), ...answered(0)],
-            shown: ANSWER
-          }
+  ).map(([what, answer, reason]): Scenario => ({
+    title: `A1, A3, A4: ${what} sends the turn to the next target at once`,
+    retry: inTurn(),
+    targets: THREE,
+    turns: [
+      {
+        given: [answer, says(ANSWER)],
+        follows: {
+          calls: [TARGET, SPARE],
+          asked: [["user: Hello"], ["user: Hello"]],
+          events: [...BEGUN, ...skips(0, reason, TARGET, SPARE), ...answered(0)],
+          shown: ANSWER
         }
-      ],
-      history: ["user: Hello", `assistant at ${SPARE}: ${ANSWER}`]
-    })
-  ),
+      }
+    ],
+    history: ["user: Hello", `assistant at ${SPARE}: ${ANSWER}`]
+  })),
   ...(
     [
       ["an error in its stream that passes", "at once", failsInStream("overloaded"), 0, "overloaded"],
       ["an answer that is none", "at once", page(200), 0, "invalid-response"],
       ["a connection that was lost", "after a wait", reset, 1 * SECOND, "network"]
     ] as const
-  ).map(
-    ([what, when, answer, delayMs, reason]): Scenario => ({
-      title: `A1, A3, A4: ${what} is tried again on the same target, ${when}`,
-      retry: inTurn(),
-      targets: THREE,
-      turns: [
-        {
-          given: [answer, says(ANSWER)],
-          follows: {
-            events: [...BEGUN, { type: "provider-retry", attempt: 0, delayMs, reason }, ...answered(0)],
-            shown: ANSWER
-          }
+  ).map(([what, when, answer, delayMs, reason]): Scenario => ({
+    title: `A1, A3, A4: ${what} is tried again on the same target, ${when}`,
+    retry: inTurn(),
+    targets: THREE,
+    turns: [
+      {
+        given: [answer, says(ANSWER)],
+        follows: {
+          events: [...BEGUN, { type: "provider-retry", attempt: 0, delayMs, reason }, ...answered(0)],
+          shown: ANSWER
         }
-      ],
-      history: ANSWERED
-    })
-  ),
+      }
+    ],
+    history: ANSWERED
+  })),
   {
     title: "A4: the cursor goes round, moves on a skip and on a rate limit, and stays on any other retry",
     retry: inTurn(6),
     targets: THREE,
     turns: [
       {
-        given: [status(401, "auth"), reset, limited, status(500, "server-error"), failsInStream("overloaded"), says(ANSWER)],
+        given: [
+          status(401, "auth"),
+          reset,
+          limited,
+          status(500, "server-error"),
+          failsInStream("overloaded"),
+          says(ANSWER)
+        ],
         follows: {
           calls: [TARGET, SPARE, SPARE, THIRD, TARGET, TARGET],
           events: [
@@ -313,12 +312,7 @@ const turning: ReadonlyArray<Scenario> = [
         given: [status(401, "auth"), status(401, "auth"), says(ANSWER)],
         follows: {
           calls: THREE,
-          events: [
-            ...BEGUN,
-            ...skips(0, "auth", TARGET, SPARE),
-            ...skips(1, "auth", SPARE, THIRD),
-            ...answered(1)
-          ],
+          events: [...BEGUN, ...skips(0, "auth", TARGET, SPARE), ...skips(1, "auth", SPARE, THIRD), ...answered(1)],
           shown: ANSWER
         }
       }

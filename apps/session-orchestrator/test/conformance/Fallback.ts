@@ -57,13 +57,18 @@ const begunOn = (model: string): ReadonlyArray<Expected> => [
 ]
 
 /** The first call fails, and the fallback answers at once. */
-const takenOver = { calls: TWO, events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE), ...proved(SPARE, 0)], shown: ANSWER }
+const takenOver = {
+  calls: TWO,
+  events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE), ...proved(SPARE, 0)],
+  shown: ANSWER
+}
 
 const AT_SPARE = `assistant at ${SPARE}: ${ANSWER}`
 
 const chains: ReadonlyArray<Scenario> = [
   {
-    title: "P8, P11: a target that fails is left at once for the next of its chain, which is told, and told again when it has answered",
+    title:
+      "P8, P11: a target that fails is left at once for the next of its chain, which is told, and told again when it has answered",
     retry: chain(SPARE),
     targets: TWO,
     formats: BOTH,
@@ -190,28 +195,32 @@ const chains: ReadonlyArray<Scenario> = [
       ["a quota that is used up", status(429, "quota"), "quota-exhausted"],
       ["a model that is not there", status(404, "model"), "model-unavailable"]
     ] as const
-  ).map(
-    ([what, answer, reason]): Scenario => ({
-      title: `P8: ${what} is final on its own target, and none on another`,
-      retry: chain(SPARE),
-      targets: TWO,
-      turns: [
-        {
-          given: [answer, says(ANSWER)],
-          follows: {
-            calls: TWO,
-            events: [...BEGUN, atOnce(0, reason), ...fallsBack(TARGET, SPARE), ...proved(SPARE, 0)],
-            shown: ANSWER
-          }
-        }
-      ],
-      history: ["user: Hello", AT_SPARE]
-    })
-  ),
-  endsIn("P8: what is the request's own fault is sent nowhere else", "bad-request", [words(400, "Invalid value.")], [], {
+  ).map(([what, answer, reason]): Scenario => ({
+    title: `P8: ${what} is final on its own target, and none on another`,
     retry: chain(SPARE),
-    targets: TWO
-  }),
+    targets: TWO,
+    turns: [
+      {
+        given: [answer, says(ANSWER)],
+        follows: {
+          calls: TWO,
+          events: [...BEGUN, atOnce(0, reason), ...fallsBack(TARGET, SPARE), ...proved(SPARE, 0)],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", AT_SPARE]
+  })),
+  endsIn(
+    "P8: what is the request's own fault is sent nowhere else",
+    "bad-request",
+    [words(400, "Invalid value.")],
+    [],
+    {
+      retry: chain(SPARE),
+      targets: TWO
+    }
+  ),
   endsIn("P2, P8: nor is a context that is too long", "context-overflow", [status(400, "too-long")], [], {
     retry: chain(SPARE),
     targets: TWO
@@ -289,10 +298,7 @@ const reverting: ReadonlyArray<Scenario> = [
     title: "P3, P9: once the cooldown is over the next turn begins on the primary, unless it is told otherwise",
     retry: chain(SPARE),
     targets: TWO,
-    turns: [
-      { given: [overloaded, late], follows: takenOver },
-      secondTurn([TARGET], [...BEGUN, ...answered()])
-    ],
+    turns: [{ given: [overloaded, late], follows: takenOver }, secondTurn([TARGET], [...BEGUN, ...answered()])],
     history: ["user: Hello", AT_SPARE, "user: And?", `assistant: ${ANSWER}`]
   },
   {
@@ -404,7 +410,8 @@ const switchedKey: Pattern = {
 
 const credentials: ReadonlyArray<Scenario> = [
   {
-    title: "P7: a used-up quota moves to another key of the same provider, at once, and is told of as a retry and nothing more",
+    title:
+      "P7: a used-up quota moves to another key of the same provider, at once, and is told of as a retry and nothing more",
     retry: { profile: "interactive" },
     credentials: KEYS,
     formats: BOTH,
@@ -486,7 +493,10 @@ const credentials: ReadonlyArray<Scenario> = [
   {
     title: "P7: with nowhere to go, the reset that comes first is waited for",
     credentials: KEYS,
-    only: { runner: "kernel", because: "the reset is a moment, and on a real clock some of the time until then has gone by" },
+    only: {
+      runner: "kernel",
+      because: "the reset is a moment, and on a real clock some of the time until then has gone by"
+    },
     turns: [
       {
         given: [exhausted(10 * MINUTE), exhausted(2 * HOUR), says(ANSWER)],

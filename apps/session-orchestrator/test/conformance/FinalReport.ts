@@ -101,8 +101,7 @@ const guidance: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant: ${JSON.stringify(GOOD)}`]
   },
   {
-    title:
-      "A9, A15: words alone are asked for again: the model is told why, and sees nothing else of the attempt",
+    title: "A9, A15: words alone are asked for again: the model is told why, and sees nothing else of the attempt",
     retry: REPORTING,
     formats: BOTH,
     turns: [
@@ -387,38 +386,30 @@ const malformed: ReadonlyArray<Scenario> = [
       ["that is not valid", reports({})],
       ["whose arguments are no JSON", callsBadly(REPORT)]
     ] as const
-  ).map(
-    ([what, answer]): Scenario => ({
-      title: `A10, A12: a report ${what} is answered like a call that failed, and leaves one more step`,
-      retry: { ...REPORTING, maxTurns: 9 },
-      tools: ["look"],
-      formats: BOTH,
-      turns: [
-        {
-          given: [answer, reports(GOOD)],
-          follows: {
-            offered: [["look", REPORT], [REPORT]],
-            asked: [["user: Hello"], ["user: Hello", `assistant calls ${REPORT}`, "tool", `user: ${MENDING}`]],
-            events: [
-              ...BEGUN,
-              ...called(REPORT, true),
-              { type: "final-turn", step: 1, cause: "malformed-report" },
-              "message",
-              "step-start",
-              ...reported()
-            ]
-          }
+  ).map(([what, answer]): Scenario => ({
+    title: `A10, A12: a report ${what} is answered like a call that failed, and leaves one more step`,
+    retry: { ...REPORTING, maxTurns: 9 },
+    tools: ["look"],
+    formats: BOTH,
+    turns: [
+      {
+        given: [answer, reports(GOOD)],
+        follows: {
+          offered: [["look", REPORT], [REPORT]],
+          asked: [["user: Hello"], ["user: Hello", `assistant calls ${REPORT}`, "tool", `user: ${MENDING}`]],
+          events: [
+            ...BEGUN,
+            ...called(REPORT, true),
+            { type: "final-turn", step: 1, cause: "malformed-report" },
+            "message",
+            "step-start",
+            ...reported()
+          ]
         }
-      ],
-      history: [
-        "user: Hello",
-        `assistant: calls ${REPORT}`,
-        `tool: ${REPORT} failed`,
-        `told: ${MENDING}`,
-        ...HANDED_IN
-      ]
-    })
-  ),
+      }
+    ],
+    history: ["user: Hello", `assistant: calls ${REPORT}`, `tool: ${REPORT} failed`, `told: ${MENDING}`, ...HANDED_IN]
+  })),
   {
     title: "A12: it makes no turn longer",
     retry: { ...REPORTING, maxTurns: 2 },
@@ -437,13 +428,7 @@ const malformed: ReadonlyArray<Scenario> = [
         }
       }
     ],
-    history: [
-      "user: Hello",
-      `assistant: calls ${REPORT}`,
-      `tool: ${REPORT} failed`,
-      `told: ${AT_LIMIT}`,
-      ...HANDED_IN
-    ]
+    history: ["user: Hello", `assistant: calls ${REPORT}`, `tool: ${REPORT} failed`, `told: ${AT_LIMIT}`, ...HANDED_IN]
   }
 ]
 

@@ -268,12 +268,7 @@ const sleep: ReadonlyArray<Scenario> = [
         }
       }
     ],
-    history: [
-      "user: Hello",
-      "assistant at other/n: calls send",
-      "tool: send failed",
-      `assistant at other/n: ${ANSWER}`
-    ]
+    history: ["user: Hello", "assistant at other/n: calls send", "tool: send failed", `assistant at other/n: ${ANSWER}`]
   },
   {
     title: "D14: a sleep that fails ends the turn with that error, and nobody is asked again",

@@ -162,11 +162,7 @@ export const errorFrame = (format: ErrorBody.Format, error: ErrorBody.Name): str
 
 // --- internal
 
-const render = (
-  format: ErrorBody.Format,
-  cues: ReadonlyArray<StreamCue>,
-  inputTokens = 1
-): ReadonlyArray<string> => {
+const render = (format: ErrorBody.Format, cues: ReadonlyArray<StreamCue>, inputTokens = 1): ReadonlyArray<string> => {
   const { dialect } = format === "openai" ? OpenAiDialect : AnthropicDialect
   const meta = { id: "scripted", model: "scripted", createdAt: 0, inputTokens, includeUsage: true }
   return cues.map(dialect.frames(meta))
