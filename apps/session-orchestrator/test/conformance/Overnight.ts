@@ -221,7 +221,7 @@ const sleep: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (aborted):"]
   })),
   outlives(
-    "D11: a wait of 30 days, more milliseconds than a timer can hold, is waited to its end",
+    "D10, D11: a wait of 30 days, more milliseconds than a timer can hold, is waited to its end",
     [Answers.asks(DAYS_30, "retry-after")],
     waits(DAYS_30),
     {
