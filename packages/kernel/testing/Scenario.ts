@@ -5,7 +5,7 @@
  * record. Both must come to the same end and the same persisted events.
  */
 import { it } from "@effect/vitest"
-import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
+import { Ids, type Message, type Target, type TurnEvent } from "@holdfast/wire"
 import { Effect, type Fiber, Layer, type Scope } from "effect"
 import * as Checkpoint from "../src/Checkpoint.ts"
 import { EventSink } from "../src/EventSink.ts"
@@ -25,6 +25,8 @@ export interface Options {
   readonly strategy?: { readonly service: RetryStrategy["Service"] }
   readonly toolbox?: Toolbox["Service"]
   readonly history?: ReadonlyArray<Message.Message>
+  /** Another than `target`. */
+  readonly primary?: Target.Target
   /** `null`: a manual retry. */
   readonly prompt?: string | null
   readonly abort?: Effect.Effect<void>
@@ -83,6 +85,7 @@ const start = (
     strategy,
     toolbox,
     history = [],
+    primary = target,
     prompt = "Hello",
     abort,
     limits,
@@ -106,7 +109,7 @@ const start = (
     const turn = Turn.runTurn({
       conversationId,
       turnId,
-      target,
+      target: primary,
       history,
       startedAt: 0,
       ...(limits === undefined ? undefined : { limits }),

@@ -227,28 +227,33 @@ const turning: ReadonlyArray<Scenario> = [
     history: ANSWERED
   },
   {
-    title: "A5: after such a wait a cycle begins anew",
-    retry: inTurn(6),
+    title: "A5: after such a wait a cycle begins anew, and its waits count no more",
+    retry: inTurn(7),
     targets: THREE,
     turns: [
       {
-        given: [...times(3, asks(30 * SECOND, "retry-after")), asks(9 * SECOND, "retry-after"), says(ANSWER)],
+        given: [
+          ...times(3, asks(30 * SECOND, "retry-after")),
+          ...times(3, asks(9 * SECOND, "retry-after")),
+          says(ANSWER)
+        ],
         follows: {
-          calls: [...THREE, TARGET, SPARE],
+          calls: [...THREE, ...THREE, TARGET],
           events: [
             ...BEGUN,
-            ...skips(0, "rate-limited", TARGET, SPARE),
-            ...skips(1, "rate-limited", SPARE, THIRD),
-            { type: "provider-retry", attempt: 2, delayMs: 30 * SECOND },
-            { type: "model-change", from: THIRD, to: TARGET },
-            ...skips(3, "rate-limited", TARGET, SPARE),
-            ...answered(3)
+            ...[30 * SECOND, 9 * SECOND].flatMap((delayMs, cycle): ReadonlyArray<Expected> => [
+              ...skips(3 * cycle, "rate-limited", TARGET, SPARE),
+              ...skips(3 * cycle + 1, "rate-limited", SPARE, THIRD),
+              { type: "provider-retry", attempt: 3 * cycle + 2, delayMs },
+              { type: "model-change", from: THIRD, to: TARGET }
+            ]),
+            ...answered(5)
           ],
           shown: ANSWER
         }
       }
     ],
-    history: ["user: Hello", `assistant at ${SPARE}: ${ANSWER}`]
+    history: ANSWERED
   },
   {
     title: "A5: a success clears the cycle",
