@@ -94,6 +94,22 @@ const standing: fc.Arbitrary<Standing.Standing> = fc.record({
   credentials: fc.dictionary(fc.constantFrom("a/K1", "a/K2", "b/K1"), pause, { maxKeys: 2, noNullPrototype: true })
 })
 
+interface Setback {
+  readonly failure: Failure.Failure
+  readonly tookMs: number
+  /** The response was complete, and would not do (A9). */
+  readonly whole?: true
+}
+
+const setback: fc.Arbitrary<Setback> = fc
+  .tuple(failure, fc.constantFrom(0, SECOND, 10 * MINUTE), fc.nat(9))
+  .map(([failure, tookMs, kind]) => {
+    if (kind === 0) return { failure: { ...failure, defect: true }, tookMs }
+    return kind === 1
+      ? { failure: { ...failure, reason: "invalid-response", retryable: true }, tookMs, whole: true }
+      : { failure, tookMs }
+  })
+
 /** What the world is like around a step, and what happens in it. */
 export interface Story {
   readonly policy: RetryPolicy.RetryPolicy
@@ -101,7 +117,7 @@ export interface Story {
   readonly credentials: Routes.Known["credentials"]
   readonly models: Routes.Known["models"]
   readonly standing: Standing.Standing
-  readonly failures: ReadonlyArray<{ readonly failure: Failure.Failure; readonly tookMs: number }>
+  readonly failures: ReadonlyArray<Setback>
 }
 
 export const story = (routing: fc.Arbitrary<Routing.Routing>): fc.Arbitrary<Story> =>
@@ -111,7 +127,7 @@ export const story = (routing: fc.Arbitrary<Routing.Routing>): fc.Arbitrary<Stor
     credentials: fc.constantFrom<Routes.Known["credentials"]>({}, { a: ["K1"] }, { a: ["K1", "K2", "K3"], b: ["K1"] }),
     models: fc.constantFrom<Routes.Known["models"]>({}, { "b/one": { tools: false }, "c/one": { contextWindow: 10 } }),
     standing,
-    failures: fc.array(fc.record({ failure, tookMs: fc.constantFrom(0, SECOND, 10 * MINUTE) }), { maxLength: 25 })
+    failures: fc.array(setback, { maxLength: 25 })
   })
 
 /** One decision, and what it was made from. */
@@ -142,11 +158,11 @@ export const tell = (
   const decided: Array<Decided> = []
   let sleptMs = 0
   let elapsedMs = 0
-  for (const { failure, tookMs } of failures) {
+  for (const { failure, tookMs, ...rest } of failures) {
     now += tookMs
     if (decided.length > 0) elapsedMs += tookMs
     const spent = { sleptMs, elapsedMs, spread: 0.5 }
-    const situation = { failure, contentSeen: false, retries: decided.length, defects: 0, spent, now }
+    const situation = { failure, ...rest, contentSeen: false, retries: decided.length, defects: 0, spent, now }
     const before = known()
     const answer = Routes.direct(policy, situation, question, before)
     standing = stored(Standing.merge(standing, answer.changes))
