@@ -1,6 +1,20 @@
 /** A context that is too long, made smaller (rule P19). */
 import * as Answers from "./Answers.ts"
-import { BEGUN, type Expected, type Scenario, type Turn, answered, called, failed, waits } from "./Scenario.ts"
+import {
+  BEGUN,
+  BEGUN_AGAIN,
+  type Expected,
+  type Scenario,
+  TARGET,
+  type Turn,
+  answered,
+  atOnce,
+  called,
+  failed,
+  fallsBack,
+  provedAt,
+  waits
+} from "./Scenario.ts"
 import { ANSWER, BOTH, SECOND, endsIn } from "./Shapes.ts"
 
 const { callsTool, overloaded, reset, says, status } = Answers
@@ -24,6 +38,8 @@ const MORE = "So tell me what else there is, and do not leave anything out, howe
 const AGAIN = "Here I am again."
 
 const greeting: Turn = { given: [says(ANSWER)], follows: { events: [...BEGUN, ...answered()], shown: ANSWER } }
+
+const SPARE = "spare/m"
 
 const compacted: ReadonlyArray<Expected> = [{ type: "compaction", summary: SUMMARY, messages: 2 }, "message"]
 
@@ -178,6 +194,64 @@ export const scenarios: ReadonlyArray<Scenario> = [
       `summary: ${STANDS_FOR}`,
       `assistant: ${AGAIN}`
     ]
+  },
+  {
+    title: "P8, P19: what took over and is given too much sums up by itself, and has succeeded when it has answered",
+    retry: { ...INTERACTIVE, routing: { type: "fallback-chain", chains: { default: [SPARE] } } },
+    targets: [TARGET, SPARE],
+    turns: [
+      greeting,
+      {
+        prompt: QUESTION,
+        given: [overloaded, tooLong, says(SUMMARY), says(AGAIN)],
+        follows: {
+          calls: [TARGET, SPARE, SPARE, SPARE],
+          events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE), ...compacted, ...provedAt(SPARE, 0)],
+          shown: AGAIN
+        }
+      }
+    ],
+    history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant at ${SPARE}: ${AGAIN}`]
+  },
+  {
+    title: "P8, P19: a call for the summary that fails goes on at the next target, and so does the step",
+    retry: { ...INTERACTIVE, routing: { type: "fallback-chain", chains: { default: [SPARE] } } },
+    targets: [TARGET, SPARE],
+    turns: [
+      greeting,
+      {
+        prompt: QUESTION,
+        given: [tooLong, overloaded, says(SUMMARY), says(AGAIN)],
+        follows: {
+          calls: [TARGET, TARGET, SPARE, SPARE],
+          events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE), ...compacted, ...provedAt(SPARE, 0)],
+          shown: AGAIN
+        }
+      }
+    ],
+    history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant at ${SPARE}: ${AGAIN}`]
+  },
+  {
+    title: "M1, P19: a manual retry begins with the summary that was made before the turn failed",
+    retry: INTERACTIVE,
+    turns: [
+      greeting,
+      {
+        prompt: QUESTION,
+        given: [tooLong, says(SUMMARY), status(401, "auth")],
+        follows: { events: [...BEGUN, ...compacted, ...failed("auth")] }
+      },
+      {
+        prompt: null,
+        given: [says(AGAIN)],
+        follows: {
+          asked: [[`user: ${STANDS_FOR}`, `user: ${QUESTION}`]],
+          events: [...BEGUN_AGAIN, ...answered()],
+          shown: AGAIN
+        }
+      }
+    ],
+    history: [...BEFORE, `summary: ${STANDS_FOR}`, "assistant (auth):", `assistant: ${AGAIN}`]
   },
   {
     title: "P14, P19: an abort while a summary is waited for ends the turn",

@@ -11,7 +11,9 @@ import {
   atOnce,
   called,
   failed,
-  fallsBack
+  fallsBack,
+  provedAt,
+  waits
 } from "./Scenario.ts"
 import { ANSWER, ANSWERED, BOTH, HOUR, MINUTE, SECOND, endsIn, times } from "./Shapes.ts"
 
@@ -33,16 +35,6 @@ const never = (...standIns: ReadonlyArray<string>) =>
     routing: { type: "fallback-chain", chains: { default: standIns }, revert: "never" }
   }) as const
 
-/** A fallback's first answer, at the end of a chain that was open. */
-const proved = (model: string, attempt: number): ReadonlyArray<Expected> => [
-  "text-delta",
-  { type: "retry-end", success: true, attempt },
-  { type: "retry-fallback-succeeded", model, role: "default" },
-  "usage",
-  "message",
-  { type: "turn-end", status: "completed" }
-]
-
 /** A step that begins on a fallback because the primary cools down. */
 const begunOn = (model: string): ReadonlyArray<Expected> => [
   "turn-start",
@@ -59,7 +51,7 @@ const begunOn = (model: string): ReadonlyArray<Expected> => [
 /** The first call fails, and the fallback answers at once. */
 const takenOver = {
   calls: TWO,
-  events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE), ...proved(SPARE, 0)],
+  events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)],
   shown: ANSWER
 }
 
@@ -91,7 +83,7 @@ const chains: ReadonlyArray<Scenario> = [
             ...fallsBack(TARGET, SPARE),
             { type: "provider-retry", attempt: 1, delayMs: 0, reason: "network", target: SPARE },
             ...fallsBack(SPARE, THIRD),
-            ...proved(THIRD, 1)
+            ...provedAt(THIRD, 1)
           ],
           shown: ANSWER
         }
@@ -115,12 +107,7 @@ const chains: ReadonlyArray<Scenario> = [
             ...BEGUN,
             atOnce(0, "overloaded"),
             ...fallsBack(TARGET, SPARE, TARGET),
-            "text-delta",
-            { type: "retry-end", success: true, attempt: 0 },
-            { type: "retry-fallback-succeeded", model: SPARE, role: TARGET },
-            "usage",
-            "message",
-            { type: "turn-end", status: "completed" }
+            ...provedAt(SPARE, 0, TARGET)
           ],
           shown: ANSWER
         }
@@ -145,7 +132,7 @@ const chains: ReadonlyArray<Scenario> = [
             { type: "model-change", from: SPARE, to: TARGET },
             { type: "provider-retry", attempt: 2, delayMs: 8 * SECOND },
             ...fallsBack(TARGET, SPARE),
-            ...proved(SPARE, 2)
+            ...provedAt(SPARE, 2)
           ],
           shown: ANSWER
         }
@@ -182,7 +169,7 @@ const chains: ReadonlyArray<Scenario> = [
         given: [asks(301 * SECOND, "retry-after"), says(ANSWER)],
         follows: {
           calls: TWO,
-          events: [...BEGUN, atOnce(0, "rate-limited"), ...fallsBack(TARGET, SPARE), ...proved(SPARE, 0)],
+          events: [...BEGUN, atOnce(0, "rate-limited"), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)],
           shown: ANSWER
         }
       }
@@ -204,7 +191,7 @@ const chains: ReadonlyArray<Scenario> = [
         given: [answer, says(ANSWER)],
         follows: {
           calls: TWO,
-          events: [...BEGUN, atOnce(0, reason), ...fallsBack(TARGET, SPARE), ...proved(SPARE, 0)],
+          events: [...BEGUN, atOnce(0, reason), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)],
           shown: ANSWER
         }
       }
@@ -241,7 +228,7 @@ const chains: ReadonlyArray<Scenario> = [
         given: [overloaded, says(ANSWER)],
         follows: {
           calls: [TARGET, THIRD],
-          events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, THIRD), ...proved(THIRD, 0)],
+          events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, THIRD), ...provedAt(THIRD, 0)],
           shown: ANSWER
         }
       }
@@ -250,6 +237,86 @@ const chains: ReadonlyArray<Scenario> = [
       "user: one two three four five six seven eight nine ten eleven twelve",
       `assistant at ${THIRD}: ${ANSWER}`
     ]
+  },
+  endsIn(
+    "C10, P8: a bug of the program itself is nobody's fault, and sends the turn nowhere",
+    "unknown",
+    times(3, Answers.throws(new TypeError("undefined is not a function"))),
+    waits(2 * SECOND, 4 * SECOND),
+    { retry: chain(SPARE), targets: TWO, only: { runner: "kernel", because: "a bug of the program itself" } }
+  ),
+  {
+    title: "P8, X4: a person who wants the retry now has it where the wait was to lead",
+    retry: chain(SPARE),
+    targets: TWO,
+    turns: [
+      {
+        given: [overloaded, overloaded, says(ANSWER)],
+        when: [{ at: 1, act: "retry-now" }],
+        follows: {
+          calls: [TARGET, SPARE, TARGET],
+          events: [
+            ...BEGUN,
+            atOnce(0, "overloaded"),
+            ...fallsBack(TARGET, SPARE),
+            { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND },
+            { type: "model-change", from: SPARE, to: TARGET },
+            ...answered(1)
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ANSWERED
+  },
+  {
+    title: "P11, P14: one who cancels it ends the turn with the error of the target that failed last",
+    retry: chain(SPARE),
+    targets: TWO,
+    turns: [
+      {
+        given: [overloaded, status(503, "unavailable")],
+        when: [{ at: 1, act: "abort-retry" }],
+        follows: {
+          calls: TWO,
+          events: [
+            ...BEGUN,
+            atOnce(0, "overloaded"),
+            ...fallsBack(TARGET, SPARE),
+            { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND, target: SPARE },
+            ...failed("overloaded", { attempt: 1, finalError: "Retry cancelled" })
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant at ${SPARE} (overloaded):`]
+  },
+  {
+    title: "P15: switched off in a wait, the next failure ends the turn, whoever could take over",
+    retry: chain(SPARE),
+    targets: TWO,
+    only: { runner: "service", because: "a switch of the conversation's" },
+    turns: [
+      {
+        given: [overloaded, overloaded, overloaded],
+        when: [
+          { at: 1, act: "auto-retry off" },
+          { at: 1, act: "retry-now" }
+        ],
+        follows: {
+          calls: [TARGET, SPARE, TARGET],
+          events: [
+            ...BEGUN,
+            atOnce(0, "overloaded"),
+            ...fallsBack(TARGET, SPARE),
+            { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND },
+            { type: "model-change", from: SPARE, to: TARGET },
+            ...failed("overloaded", { attempt: 1 })
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", "assistant (overloaded):"]
   },
   {
     title: "P15: switched off, nothing takes over",
@@ -482,7 +549,30 @@ const credentials: ReadonlyArray<Scenario> = [
             switchedKey,
             atOnce(1, "quota-exhausted"),
             ...fallsBack(TARGET, SPARE),
-            ...proved(SPARE, 1)
+            ...provedAt(SPARE, 1)
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", AT_SPARE]
+  },
+  {
+    title: "P7, P8: a fallback has keys of its own",
+    retry: chain(SPARE),
+    targets: TWO,
+    credentials: { spare: ["KEY_A", "KEY_B"] },
+    turns: [
+      {
+        given: [overloaded, exhausted(HOUR), says(ANSWER)],
+        follows: {
+          calls: [TARGET, `${SPARE}#KEY_A`, `${SPARE}#KEY_B`],
+          events: [
+            ...BEGUN,
+            atOnce(0, "overloaded"),
+            ...fallsBack(TARGET, SPARE),
+            { type: "provider-retry", attempt: 1, delayMs: 0, reason: "quota-exhausted", credential: "KEY_B" },
+            ...provedAt(SPARE, 1)
           ],
           shown: ANSWER
         }

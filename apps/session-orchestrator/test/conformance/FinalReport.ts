@@ -1,6 +1,16 @@
 /** Turns that have to end with a report, and within a number of steps (rules A9, A11 to A14). */
 import * as Answers from "./Answers.ts"
-import { BEGUN, type Expected, type Pattern, type Scenario, TARGET, atOnce, called, failed } from "./Scenario.ts"
+import {
+  BEGUN,
+  BEGUN_AGAIN,
+  type Expected,
+  type Pattern,
+  type Scenario,
+  TARGET,
+  atOnce,
+  called,
+  failed
+} from "./Scenario.ts"
 import { BOTH, SECOND, times } from "./Shapes.ts"
 
 const { REPORT, callsBadly, callsTool, failsInStream, overloaded, reports, says, status } = Answers
@@ -194,6 +204,104 @@ const guidance: ReadonlyArray<Scenario> = [
       }
     ],
     history: ["user: Hello", `assistant at third/m: calls ${REPORT}`, `tool: ${REPORT}`]
+  }
+]
+
+/** Words where a report was due, on a conversation that has somewhere else to go. */
+const chained: ReadonlyArray<Scenario> = [
+  {
+    title:
+      "A9, P8: a model that says words is asked again where it is: its target is not to blame, and does not cool down",
+    retry: {
+      ...REPORTING,
+      profile: "interactive",
+      routing: { type: "fallback-chain", chains: { default: ["spare/m"] } }
+    },
+    targets: [TARGET, "spare/m"],
+    turns: [
+      {
+        given: [says("Well."), reports(GOOD)],
+        follows: {
+          calls: [TARGET, TARGET],
+          events: [
+            ...BEGUN,
+            ...refused(0, true).slice(0, -1),
+            { type: "provider-retry", attempt: 0, delayMs: 2 * SECOND, reason: "invalid-response" },
+            ...reported(0)
+          ],
+          shown: "Well."
+        }
+      },
+      { prompt: "And?", given: [reports(GOOD)], follows: { calls: [TARGET], events: [...BEGUN, ...reported()] } }
+    ],
+    history: [
+      "user: Hello",
+      "assistant (invalid-response): Well.",
+      `told: ${failedFor(NEITHER, GO_ON)}`,
+      ...HANDED_IN,
+      "user: And?",
+      ...HANDED_IN
+    ]
+  },
+  {
+    title: "A4, A11: the last step offers the report alone on whichever target it goes on",
+    retry: { ...REPORTING, maxTurns: 1, routing: { type: "round-robin", targets: [TARGET, "spare/m"] } },
+    targets: [TARGET, "spare/m"],
+    tools: ["look"],
+    turns: [
+      {
+        given: [status(401, "auth"), reports(GOOD)],
+        follows: {
+          calls: [TARGET, "spare/m"],
+          offered: [[REPORT], [REPORT]],
+          asked: [
+            ["user: Hello", `user: ${AT_LIMIT}`],
+            ["user: Hello", `user: ${AT_LIMIT}`]
+          ],
+          events: [
+            "turn-start",
+            "message",
+            { type: "final-turn", step: 0, cause: "max-turns" },
+            "message",
+            "step-start",
+            atOnce(0, "auth"),
+            { type: "model-change", from: TARGET, to: "spare/m" },
+            ...reported(0)
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", `told: ${AT_LIMIT}`, `assistant at spare/m: calls ${REPORT}`, `tool: ${REPORT}`]
+  },
+  {
+    title: "M1, A9: a manual retry begins without what the model had been told",
+    retry: { ...REPORTING, maxRetries: 2 },
+    turns: [
+      {
+        given: [says("One."), says("Two.")],
+        follows: {
+          events: [
+            ...BEGUN,
+            ...refused(0, true),
+            "text-delta",
+            ...failsWith("invalid-response", `After 2 attempt(s), in step 1: ${NEITHER}`, 0)
+          ],
+          shown: "One.Two."
+        }
+      },
+      {
+        prompt: null,
+        given: [reports(GOOD)],
+        follows: { asked: [["user: Hello"]], events: [...BEGUN_AGAIN, ...reported()] }
+      }
+    ],
+    history: [
+      "user: Hello",
+      "assistant (invalid-response): One.",
+      `told: ${failedFor(NEITHER, GO_ON)}`,
+      "assistant (invalid-response): Two.",
+      ...HANDED_IN
+    ]
   }
 ]
 
@@ -538,4 +646,4 @@ const failing: ReadonlyArray<Scenario> = [
   }
 ]
 
-export const scenarios = [...guidance, ...limits, ...malformed, ...failing]
+export const scenarios = [...guidance, ...chained, ...limits, ...malformed, ...failing]

@@ -142,7 +142,17 @@ export const fallsBack = (from: string, to: string, role = "default"): ReadonlyA
   { type: "model-change", from, to }
 ]
 
-/** A tool is called, and answers; the next step begins. */
+/** A fallback's first answer, at the end of a chain that was open, and the seal. */
+export const provedAt = (model: string, attempt: number, role = "default"): ReadonlyArray<Expected> => [
+  "text-delta",
+  { type: "retry-end", success: true, attempt },
+  { type: "retry-fallback-succeeded", model, role },
+  "usage",
+  "message",
+  { type: "turn-end", status: "completed" }
+]
+
+/** A tool is called, and answers. */
 export const called = (toolName: string, isError: boolean): ReadonlyArray<Expected> => [
   { type: "tool-call", toolName },
   "usage",
