@@ -1,25 +1,19 @@
 /**
- * The kernel's `Router` on the service's ports: what is known comes from the store, what is found out goes there, and the policy
- * decides (`Routes`).
+ * The router of a turn of the service: what is known comes from the database, what is found out goes there.
  *
- * R1. What a decision has found out is stored before the decision is recorded (U1 of the port).
- * R2. A conversation whose policy says "never" (P9) goes on where its last answer came from.
- * R3. A turn that has nowhere else to go has no router, and pays for none.
+ * R1. A conversation whose policy says "never" (P9) goes on where its last answer came from.
+ * R2. A turn that has nowhere else to go has no router, and pays for none.
  */
 import type { Router, TurnStopped } from "@holdfast/kernel"
-import { type Models, type RetryPolicy, Routes, Standing } from "@holdfast/policy"
+import { type RetryPolicy, Routers, type Routes } from "@holdfast/policy"
 import type { Message, Target } from "@holdfast/wire"
-import { Clock, Effect } from "effect"
+import type { Effect } from "effect"
 import type { Standings } from "../storage/Standings.ts"
 import type { StorageError } from "../storage/Store.ts"
 
 /** What routers of all turns have in common. */
-export interface Dependencies {
+export interface Dependencies extends Omit<Routes.Known, "standing"> {
   readonly standings: Standings["Service"]
-  /** The names of each provider's credentials, in order. */
-  readonly credentials: Routes.Known["credentials"]
-  readonly models: Models.Models
-  readonly countTokens: Models.CountTokens
 }
 
 /** One turn, as its router has to know it. */
@@ -33,31 +27,25 @@ export interface Setting {
   readonly patiently: <A>(effect: Effect.Effect<A, StorageError>) => Effect.Effect<A, TurnStopped.TurnStopped>
 }
 
-/** The router of a turn; `undefined` where it can go nowhere but to its own target (R3). */
+/** The router of a turn; `undefined` where it can go nowhere but to its own target (R2). */
 export const make = (
-  { credentials, countTokens, models, standings }: Dependencies,
+  { standings, ...known }: Dependencies,
   { history, isEnabled, patiently, policy, primary }: Setting
 ): Router.Router["Service"] | undefined => {
-  if (!hasElsewhere(policy, primary, credentials)) return undefined
+  if (!hasElsewhere(policy, primary, known.credentials)) return undefined
   const last = lastAnswer(history)
-  const withCurrent = (question: Router.Question): Router.Question =>
-    question.current === undefined && last !== undefined ? { ...question, current: { target: last } } : question // R2
-  const knownAt = (now: number) =>
-    Effect.map(patiently(standings.load(now)), (standing) => ({ standing, credentials, models, countTokens }))
+  const router = Routers.make(policy, {
+    ...known,
+    load: (now) => patiently(standings.load(now)),
+    note: (changes, now) => patiently(standings.note(changes, now)),
+    isEnabled
+  })
   return {
+    ...router,
     begin: (question) =>
-      Effect.gen(function* () {
-        const now = yield* Clock.currentTimeMillis
-        return Routes.begin(policy, withCurrent(question), yield* knownAt(now), now)
-      }),
-    direct: (situation, question) =>
-      Effect.gen(function* () {
-        if (!isEnabled()) return Routes.switchedOff(policy, situation)
-        const known = yield* knownAt(situation.now)
-        const { changes, directive } = Routes.direct(policy, situation, question, known)
-        if (!Standing.isEmpty(changes)) yield* patiently(standings.note(changes, situation.now)) // R1
-        return directive
-      })
+      router.begin(
+        question.current === undefined && last !== undefined ? { ...question, current: { target: last } } : question // R1
+      )
   }
 }
 
