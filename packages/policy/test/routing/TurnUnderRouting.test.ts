@@ -6,7 +6,7 @@ import { Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import { RetryPolicy, RetryStrategies, Routes, Standing } from "../../src/index.ts"
+import { RetryPolicy, RetryStrategies, Routers, Standing } from "../../src/index.ts"
 import { chain, robin, type Story, story } from "./Generated.ts"
 import { START } from "./Rig.ts"
 
@@ -121,17 +121,14 @@ const turnOf = Effect.fnUntraced(function* (start: Scenario.Start, story: Story)
   return { calls, end, events: run.sink.events, waits: run.sink.of("provider-retry") } satisfies Told
 })
 
-/** The router of a service that has nothing but memory. */
+/** What is found out is kept in memory. */
 const routerOf = ({ credentials, models, policy, standing: before }: Story): Router.Router["Service"] => {
   let standing = before
-  const known = (): Routes.Known => ({ standing, credentials, models, countTokens: () => 100 })
-  return {
-    begin: (question) => Effect.map(Clock.currentTimeMillis, (now) => Routes.begin(policy, question, known(), now)),
-    direct: (situation, question) =>
-      Effect.sync(() => {
-        const { changes, directive } = Routes.direct(policy, situation, question, known())
-        standing = Standing.merge(standing, changes)
-        return directive
-      })
-  }
+  return Routers.make(policy, {
+    credentials,
+    models,
+    countTokens: () => 100,
+    load: () => Effect.sync(() => standing),
+    note: (changes) => Effect.sync(() => void (standing = Standing.merge(standing, changes)))
+  })
 }
