@@ -10,7 +10,7 @@ import { RetryPolicy, RetryStrategies, Routers, Standing } from "../../src/index
 import { chain, robin, type Story, story } from "./Generated.ts"
 import { START } from "./Rig.ts"
 
-const RUNS = { numRuns: 200 }
+const RUNS = { numRuns: 100 }
 
 const law = (title: string, of: fc.Arbitrary<Story>, check: (turn: Told, story: Story) => void) =>
   Property.prop(title, of, (story) => Effect.map(turnOf(Scenario.straight, story), (turn) => check(turn, story)), RUNS)
