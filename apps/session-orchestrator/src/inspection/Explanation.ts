@@ -109,7 +109,8 @@ const attemptOf = (
   redact: Redact
 ): TurnExplanation.Attempt => {
   const { decision, hasContent, number, outcome } = account
-  const failure = outcome?._tag === "Failed" ? cleaned(outcome.failure, redact) : undefined
+  const failed = outcome?._tag === "Failed" || outcome?._tag === "Nothing" ? outcome.failure : undefined
+  const failure = failed === undefined ? undefined : cleaned(failed, redact)
   const told = {
     attempt: number,
     target,

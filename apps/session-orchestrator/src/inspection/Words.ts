@@ -159,8 +159,10 @@ const compaction = ({ attempt, compaction, failure: failed }: Untold<TurnExplana
   switch (compaction) {
     case "compacted":
       return `${name} was answered: it stands for the older messages from here on (P19).`
-    case "nothing":
-      return "Nothing of what was too long could be left out (P19)."
+    case "nothing": {
+      const call = failed === undefined ? "" : `${ended(`${name} was too long itself: ${failure(failed)}`)} `
+      return `${call}Nothing of what was too long could be left out (P19).`
+    }
     case "failed":
       return ended(`${name} failed${failed === undefined ? "" : `: ${failure(failed)}`}`)
     case undefined:

@@ -4,10 +4,11 @@
  * V1. Delays are shortened by configuration alone, and so is what responses ask for.
  * V2. What somebody does in a wait is done once a client has been told of that wait; nothing here sleeps but a provider that
  *     takes its time.
+ * V3. What a turn is explained by afterwards has each of its calls, where it went, and each of its retries (X9).
  */
 import { assert } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
-import { Message } from "@holdfast/wire"
+import { Message, TurnExplanation } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import * as Given from "../config/Given.ts"
 import * as Service from "../service/Service.ts"
@@ -51,7 +52,9 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, fo
       yield* perform(service, id, act)
     }
     const events = Service.eventsOf(yield* live.rest)
-    turns.push({ events, calls: service.provider.requests().slice(before).map(Asked.read) })
+    const calls = service.provider.requests().slice(before).map(Asked.read)
+    turns.push({ events, calls })
+    yield* explained(service, id, events, calls)
     assert.strictEqual(service.provider.left(), 0, "responses that nobody asked for")
   }
   const { text } = yield* service.call({ path: `/v1/conversations/${id}/messages` })
@@ -135,6 +138,37 @@ const perform = Effect.fnUntraced(function* (service: Running, id: string, act: 
       return act satisfies never
   }
 })
+
+/** V3 */
+const explained = Effect.fnUntraced(function* (
+  service: Running,
+  id: string,
+  events: PlayedTurn["events"],
+  calls: PlayedTurn["calls"]
+) {
+  const turnId = events[0]?.turnId
+  const { steps, unread } = decodeExplanation(
+    (yield* service.call({ path: `/v1/conversations/${id}/turns/${turnId}/explain` })).text
+  )
+  assert.deepStrictEqual(unread, [])
+  // Where nothing can be left out nobody is called.
+  const attempts = steps
+    .flatMap(({ attempts }) => attempts)
+    .filter(({ compaction, failure }) => compaction !== "nothing" || failure !== undefined)
+  assert.deepStrictEqual(
+    attempts.map(({ target }) => target),
+    calls.map(({ target }) => target),
+    "X9: calls"
+  )
+  const retries = attempts.flatMap(({ decision }) => (decision?.type === "retry" ? [decision] : []))
+  assert.deepStrictEqual(
+    retries.map(({ delayMs, retryAt }) => [delayMs, retryAt]),
+    events.flatMap((event) => (event.type === "provider-retry" ? [[event.delayMs, event.retryAt]] : [])),
+    "X9: retries"
+  )
+})
+
+const decodeExplanation = Schema.decodeUnknownSync(Schema.fromJsonString(TurnExplanation.TurnExplanation))
 
 const decodeHistory = Schema.decodeUnknownSync(
   Schema.fromJsonString(Schema.Struct({ messages: Schema.Array(Message.Message) }))

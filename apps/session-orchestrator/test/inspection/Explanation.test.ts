@@ -281,6 +281,17 @@ const cases: ReadonlyArray<Case> = [
     ]
   },
   {
+    title: "one whose older part was too long itself (P19)",
+    plan: {
+      scripts: [emits(tooLong)],
+      services: compactor(Effect.fail(new Failure.ProviderFailure({ failure: tooLong })))
+    },
+    says: [
+      'Call 2, for a summary, was too long itself: context-overflow: "prompt is too long". Nothing of what was too long could be left out (P19).',
+      'The turn failed after 2 attempts: context-overflow: "prompt is too long".'
+    ]
+  },
+  {
     title: "words where a report was asked for (A9)",
     plan: { scripts: [answer("Well."), tools(call("report"))], services: report },
     says: [
