@@ -1,82 +1,22 @@
-/** Turns that have to end with a report, and within a number of steps (rules A9, A11 to A14). */
+/** Turns that have to end with a report (rules A9, A13, A14). */
 import * as Answers from "./Answers.ts"
 import {
-  BEGUN,
-  BEGUN_AGAIN,
-  type Expected,
-  type Pattern,
-  type Scenario,
-  TARGET,
-  atOnce,
-  called,
-  failed
-} from "./Scenario.ts"
-import { BOTH, SECOND, times } from "./Shapes.ts"
+  AT_LIMIT,
+  GOOD,
+  GO_ON,
+  HANDED_IN,
+  NEITHER,
+  REPORTING,
+  ends,
+  failedFor,
+  failsWith,
+  refused,
+  reported
+} from "./ReportShapes.ts"
+import { BEGUN, BEGUN_AGAIN, type Scenario, TARGET, atOnce, called } from "./Scenario.ts"
+import { BOTH, SECOND } from "./Shapes.ts"
 
-const { REPORT, callsBadly, callsTool, failsInStream, overloaded, reports, says, status } = Answers
-
-/** The profile that it belongs to: 3 attempts, and no wait for an answer that will not do. */
-const REPORTING = {
-  profile: "cycling",
-  finalReport: {
-    schema: { type: "object", properties: { findings: { type: "string" } }, required: ["findings"] }
-  }
-} as const
-
-const GOOD = { findings: "All is well." }
-
-const NEITHER = "The response had neither a tool call nor a final report."
-const OTHER_TOOL = "The response asked for a tool other than the final report."
-const INVALID = "The final report was not valid: report must have required property 'findings'"
-
-const GO_ON = `Call a tool to go on, or ${REPORT} to end with your report: nothing else is accepted.`
-const END_NOW = `Call ${REPORT} now, with what you have: nothing else is accepted.`
-
-const failedFor = (why: string, wayOut: string): string => `TURN-FAILED: ${why} ${wayOut}`
-
-const lastStep = (because: string): string => `This is the last step of this turn: ${because}. ${END_NOW}`
-
-const AT_LIMIT = lastStep("it has as many steps as it may have")
-const MENDING = lastStep("the final report could not be accepted")
-const FULL = lastStep("its context is nearly full")
-
-/** An answer that would not do, and what the model is told of it. */
-const refused = (attempt: number, shows: boolean): ReadonlyArray<Expected> => [
-  ...(shows ? (["text-delta"] as const) : []),
-  "message",
-  "synthetic-retry",
-  "message",
-  atOnce(attempt, "invalid-response")
-]
-
-/** The report is handed in, and the turn ends with it; `attempt` is the last retry of a chain that was open. */
-const reported = (attempt?: number): ReadonlyArray<Expected> => [
-  ...(attempt === undefined ? [] : [{ type: "retry-end", success: true, attempt } as const]),
-  ...called(REPORT, false),
-  ends
-]
-
-const ends: Pattern = {
-  type: "turn-end",
-  status: "completed",
-  report: { source: "tool-call", success: true, content: GOOD }
-}
-
-/** The turn fails, with a report that says why (A14). */
-const failsWith = (
-  reason: "invalid-response" | "auth" | "overloaded",
-  context: string,
-  attempt?: number
-): ReadonlyArray<Expected> => [
-  ...failed(reason, attempt === undefined ? undefined : { attempt }).slice(0, -1),
-  {
-    type: "turn-end",
-    status: "failed",
-    report: { source: "synthetic", success: false, content: { reason, context } }
-  }
-]
-
-const HANDED_IN = [`assistant: calls ${REPORT}`, `tool: ${REPORT}`] as const
+const { callsTool, failsInStream, overloaded, reports, says, status, REPORT } = Answers
 
 const guidance: ReadonlyArray<Scenario> = [
   {
@@ -305,241 +245,6 @@ const chained: ReadonlyArray<Scenario> = [
   }
 ]
 
-const limits: ReadonlyArray<Scenario> = [
-  {
-    title: "A11: the last of the steps that a turn may have is told to the model, and offers the report alone",
-    retry: { ...REPORTING, maxTurns: 3 },
-    tools: ["look"],
-    formats: BOTH,
-    turns: [
-      {
-        given: [callsTool("look"), callsTool("look"), reports(GOOD)],
-        follows: {
-          offered: [["look", REPORT], ["look", REPORT], [REPORT]],
-          events: [
-            ...BEGUN,
-            ...called("look", false),
-            "step-start",
-            ...called("look", false),
-            { type: "final-turn", step: 2, cause: "max-turns" },
-            "message",
-            "step-start",
-            ...reported()
-          ]
-        }
-      }
-    ],
-    history: [
-      "user: Hello",
-      "assistant: calls look",
-      "tool: look",
-      "assistant: calls look",
-      "tool: look",
-      `told: ${AT_LIMIT}`,
-      ...HANDED_IN
-    ]
-  },
-  {
-    title: "A11: a turn may have 10 steps where nothing else is set",
-    retry: REPORTING,
-    tools: ["look"],
-    turns: [
-      {
-        given: [...times(9, callsTool("look")), reports(GOOD)],
-        follows: {
-          offered: [...times(9, overloaded).map(() => ["look", REPORT]), [REPORT]],
-          events: [
-            "turn-start",
-            "message",
-            ...times(9, overloaded).flatMap((): ReadonlyArray<Expected> => ["step-start", ...called("look", false)]),
-            { type: "final-turn", step: 9, cause: "max-turns" },
-            "message",
-            "step-start",
-            ...reported()
-          ]
-        }
-      }
-    ],
-    history: [
-      "user: Hello",
-      ...times(9, overloaded).flatMap(() => ["assistant: calls look", "tool: look"]),
-      `told: ${AT_LIMIT}`,
-      ...HANDED_IN
-    ]
-  },
-  {
-    title: "A11, A15: it is asked for until it comes, whatever comes instead, and with the report alone",
-    retry: { ...REPORTING, maxTurns: 1, maxRetries: 4 },
-    tools: ["look"],
-    turns: [
-      {
-        given: [says("No."), callsTool("look"), reports({}), reports(GOOD)],
-        follows: {
-          asked: [
-            ["user: Hello", `user: ${AT_LIMIT}`],
-            ["user: Hello", `user: ${AT_LIMIT}`, `user: ${failedFor(NEITHER, END_NOW)}`],
-            [
-              "user: Hello",
-              `user: ${AT_LIMIT}`,
-              `user: ${failedFor(NEITHER, END_NOW)}`,
-              `user: ${failedFor(OTHER_TOOL, END_NOW)}`
-            ],
-            [
-              "user: Hello",
-              `user: ${AT_LIMIT}`,
-              `user: ${failedFor(NEITHER, END_NOW)}`,
-              `user: ${failedFor(OTHER_TOOL, END_NOW)}`,
-              `user: ${failedFor(INVALID, END_NOW)}`
-            ]
-          ],
-          offered: times(4, overloaded).map(() => [REPORT]),
-          events: [
-            "turn-start",
-            "message",
-            { type: "final-turn", step: 0, cause: "max-turns" },
-            "message",
-            "step-start",
-            ...refused(0, true),
-            ...refused(1, false),
-            ...refused(2, false),
-            ...reported(2)
-          ],
-          shown: "No."
-        }
-      }
-    ],
-    history: [
-      "user: Hello",
-      `told: ${AT_LIMIT}`,
-      "assistant (invalid-response): No.",
-      `told: ${failedFor(NEITHER, END_NOW)}`,
-      "assistant (invalid-response): calls look",
-      `told: ${failedFor(OTHER_TOOL, END_NOW)}`,
-      `assistant (invalid-response): calls ${REPORT}`,
-      `told: ${failedFor(INVALID, END_NOW)}`,
-      ...HANDED_IN
-    ]
-  },
-  {
-    title: "A11: a step whose request would be larger than the context budget is the last",
-    retry: { ...REPORTING, finalReport: { ...REPORTING.finalReport, contextBudget: 1_000 } },
-    tools: ["look"],
-    formats: BOTH,
-    turns: [
-      {
-        given: [callsTool("look", {}, 900), callsTool("look", {}, 1_100), reports(GOOD)],
-        follows: {
-          offered: [["look", REPORT], ["look", REPORT], [REPORT]],
-          events: [
-            ...BEGUN,
-            ...called("look", false),
-            "step-start",
-            ...called("look", false),
-            { type: "final-turn", step: 2, cause: "context" },
-            "message",
-            "step-start",
-            ...reported()
-          ]
-        }
-      }
-    ],
-    history: [
-      "user: Hello",
-      "assistant: calls look",
-      "tool: look",
-      "assistant: calls look",
-      "tool: look",
-      `told: ${FULL}`,
-      ...HANDED_IN
-    ]
-  },
-  {
-    title: "A11: without a report to give the last step has no tools, and its words are the answer",
-    retry: { profile: "cycling", maxTurns: 2 },
-    tools: ["look"],
-    turns: [
-      {
-        given: [callsTool("look"), says("Well.")],
-        follows: {
-          offered: [["look"], []],
-          events: [
-            ...BEGUN,
-            ...called("look", false),
-            { type: "final-turn", step: 1, cause: "max-turns" },
-            "message",
-            "step-start",
-            "text-delta",
-            "usage",
-            "message",
-            { type: "turn-end", status: "completed" }
-          ],
-          shown: "Well."
-        }
-      }
-    ],
-    history: [
-      "user: Hello",
-      "assistant: calls look",
-      "tool: look",
-      "told: This is the last step of this turn: it has as many steps as it may have. " +
-        "Answer now, in words, with what you have: no tool can be used.",
-      "assistant: Well."
-    ]
-  }
-]
-
-const malformed: ReadonlyArray<Scenario> = [
-  ...(
-    [
-      ["that is not valid", reports({})],
-      ["whose arguments are no JSON", callsBadly(REPORT)]
-    ] as const
-  ).map(([what, answer]): Scenario => ({
-    title: `A10, A12: a report ${what} is answered like a call that failed, and leaves one more step`,
-    retry: { ...REPORTING, maxTurns: 9 },
-    tools: ["look"],
-    formats: BOTH,
-    turns: [
-      {
-        given: [answer, reports(GOOD)],
-        follows: {
-          offered: [["look", REPORT], [REPORT]],
-          asked: [["user: Hello"], ["user: Hello", `assistant calls ${REPORT}`, "tool", `user: ${MENDING}`]],
-          events: [
-            ...BEGUN,
-            ...called(REPORT, true),
-            { type: "final-turn", step: 1, cause: "malformed-report" },
-            "message",
-            "step-start",
-            ...reported()
-          ]
-        }
-      }
-    ],
-    history: ["user: Hello", `assistant: calls ${REPORT}`, `tool: ${REPORT} failed`, `told: ${MENDING}`, ...HANDED_IN]
-  })),
-  {
-    title: "A12: it makes no turn longer",
-    retry: { ...REPORTING, maxTurns: 2 },
-    turns: [
-      {
-        given: [reports({}), reports(GOOD)],
-        follows: {
-          events: [
-            ...BEGUN,
-            ...called(REPORT, true),
-            { type: "final-turn", step: 1, cause: "max-turns" },
-            "message",
-            "step-start",
-            ...reported()
-          ]
-        }
-      }
-    ],
-    history: ["user: Hello", `assistant: calls ${REPORT}`, `tool: ${REPORT} failed`, `told: ${AT_LIMIT}`, ...HANDED_IN]
-  }
-]
-
 const failing: ReadonlyArray<Scenario> = [
   {
     title: "A14: when all attempts were spent on words, there is a report that says so",
@@ -646,4 +351,4 @@ const failing: ReadonlyArray<Scenario> = [
   }
 ]
 
-export const scenarios = [...guidance, ...chained, ...limits, ...malformed, ...failing]
+export const scenarios = [...guidance, ...chained, ...failing]
