@@ -1,9 +1,6 @@
-/** What scenarios of fallback chains have in common: a primary, what stands in for it, and how it takes over. */
-import * as Answers from "./Answers.ts"
+/** What scenarios of several targets have in common: which there are, what stands in for which, and how it takes over. */
 import { BEGUN, type Expected, TARGET, atOnce, fallsBack, provedAt } from "./Scenario.ts"
 import { ANSWER } from "./Shapes.ts"
-
-const {} = Answers
 
 export const SPARE = "spare/m"
 export const THIRD = "third/m"

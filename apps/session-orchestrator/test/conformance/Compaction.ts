@@ -1,5 +1,6 @@
 /** A context that is too long, made smaller (rule P19). */
 import * as Answers from "./Answers.ts"
+import { SPARE, TWO, chain } from "./ChainShapes.ts"
 import {
   BEGUN,
   BEGUN_AGAIN,
@@ -38,8 +39,6 @@ const MORE = "So tell me what else there is, and do not leave anything out, howe
 const AGAIN = "Here I am again."
 
 const greeting: Turn = { given: [says(ANSWER)], follows: { events: [...BEGUN, ...answered()], shown: ANSWER } }
-
-const SPARE = "spare/m"
 
 const compacted: ReadonlyArray<Expected> = [{ type: "compaction", summary: SUMMARY, messages: 2 }, "message"]
 
@@ -197,8 +196,8 @@ export const scenarios: ReadonlyArray<Scenario> = [
   },
   {
     title: "P8, P19: what took over and is given too much sums up by itself, and has succeeded when it has answered",
-    retry: { ...INTERACTIVE, routing: { type: "fallback-chain", chains: { default: [SPARE] } } },
-    targets: [TARGET, SPARE],
+    retry: chain(SPARE),
+    targets: TWO,
     turns: [
       greeting,
       {
@@ -215,8 +214,8 @@ export const scenarios: ReadonlyArray<Scenario> = [
   },
   {
     title: "P8, P19: a call for the summary that fails goes on at the next target, and so does the step",
-    retry: { ...INTERACTIVE, routing: { type: "fallback-chain", chains: { default: [SPARE] } } },
-    targets: [TARGET, SPARE],
+    retry: chain(SPARE),
+    targets: TWO,
     turns: [
       greeting,
       {

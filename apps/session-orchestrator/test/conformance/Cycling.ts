@@ -1,15 +1,11 @@
 /** Targets in turn, and how each kind of failure is waited out (rules A1 to A8, A10). */
 import type { Failure } from "@holdfast/wire"
 import * as Answers from "./Answers.ts"
+import { SPARE, THIRD, THREE } from "./ChainShapes.ts"
 import { BEGUN, type Expected, type Scenario, TARGET, answered, atOnce, called, failed, waits } from "./Scenario.ts"
 import { ANSWER, ANSWERED, BOTH, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
 
 const { asks, callsTool, failsInStream, page, reset, says, silence, status } = Answers
-
-const SPARE = "spare/m"
-const THIRD = "third/m"
-
-const THREE = [TARGET, SPARE, THIRD] as const
 
 /** The profile with one target: its schedule and its limits. */
 const CYCLING = { profile: "cycling" } as const

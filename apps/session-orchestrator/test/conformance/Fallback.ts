@@ -219,6 +219,30 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ANSWERED
   },
   {
+    title: "P8, X4: a person's choice stands above the chain",
+    retry: chain(SPARE),
+    targets: THREE,
+    turns: [
+      {
+        given: [overloaded, overloaded, says(ANSWER)],
+        when: [{ at: 1, act: { switchesTo: THIRD } }],
+        follows: {
+          calls: THREE,
+          events: [
+            ...BEGUN,
+            atOnce(0, "overloaded"),
+            ...fallsBack(TARGET, SPARE),
+            { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND },
+            { type: "model-change", from: SPARE, to: THIRD },
+            ...answered(1)
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant at ${THIRD}: ${ANSWER}`]
+  },
+  {
     title: "P11, P14: one who cancels it ends the turn with the error of the target that failed last",
     retry: chain(SPARE),
     targets: TWO,

@@ -1,8 +1,6 @@
 /** What scenarios of final reports have in common: the report, what the model is told, and how a turn ends with it. */
-import * as Answers from "./Answers.ts"
+import { REPORT } from "./Answers.ts"
 import { type Expected, type Pattern, atOnce, called, failed } from "./Scenario.ts"
-
-const { REPORT } = Answers
 
 /** The profile that it belongs to: 3 attempts, and no wait for an answer that will not do. */
 export const REPORTING = {
