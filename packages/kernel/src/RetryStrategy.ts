@@ -49,6 +49,9 @@ export const Wake = Schema.Union([
 ])
 export type Wake = typeof Wake.Type
 
+/** Whether a wait is over with it, and not just a part of it. */
+export const endsWait = ({ type }: Wake): boolean => type !== "until" && type !== "extended" && type !== "asked"
+
 /** A sleep that could not be slept. It ends the turn: there is no retry without its sleep (D14). */
 export class SleepFailure extends Schema.TaggedError<SleepFailure>()("SleepFailure", {
   message: Schema.String

@@ -10,6 +10,7 @@ import { Schema } from "effect"
 import * as ReasonLimits from "./ReasonLimits.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import { Unfit } from "./routing/Models.ts"
+import * as Waits from "./Waits.ts"
 
 /** What had been spent when it was decided (`RetryStrategy.Spent`). */
 const Spent = Schema.Struct({
@@ -100,7 +101,7 @@ export const decided = (
   { failure, spent }: Pick<Directive.Situation, "failure" | "spent">,
   ways: ReadonlyArray<Way> = []
 ): Basis => {
-  const isByReason = decision._tag === "Delay" && policy.reasons[failure.reason] !== undefined
+  const isByReason = decision._tag === "Delay" && Waits.hasRule(policy, failure.reason)
   return { ...decision, ...(isByReason ? { byReason: true } : {}), ...commonOf(policy, failure.reason, spent, ways) }
 }
 

@@ -66,6 +66,12 @@ export const of = (
   return { ms: hintMs, scheduledMs, hintMs }
 }
 
+/** Whether a policy has a rule of its own for how failures of a reason are waited out. */
+export const hasRule = ({ reasons }: Pick<Rules, "reasons">, reason: Failure.Reason): boolean => {
+  const { hint, leastMs, mostMs, schedule } = reasons[reason] ?? {}
+  return [hint, leastMs, mostMs, schedule].some((part) => part !== undefined)
+}
+
 /** A failure may have been made elsewhere than by `Hint.find`: what is no usable number is no hint (P5). */
 export const askedMs = (failure: Failure.Failure | undefined): number | undefined => {
   const ms = failure?.hint?.retryAfterMs

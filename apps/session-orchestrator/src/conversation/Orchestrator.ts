@@ -16,6 +16,7 @@ import { Timer } from "../durable/Timer.ts"
 import { Journal, type Record } from "../storage/Journal.ts"
 import { type Conversation, type StorageError, Store, type Turn } from "../storage/Store.ts"
 import { Tenancy } from "../storage/Tenancy.ts"
+import * as Tokenizer from "../tokens/Tokenizer.ts"
 import * as Acceptance from "./Acceptance.ts"
 import * as Commands from "./Commands.ts"
 import { Condition } from "./Condition.ts"
@@ -69,6 +70,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         providers,
         toolbox,
         defaults,
+        tokenizer: Tokenizer.load,
         sessions,
         stopping,
         isStopping: Deferred.isDone(down),
@@ -266,7 +268,7 @@ const waitEventOf = (
 ): TurnEvent.ProviderRetry | undefined => {
   const wait = RecordedWait.of(records)
   if (wait === undefined) return undefined
-  const { attempt, delayMs, retryAt, failure, target } = wait
+  const { asks, attempt, delayMs, retryAt, failure, target } = wait
   const code = Failure.codeOf(failure)
   const { maxRetries } = TurnQueue.policyOf(conversation, defaults)
   return {
@@ -280,7 +282,8 @@ const waitEventOf = (
     reason: failure.reason,
     target: target ?? conversation.model,
     ...(code === undefined ? undefined : { code }),
-    ...(maxRetries === undefined ? undefined : { maxAttempts: maxRetries })
+    ...(maxRetries === undefined ? undefined : { maxAttempts: maxRetries }),
+    ...(asks === undefined ? undefined : { asks })
   }
 }
 
@@ -321,7 +324,16 @@ const stateOf = (
   }
 }
 
-const retryState = ({ attempt, retryAt, delayMs, message, reason, code, maxAttempts }: TurnEvent.ProviderRetry) => ({
+const retryState = ({
+  asks,
+  attempt,
+  retryAt,
+  delayMs,
+  message,
+  reason,
+  code,
+  maxAttempts
+}: TurnEvent.ProviderRetry) => ({
   attempt,
   retryAt,
   retry: {
@@ -331,6 +343,7 @@ const retryState = ({ attempt, retryAt, delayMs, message, reason, code, maxAttem
     message,
     reason,
     ...(code === undefined ? undefined : { code }),
-    ...(maxAttempts === undefined ? undefined : { maxAttempts })
+    ...(maxAttempts === undefined ? undefined : { maxAttempts }),
+    ...(asks === undefined ? undefined : { asks })
   }
 })

@@ -12,13 +12,15 @@
  * Q6. Whoever waits to hear that a command is on record (`Wait`), or a turn sealed, hears of it when it has stopped instead.
  */
 import { type Provider, TurnStopped } from "@holdfast/kernel"
-import { Profile } from "@holdfast/policy"
+import { type Models, Profile, type RetryPolicy } from "@holdfast/policy"
 import { type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Cause, Deferred, Effect, Exit, FiberSet, Option, Result, type Scope, Stream } from "effect"
 import type * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
 import type { Timer } from "../durable/Timer.ts"
 import * as TurnRecord from "../durable/TurnRecord.ts"
 import type { Conversation, StorageError, Turn } from "../storage/Store.ts"
+import * as ContextSize from "../tokens/ContextSize.ts"
+import type * as Tokenizer from "../tokens/Tokenizer.ts"
 import type { Defaults } from "./Defaults.ts"
 import { Parking } from "./Parking.ts"
 import type { Providers } from "./Providers.ts"
@@ -45,6 +47,7 @@ export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint" | 
   readonly providers: Providers["Service"]
   readonly defaults: Defaults["Service"]
   readonly toolbox: Tools["Service"]["toolbox"]
+  readonly tokenizer: Effect.Effect<Tokenizer.Count>
   readonly timer: Timer["Service"]
   readonly isStopping: Effect.Effect<boolean>
   /** The records of a turn, as a checkpoint over them. */
@@ -167,7 +170,7 @@ const stoppedBy = (cause: Cause.Cause<TurnStopped.TurnStopped>): TurnStopped.Tur
   )
 
 const run = Effect.fnUntraced(function* (
-  { providers, defaults, checkpointOf, toolbox, ...resources }: Dependencies,
+  { providers, defaults, checkpointOf, tokenizer, toolbox, ...resources }: Dependencies,
   session: Session,
   running: Running
 ) {
@@ -178,6 +181,7 @@ const run = Effect.fnUntraced(function* (
   const { conversation } = resumption
   const { checkpoint, commandIds } = yield* patiently(checkpointOf(turnId, listenerOf(wait), isNew))
   wait.know(commandIds)
+  const policy = policyOf(conversation, defaults)
   return yield* TurnRunner.run(
     {
       session,
@@ -185,7 +189,8 @@ const run = Effect.fnUntraced(function* (
       resumption,
       target: Target.parse(conversation.model) ?? defaults.model,
       provider: route(providers),
-      policy: policyOf(conversation, defaults)
+      policy,
+      countTokens: yield* counterOf(policy, tokenizer)
     },
     { ...resources, checkpoint, toolbox: yield* toolbox }
   )
@@ -194,6 +199,15 @@ const run = Effect.fnUntraced(function* (
 /** The policy of a conversation: its own settings over the configuration's. */
 export const policyOf = ({ retry: own }: Conversation, { retry }: Defaults["Service"]) =>
   Profile.resolve(own === undefined ? retry : { ...retry, ...Result.getOrElse(Profile.decode(own), () => undefined) })
+
+/** Counts the tokens of requests, where a policy holds them against a limit (X11). */
+const counterOf = (
+  { spendGuard }: RetryPolicy.RetryPolicy,
+  tokenizer: Effect.Effect<Tokenizer.Count>
+): Effect.Effect<Models.CountTokens | undefined> =>
+  spendGuard?.maxInputTokens === undefined
+    ? Effect.undefined
+    : Effect.map(tokenizer, (count) => (request) => ContextSize.of(request, count))
 
 /** Every target's own provider: a turn can be switched from one to another. */
 const route = (providers: Providers["Service"]): Provider.Provider["Service"] => ({

@@ -9,7 +9,7 @@
  *     the disk.
  */
 import { Checkpoint, EventSink, Provider, RetryStrategy, Toolbox, Turn, TurnStopped } from "@holdfast/kernel"
-import { Basis, type Profile, RetryStrategies } from "@holdfast/policy"
+import { Basis, type Models, type Profile, RetryStrategies } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import type { Ids, Target, TurnEvent } from "@holdfast/wire"
 import { Clock, Context, Deferred, Duration, Effect, Schedule } from "effect"
@@ -26,6 +26,8 @@ export interface Setting {
   readonly target: Target.Target
   readonly policy: ReturnType<typeof Profile.resolve>
   readonly provider: Provider.Provider["Service"]
+  /** Where somebody wants to know (X11). */
+  readonly countTokens: Models.CountTokens | undefined
 }
 
 /** What the service has for its turns. */
@@ -140,11 +142,11 @@ const parked = new TurnStopped.TurnStopped({ message: "The turn waits on disk." 
 export const RESIDENT_MS = 5_000
 
 const strategyOf = (
-  { policy, resumption, running, session }: Setting,
+  { countTokens, policy, resumption, running, session }: Setting,
   { sleepUntil }: Resources
 ): RetryStrategy.RetryStrategy["Service"] => {
   const { wait } = running
-  const strategy = RetryStrategies.make(policy, (delay) =>
+  const sleep: RetryStrategies.Sleep = (delay) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const end = now + Duration.toMillis(delay)
       if (Duration.toMillis(delay) <= RESIDENT_MS || wait.hasNews) {
@@ -153,7 +155,7 @@ const strategyOf = (
       running.parkedUntil = end
       return Effect.fail(parked)
     })
-  )
+  const strategy = RetryStrategies.make(policy, sleep, countTokens)
   const isEnabled = () => session.autoRetry ?? resumption.conversation.autoRetryEnabled
   return {
     ...strategy,
