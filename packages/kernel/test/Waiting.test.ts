@@ -1,9 +1,11 @@
 /** What the record of a wait says, and what becomes of a wait that asks. */
 import { assert, describe, it } from "@effect/vitest"
 import type { RetryStrategy } from "@holdfast/kernel"
-import { ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
-import { Duration, Effect, Fiber } from "effect"
+import { Property, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
+import { Clock, Duration, Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import * as fc from "fast-check"
+import { type Wake, Wake as WakeSchema } from "../src/RetryStrategy.ts"
 
 const { answer, call, emits, overloaded, tools } = ScriptedProvider
 
@@ -229,5 +231,115 @@ describe("a wait that asks", () => {
         }
       ])
     })
+  )
+})
+
+/** What becomes of one sleep: it is slept to its end, or, half-way, somebody or something has a say. */
+type Deed = "elapses" | "now" | "early" | "extended" | "until"
+
+const night = fc.record({
+  delays: fc.array(fc.constantFrom(10 * MINUTE, 30 * MINUTE, HOUR), { maxLength: 6 }),
+  deeds: fc.array(
+    fc.oneof(
+      { weight: 3, arbitrary: fc.constant<Deed>("elapses") },
+      fc.constantFrom<Deed>("now", "early", "extended", "until")
+    ),
+    { maxLength: 20 }
+  )
+})
+
+/** Lives through a night of failures, and a guard that asks after an hour of waiting. */
+const sleepThrough = (
+  start: Scenario.Start,
+  { deeds, delays }: { readonly deeds: ReadonlyArray<Deed>; readonly delays: ReadonlyArray<number> },
+  replay?: ReplayCheckpoint.ReplayCheckpoint
+) =>
+  Effect.gen(function* () {
+    let sleeps = 0
+    const { strategy } = new Guard(delays)
+    const sleep: RetryStrategy.RetryStrategy["Service"]["sleep"] = (delay) => {
+      const deed = deeds[sleeps++] ?? "elapses"
+      const half = Duration.millis(Math.floor(Duration.toMillis(delay) / 2))
+      switch (deed) {
+        case "elapses":
+          return Effect.as(Effect.sleep(delay), { type: "elapsed" })
+        case "early":
+          return Effect.as(Effect.sleep(half), { type: "elapsed" })
+        case "now":
+          return Effect.as(Effect.sleep(half), now)
+        case "extended":
+          return Effect.as(Effect.sleep(half), { type: "extended", byMs: 1, by })
+        case "until":
+          return Effect.map(Effect.andThen(Effect.sleep(half), Clock.currentTimeMillis), (at) => ({
+            type: "until",
+            until: at + 20 * MINUTE,
+            by
+          }))
+        default:
+          return deed satisfies never
+      }
+    }
+    const run = yield* start({
+      scripts: [...delays.map(() => emits(overloaded)), answer("ok")],
+      strategy: { service: { ...strategy.service, sleep } },
+      ...(replay === undefined ? {} : { replay })
+    })
+    yield* TestClock.adjust(Duration.days(9))
+    return { ...run, end: yield* Fiber.join(run.fiber) }
+  })
+
+/** The parts of each wait of a step, in order. */
+const waitsOf = (records: ReadonlyMap<string, unknown>): ReadonlyArray<ReadonlyArray<Wake>> => {
+  const waits = new Map<string, Array<Wake>>()
+  for (const [name, value] of records) {
+    const [wait] = /^step\/0\/sleep\/\d+/.exec(name) ?? []
+    if (wait !== undefined) waits.set(wait, [...(waits.get(wait) ?? []), Schema.decodeUnknownSync(WakeSchema)(value)])
+  }
+  return Array.from(waits.values())
+}
+
+describe("the laws of waits that ask", () => {
+  Property.prop(
+    "X11: a turn that is run again after every record asks the same and comes to the same end",
+    night,
+    (night) =>
+      Effect.gen(function* () {
+        const straight = yield* sleepThrough(Scenario.straight, night)
+        yield* TestClock.setTime(0)
+        const again = yield* sleepThrough(Scenario.replayed, night)
+        assert.deepStrictEqual(again.sink.persisted, straight.sink.persisted)
+        assert.deepStrictEqual(again.sink.of("provider-retry"), straight.sink.of("provider-retry"))
+        assert.strictEqual(again.provider.requests.length, straight.provider.requests.length)
+      })
+  )
+
+  Property.prop(
+    "X11: by the records alone, nobody goes on after an hour of waiting without a person's word",
+    night,
+    (night) =>
+      Effect.gen(function* () {
+        const replay = new ReplayCheckpoint.ReplayCheckpoint()
+        const { end, provider } = yield* sleepThrough(Scenario.replayed, night, replay)
+        let attempts = 1
+        let waitedMs = 0
+        let since = 0
+        for (const wakes of waitsOf(replay.records)) {
+          const last = wakes.at(-1)
+          const until = last?.at ?? assert.fail("a wait has no end")
+          const lastMs = waitedMs + until - since
+          since = until
+          const question = wakes.findIndex(({ type }) => type === "asked")
+          const isAnswered = question >= 0 && wakes.slice(question).some(({ type }) => type === "until")
+          assert.isAtMost(wakes.filter(({ type }) => type === "asked").length, 1)
+          if (last?.type === "elapsed" && question >= 0 && !isAnswered) {
+            assert.match(end.error?.message ?? "", /Nobody answered within 8h/)
+            continue
+          }
+          if (last?.type === "elapsed" && !isAnswered) assert.isBelow(lastMs, HOUR)
+          waitedMs = last?.type === "now" || isAnswered ? 0 : lastMs
+          attempts++
+        }
+        assert.strictEqual(provider.requests.length, attempts)
+      })
   )
 })
