@@ -51,11 +51,14 @@ const Way = Schema.Struct({
 })
 export type Way = typeof Way.Type
 
-/** `limits` is absent in records of versions that did not write it; `ways` where there was no more than one. */
+const RoutingType = Schema.Literals(["fallback-chain", "round-robin"])
+
+/** `limits` is absent in records of versions that did not write it; `ways` and `routing` where there was no more than one. */
 const common = {
   spent: Spent,
   limits: Schema.optionalKey(Limits),
-  ways: Schema.optionalKey(Schema.Array(Way))
+  ways: Schema.optionalKey(Schema.Array(Way)),
+  routing: Schema.optionalKey(RoutingType)
 }
 
 export const Basis = Schema.Union([
@@ -80,8 +83,8 @@ export const Basis = Schema.Union([
   /** There is no wait: the next attempt goes elsewhere, or may go at once (P7, P8, A3 to A5). */
   Schema.TaggedStruct("AtOnce", {
     because: Schema.Literals(["other-credential", "other-target", "same-target"]),
-    routing: Schema.Literals(["fallback-chain", "round-robin"]),
-    ...common
+    ...common,
+    routing: RoutingType
   })
 ])
 export type Basis = typeof Basis.Type
@@ -114,8 +117,8 @@ export const atOnce = (
 ): Basis => ({
   _tag: "AtOnce",
   because,
-  routing: policy.routing.type,
-  ...commonOf(policy, failure.reason, spent, ways)
+  ...commonOf(policy, failure.reason, spent, ways),
+  routing: policy.routing.type
 })
 
 /** Nothing was decided: a person had switched retries off (P15). */
@@ -132,10 +135,10 @@ const commonOf = (
   reason: Failure.Reason | undefined,
   { onReason, ...spent }: RetryStrategy.Spent,
   ways: ReadonlyArray<Way>
-): Pick<Basis, "spent" | "limits" | "ways"> => ({
+): Pick<Basis, "spent" | "limits" | "ways" | "routing"> => ({
   spent: { ...spent, ...(onReason !== undefined && ReasonLimits.has(policy, reason) ? { onReason } : {}) },
   limits: limitsOf(policy, reason),
-  ...(ways.length > 1 ? { ways } : {})
+  ...(ways.length > 1 ? { ways, routing: policy.routing.type } : {})
 })
 
 const limitsOf = (policy: RetryPolicy.RetryPolicy, reason: Failure.Reason | undefined): typeof Limits.Type => {

@@ -13,7 +13,7 @@ import * as Jitter from "./Jitter.ts"
 import { profiles } from "./profile/Profiles.ts"
 import { toBudget } from "./profile/BudgetSettings.ts"
 import { toReasons } from "./profile/ReasonSettings.ts"
-import { toRouting } from "./profile/RoutingSettings.ts"
+import { targetNames as namesIn, toRouting } from "./profile/RoutingSettings.ts"
 import { toSchedule } from "./profile/ScheduleSettings.ts"
 import { RetrySettings } from "./profile/Settings.ts"
 import { toSpendGuard } from "./profile/SpendGuardSettings.ts"
@@ -57,6 +57,12 @@ export const resolve = (settings: RetrySettings = {}): RetryPolicy => {
     ...(settings.finalReport === undefined ? {} : { finalReport: settings.finalReport })
   }
 }
+
+/** Every target that settings name, `provider/model`, and where in them. */
+export const targetNames = ({
+  routing
+}: RetrySettings): ReadonlyArray<{ readonly path: ReadonlyArray<string | number>; readonly name: string }> =>
+  routing === undefined ? [] : namesIn(routing).map(({ name, path }) => ({ name, path: ["routing", ...path] }))
 
 // --- internal
 

@@ -59,7 +59,9 @@ describe("a turn that asks", () => {
         yield* service.stop
 
         const [turn] = yield* Effect.flatMap(Inspection, (inspection) => inspection.turns({ all: false })).pipe(
-          Effect.provide(layerSqlite(database, { defaults: { model: { provider: "scripted", model: "m" }, retry } }))
+          Effect.provide(
+            layerSqlite(database, { defaults: { model: { provider: "scripted", model: "m" }, models: {}, retry } })
+          )
         )
         assert.deepInclude(turn?.wait, { asks, retryAt })
 
