@@ -30,7 +30,7 @@ const wake = <const Type extends string, Fields extends Schema.Struct.Fields>(ty
  * Why a sleep ended, as it is recorded.
  *
  * - `elapsed`: its time was up.
- * - `now`: somebody wants the next attempt now.
+ * - `now`: somebody wants the next attempt now, or, with `early`, the shell does.
  * - `cancelled`: somebody wants no further attempt (P14).
  * - `until`: somebody wants it to end at another moment; it goes on.
  * - `switched`: somebody wants the next attempt now, and elsewhere.
@@ -40,7 +40,10 @@ const wake = <const Type extends string, Fields extends Schema.Struct.Fields>(ty
  */
 export const Wake = Schema.Union([
   wake("elapsed", {}),
-  wake("now", {}),
+  wake("now", {
+    /** Nobody wanted it: the shell ended the sleep before its time, because an endpoint answers again or to see whether it does. */
+    early: Schema.optionalKey(Schema.Literal(true))
+  }),
   wake("cancelled", {}),
   wake("until", { until: Schema.Finite }),
   wake("switched", { target: Target.Target }),

@@ -4,7 +4,7 @@
  * W1. Everybody who listens is told before the sleep begins (D5), and again when its end is moved.
  * W2. Its end is absolute. A turn that is run again sleeps what is left of it.
  * W3. Every ending of a sleep is a record, with the command that brought it about.
- * W4. A wait whose time is up may ask before it ends (X11): once, and on record. From then on only a person ends it, or the end
+ * W4. A wait that ends without a person's doing may ask before it does (X11): once, and on record. From then on only a person ends it, or the end
  *     of the time for an answer; whatever wakes it before that does not.
  */
 import { Failure, type Target, type TurnEvent } from "@holdfast/wire"
@@ -62,7 +62,7 @@ export const wait = Effect.fnUntraced(function* (
         if (wake.type === "elapsed" && told.asks !== undefined) {
           return { _tag: "Unanswered", asks: told.asks, afterMs: at - (askedAt ?? at) }
         }
-        const isAnswered = wake.type === "now" || askedAt !== undefined
+        const isAnswered = !isOfItself(wake) || askedAt !== undefined
         return { _tag: "Over", extendedMs, waitedMs: Math.max(0, at - since), isAnswered }
       }
       case "cancelled":
@@ -133,13 +133,17 @@ const sleep = Effect.fnUntraced(function* (
       Effect.fail(Option.getOrElse(Cause.findErrorOption(cause), () => unslept(cause)))
     )
     const at = yield* Clock.currentTimeMillis
-    if (wake.type !== "elapsed") return { ...wake, at }
-    if (told.asks !== undefined && at < told.retryAt) continue // W4
+    if (!isOfItself(wake)) return { ...wake, at }
+    if (told.asks !== undefined && (wake.type !== "elapsed" || at < told.retryAt)) continue // W4
     const question = ask?.(Math.max(0, at - since))
     if (question === undefined) return { ...wake, at }
-    return { type: "asked", asks: question.asks, until: at + question.answerWithinMs, at }
+    const by = wake.by === undefined ? undefined : { by: wake.by }
+    return { type: "asked", asks: question.asks, until: at + question.answerWithinMs, at, ...by }
   }
 })
+
+/** Whether the next attempt is due without anybody having wanted it. */
+const isOfItself = (wake: Wake): boolean => wake.type === "elapsed" || (wake.type === "now" && wake.early === true)
 
 /** D14. A sleep that interrupts itself has failed too; when the turn is interrupted no handler is run. */
 const unslept = (cause: Cause.Cause<unknown>): SleepFailure => {

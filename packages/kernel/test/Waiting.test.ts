@@ -174,6 +174,8 @@ describe("a wait that asks", () => {
       yield* TestClock.adjust(Duration.hours(1))
       yield* strategy.wake({ type: "elapsed" })
       yield* TestClock.adjust(Duration.hours(1))
+      yield* strategy.wake({ type: "now", early: true, by })
+      yield* TestClock.adjust(Duration.hours(1))
       assert.strictEqual(provider.requests.length, 1)
       assert.strictEqual(sink.of("turn-end").length, 0)
       yield* strategy.wake(now)
@@ -197,6 +199,24 @@ describe("a wait that asks", () => {
       assert.strictEqual(asked(), 2)
       yield* guard.strategy.wake(now)
       yield* TestClock.adjust(Duration.minutes(30))
+      assert.strictEqual((yield* Fiber.join(fiber)).status, "completed")
+    })
+  )
+
+  Scenario.bothWays("X11, X5: one that the shell ends early asks too, and is nobody's word", (start) =>
+    Effect.gen(function* () {
+      const { strategy } = new Guard([59 * MINUTE, 2 * HOUR])
+      const scripts = [emits(overloaded), emits(overloaded), answer("ok")]
+      const { fiber, provider, sink } = yield* start({ scripts, strategy })
+      yield* TestClock.adjust(Duration.minutes(58))
+      yield* strategy.wake({ type: "now", early: true, by })
+      yield* TestClock.adjust(Duration.minutes(2))
+      assert.strictEqual(provider.requests.length, 2)
+      yield* strategy.wake({ type: "now", early: true, by })
+      yield* TestClock.adjust(Duration.minutes(1))
+      assert.strictEqual(provider.requests.length, 2)
+      assert.strictEqual(sink.of("provider-retry").at(-1)?.asks?.waitedMs, HOUR)
+      yield* strategy.wake(now)
       assert.strictEqual((yield* Fiber.join(fiber)).status, "completed")
     })
   )
@@ -235,14 +255,14 @@ describe("a wait that asks", () => {
 })
 
 /** What becomes of one sleep: it is slept to its end, or, half-way, somebody or something has a say. */
-type Deed = "elapses" | "now" | "early" | "extended" | "until"
+type Deed = "elapses" | "now" | "early" | "let in" | "extended" | "until"
 
 const night = fc.record({
   delays: fc.array(fc.constantFrom(10 * MINUTE, 30 * MINUTE, HOUR), { maxLength: 6 }),
   deeds: fc.array(
     fc.oneof(
       { weight: 3, arbitrary: fc.constant<Deed>("elapses") },
-      fc.constantFrom<Deed>("now", "early", "extended", "until")
+      fc.constantFrom<Deed>("now", "early", "let in", "extended", "until")
     ),
     { maxLength: 20 }
   )
@@ -267,6 +287,8 @@ const sleepThrough = (
           return Effect.as(Effect.sleep(half), { type: "elapsed" })
         case "now":
           return Effect.as(Effect.sleep(half), now)
+        case "let in":
+          return Effect.as(Effect.sleep(half), { type: "now", early: true, by })
         case "extended":
           return Effect.as(Effect.sleep(half), { type: "extended", byMs: 1, by })
         case "until":
@@ -325,6 +347,7 @@ describe("the laws of waits that ask", () => {
         let since = 0
         for (const wakes of waitsOf(replay.records)) {
           const last = wakes.at(-1)
+          const isOfItself = last?.type === "elapsed" || (last?.type === "now" && last.early === true)
           const until = last?.at ?? assert.fail("a wait has no end")
           const lastMs = waitedMs + until - since
           since = until
@@ -335,8 +358,8 @@ describe("the laws of waits that ask", () => {
             assert.match(end.error?.message ?? "", /Nobody answered within 8h/)
             continue
           }
-          if (last?.type === "elapsed" && !isAnswered) assert.isBelow(lastMs, HOUR)
-          waitedMs = last?.type === "now" || isAnswered ? 0 : lastMs
+          if (isOfItself && !isAnswered) assert.isBelow(lastMs, HOUR)
+          waitedMs = !isOfItself || isAnswered ? 0 : lastMs
           attempts++
         }
         assert.strictEqual(provider.requests.length, attempts)
