@@ -166,11 +166,7 @@ export const chapters: ReadonlyArray<Chapter> = [
         says: "A policy can be tried on an outage, simulated or recorded, before it is trusted.",
         claimed: false
       },
-      {
-        id: "X11",
-        says: "Budgets can differ by reason, and a guard bounds what a long wait may spend.",
-        claimed: false
-      },
+      { id: "X11", says: "Budgets can differ by reason, and a guard bounds what a long wait may spend." },
       { id: "X12", says: "One report in the morning, one notification for an incident.", claimed: false },
       {
         id: "X13",

@@ -277,7 +277,7 @@ const waitEventOf = (
 ): TurnEvent.ProviderRetry | undefined => {
   const wait = RecordedWait.of(records)
   if (wait === undefined) return undefined
-  const { attempt, delayMs, retryAt, failure, target } = wait
+  const { asks, attempt, delayMs, retryAt, failure, target } = wait
   const code = Failure.codeOf(failure)
   const { maxRetries } = TurnQueue.policyOf(conversation, defaults)
   return {
@@ -291,7 +291,8 @@ const waitEventOf = (
     reason: failure.reason,
     target: target ?? conversation.model,
     ...(code === undefined ? undefined : { code }),
-    ...(maxRetries === undefined ? undefined : { maxAttempts: maxRetries })
+    ...(maxRetries === undefined ? undefined : { maxAttempts: maxRetries }),
+    ...(asks === undefined ? undefined : { asks })
   }
 }
 
@@ -332,7 +333,16 @@ const stateOf = (
   }
 }
 
-const retryState = ({ attempt, retryAt, delayMs, message, reason, code, maxAttempts }: TurnEvent.ProviderRetry) => ({
+const retryState = ({
+  asks,
+  attempt,
+  retryAt,
+  delayMs,
+  message,
+  reason,
+  code,
+  maxAttempts
+}: TurnEvent.ProviderRetry) => ({
   attempt,
   retryAt,
   retry: {
@@ -342,6 +352,7 @@ const retryState = ({ attempt, retryAt, delayMs, message, reason, code, maxAttem
     message,
     reason,
     ...(code === undefined ? undefined : { code }),
-    ...(maxAttempts === undefined ? undefined : { maxAttempts })
+    ...(maxAttempts === undefined ? undefined : { maxAttempts }),
+    ...(asks === undefined ? undefined : { asks })
   }
 })

@@ -161,11 +161,11 @@ const parked = new TurnStopped.TurnStopped({ message: "The turn waits on disk." 
 export const RESIDENT_MS = 5_000
 
 const strategyOf = (
-  { isEnabled, policy, running, session }: Setting,
+  { isEnabled, policy, ports, running, session }: Setting,
   { sleepUntil }: Resources
 ): RetryStrategy.RetryStrategy["Service"] => {
   const { wait } = running
-  const strategy = RetryStrategies.make(policy, (delay) =>
+  const sleep: RetryStrategies.Sleep = (delay) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const end = now + Duration.toMillis(delay)
       if (Duration.toMillis(delay) <= RESIDENT_MS || wait.hasNews) {
@@ -174,7 +174,7 @@ const strategyOf = (
       running.parkedUntil = end
       return Effect.fail(parked)
     })
-  )
+  const strategy = RetryStrategies.make(policy, sleep, ports.countTokens)
   return {
     ...strategy,
     delayFor: (attempt, failure, spent) => (isEnabled() ? strategy.delayFor(attempt, failure, spent) : undefined),

@@ -3,8 +3,8 @@
  *
  * It looks at the end of a journal alone, so it costs the same however much a turn has been through.
  */
-import { Directive } from "@holdfast/kernel"
-import { type Failure, Target } from "@holdfast/wire"
+import { Directive, RetryStrategy } from "@holdfast/kernel"
+import { type Failure, Target, type TurnEvent } from "@holdfast/wire"
 import type { Record } from "../storage/Journal.ts"
 import * as TurnRecord from "./TurnRecord.ts"
 
@@ -12,8 +12,10 @@ export interface RecordedWait {
   /** 0-based. */
   readonly attempt: number
   readonly delayMs: number
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds; with `asks`, until when there can be an answer. */
   readonly retryAt: number
+  /** It waits for a person (X11). */
+  readonly asks: TurnEvent.Asks | undefined
   readonly failure: Failure.Failure
   /** `provider/model` that failed, where a command (X4) or a router has sent the turn there. */
   readonly target: string | undefined
@@ -28,22 +30,26 @@ export const of = (records: ReadonlyArray<Record>): RecordedWait | undefined => 
   const { directive } = decision
   if (Directive.isImmediate(directive)) return undefined
   let { retryAt, delayMs } = directive
+  let asks: TurnEvent.Asks | undefined
   const begunAt = retryAt - delayMs
   for (const record of records.slice(at + 1)) {
     const wake = TurnRecord.wakeOf(record)
-    if (wake?.type === "until") [retryAt, delayMs] = [wake.until, Math.max(0, wake.until - begunAt)]
-    else if (wake?.type !== "extended") return undefined
+    if (wake === undefined || RetryStrategy.endsWait(wake)) return undefined
+    if (wake.type !== "until" && wake.type !== "asked") continue
+    retryAt = wake.until
+    delayMs = Math.max(0, retryAt - begunAt)
+    asks = wake.type === "asked" ? wake.asks : undefined
   }
   const failed = records.findLast((record) => isCall(TurnRecord.nameOf(record), decision))
   const outcome = failed && (TurnRecord.outcomeOf(failed) ?? TurnRecord.compactionOf(failed))
   if (outcome?._tag !== "Failed") return undefined
   const target = targetOf(records.slice(0, at))
-  return { attempt: directive.attempt, delayMs, retryAt, failure: outcome.failure, target }
+  return { attempt: directive.attempt, delayMs, retryAt, asks, failure: outcome.failure, target }
 }
 
 /**
  * The end of the wait that a turn's last record begins, in epoch milliseconds; `undefined` where it begins none. `Moved` says that
- * somebody changed the wait since it began: its end is then told by the records before (`of`).
+ * the wait has changed since it began: its end is then told by the records before (`of`).
  */
 export const wakeAtOf = (tail: Record): number | "Moved" | undefined => {
   switch (TurnRecord.nameOf(tail)?.kind) {
@@ -51,7 +57,7 @@ export const wakeAtOf = (tail: Record): number | "Moved" | undefined => {
       return TurnRecord.retryAtOf(tail)
     case "Wake": {
       const wake = TurnRecord.wakeOf(tail)
-      return wake?.type === "until" || wake?.type === "extended" ? "Moved" : undefined
+      return wake === undefined || RetryStrategy.endsWait(wake) ? undefined : "Moved"
     }
     default:
       return undefined

@@ -180,21 +180,26 @@ const waitOf = (
   end: TurnEvent.TurnEnd | undefined,
   redact: Redact
 ): TurnExplanation.Wait => {
-  const retryAt = wakes.reduce((at, wake) => (wake.type === "until" ? wake.until : at), decidedAt)
-  const ended = wakes.map((wake) => endOf(wake, redact)).find((end) => end !== undefined) ?? endedBy(end)
+  const moved = wakes.findLast((wake) => wake.type === "until" || wake.type === "asked")
+  const retryAt = moved?.until ?? decidedAt
+  const isAsking = moved?.type === "asked"
+  const ended = wakes.map((wake) => endOf(wake, isAsking, redact)).find((end) => end !== undefined) ?? endedBy(end)
   return {
     retryAt,
     changes: wakes.flatMap((wake) => changeOf(wake, redact)),
+    ...askedOf(wakes, redact),
     ...(ended === undefined ? {} : { end: { ...ended, words: Words.waitEnd(ended, retryAt) } })
   }
 }
 
 type Heard = Omit<TurnExplanation.WaitEnd, "words">
 
-const endOf = (wake: RetryStrategy.Wake, redact: Redact): Heard | undefined => {
+const endOf = (wake: RetryStrategy.Wake, isAsking: boolean, redact: Redact): Heard | undefined => {
   switch (wake.type) {
     case "elapsed":
-      return { type: "elapsed", ...heard(wake, redact), rules: [] }
+      return isAsking
+        ? { type: "unanswered", ...heard(wake, redact), rules: ["X11"] }
+        : { type: "elapsed", ...heard(wake, redact), rules: [] }
     case "now":
       return { type: "retry-now", ...heard(wake, redact), rules: ["X4"] }
     case "switched":
@@ -203,6 +208,7 @@ const endOf = (wake: RetryStrategy.Wake, redact: Redact): Heard | undefined => {
       return { type: "cancelled", ...heard(wake, redact), rules: ["P14", "X4"] }
     case "until":
     case "extended":
+    case "asked":
       return undefined
     default:
       return wake satisfies never
@@ -227,6 +233,16 @@ const changeOf = (wake: RetryStrategy.Wake, redact: Redact): ReadonlyArray<TurnE
     return [{ ...extended, words: Words.change(extended, at) }]
   }
   return []
+}
+
+const askedOf = (
+  wakes: ReadonlyArray<RetryStrategy.Wake>,
+  redact: Redact
+): { readonly asked?: TurnExplanation.Asked } => {
+  const wake = wakes.find((wake) => wake.type === "asked")
+  if (wake === undefined) return {}
+  const told = { until: wake.until, asks: wake.asks, ...heard(wake, redact), rules: ["X11"] }
+  return { asked: { ...told, words: Words.asked(told, at) } }
 }
 
 const heard = ({ at, by }: RetryStrategy.Wake, redact: Redact) => ({

@@ -56,7 +56,7 @@ export const attempt = (attempt: Untold<TurnExplanation.Attempt>): string => {
 /** What was decided about a failure, and why. */
 export const decision = (decision: Untold<TurnExplanation.Decision>, failed: Failure.Failure, at: At): string =>
   decision.type === "retry"
-    ? `Retry ${decision.retry + 1} ${whenOf(decision, failed, at)}${whereOf(decision)} ${ruled(decision.rules)}${spentWith(decision)}.`
+    ? `Retry ${decision.retry + 1} ${whenOf(decision, failed, at)}${whereOf(decision)} ${ruled(decision.rules)}${spentWith(decision, failed)}.`
     : `Gave up: ${whyNot(decision, failed)} ${ruled(decision.rules)}.`
 
 /** What somebody changed about a wait. */
@@ -64,6 +64,14 @@ export const change = (change: Untold<TurnExplanation.WaitChange>, at: At): stri
   change.type === "moved"
     ? `The wait was moved to ${at(change.until)}${by(change)} ${ruled(change.rules)}.`
     : `${Span.format(change.byMs)} were added to the budget${by(change)} ${ruled(change.rules)}.`
+
+/** What a wait asked, and until when. */
+export const asked = ({ asks, rules, until }: Untold<TurnExplanation.Asked>, at: At): string =>
+  `${Prose.oneLine(asks.message)} The turn asked, and waits for an answer until ${at(until)} ${ruled(rules)}.`
+
+/** Whether a wait is one for an answer. */
+export const isAsking = ({ asked, end, retryAt }: TurnExplanation.Wait): boolean =>
+  asked !== undefined && end === undefined && asked.until === retryAt
 
 /** How a wait ended. `retryAt` is when it was to end. */
 export const waitEnd = (end: Untold<TurnExplanation.WaitEnd>, retryAt: number): string => {
@@ -80,6 +88,8 @@ export const waitEnd = (end: Untold<TurnExplanation.WaitEnd>, retryAt: number): 
       return `The wait was ended by an abort of the turn ${ruled(end.rules)}.`
     case "broken":
       return `The wait could not be slept, and there is no retry without it ${ruled(end.rules)}.`
+    case "unanswered":
+      return `Nobody had answered, and the turn gave up ${ruled(end.rules)}.`
     default:
       return end.type satisfies never
   }
@@ -206,16 +216,22 @@ const unheeded = ({ hintMs }: Untold<TurnExplanation.Retry>, hint: Failure.Hint 
 }
 
 /** What the waits add up to, this one included. */
-const spentWith = ({ delayMs, spending }: Untold<TurnExplanation.Retry>): string => {
-  if (spending?.totalMs === undefined) return ""
-  const { measure, spentMs, totalMs } = spending
-  return measure === "scheduled"
-    ? `; ${Span.format(spentMs + delayMs)} of ${Span.format(totalMs)} spent`
-    : `; ${Span.format(spentMs)} of ${Span.format(totalMs)} had passed`
+const spentWith = (
+  { delayMs, onReason, spending }: Untold<TurnExplanation.Retry>,
+  { reason }: Failure.Failure
+): string => {
+  const told = (spending: TurnExplanation.Spending | undefined, on: string): ReadonlyArray<string> => {
+    if (spending?.totalMs === undefined) return []
+    const { measure, spentMs, totalMs } = spending
+    return measure === "scheduled"
+      ? [`${Span.format(spentMs + delayMs)} of ${Span.format(totalMs)} spent${on}`]
+      : [`${Span.format(spentMs)} of ${Span.format(totalMs)} had passed${on}`]
+  }
+  return [...told(spending, ""), ...told(onReason, ` on ${reason}`)].map((part) => `; ${part}`).join("")
 }
 
 const whyNot = (
-  { because, limit, refusedMs = 0, spending }: Untold<TurnExplanation.GaveUp>,
+  { because, byReason, limit, onReason, refusedMs = 0, spending }: Untold<TurnExplanation.GaveUp>,
   { evidence, reason }: Failure.Failure
 ): string => {
   switch (because) {
@@ -237,12 +253,16 @@ const whyNot = (
     case "switched-off":
       return "automatic retries had been switched off for this conversation"
     case "max-retries":
+      if (byReason === true && limit !== undefined)
+        return `${count(limit, "retry", "retries")} had been made after ${reason}, and there may be no more (retry.reasons)`
       return limit === undefined
         ? "there were as many retries as there may be"
         : `${count(limit, "retry", "retries")} had been made, and there may be no more`
     case "max-delay":
       return `the next wait would be ${Span.format(refusedMs)}${limit === undefined ? "" : `, and none may be longer than ${Span.format(limit)}`}`
     case "budget":
+      if (byReason === true)
+        return `the next wait of ${Span.format(refusedMs)} does not fit into the budget for ${reason} (retry.reasons)${spentOf(onReason)}`
       return `the next wait of ${Span.format(refusedMs)} does not fit into the budget${spentOf(spending)}`
     case "exhausted":
       return "the strategy had no further retry"

@@ -66,12 +66,31 @@ describe("TurnRecord", () => {
 
 describe("RecordedWait", () => {
   it("X1: is the wait that was decided on last, as commands have moved it", () => {
-    const wait = { attempt: 0, delayMs: 5_000, retryAt: 6_000, failure: overloaded, target: undefined }
+    const wait = {
+      attempt: 0,
+      delayMs: 5_000,
+      retryAt: 6_000,
+      asks: undefined,
+      failure: overloaded,
+      target: undefined
+    }
     assert.deepStrictEqual(RecordedWait.of(waiting), wait)
     const moved = [...waiting, record("step/0/sleep/0", { type: "until", until: 9_000 })]
     assert.deepStrictEqual(RecordedWait.of(moved), { ...wait, delayMs: 8_000, retryAt: 9_000 })
     const extended = [...moved, record("step/0/sleep/0/1", { type: "extended", byMs: 1 })]
     assert.deepStrictEqual(RecordedWait.of(extended), { ...wait, delayMs: 8_000, retryAt: 9_000 })
+  })
+
+  it("X11: is one for an answer where it has asked, until there is one", () => {
+    const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 5_000, message: "May it go on?" }
+    const asked = [...waiting, record("step/0/sleep/0", { type: "asked", asks, until: 9_000 })]
+    assert.deepInclude(RecordedWait.of(asked), { asks, delayMs: 8_000, retryAt: 9_000 })
+    const extended = [...asked, record("step/0/sleep/0/1", { type: "extended", byMs: 1 })]
+    assert.deepInclude(RecordedWait.of(extended), { asks, retryAt: 9_000 })
+    const answered = [...extended, record("step/0/sleep/0/2", { type: "until", until: 11_000 })]
+    assert.deepInclude(RecordedWait.of(answered), { asks: undefined, delayMs: 10_000, retryAt: 11_000 })
+    assert.isUndefined(RecordedWait.of([...asked, record("step/0/sleep/0/1", { type: "elapsed" })]))
+    assert.strictEqual(RecordedWait.wakeAtOf(record("step/0/sleep/0", { type: "asked", asks, until: 9_000 })), "Moved")
   })
 
   it("is none once it has ended, and where there is something else", () => {

@@ -221,10 +221,10 @@ const moveUnlessRefused = (
   { because, route, tried }: Move
 ): Directive.Directive => {
   const { retries, spent } = situation
-  const refused = RetryPolicy.refusal(policy, retries, spent)
+  const refused = RetryPolicy.refusal(policy, retries, situation.failure, spent)
   return refused === undefined
     ? Answer.retry(situation, 0, { route, state: tried, basis: Basis.atOnce(policy, because, situation, ways) })
-    : Answer.exhausted(policy, RetryPolicy.Decision.Refused({ because: refused }), situation, ways)
+    : Answer.exhausted(policy, refused, situation, ways)
 }
 
 const waitOrEnd = (scene: Scene): Directive.Directive => {
@@ -232,7 +232,7 @@ const waitOrEnd = (scene: Scene): Directive.Directive => {
   const { failure, now, retries, spent } = situation
   const hopeful = hopefulOf(scene)
   const { hint: _, ...unasked } = failure
-  const at = now + Waits.of(policy, retries, unasked, policy.maxRetries !== undefined).ms
+  const at = now + Waits.of(policy, retries, unasked).ms
   const to = hopeful.find(({ freeAt }) => freeAt <= at) ?? Prospect.soonest(hopeful)
   if (to === undefined) return Answer.stay(policy, situation, untried(question)) // F5
 

@@ -1,9 +1,18 @@
 /** Steps over generated policies, standings and failures, with everything that each decision was made from. */
-import type { Directive, Router } from "@holdfast/kernel"
+import { type Directive, type Router, Spending } from "@holdfast/kernel"
 import { Failure, type Target } from "@holdfast/wire"
 import type { Schema } from "effect"
 import * as fc from "fast-check"
-import { Backoff, Profile, type RetryPolicy, Routes, type Routing, Standing, Waits } from "../../src/index.ts"
+import {
+  Backoff,
+  Profile,
+  type ReasonLimits,
+  type RetryPolicy,
+  Routes,
+  type Routing,
+  Standing,
+  Waits
+} from "../../src/index.ts"
 import { HOUR, MINUTE, SECOND, START, target } from "./Rig.ts"
 
 /** Two of one provider, so that they share its credentials. */
@@ -31,7 +40,11 @@ export const policyWith = (routing: fc.Arbitrary<Routing.Routing>): fc.Arbitrary
     {
       enabled: fc.constant(true),
       schedule,
-      reasons: fc.constantFrom<Waits.ReasonWaits>({}, Waits.cycling),
+      reasons: fc.constantFrom<ReasonLimits.ReasonRules>({}, Waits.cycling, {
+        ...Waits.cycling,
+        network: { budget: { totalMs: MINUTE } },
+        "rate-limited": { maxRetries: 4 }
+      }),
       jitter: fc.constantFrom({ factor: 0 }, { factor: 0.5 }),
       counts: fc.constantFrom("retries", "attempts"),
       budget: fc.oneof(
@@ -156,12 +169,10 @@ export const tell = (
   const known = (): Routes.Known => ({ standing, credentials, models, countTokens: () => 100 })
   question = { ...question, current: Routes.begin(policy, question, known(), now).route }
   const decided: Array<Decided> = []
-  let sleptMs = 0
-  let elapsedMs = 0
+  const spending = new Spending.Spending()
   for (const { failure, tookMs, ...rest } of failures) {
     now += tookMs
-    if (decided.length > 0) elapsedMs += tookMs
-    const spent = { sleptMs, elapsedMs, spread: 0.5 }
+    const spent = spending.fail(failure, now, 0.5)
     const situation = { failure, ...rest, contentSeen: false, retries: decided.length, defects: 0, spent, now }
     const before = known()
     const answer = Routes.direct(policy, situation, question, before)
@@ -170,9 +181,9 @@ export const tell = (
     const to = (directive._tag === "Retry" ? directive.route : undefined) ?? question.current ?? { target: primary }
     decided.push({ failure, question, situation, known: before, answer, after: standing, to })
     if (directive._tag === "GiveUp") break
+    spending.retry(failure)
+    spending.sleep(failure, directive.delayMs)
     now += directive.delayMs
-    sleptMs += directive.delayMs
-    elapsedMs += directive.delayMs
     const state = directive.state ?? question.state
     question = { ...question, current: to, state: state === undefined ? undefined : stored(state) }
   }

@@ -168,7 +168,7 @@ describe("fallback chains", () => {
         if (retry === undefined || retry.delayMs === 0) continue
         const { after, failure, known, situation, to } = one
         const { hint: _, ...unasked } = failure
-        const least = Waits.of(story.policy, situation.retries, unasked, story.policy.maxRetries !== undefined)
+        const least = Waits.of(story.policy, situation.retries, unasked)
         const rule = story.policy.reasons[failure.reason]
         if (rule?.hint !== "replace") expect(retry.delayMs).toBeGreaterThanOrEqual(least.ms)
         if (!story.policy.hints || rule !== undefined || isOwnFault(situation)) continue
@@ -255,7 +255,7 @@ describe("round-robin", () => {
         const { failure, question, situation } = one
         if (failure.reason !== "rate-limited") continue
         limited.add(name(question.current ?? { target: story.primary }))
-        longestMs = Math.max(longestMs, Waits.of(policy, situation.retries, failure, isLimited).ms)
+        longestMs = Math.max(longestMs, Waits.of(policy, situation.retries, failure).ms)
         const retry = retryOf(one)
         if (retry === undefined) continue
         const isAll = fitting.every((target) => limited.has(target))
