@@ -12,6 +12,7 @@ import { Config, type ProviderConfig } from "./config/Config.ts"
 import * as Secrets from "./config/Secrets.ts"
 import * as Condition from "./conversation/Condition.ts"
 import { Defaults } from "./conversation/Defaults.ts"
+import * as Gates from "./conversation/Gates.ts"
 import * as Orchestrator from "./conversation/Orchestrator.ts"
 import { Providers } from "./conversation/Providers.ts"
 import * as Tools from "./conversation/Tools.ts"
@@ -47,6 +48,19 @@ const providers = Layer.effect(
   })
 ).pipe(Layer.provide(NodeHttpClient.layerUndici))
 
+/** Gates for what is reached over HTTP. A simulated outage is each turn's own: there is nothing to share. */
+const gates = Layer.unwrap(
+  Config.useSync(({ gate, providers }) =>
+    gate.enabled
+      ? Gates.layer((name) => {
+          const provider = providers.get(name)
+          if (provider === undefined || provider.type === "simulated") return undefined
+          return { baseUrl: provider.baseUrl, credential: provider.credentials[0]?.name }
+        })
+      : Gates.layerNoop
+  )
+)
+
 const defaults = Layer.effect(
   Defaults,
   Config.useSync(({ model, retry }) => ({ model, retry }))
@@ -67,7 +81,9 @@ const tools = Layer.unwrap(
   })
 )
 
-const resources = Layer.mergeAll(providers, tools, defaults, Timer.layer, Condition.layer)
+const resources = Layer.mergeAll(providers, gates, tools, defaults, Condition.layer).pipe(
+  Layer.provideMerge(Timer.layer)
+)
 
 /** A file has one owner. */
 const owner = Layer.unwrap(

@@ -58,6 +58,7 @@ export const run = Effect.fnUntraced(function* (
     )
     if (record._tag === "Nothing") return record
     turn.attempts++
+    if (record._tag === "Failed" && record.failure.shared === true) turn.shared++
     if (record._tag === "Compacted") {
       yield* apply(turn, record, messages)
       return { _tag: "Compacted", n }

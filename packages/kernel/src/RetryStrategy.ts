@@ -6,6 +6,7 @@
  */
 import { type Failure, Target } from "@holdfast/wire"
 import { Context, type Duration, type Effect, Schema } from "effect"
+import type { Route } from "./Route.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
 /** Who ended a sleep, or changed it: the command as it came, so that the same one again does nothing (X4). */
@@ -36,7 +37,10 @@ const wake = <const Type extends string, Fields extends Schema.Struct.Fields>(ty
  * - `extended`: somebody gives the step more budget; it goes on.
  */
 export const Wake = Schema.Union([
-  wake("elapsed", {}),
+  wake("elapsed", {
+    /** Milliseconds for which the retry was not let in, beyond the end of the wait (X5); the shell's to say. */
+    heldMs: Schema.optionalKey(Schema.Finite)
+  }),
   wake("now", {}),
   wake("cancelled", {}),
   wake("until", { until: Schema.Finite }),
@@ -49,6 +53,20 @@ export type Wake = typeof Wake.Type
 export class SleepFailure extends Schema.TaggedError<SleepFailure>()("SleepFailure", {
   message: Schema.String
 }) {}
+
+/** What a sleep is for. */
+export interface Awaited {
+  /** Where the attempt behind it goes. */
+  readonly route: Route
+  /** What has failed. */
+  readonly failure: Failure.Failure
+  /** When the wait began, in epoch milliseconds. */
+  readonly since: number
+  /** When it is to end, in epoch milliseconds. */
+  readonly retryAt: number
+  /** Somebody has chosen that end (X4). */
+  readonly isMoved: boolean
+}
 
 /** What a step has spent on retries by the time of a failure. */
 export interface Spent {
@@ -83,8 +101,8 @@ export class RetryStrategy extends Context.Service<
     readonly delayFor: (attempt: number, failure?: Failure.Failure, spent?: Spent) => Duration.Duration | undefined
     /** What `delayFor` made its answer from, for the record (X9). */
     readonly basisFor?: (attempt: number, failure: Failure.Failure, spent: Spent) => Schema.Json
-    /** Waits. Interruptible; correct for any finite duration (D11). */
-    readonly sleep: (delay: Duration.Duration) => Effect.Effect<Wake, SleepFailure | TurnStopped>
+    /** Waits. Interruptible; correct for any finite duration (D11). The kernel says what for. */
+    readonly sleep: (delay: Duration.Duration, awaited?: Awaited) => Effect.Effect<Wake, SleepFailure | TurnStopped>
     readonly budget: Budget
   }
 >()("@holdfast/kernel/RetryStrategy") {}

@@ -34,7 +34,7 @@ export const wait = Effect.fnUntraced(function* (
   let extendedMs = 0
   for (let part = 0; ; part++) {
     const wake = yield* turn.ports.checkpoint
-      .run(part === 0 ? path : `${path}/${part}`, Wake, sleep(turn, strategy, failure, told))
+      .run(part === 0 ? path : `${path}/${part}`, Wake, sleep(turn, strategy, failure, told, told !== retry))
       .pipe(Effect.catchTag("SleepFailure", Effect.succeed))
     if ("_tag" in wake) return { _tag: "Sleepless", error: wake }
     switch (wake.type) {
@@ -94,11 +94,14 @@ const sleep = Effect.fnUntraced(function* (
   turn: TurnState,
   strategy: RetryStrategy["Service"],
   failure: Failure.Failure,
-  retry: Retry
+  retry: Retry,
+  isMoved: boolean
 ): Effect.fn.Return<Wake, SleepFailure | TurnStopped> {
   tell(turn, strategy, failure, retry)
   const now = yield* Clock.currentTimeMillis
-  const wake = yield* Effect.catchCause(strategy.sleep(Duration.millis(Math.max(0, retry.retryAt - now))), (cause) =>
+  const { delayMs, retryAt } = retry
+  const awaited = { route: retry.route ?? turn.route, failure, since: retryAt - delayMs, retryAt, isMoved }
+  const wake = yield* Effect.catchCause(strategy.sleep(Duration.millis(Math.max(0, retryAt - now)), awaited), (cause) =>
     Effect.fail(Option.getOrElse(Cause.findErrorOption(cause), () => unslept(cause)))
   )
   return { ...wake, at: yield* Clock.currentTimeMillis }

@@ -20,7 +20,8 @@ import type { Timer } from "../durable/Timer.ts"
 import * as TurnRecord from "../durable/TurnRecord.ts"
 import type { Conversation, StorageError, Turn } from "../storage/Store.ts"
 import type { Defaults } from "./Defaults.ts"
-import { Parking } from "./Parking.ts"
+import type { Gates } from "./Gates.ts"
+import { Parking, type Reason } from "./Parking.ts"
 import type { Providers } from "./Providers.ts"
 import { Seals } from "./Seals.ts"
 import { type Running, running as handlesOf, type Session } from "./Session.ts"
@@ -43,6 +44,7 @@ export interface TurnQueue {
 export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint" | "toolbox"> {
   readonly sessions: Sessions
   readonly providers: Providers["Service"]
+  readonly gates: Gates["Service"]
   readonly defaults: Defaults["Service"]
   readonly toolbox: Tools["Service"]["toolbox"]
   readonly timer: Timer["Service"]
@@ -88,13 +90,16 @@ export const make = Effect.fnUntraced(function* (
       // From here on up to where those who wait are told nothing gives way: a turn that nobody runs has said what became of it.
       session.running = undefined
       running.isNew = false
-      const { parkedUntil } = running
-      if (Exit.isFailure(end) && parkedUntil !== undefined) {
+      running.pass?.giveBack()
+      running.pass = undefined
+      const { parked } = running
+      if (Exit.isFailure(end) && parked !== undefined) {
         if (!isWanted(running)) {
-          parking.park(session.conversationId, turnId, parkedUntil)
-          break
+          parking.park(session.conversationId, turnId, parked.until, parked.awaited)
+          if (parking.find(session.conversationId) !== undefined) break
+          continue
         }
-        running.parkedUntil = undefined
+        running.parked = undefined
         session.queue.unshift(running) // Q5
         continue
       }
@@ -112,13 +117,16 @@ export const make = Effect.fnUntraced(function* (
     sessions.release(session)
   })
 
-  const parking: Parking = new Parking(timer, (conversationId, turnId, reason) => {
+  const wake = (conversationId: Ids.ConversationId, turnId: Ids.TurnId, reason: Reason): void => {
     const session = sessions.wake(conversationId)
     const running = handlesOf(turnId, false)
     reason(running)
     session.queue.unshift(running)
     begin(session)
-  })
+  }
+  const held = (conversationId: Ids.ConversationId, until: number): void =>
+    sessions.find(conversationId)?.hub.held(until)
+  const parking: Parking = new Parking(timer, wake, held)
 
   yield* Effect.addFinalizer(() => Effect.sync(() => parking.clear()))
 
@@ -167,7 +175,7 @@ const stoppedBy = (cause: Cause.Cause<TurnStopped.TurnStopped>): TurnStopped.Tur
   )
 
 const run = Effect.fnUntraced(function* (
-  { providers, defaults, checkpointOf, toolbox, ...resources }: Dependencies,
+  { providers, defaults, checkpointOf, gates, toolbox, ...resources }: Dependencies,
   session: Session,
   running: Running
 ) {
@@ -185,6 +193,7 @@ const run = Effect.fnUntraced(function* (
       resumption,
       target: Target.parse(conversation.model) ?? defaults.model,
       provider: route(providers),
+      gates,
       policy: policyOf(conversation, defaults)
     },
     { ...resources, checkpoint, toolbox: yield* toolbox }

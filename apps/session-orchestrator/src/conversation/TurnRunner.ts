@@ -15,6 +15,8 @@ import type { Ids, Target, TurnEvent } from "@holdfast/wire"
 import { Clock, Context, Deferred, Duration, Effect, Schedule } from "effect"
 import type { JournalConflict } from "../storage/Journal.ts"
 import type { Resumption, StorageError, Store } from "../storage/Store.ts"
+import * as Admission from "./Admission.ts"
+import * as Gates from "./Gates.ts"
 import type { Running, Session } from "./Session.ts"
 
 /** What a turn needs to know of the conversation it is in. */
@@ -26,6 +28,7 @@ export interface Setting {
   readonly target: Target.Target
   readonly policy: ReturnType<typeof Profile.resolve>
   readonly provider: Provider.Provider["Service"]
+  readonly gates: Gates.Gates["Service"]
 }
 
 /** What the service has for its turns. */
@@ -45,10 +48,12 @@ export const run = (
   setting: Setting,
   resources: Resources
 ): Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped> => {
-  const { running, target, policy, provider } = setting
+  const { running, target, policy, gates } = setting
   const { turn, conversation, history } = setting.resumption
   const { turnId, conversationId, prompt, acceptedAt } = turn
   const { system } = conversation
+  // Outside the limits: a call that runs into one has failed, and the gate has to know.
+  const provider = Limits.withLimits(setting.provider, policy.requestTimeout)
   return Turn.runTurn({
     conversationId,
     turnId,
@@ -61,7 +66,7 @@ export const run = (
   }).pipe(
     // A context, not layers: nothing here has to be built, and ten thousand turns come by.
     Effect.provideContext(
-      Context.make(Provider.Provider, Limits.withLimits(provider, policy.requestTimeout)).pipe(
+      Context.make(Provider.Provider, Admission.gated(provider, gates, running)).pipe(
         Context.add(EventSink.EventSink, sinkOf(setting, resources)),
         Context.add(RetryStrategy.RetryStrategy, strategyOf(setting, resources)),
         Context.add(Checkpoint.Checkpoint, resources.checkpoint),
@@ -140,17 +145,24 @@ const parked = new TurnStopped.TurnStopped({ message: "The turn waits on disk." 
 export const RESIDENT_MS = 5_000
 
 const strategyOf = (
-  { policy, resumption, running, session }: Setting,
+  { gates, policy, resumption, running, session }: Setting,
   { sleepUntil }: Resources
 ): RetryStrategy.RetryStrategy["Service"] => {
   const { wait } = running
-  const strategy = RetryStrategies.make(policy, (delay) =>
+  const resume = () => session.hub.inProgress.resume()
+  const strategy = RetryStrategies.make(policy, (delay, wanted) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const end = now + Duration.toMillis(delay)
+      const awaited = wanted && Gates.awaited(gates, wanted)
       if (Duration.toMillis(delay) <= RESIDENT_MS || wait.hasNews) {
-        return wait.sleep(sleepUntil(end), () => session.hub.inProgress.resume())
+        const held = (until: number) => session.hub.held(until)
+        return Admission.heard(
+          wait.sleep(Admission.awaits(running, sleepUntil(end), awaited, held), resume),
+          running,
+          awaited
+        )
       }
-      running.parkedUntil = end
+      running.parked = { until: end, awaited }
       return Effect.fail(parked)
     })
   )

@@ -69,6 +69,7 @@ export const start = Effect.fnUntraced(function* ({
         }
       ])
     ),
+    gate: { enabled: true },
     tools: [],
     model: { provider: providers[0] ?? "scripted", model: "m" },
     retry,
