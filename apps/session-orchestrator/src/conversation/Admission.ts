@@ -10,7 +10,7 @@
 import { Attempt, type Provider, type RetryStrategy } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { type Cause, Effect, Pull, Result, Scope, Stream } from "effect"
-import { type Awaited, type Call, ORIGIN, Pass, wakeEarly } from "./Gatekeeper.ts"
+import { type Awaited, type Call, isGates, type Pass, wakeEarly } from "./Gatekeeper.ts"
 import type { Gates } from "./Gates.ts"
 import type { Running } from "./Session.ts"
 
@@ -35,7 +35,7 @@ export const awaits = (
         // What a person wants comes first: it is what ends this wait, or begins another.
         if (running.wait.hasNews) return pass.giveBack()
         running.pass = pass
-        if (pass.isEarly) running.wait.steer(wakeEarly())
+        if (pass.isEarly) running.wait.steer(wakeEarly(pass))
         else letIn?.()
       }
     }
@@ -65,7 +65,7 @@ export const heard = (
           case "elapsed":
             return pass === undefined || pass.heldMs === 0 ? wake : { ...wake, heldMs: pass.heldMs }
           case "now":
-            if (wake.by?.origin === ORIGIN) return wake
+            if (isGates(wake)) return wake
             pass?.giveBack()
             running.pass = awaited.gatekeeper.admit() // A1
             return wake

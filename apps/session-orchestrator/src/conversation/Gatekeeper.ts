@@ -11,6 +11,7 @@
  * K5. Nothing here is on disk. A process that dies forgets its gates; those who were held are due when the next one starts, and
  *     ask again.
  */
+import type { RetryStrategy } from "@holdfast/kernel"
 import { Gate } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
 import type { Command } from "./Wait.ts"
@@ -21,8 +22,12 @@ export const HOLD_LIMIT_MS = 600_000
 /** What a turn that is held is told first; then twice as long, and so on up to the limit. */
 export const HOLD_STEP_MS = 15_000
 
-/** Whose command a wake before its time is. */
-export const ORIGIN = "gate"
+/** Where a wake before its time comes from, as it stands in the record. */
+const ORIGINS = { room: "the gate: the endpoint answers again", probe: "the gate: to see whether the endpoint answers" }
+
+/** Whether the end of a wait is the gate's doing. */
+export const isGates = ({ by }: Pick<RetryStrategy.Wake, "by">): boolean =>
+  by !== undefined && Object.values(ORIGINS).includes(by.origin)
 
 /** What a gatekeeper needs of the world. */
 export interface World {
@@ -60,16 +65,24 @@ export class Pass {
   readonly heldMs: number
   /** It was woken before its time. */
   readonly isEarly: boolean
+  /** Nobody knows whether the endpoint answers: this one finds out. */
+  readonly isProbe: boolean
   private isSpent = false
 
   constructor(
     gatekeeper: Gatekeeper,
-    { shared, heldMs = 0, isEarly = false }: Partial<Pick<Pass, "shared" | "heldMs" | "isEarly">>
+    {
+      shared,
+      heldMs = 0,
+      isEarly = false,
+      isProbe = false
+    }: Partial<Pick<Pass, "shared" | "heldMs" | "isEarly" | "isProbe">> = {}
   ) {
     this.gatekeeper = gatekeeper
     this.shared = shared
     this.heldMs = heldMs
     this.isEarly = isEarly
+    this.isProbe = isProbe
   }
 
   /** Uses it up; whether it could be. */
@@ -86,9 +99,9 @@ export class Pass {
 }
 
 /** The end of a wait that the gate cuts short: it goes on record like a person's command, and says whose it is. */
-export const wakeEarly = (): Command => ({
+export const wakeEarly = ({ isProbe }: Pass): Command => ({
   type: "now",
-  by: { commandId: globalThis.crypto.randomUUID(), origin: ORIGIN }
+  by: { commandId: globalThis.crypto.randomUUID(), origin: isProbe ? ORIGINS.probe : ORIGINS.room }
 })
 
 /** A call that is under way. What it says after its end changes nothing. */
@@ -170,7 +183,7 @@ export class Gatekeeper {
   /** Lets a turn in that nobody may hold: a person wants it to go on. */
   admit(): Pass {
     this.gate = Gate.admit(this.gate, this.world.now())
-    return new Pass(this, {})
+    return new Pass(this)
   }
 
   /** What a first attempt takes for its own instead of calling. */
@@ -245,7 +258,7 @@ export class Gatekeeper {
     this.take(sleeper)
     const shared = answer._tag === "Share" ? sharedOf(answer.failure, gate, now) : undefined
     const heldMs = held === undefined ? 0 : now - held.since
-    sleeper.wake(new Pass(this, { shared, heldMs, isEarly: held === undefined }))
+    sleeper.wake(new Pass(this, { shared, heldMs, isEarly: held === undefined, isProbe: gate.phase === "shut" }))
   }
 
   /** Lets in and wakes whom there is room for. Whoever is woken may come back at once: what they change is seen here. */

@@ -32,7 +32,7 @@ const letIn =
   (pass: Pass): Reason =>
   (running) => {
     running.pass = pass
-    if (pass.isEarly) running.wait.steer(wakeEarly())
+    if (pass.isEarly) running.wait.steer(wakeEarly(pass))
     else elapsed(running)
   }
 

@@ -110,11 +110,12 @@ export const goingDown = new TurnStopped.TurnStopped({
 const patience = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
 
 const sinkOf = (
-  { resumption: { persisted, turn }, session: { hub } }: Setting,
+  { resumption: { persisted, turn }, running, session: { hub } }: Setting,
   { store, stopping }: Resources
 ): EventSink.EventSink["Service"] => ({
   live: (event) => {
-    // A turn that is taken up again tells where it is; nobody needs to hear of it twice.
+    // A turn that is taken up again tells where it is; nobody needs to hear of it twice, nor of a wait that the gate has ended.
+    if (event.type === "provider-retry" && running.pass !== undefined) return
     if (!hub.inProgress.isKnown(event)) hub.live(event)
   },
   persist: (events, position) => {

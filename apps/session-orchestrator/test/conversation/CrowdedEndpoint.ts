@@ -23,6 +23,17 @@ export const SERVICE_MS = 10_000
 /** Whether a call that comes at `now`, while `busy` others are under way, is answered. */
 export type Answers = (now: number, busy: number) => boolean
 
+type Events = ReturnType<Provider.Provider["Service"]["stream"]>
+
+const refusal = (retryAfterMs: number | undefined): Events =>
+  Stream.succeed({
+    type: "error",
+    failure: retryAfterMs === undefined ? overloaded : { ...overloaded, hint: { retryAfterMs, source: "retry-after" } }
+  })
+
+const answer = (finish: Effect.Effect<Provider.ProviderEvent>): Events =>
+  Stream.concat(Stream.succeed({ type: "text-delta", delta: "At last" }), Stream.fromEffect(finish))
+
 const overloaded = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 } as const
 
 /** An endpoint that counts. */
@@ -32,11 +43,20 @@ export class CrowdedEndpoint {
   /** When the last answer was complete, in epoch milliseconds. */
   doneAt = 0
   answered = 0
+  /** From a call to its refusal, or to its first content. */
+  latencyMs = LATENCY_MS
+  /** The delay that a refusal asks for. */
+  hintOf: (turnId: Ids.TurnId) => number | undefined = () => undefined
   private busy = 0
   private readonly answers: Answers
 
   constructor(answers: Answers) {
     this.answers = answers
+  }
+
+  /** When a turn called. */
+  callsOf(turnId: Ids.TurnId): ReadonlyArray<number> {
+    return this.calls.filter((call) => call.turnId === turnId).map(({ at }) => at)
   }
 
   get refused(): number {
@@ -56,18 +76,16 @@ export class CrowdedEndpoint {
               () => Effect.sync(() => this.busy--)
             )
           }
-          yield* Effect.sleep(LATENCY_MS)
-          if (!isAnswered) return Stream.succeed({ type: "error", failure: overloaded } as const)
+          const { latencyMs } = this
+          yield* Effect.sleep(latencyMs)
+          if (!isAnswered) return refusal(this.hintOf(turnId))
           const finish = Effect.gen({ self: this }, function* () {
-            yield* Effect.sleep(SERVICE_MS - LATENCY_MS)
+            yield* Effect.sleep(SERVICE_MS - latencyMs)
             this.answered++
             this.doneAt = yield* Clock.currentTimeMillis
             return { type: "finish", finishReason: "stop" } as const
           })
-          return Stream.concat(
-            Stream.succeed({ type: "text-delta", delta: "At last" } as const),
-            Stream.fromEffect(finish)
-          )
+          return answer(finish)
         })
       )
   }
@@ -104,7 +122,12 @@ export type Service = Effect.Success<ReturnType<typeof start>>
 export const turnIdOf = (n: number): Ids.TurnId => Ids.TurnId.make(`turn-${n}`)
 
 /** Prompts in conversations of their own, evenly over `arrivalMs`; the clock is moved to the end of that. */
-export const prompts = ({ conversations }: Service, turns: number, move: (ms: number) => Effect.Effect<void>, arrivalMs = 60_000) =>
+export const prompts = (
+  { conversations }: Service,
+  turns: number,
+  move: (ms: number) => Effect.Effect<void>,
+  arrivalMs = 60_000
+) =>
   Effect.gen(function* () {
     const ids: Array<Ids.ConversationId> = []
     for (let n = 0; n < turns; n++) {
