@@ -12,7 +12,7 @@ describe("Resolve", () => {
         "an unknown section",
         { file: { sever: {} } },
         [
-          'sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, retry, tools.'
+          'sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, retry, gate, tools.'
         ]
       ],
       [
