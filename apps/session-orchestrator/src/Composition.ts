@@ -21,6 +21,7 @@ import * as Timer from "./durable/Timer.ts"
 import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
 import { nameOf } from "./storage/DatabaseUrl.ts"
+import * as GateTable from "./storage/GateTable.ts"
 import { Journal } from "./storage/Journal.ts"
 import * as SqlStore from "./storage/SqlStore.ts"
 import * as Tenancy from "./storage/Tenancy.ts"
@@ -50,15 +51,23 @@ const providers = Layer.effect(
 
 /** Gates for what is reached over HTTP. A simulated outage is each turn's own: there is nothing to share. */
 const gates = Layer.unwrap(
-  Config.useSync(({ gate, providers }) =>
-    gate.enabled
-      ? Gates.layer((name) => {
-          const provider = providers.get(name)
-          if (provider === undefined || provider.type === "simulated") return undefined
-          return { baseUrl: provider.baseUrl, credential: provider.credentials[0]?.name }
-        })
-      : Gates.layerNoop
-  )
+  Effect.gen(function* () {
+    const { database, gate, providers } = yield* Config
+    const endpointOf: Gates.EndpointOf = (name) => {
+      const provider = providers.get(name)
+      if (provider === undefined || provider.type === "simulated") return undefined
+      return { baseUrl: provider.baseUrl, credential: provider.credentials[0]?.name }
+    }
+    if (!gate.enabled) return Gates.layerNoop
+    if (database.url === undefined) return Gates.layer(endpointOf)
+    const url = database.url
+    const { layerClient } = yield* Effect.promise(() => import("./storage/Postgres.ts"))
+    return Gates.layerShared(endpointOf).pipe(
+      Layer.provide(GateTable.layer(nameOf(url))),
+      // One of its own, so that a database that is busy with turns does not keep it waiting, nor it them.
+      Layer.provide(layerClient({ url, connections: 1 }))
+    )
+  })
 )
 
 const defaults = Layer.effect(

@@ -12,7 +12,7 @@
  *     ask again.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
-import { Gate } from "@holdfast/policy"
+import { Gate, News } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
 import type { Command } from "./Wait.ts"
 
@@ -116,6 +116,7 @@ export interface Call {
 
 export class Gatekeeper {
   private gate: Gate.Gate = Gate.open
+  private answeredAt = 0
   private readonly world: World
   /** Who may be woken early, the first to come first. */
   private readonly asleep = new Set<Sleeper>()
@@ -137,9 +138,9 @@ export class Gatekeeper {
     return !this.isWaitedAt && this.gate.underway === 0
   }
 
-  /** What is known of the endpoint. */
-  get known(): Gate.Gate {
-    return this.gate
+  /** What it has to tell the gatekeepers of this endpoint elsewhere. */
+  get news(): News.News {
+    return News.of(this.gate, this.answeredAt)
   }
 
   /** Hears what others have found out about the endpoint. */
@@ -207,6 +208,7 @@ export class Gatekeeper {
       answered: () => {
         if (hadAnswered || !isOpen) return
         hadAnswered = true
+        this.answeredAt = this.world.now()
         this.hear(isLetIn ? Gate.answered : Gate.answeredFirst)
       },
       failed: (failure) =>
