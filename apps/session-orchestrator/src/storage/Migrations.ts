@@ -8,12 +8,14 @@ import { Effect, Schema } from "effect"
 import { Migrator, SqlClient, type SqlError } from "effect/sql"
 import { migration as initial } from "./migrations/0001_initial.ts"
 import { migration as fewerRows } from "./migrations/0002_fewer_rows.ts"
+import { migration as standings } from "./migrations/0003_standings.ts"
 import { migration as gates } from "./migrations/0004_gates.ts"
 
 /** Every migration by its number and name. The highest number is the version of the schema. */
 const migrations = {
   "0001_initial": initial,
   "0002_fewer_rows": fewerRows,
+  "0003_standings": standings,
   "0004_gates": gates
 }
 
@@ -21,7 +23,7 @@ const migrations = {
 export const TABLE = "holdfast_migrations"
 
 /** The schema that this Holdfast reads and writes. */
-export const VERSION = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
+export const VERSION = Object.keys(migrations).length
 
 /** The database was made by a newer Holdfast (V2). */
 export class NewerDatabase extends Schema.TaggedError<NewerDatabase>()("NewerDatabase", {

@@ -12,6 +12,8 @@ import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
 import * as Timer from "../../src/durable/Timer.ts"
 import { Journal } from "../../src/storage/Journal.ts"
+import * as GateTable from "../../src/storage/GateTable.ts"
+import * as SqliteClient from "../../src/storage/SqliteClient.ts"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 
@@ -93,18 +95,22 @@ export class CrowdedEndpoint {
 
 export interface Options {
   readonly endpoint: CrowdedEndpoint
-  readonly isGated?: boolean
+  /** `shared`: with the gates of other services on the database. */
+  readonly gates?: "none" | "own" | "shared"
   readonly retry?: Profile.RetrySettings
 }
 
+const endpointOf = () => ({ baseUrl: "http://crowded", credential: "KEY" })
+
+const GATES = { none: Gates.layerNoop, own: Gates.layer(endpointOf), shared: Gates.layerShared(endpointOf) }
+
 /** A service before the endpoint, as long as the scope; over the database that is there. */
-export const start = Effect.fnUntraced(function* ({ endpoint, isGated = true, retry = {} }: Options) {
+export const start = Effect.fnUntraced(function* ({ endpoint, gates = "own", retry = {} }: Options) {
   const scope = yield* Scope.fork(yield* Scope.Scope)
-  const gates = isGated ? Gates.layer(() => ({ baseUrl: "http://crowded", credential: "KEY" })) : Gates.layerNoop
   const resources = Layer.mergeAll(
-    Layer.succeed(Providers, { get: () => endpoint.provider, names: ["test"] }),
-    Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry }),
-    gates,
+    Layer.succeed(Providers, { get: () => endpoint.provider, names: ["test"], credentials: {} }),
+    Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry, models: {} }),
+    GATES[gates],
     Tools.layerNoop,
     Condition.layer
   ).pipe(Layer.provideMerge(Timer.layer))
@@ -140,5 +146,12 @@ export const prompts = (
   })
 
 /** What a test runs on. */
-export const onDisk = <A, E>(test: Effect.Effect<A, E, Scope.Scope | Store | Journal>) =>
-  test.pipe(Effect.scoped, Effect.provide(SqlStore.layerMemory))
+export const onDisk = <A, E>(test: Effect.Effect<A, E, Scope.Scope | SqlStore.Storage | GateTable.GateTable>) =>
+  test.pipe(
+    Effect.scoped,
+    Effect.provide(
+      Layer.merge(SqlStore.layerSql(":memory:"), GateTable.layer(":memory:")).pipe(
+        Layer.provide(SqliteClient.layer({ filename: ":memory:" }))
+      )
+    )
+  )

@@ -124,23 +124,55 @@ describe("a crowd before one endpoint", () => {
   )
 })
 
+describe("a crowd before one endpoint, on several runners", () => {
+  it.effect(
+    "X5: wastes no more calls than on one, and is served in about the time that it takes",
+    () =>
+      Effect.gen(function* () {
+        const play = (gates: "own" | "shared") =>
+          onDisk(
+            Effect.gen(function* () {
+              const from = yield* Clock.currentTimeMillis
+              const until = from + 20 * MINUTE
+              const endpoint = new CrowdedEndpoint((now, busy) => now >= until && busy < 20)
+              const one = yield* start({ endpoint, gates })
+              const other = yield* start({ endpoint, gates })
+              for (let n = 0; n < 300; n++) {
+                const { conversations } = n % 2 === 0 ? one : other
+                const id = yield* conversations.create({})
+                yield* conversations.prompt(id, { prompt: "Hi", turnId: turnIdOf(n) })
+                yield* TestClock.adjust(MINUTE / 300)
+              }
+              for (let hour = 0; hour < 9 && endpoint.answered < 300; hour++) yield* TestClock.adjust("1 hour")
+              return { answered: endpoint.answered, refused: endpoint.refused, tookMs: endpoint.doneAt - until }
+            })
+          )
+        const shared = yield* play("shared")
+        const apart = yield* play("own")
+        const alone = simulated(300, (now, busy) => now >= 20 * MINUTE && busy < 20, true)
+        process.stderr.write(JSON.stringify([shared, apart, alone]) + "\n")
+      }),
+    120_000
+  )
+})
+
 describe("a turn at the gate", () => {
   it.effect("X5: that waits alone keeps its schedule to the millisecond", () =>
     Effect.gen(function* () {
-      const times = (isGated: boolean) =>
+      const times = (gates: "none" | "own") =>
         onDisk(
           Effect.gen(function* () {
             const from = yield* Clock.currentTimeMillis
             const endpoint = new CrowdedEndpoint((now) => now - from >= 3 * HOUR)
-            const service = yield* start({ endpoint, isGated })
+            const service = yield* start({ endpoint, gates })
             yield* prompts(service, 1, TestClock.adjust)
             yield* TestClock.adjust("5 hours")
             return endpoint.calls.map(({ at }) => at - from)
           })
         )
-      const gated = yield* times(true)
+      const gated = yield* times("own")
       assert.isAbove(gated.length, 10)
-      assert.deepStrictEqual(gated, yield* times(false))
+      assert.deepStrictEqual(gated, yield* times("none"))
     })
   )
 
