@@ -7,7 +7,7 @@
  * K2. A turn is held for `HOLD_LIMIT_MS` at the most, and then let in, whatever the gate says: the schedule and this are the
  *     longest that it waits.
  * K3. Who is let in holds a pass. It is used for one call or given back, so that the gate counts right.
- * K4. A wait that the provider asked for is not cut short (A15), nor is one whose end a person chose (X4).
+ * K4. A wait that the provider asked for is not cut short (A15). One whose end a person chose ends then, neither before nor after (X4).
  * K5. Nothing here is on disk. A process that dies forgets its gates; those who were held are due when the next one starts, and
  *     ask again.
  */
@@ -46,6 +46,8 @@ export interface Awaited {
   readonly since: number
   /** It is not woken before; infinity: not before its time (K4). */
   readonly notBefore: number
+  /** A person has chosen its end: then it is let in, whatever the gate says (X4). */
+  readonly isWanted: boolean
 }
 
 /** A turn that waits. It is in one gatekeeper, from `enter` until it is woken or leaves. */
@@ -169,6 +171,7 @@ export class Gatekeeper {
   /** Its time has come: it is woken now, or held (K1). */
   due(sleeper: Sleeper): void {
     this.take(sleeper)
+    if (sleeper.isWanted) return sleeper.wake(this.admit())
     const held: Held = { since: this.world.now(), until: 0, cancel: () => {} }
     this.door.set(sleeper, held)
     this.settle()

@@ -88,7 +88,7 @@ export const awaited = (
   if (gatekeeper === undefined) return undefined
   const isEarly = !isMoved && Gate.concerns(failure)
   const notBefore = isEarly ? since + (failure.hint?.retryAfterMs ?? 0) : Infinity
-  return { gatekeeper, since, waitMs: retryAt - since, notBefore }
+  return { gatekeeper, since, waitMs: retryAt - since, notBefore, isWanted: isMoved }
 }
 
 /**
@@ -105,7 +105,7 @@ export const remembered = (
   const gatekeeper = to && gates.of(to)
   if (gatekeeper === undefined) return undefined
   const since = retryAt - delayMs
-  return { gatekeeper, since, waitMs: delayMs, notBefore: isMoved ? Infinity : since + hintMs }
+  return { gatekeeper, since, waitMs: delayMs, notBefore: isMoved ? Infinity : since + hintMs, isWanted: isMoved }
 }
 
 // --- internal

@@ -178,7 +178,7 @@ export class Rig {
         Layer.succeed(Journal, { ...journal, append: (...append) => alive(journal.append(...append)) }),
         Layer.succeed(Providers, { get: () => this.provider, names: ["scripted", "other"], credentials: {} }),
         Layer.succeed(Defaults, { model: { provider: "scripted", model: "m" }, retry: RETRY, models: {} }),
-        Gates.layerNoop,
+        Gates.layer(() => ({ baseUrl: "", credential: undefined })).pipe(Layer.provide(Timer.layer)),
         Tools.layerNoop,
         Timer.layer,
         Condition.layer
