@@ -3,6 +3,7 @@
  *
  * A1. A retry calls with the pass that its wait ended with, or takes the shared failure that came with it. A first attempt is
  *     never held; neither is a retry that a person wants now (X4).
+ *     It shares a failure that is beyond doubt, if its turn will wait and try again: no turn fails without a call of its own.
  * A2. A pass is for one gate. Who goes elsewhere gives it back, and is there as a first attempt is.
  * A3. The gate hears of each call three times at most: it has shown content, it has failed, it has ended. A read in between costs one
  *     look at its last event.
@@ -85,7 +86,9 @@ export const heard = (
 export const gated = (
   provider: Provider.Provider["Service"],
   gates: Gates["Service"],
-  running: Handles
+  running: Handles,
+  /** Whether a first attempt that fails is followed by another. */
+  isRetried: () => boolean
 ): Provider.Provider["Service"] => ({
   stream: (request) =>
     Stream.suspend(() => {
@@ -95,7 +98,7 @@ export const gated = (
       const isLetIn = pass?.gatekeeper === gatekeeper && pass?.spend() === true
       if (!isLetIn) pass?.giveBack() // A2
       if (gatekeeper === undefined) return provider.stream(request)
-      const shared = isLetIn ? pass.shared : gatekeeper.shareFirst()
+      const shared = isLetIn ? pass.shared : isRetried() ? gatekeeper.shareFirst() : undefined
       if (shared !== undefined) return Stream.succeed({ type: "error", failure: shared })
       const call = gatekeeper.begin(isLetIn)
       return Stream.transformPull(provider.stream(request), (pull, scope) =>

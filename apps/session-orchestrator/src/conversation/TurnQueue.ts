@@ -12,7 +12,7 @@
  * Q6. Whoever waits to hear that a command is on record (`Wait`), or a turn sealed, hears of it when it has stopped instead.
  */
 import { type Provider, TurnStopped } from "@holdfast/kernel"
-import { Profile } from "@holdfast/policy"
+import { Profile, RetryPolicy } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import { type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Cause, Deferred, Effect, Exit, FiberSet, Option, Result, type Scope, Stream } from "effect"
@@ -195,9 +195,11 @@ const run = Effect.fnUntraced(function* (
   wait.know(commandIds)
   const target = Target.parse(conversation.model) ?? defaults.model
   const policy = policyOf(conversation, defaults)
-  // The gate stands outside the limits: a call that runs into one has failed, and the gate has to know.
-  const provider = Admission.gated(Limits.withLimits(route(providers), policy.requestTimeout), gates, running)
   const isEnabled = () => session.autoRetry ?? conversation.autoRetryEnabled
+  const isRetried = () => isEnabled() && policy.enabled && RetryPolicy.mostRetries(policy) !== 0
+  // The gate stands outside the limits: a call that runs into one has failed, and the gate has to know.
+  const limited = Limits.withLimits(route(providers), policy.requestTimeout)
+  const provider = Admission.gated(limited, gates, running, isRetried)
   const { history } = resumption
   const { credentials } = providers
   const ports = yield* TurnPorts.make(
