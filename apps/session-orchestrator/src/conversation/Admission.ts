@@ -1,9 +1,9 @@
 /**
  * A turn before the gate of where it goes: its waits end there, and its calls are told there (X5).
  *
- * A1. A retry calls with the pass that its wait ended with, or takes the shared failure that came with it. A first attempt is
- *     never held; neither is a retry that a person wants now (X4).
- *     It shares a failure that is beyond doubt, if its turn will wait and try again: no turn fails without a call of its own.
+ * A1. A retry calls with the pass that its wait ended with, or takes the shared failure that came with it; one that a person
+ *     wants now calls (X4). A first attempt is never held. It shares a failure that is beyond doubt, if its turn will wait and
+ *     try again: no turn fails without a call of its own.
  * A2. A pass is for one gate. Who goes elsewhere gives it back, and is there as a first attempt is.
  * A3. The gate hears of each call three times at most: it has shown content, it has failed, it has ended. A read in between costs one
  *     look at its last event.

@@ -324,9 +324,12 @@ interface Held {
   cancel: () => void
 }
 
-/** A failure as another turn's own. What its provider asked for counts from the moment of the failure. */
+/**
+ * A failure as another turn's own. What its provider asked for counts from the moment of the failure; what else was in the response
+ * belongs to the call that was made.
+ */
 const sharedOf = (failure: Failure.Failure, { last }: Gate.Gate, now: number): Failure.Failure => {
-  const { hint, ...rest } = failure
+  const { evidence: _, hint, ...rest } = failure
   if (hint === undefined) return { ...rest, shared: true }
   const retryAfterMs = Math.max(0, hint.retryAfterMs - Math.max(0, now - (last?.at ?? now)))
   return { ...rest, hint: { ...hint, retryAfterMs }, shared: true }

@@ -220,7 +220,10 @@ export const wakes = (
 
 // --- internal
 
-/** M3: an abort that nobody here asked for is the network's. */
+/**
+ * M3: an abort that nobody here asked for is the network's. What nobody could classify is not among them: it may be about the one
+ * request, and quote it.
+ */
 const ENDPOINTS: ReadonlySet<Failure.Reason> = new Set<Failure.Reason>([
   "rate-limited",
   "quota-exhausted",
@@ -228,8 +231,7 @@ const ENDPOINTS: ReadonlySet<Failure.Reason> = new Set<Failure.Reason>([
   "server-error",
   "network",
   "timeout",
-  "aborted",
-  "unknown"
+  "aborted"
 ])
 
 /** While the endpoint fails only those count that have not been answered: it may be busy with the rest for long. */
