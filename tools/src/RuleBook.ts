@@ -156,7 +156,10 @@ export const chapters: ReadonlyArray<Chapter> = [
       { id: "X2", says: "What was shown before a crash is said to be void before it is shown anew." },
       { id: "X3", says: "A client that comes back misses nothing and gets nothing twice." },
       { id: "X4", says: "A wait can be ended, moved, redirected and extended, and a command sent twice counts once." },
-      { id: "X5", says: "Turns that wait for one endpoint do not stampede it.", claimed: false },
+      {
+        id: "X5",
+        says: "Turns that wait for one endpoint do not stampede it: one finds out, the others share that or are held, and are woken early when there is room."
+      },
       { id: "X6", says: "Several processes share the work; one that is killed loses no turn." },
       { id: "X7", says: "On request, a response that broke off is voided and asked for again.", claimed: false },
       { id: "X8", says: "A tool that ran when its process died is not run again, unless that does no harm." },

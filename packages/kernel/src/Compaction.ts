@@ -61,6 +61,7 @@ export const run = Effect.fnUntraced(function* (
       Effect.suspend(() => make(turn, compactor, n, messages))
     )
     if (record._tag !== "Nothing" || record.failure !== undefined) turn.attempts++
+    if (record._tag === "Failed" && record.failure.shared === true) turn.shared++
     if (record._tag === "Nothing") return { _tag: "Nothing" }
     if (record._tag === "Compacted") {
       yield* apply(turn, record, messages)

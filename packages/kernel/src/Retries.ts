@@ -56,6 +56,7 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
     const made = turn.attempts + 1
     const outcome = yield* attempt(turn, `${path}/attempt/${n}`, n, { messages, tools }, begin)
     turn.attempts = made
+    if (outcome._tag === "Failed" && outcome.failure.shared === true) turn.shared++
     if (outcome._tag === "Lost") {
       isBegun = false
       turn.isLost = true

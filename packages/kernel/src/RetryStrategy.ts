@@ -7,6 +7,7 @@
 import { type Failure, type Message, Target, TurnEvent } from "@holdfast/wire"
 import { Context, type Duration, type Effect, Schema } from "effect"
 import type { ProviderRequest } from "./Provider.ts"
+import type { Route } from "./Route.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
 /** Who ended a sleep, or changed it: the command as it came, so that the same one again does nothing (X4). */
@@ -39,7 +40,10 @@ const wake = <const Type extends string, Fields extends Schema.Struct.Fields>(ty
  *   than `until`. No sleep ends like that by itself.
  */
 export const Wake = Schema.Union([
-  wake("elapsed", {}),
+  wake("elapsed", {
+    /** Milliseconds for which the retry was not let in, beyond the end of the wait (X5); the shell's to say. */
+    heldMs: Schema.optionalKey(Schema.Finite)
+  }),
   wake("now", {
     /** Nobody wanted it: the shell ended the sleep before its time, because an endpoint answers again or to see whether it does. */
     early: Schema.optionalKey(Schema.Literal(true))
@@ -59,6 +63,20 @@ export const endsWait = ({ type }: Wake): boolean => type !== "until" && type !=
 export class SleepFailure extends Schema.TaggedError<SleepFailure>()("SleepFailure", {
   message: Schema.String
 }) {}
+
+/** What a sleep is for. */
+export interface Awaited {
+  /** Where the attempt behind it goes. */
+  readonly route: Route
+  /** What has failed. */
+  readonly failure: Failure.Failure
+  /** When the wait began, in epoch milliseconds. */
+  readonly since: number
+  /** When it is to end, in epoch milliseconds. */
+  readonly retryAt: number
+  /** Somebody has chosen that end (X4). */
+  readonly isMoved: boolean
+}
 
 /** What a step has spent on retries by the time of a failure. */
 export interface Spent {
@@ -121,8 +139,8 @@ export class RetryStrategy extends Context.Service<
     readonly delayFor: (attempt: number, failure?: Failure.Failure, spent?: Spent) => Duration.Duration | undefined
     /** What `delayFor` made its answer from, for the record (X9). */
     readonly basisFor?: (attempt: number, failure: Failure.Failure, spent: Spent) => Schema.Json
-    /** Waits. Interruptible; correct for any finite duration (D11). */
-    readonly sleep: (delay: Duration.Duration) => Effect.Effect<Wake, SleepFailure | TurnStopped>
+    /** Waits. Interruptible; correct for any finite duration (D11). The kernel says what for. */
+    readonly sleep: (delay: Duration.Duration, awaited?: Awaited) => Effect.Effect<Wake, SleepFailure | TurnStopped>
     /** What has to be asked before the attempt that a wait has led to (X11); `undefined`: nothing. Pure. Absent: never anything. */
     readonly ask?: (outlook: Outlook) => Question | undefined
     readonly budget: Budget

@@ -141,7 +141,7 @@ const seal = (turn: TurnState, outcome: Outcome): Effect.Effect<TurnEvent.TurnEn
       status,
       endedAt,
       steps: turn.step,
-      attempts: turn.attempts,
+      attempts: turn.calls,
       sleptMs: turn.sleptMs,
       usage: turn.usage,
       ...(failure === undefined ? undefined : { error: failure }),

@@ -65,6 +65,8 @@ export class TurnState {
   /** Steps that are finished; the number of the one that runs. */
   step = 0
   attempts = 0
+  /** Of those, the ones that took another turn's failure for their own, without a call (X5). */
+  shared = 0
   sleptMs = 0
   usage: Message.Usage = {}
   /** What the response that is under way has said; `undefined` between responses. */
@@ -97,6 +99,11 @@ export class TurnState {
     this.messages = input.history.filter((message) => !isOfItsTurn(message))
     const { maxTurns } = input.limits ?? {}
     if (maxTurns !== undefined) this.last = { step: maxTurns - 1, cause: "max-turns" }
+  }
+
+  /** Attempts that called somebody. */
+  get calls(): number {
+    return this.attempts - this.shared
   }
 
   /** `provider/model` of the attempts from here on. */

@@ -51,7 +51,7 @@ export const wait = Effect.fnUntraced(function* (
       .run(
         part === 0 ? path : `${path}/${part}`,
         Wake,
-        sleep(turn, strategy, failure, told, since, askedAt === undefined ? ask : undefined)
+        sleep(turn, strategy, failure, told, told !== retry, since, askedAt === undefined ? ask : undefined)
       )
       .pipe(Effect.catchTag("SleepFailure", Effect.succeed))
     if ("_tag" in wake) return { _tag: "Sleepless", error: wake }
@@ -123,18 +123,22 @@ const sleep = Effect.fnUntraced(function* (
   strategy: RetryStrategy["Service"],
   failure: Failure.Failure,
   told: Told,
+  isMoved: boolean,
   since: number,
   ask: Ask | undefined
 ): Effect.fn.Return<Wake, SleepFailure | TurnStopped> {
   tell(turn, strategy, failure, told)
+  const { delayMs, retryAt } = told
+  const awaited = { route: told.route ?? turn.route, failure, since: retryAt - delayMs, retryAt, isMoved }
   for (;;) {
     const now = yield* Clock.currentTimeMillis
-    const wake = yield* Effect.catchCause(strategy.sleep(Duration.millis(Math.max(0, told.retryAt - now))), (cause) =>
-      Effect.fail(Option.getOrElse(Cause.findErrorOption(cause), () => unslept(cause)))
+    const wake = yield* Effect.catchCause(
+      strategy.sleep(Duration.millis(Math.max(0, retryAt - now)), awaited),
+      (cause) => Effect.fail(Option.getOrElse(Cause.findErrorOption(cause), () => unslept(cause)))
     )
     const at = yield* Clock.currentTimeMillis
     if (!isOfItself(wake)) return { ...wake, at }
-    if (told.asks !== undefined && (wake.type !== "elapsed" || at < told.retryAt)) continue // W4
+    if (told.asks !== undefined && (wake.type !== "elapsed" || at < retryAt)) continue // W4
     const question = ask?.(Math.max(0, at - since))
     if (question === undefined) return { ...wake, at }
     const by = wake.by === undefined ? undefined : { by: wake.by }

@@ -131,6 +131,8 @@ export const WaitEnd = Schema.Struct({
   type: Schema.Literals(["elapsed", "retry-now", "switched", "cancelled", "aborted", "broken", "unanswered"]),
   /** `provider/model`; of `switched`. */
   target: Schema.optionalKey(Schema.String),
+  /** For how long the turn was held at its endpoint's gate, beyond the end of its wait (X5); of `elapsed`. */
+  heldMs: Schema.optionalKey(Schema.Finite),
   ...heard
 })
 export type WaitEnd = typeof WaitEnd.Type

@@ -14,6 +14,7 @@ import * as Condition from "../conversation/Condition.ts"
 import { Conversations } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import * as Orchestrator from "../conversation/Orchestrator.ts"
+import type { Gates } from "../conversation/Gates.ts"
 import type { Providers } from "../conversation/Providers.ts"
 import type { Tools } from "../conversation/Tools.ts"
 import type { Timer } from "../durable/Timer.ts"
@@ -29,7 +30,7 @@ export interface Resident {
   readonly isAnswering: () => boolean
 }
 
-export type Requirements = Store | Journal | Standings | Timer | Providers | Tools | Defaults
+export type Requirements = Store | Journal | Standings | Timer | Providers | Gates | Tools | Defaults
 
 /** Lives as long as its scope. Its unsealed turns have been taken up when it is there. */
 export const make = Effect.fnUntraced(function* (

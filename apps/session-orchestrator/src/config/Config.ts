@@ -106,6 +106,8 @@ export class Config extends Context.Service<
     }
     /** By name: the built-in ones, and those of the file over them. */
     readonly providers: ReadonlyMap<string, ProviderConfig>
+    /** Whether those who wait for one endpoint are kept from stampeding it (X5). */
+    readonly gate: { readonly enabled: boolean }
     /** In the order of the file. */
     readonly tools: ReadonlyArray<ToolServer>
     /** What a conversation that names no model runs on. */

@@ -94,6 +94,7 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
       retention: settings.database?.retention ?? DEFAULT_RETENTION
     },
     providers: table.providers,
+    gate: { enabled: settings.gate?.enabled ?? true },
     tools: tools.servers,
     model: chosen.model,
     models: settings.models ?? {},

@@ -115,6 +115,10 @@ export const parseRunner = (text: string): { readonly host: string; readonly por
   return host === undefined || Number(port) < 1 || Number(port) > 65_535 ? undefined : { host, port: Number(port) }
 }
 
+export const GateSettings = Schema.Struct({
+  enabled: Schema.optionalKey(Schema.Boolean.annotate({ message: "Expected true or false" }))
+})
+
 export const ProviderSettings = Schema.Struct({
   type: Schema.Literals(["openai-compatible", "anthropic", "simulated"]).annotate({
     message: 'Expected "openai-compatible", "anthropic" or "simulated"'
@@ -192,6 +196,7 @@ export const Settings = Schema.Struct({
     )
   ),
   retry: Schema.optionalKey(Profile.RetrySettings),
+  gate: Schema.optionalKey(GateSettings),
   tools: Schema.optionalKey(named(TOOL_SERVER_NAME, "at most 32 letters, digits, '_' and '-'", ToolServerSettings))
 })
 export type Settings = typeof Settings.Type
@@ -210,6 +215,7 @@ export const merge = (low: Settings, high: Settings): Settings => {
     server: { ...(isTokenAbove ? lowServer : low.server), ...high.server },
     database: { ...low.database, ...high.database },
     cluster: { ...low.cluster, ...high.cluster },
+    gate: { ...low.gate, ...high.gate },
     providers: { ...low.providers, ...high.providers },
     retry: { ...low.retry, ...high.retry },
     tools: { ...low.tools, ...high.tools }

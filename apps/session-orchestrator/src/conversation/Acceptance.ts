@@ -4,14 +4,17 @@
  * A1. Accepting and queueing are one act per conversation: turns run in the order in which they were accepted.
  * A2. The same turn again is accepted again, and run once.
  */
-import type { Ids } from "@holdfast/wire"
+import { type Ids, Target } from "@holdfast/wire"
 import { Clock, Effect, Option } from "effect"
 import * as RecordedWait from "../durable/RecordedWait.ts"
 import * as Spread from "../durable/Spread.ts"
-import type { Journal } from "../storage/Journal.ts"
+import type * as TurnRecord from "../durable/TurnRecord.ts"
+import type { Journal, Record } from "../storage/Journal.ts"
 import type { Conversation, StorageError, Store, Turn, Unsealed } from "../storage/Store.ts"
 import type { TenancyService } from "../storage/Tenancy.ts"
 import { ShuttingDown, TurnConflict } from "./Conversations.ts"
+import type { Awaited } from "./Gatekeeper.ts"
+import * as Gates from "./Gates.ts"
 import type { Session } from "./Session.ts"
 import type { Sessions } from "./Sessions.ts"
 import type { TurnQueue } from "./TurnQueue.ts"
@@ -22,6 +25,7 @@ export interface Dependencies {
   readonly sessions: Sessions
   readonly queue: TurnQueue
   readonly tenancy: TenancyService
+  readonly gates: Gates.Gates["Service"]
   readonly isStopping: Effect.Effect<boolean>
 }
 
@@ -62,27 +66,31 @@ export const takeUp = Effect.fnUntraced(function* ({
   journal,
   sessions,
   queue,
-  tenancy
+  tenancy,
+  gates
 }: Dependencies): Effect.fn.Return<void, StorageError> {
   const begun = yield* Clock.currentTimeMillis
   const turns = (yield* store.unsealedTurns).filter(({ turnId }) => !tenancy.isElsewhere(turnId))
-  const sleepers: Array<Spread.Sleeper> = []
+  const sleepers: Array<Spread.Sleeper & { readonly awaited: Awaited | undefined }> = []
   const others: Array<Unsealed> = []
   const heads = new Set<Ids.ConversationId>()
   for (const turn of turns) {
-    const { conversationId, turnId, tail } = turn
+    const { conversationId, model, turnId, tail } = turn
     // Only the head of a conversation is parked. One behind it has records if that one had stopped in its last life.
-    const known = heads.has(conversationId) || tail === undefined ? undefined : RecordedWait.wakeAtOf(tail)
-    const wakeAt = known === "Moved" ? RecordedWait.of(yield* journal.load(turnId))?.retryAt : known
-    if (wakeAt !== undefined) sleepers.push({ conversationId, turnId, wakeAt })
-    else others.push(turn)
+    const known = heads.has(conversationId) || tail === undefined ? undefined : RecordedWait.begunBy(tail)
+    const isMoved = known === "Moved"
+    const wait = isMoved ? movedOf(yield* journal.load(turnId)) : known
+    if (wait !== undefined) {
+      const awaited = Gates.remembered(gates, wait, { isMoved, model })
+      sleepers.push({ conversationId, turnId, wakeAt: wait.retryAt, awaited })
+    } else others.push(turn)
     heads.add(conversationId)
   }
   const now = yield* Clock.currentTimeMillis
   const starts = Spread.startsOf(sleepers, now)
   // Before the others: a turn behind one that sleeps must find it there.
-  for (const { conversationId, turnId, wakeAt } of sleepers) {
-    queue.parking.park(conversationId, turnId, starts.get(turnId) ?? wakeAt)
+  for (const { awaited, conversationId, turnId, wakeAt } of sleepers) {
+    queue.parking.park(conversationId, turnId, starts.get(turnId) ?? wakeAt, awaited)
   }
   for (const { conversationId, turnId } of others) {
     yield* Effect.scoped(Effect.flatMap(sessions.hold(conversationId), (session) => queue.add(session, turnId)))
@@ -95,6 +103,15 @@ export const takeUp = Effect.fnUntraced(function* ({
 })
 
 // --- internal
+
+/** A wait that somebody has moved, as all of its records tell it. */
+const movedOf = (records: ReadonlyArray<Record>): TurnRecord.Begun | undefined => {
+  const wait = RecordedWait.of(records)
+  if (wait === undefined) return undefined
+  const { delayMs, retryAt } = wait
+  const target = wait.target === undefined ? undefined : Target.parse(wait.target)
+  return { delayMs, retryAt, ...(target === undefined ? undefined : { route: { target } }) }
+}
 
 const refusalOf = (last: Turn | undefined): string | undefined => {
   if (last === undefined) return "There is nothing to retry: the conversation has no turn yet."

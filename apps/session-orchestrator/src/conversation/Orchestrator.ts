@@ -31,6 +31,8 @@ import {
 } from "./Conversations.ts"
 import { Defaults } from "./Defaults.ts"
 import * as FinalReports from "./FinalReports.ts"
+import { Gates } from "./Gates.ts"
+import * as InProgress from "./InProgress.ts"
 import type { Parking } from "./Parking.ts"
 import { knownTarget, Providers } from "./Providers.ts"
 import type { Session } from "./Session.ts"
@@ -40,7 +42,7 @@ import * as TurnQueue from "./TurnQueue.ts"
 import * as TurnRunner from "./TurnRunner.ts"
 import * as Watching from "./Watching.ts"
 
-type Requirements = Store | Journal | Standings | Timer | Providers | Tools | Defaults | Condition
+type Requirements = Store | Journal | Standings | Timer | Providers | Gates | Tools | Defaults | Condition
 
 /** Runs turns for as long as its scope is open; those that it does not get to seal are left for the next process. */
 export const layer: Layer.Layer<Conversations, StorageError, Requirements> = Layer.suspend(() =>
@@ -62,6 +64,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       const journal = yield* Journal
       const timer = yield* Timer
       const providers = yield* Providers
+      const gates = yield* Gates
       const { toolbox } = yield* Tools
       const defaults = yield* Defaults
       const condition = yield* Condition
@@ -71,6 +74,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       const queue = yield* TurnQueue.make({
         store,
         providers,
+        gates,
         toolbox,
         defaults,
         standings: yield* Standings,
@@ -95,6 +99,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         journal,
         sessions,
         queue,
+        gates,
         tenancy: yield* Tenancy,
         isStopping: Deferred.isDone(down)
       }
@@ -121,6 +126,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         // It may have been taken up while its records were read.
         const isParked = queue.parking.find(conversation.conversationId) === parked
         if (event !== undefined && isParked) session.hub.inProgress.live(event)
+        if (isParked && parked.heldUntil !== undefined) session.hub.held(parked.heldUntil)
         return session
       })
 
@@ -179,7 +185,9 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
           Effect.gen(function* () {
             const conversation = yield* find(id)
             const parked = queue.parking.find(id)
-            const wait = parked === undefined ? undefined : yield* waitOf(conversation, parked.turnId)
+            const recorded = parked === undefined ? undefined : yield* waitOf(conversation, parked.turnId)
+            const until = parked?.heldUntil
+            const wait = recorded && until !== undefined ? InProgress.prolonged(recorded, until) : recorded
             return stateOf(conversation, sessions.find(id), wait)
           }),
         messages: (id) => Effect.andThen(find(id), store.messages(id))

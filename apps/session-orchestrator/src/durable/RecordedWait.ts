@@ -48,13 +48,13 @@ export const of = (records: ReadonlyArray<Record>): RecordedWait | undefined => 
 }
 
 /**
- * The end of the wait that a turn's last record begins, in epoch milliseconds; `undefined` where it begins none. `Moved` says that
- * the wait has changed since it began: its end is then told by the records before (`of`).
+ * The wait that a turn's last record begins; `undefined` where it begins none. `Moved` says that it has changed since it began: its
+ * end is then told by the records before (`of`).
  */
-export const wakeAtOf = (tail: Record): number | "Moved" | undefined => {
+export const begunBy = (tail: Record): TurnRecord.Begun | "Moved" | undefined => {
   switch (TurnRecord.nameOf(tail)?.kind) {
     case "Decision":
-      return TurnRecord.retryAtOf(tail)
+      return TurnRecord.begunBy(tail)
     case "Wake": {
       const wake = TurnRecord.wakeOf(tail)
       return wake === undefined || RetryStrategy.endsWait(wake) ? undefined : "Moved"

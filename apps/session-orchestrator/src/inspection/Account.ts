@@ -113,10 +113,15 @@ export const of = (records: ReadonlyArray<Record>): Account => {
 /** Calls of a provider that have come to an end. */
 export const endedCalls = (attempts: ReadonlyArray<AttemptAccount>): number =>
   attempts.filter(
-    ({ outcome }) => outcome !== undefined && (outcome._tag !== "Nothing" || outcome.failure !== undefined)
+    ({ outcome }) =>
+      outcome !== undefined && (outcome._tag !== "Nothing" || outcome.failure !== undefined) && !isShared(outcome)
   ).length
 
 // --- internal
+
+/** Whether another turn's failure was taken for it, without a call (X5). */
+const isShared = (outcome: Attempt.AttemptOutcome | Compaction.CompactionRecord): boolean =>
+  outcome._tag === "Failed" && outcome.failure.shared === true
 
 type Draft<A> = { -readonly [Key in keyof A]: A[Key] }
 

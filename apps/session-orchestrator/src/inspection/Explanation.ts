@@ -9,6 +9,7 @@ import { Directive, ModelContext, type RetryStrategy } from "@holdfast/kernel"
 import { type Failure, type Message, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
 import type { Record as JournalRecord } from "../storage/Journal.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
+import { isGates } from "../conversation/Gatekeeper.ts"
 import * as Account from "./Account.ts"
 import * as Grounds from "./Grounds.ts"
 import * as Words from "./Words.ts"
@@ -137,6 +138,7 @@ const compactionOf = (
 
 const rulesOf = (outcome: Account.AttemptAccount["outcome"]): ReadonlyArray<string> => {
   if (outcome?._tag === "Lost") return ["X2"]
+  if (outcome?._tag === "Failed" && outcome.failure.shared === true) return ["X5"]
   return compactionOf(outcome).compaction === undefined ? [] : ["P19"]
 }
 
@@ -197,11 +199,12 @@ type Heard = Omit<TurnExplanation.WaitEnd, "words">
 const endOf = (wake: RetryStrategy.Wake, isAsking: boolean, redact: Redact): Heard | undefined => {
   switch (wake.type) {
     case "elapsed":
-      return isAsking
-        ? { type: "unanswered", ...heard(wake, redact), rules: ["X11"] }
-        : { type: "elapsed", ...heard(wake, redact), rules: [] }
+      if (isAsking) return { type: "unanswered", ...heard(wake, redact), rules: ["X11"] }
+      return wake.heldMs === undefined
+        ? { type: "elapsed", ...heard(wake, redact), rules: [] }
+        : { type: "elapsed", heldMs: wake.heldMs, ...heard(wake, redact), rules: ["X5"] }
     case "now":
-      return { type: "retry-now", ...heard(wake, redact), rules: ["X4"] }
+      return { type: "retry-now", ...heard(wake, redact), rules: [isGates(wake) ? "X5" : "X4"] }
     case "switched":
       return { type: "switched", target: Target.format(wake.target), ...heard(wake, redact), rules: ["X4"] }
     case "cancelled":

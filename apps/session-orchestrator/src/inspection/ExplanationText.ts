@@ -145,7 +145,7 @@ const writeAttempt = (
     page.entry(at, text)
   const { end, retryAt } = wait
   // A wait that was over in time is told by what follows it.
-  if (end !== undefined && (end.type !== "elapsed" || Words.isLate(end, retryAt))) {
+  if (end !== undefined && (end.type !== "elapsed" || end.heldMs !== undefined || Words.isLate(end, retryAt))) {
     page.entry(end.at, Words.waitEnd(end, retryAt))
   }
   return failure
@@ -161,4 +161,8 @@ const seenFrom =
 
 /** The same but for what differs from request to request. */
 const isSame = (a: Failure.Failure, b: Failure.Failure): boolean =>
-  a.reason === b.reason && a.message === b.message && a.status === b.status && a.code === b.code
+  a.reason === b.reason &&
+  a.message === b.message &&
+  a.status === b.status &&
+  a.code === b.code &&
+  a.shared === b.shared

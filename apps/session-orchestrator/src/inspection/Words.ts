@@ -39,6 +39,8 @@ export const attempt = (attempt: Untold<TurnExplanation.Attempt>): string => {
     case "completed":
       return `${name} was answered${attempt.finishReason === undefined ? "" : ` (${attempt.finishReason})`}.`
     case "failed": {
+      if (attempt.failure?.shared === true)
+        return ended(`${name} was not made, as another turn's had just failed here: ${failure(attempt.failure)}`)
       const what = attempt.failure === undefined ? "" : `: ${failure(attempt.failure)}`
       return ended(`${name} failed ${attempt.hasContent ? "after content had left" : "before any content"}${what}`)
     }
@@ -77,9 +79,11 @@ export const isAsking = ({ asked, end, retryAt }: TurnExplanation.Wait): boolean
 export const waitEnd = (end: Untold<TurnExplanation.WaitEnd>, retryAt: number): string => {
   switch (end.type) {
     case "elapsed":
-      return `The wait was over${isLate(end, retryAt) ? `, ${Span.format(wholeSeconds(lateMs(end, retryAt)))} late: nothing ran this turn, or the machine slept` : ""}.`
+      return `The wait was over${held(end)}${isLate(end, retryAt) ? `, ${Span.format(wholeSeconds(lateMs(end, retryAt)))} late: nothing ran this turn, or the machine slept` : ""}.`
     case "retry-now":
-      return `The wait was ended${by(end)}, to retry at once ${ruled(end.rules)}.`
+      return end.rules.includes("X5")
+        ? `The wait was ended early by ${end.by?.origin ?? "the gate"} (X5).`
+        : `The wait was ended${by(end)}, to retry at once ${ruled(end.rules)}.`
     case "switched":
       return `The wait was ended${by(end)}, to go on with ${end.target ?? "another target"} ${ruled(end.rules)}.`
     case "cancelled":
@@ -98,6 +102,10 @@ export const waitEnd = (end: Untold<TurnExplanation.WaitEnd>, retryAt: number): 
 /** Whether a turn was woken later than a busy process explains. */
 export const isLate = (end: Untold<TurnExplanation.WaitEnd>, retryAt: number): boolean =>
   lateMs(end, retryAt) >= LATE_MS
+
+/** How long a turn was held at its endpoint's gate, beyond the end of its wait. */
+const held = ({ heldMs }: Untold<TurnExplanation.WaitEnd>): string =>
+  heldMs === undefined ? "" : `, and the turn was held for ${Span.format(heldMs)} until the gate let it in (X5)`
 
 /** That a step was the last, and why; empty where it was not. */
 export const last = (final: string | undefined): string => {
@@ -145,8 +153,8 @@ const WHY_LAST: Readonly<Record<string, string>> = {
 /** Timers of a busy process are late by less. */
 const LATE_MS = 1000
 
-const lateMs = ({ at, type }: Untold<TurnExplanation.WaitEnd>, retryAt: number): number =>
-  type === "elapsed" && at !== undefined ? at - retryAt : 0
+const lateMs = ({ at, heldMs = 0, type }: Untold<TurnExplanation.WaitEnd>, retryAt: number): number =>
+  type === "elapsed" && at !== undefined ? at - retryAt - heldMs : 0
 
 /** A sentence with its full stop, unless a quotation has brought one. */
 const ended = (text: string): string => (/[.!?]"$/.test(text) ? text : `${text}.`)

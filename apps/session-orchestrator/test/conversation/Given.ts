@@ -6,6 +6,7 @@ import { Duration, Effect, Exit, Layer, Scope, Stream } from "effect"
 import * as Condition from "../../src/conversation/Condition.ts"
 import { Conversations, type Frame } from "../../src/conversation/Conversations.ts"
 import { Defaults } from "../../src/conversation/Defaults.ts"
+import * as Gates from "../../src/conversation/Gates.ts"
 import * as Orchestrator from "../../src/conversation/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
@@ -51,6 +52,7 @@ export const withService = <E>(
     const resources = Layer.mergeAll(
       Layer.succeed(Providers, { get: () => provider, names: ["test"], credentials: {} }),
       Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry, models: {} }),
+      Gates.layerNoop,
       Tools.layerNoop,
       Timer.layer,
       Condition.layer

@@ -90,7 +90,7 @@ describe("RecordedWait", () => {
     const answered = [...extended, record("step/0/sleep/0/2", { type: "until", until: 11_000 })]
     assert.deepInclude(RecordedWait.of(answered), { asks: undefined, delayMs: 10_000, retryAt: 11_000 })
     assert.isUndefined(RecordedWait.of([...asked, record("step/0/sleep/0/1", { type: "elapsed" })]))
-    assert.strictEqual(RecordedWait.wakeAtOf(record("step/0/sleep/0", { type: "asked", asks, until: 9_000 })), "Moved")
+    assert.strictEqual(RecordedWait.begunBy(record("step/0/sleep/0", { type: "asked", asks, until: 9_000 })), "Moved")
   })
 
   it("is none once it has ended, and where there is something else", () => {
@@ -103,18 +103,23 @@ describe("RecordedWait", () => {
     assert.isUndefined(RecordedWait.of([record("step/0/attempt/0", failed), record("step/0/decision/0", gaveUp)]))
   })
 
+  const wakeAtOf = (tail: Parameters<typeof RecordedWait.begunBy>[0]) => {
+    const wait = RecordedWait.begunBy(tail)
+    return typeof wait === "object" ? wait.retryAt : wait
+  }
+
   it("X1: its end is in the newest record, unless somebody has moved it", () => {
-    const decision = (value: unknown) => RecordedWait.wakeAtOf(record("step/0/decision/0", value))
-    const sleep = (value: unknown) => RecordedWait.wakeAtOf(record("step/0/sleep/0/1", value))
+    const decision = (value: unknown) => wakeAtOf(record("step/0/decision/0", value))
+    const sleep = (value: unknown) => wakeAtOf(record("step/0/sleep/0/1", value))
     assert.strictEqual(decision(retry), 6_000)
     assert.strictEqual(decision({ ...retry, basis: { retryAt: 1, _tag: "GiveUp" } }), 6_000)
     assert.isUndefined(decision({ _tag: "GiveUp", because: "exhausted" }))
     assert.isUndefined(decision("Retry"))
-    assert.isUndefined(RecordedWait.wakeAtOf({ name: "step/0/decision/0", value: "{" }))
+    assert.isUndefined(wakeAtOf({ name: "step/0/decision/0", value: "{" }))
     assert.strictEqual(sleep({ type: "until", until: 9_000 }), "Moved")
     assert.strictEqual(sleep({ type: "extended", byMs: 1 }), "Moved")
     assert.isUndefined(sleep({ type: "elapsed" }))
-    assert.isUndefined(RecordedWait.wakeAtOf(record("step/0/attempt/0", failed)))
+    assert.isUndefined(wakeAtOf(record("step/0/attempt/0", failed)))
   })
 
   it("X4: goes to the target that a command has sent the turn to", () => {
@@ -132,7 +137,7 @@ describe("RecordedWait", () => {
     const route = { target: { provider: "openai", model: "gpt-5" } }
     const at = record("step/0/decision/0", { ...retry, delayMs: 0, retryAt: 1_000, route })
     assert.isUndefined(RecordedWait.of([record("step/0/attempt/0", failed), at]))
-    assert.isUndefined(RecordedWait.wakeAtOf(at))
+    assert.isUndefined(wakeAtOf(at))
   })
 
   it("A5: waits for what failed, wherever the turn goes when it has waited", () => {

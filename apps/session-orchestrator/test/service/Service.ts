@@ -85,6 +85,7 @@ export const start = Effect.fnUntraced(function* ({
         }
       ])
     ),
+    gate: { enabled: true },
     tools: [],
     models,
     model: { provider: providers[0] ?? "scripted", model: "m" },
