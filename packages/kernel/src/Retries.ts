@@ -15,6 +15,7 @@ import * as Checkpoint from "./Checkpoint.ts"
 import { Content } from "./Content.ts"
 import * as Directive from "./Directive.ts"
 import * as ModelContext from "./ModelContext.ts"
+import * as Observer from "./Observer.ts"
 import type { ProviderRequest } from "./Provider.ts"
 import type { TurnState } from "./TurnState.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
@@ -61,14 +62,20 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
 
     const { failure } = outcome
     firstFailureAt ??= outcome.endedAt
+    turn.openRetryLoop(outcome.endedAt)
     if (failure.defect === true) defects++
     const elapsedMs = Math.max(0, outcome.endedAt - firstFailureAt)
     const spent = { sleptMs, elapsedMs, extendedMs, spread: outcome.spread }
     const directive = yield* checkpoint.run(
       `${path}/decision/${n}`,
       Directive.Directive,
-      Effect.map(Clock.currentTimeMillis, (now) =>
-        Directive.decide({ failure, contentSeen: outcome.contentSeen, retries, defects, spent, now }, strategy)
+      Observer.decision(
+        turn,
+        n,
+        failure,
+        Effect.map(Clock.currentTimeMillis, (now) =>
+          Directive.decide({ failure, contentSeen: outcome.contentSeen, retries, defects, spent, now }, strategy)
+        )
       )
     )
     if (directive._tag === "GiveUp" || strategy === undefined) {
@@ -120,7 +127,11 @@ const attempt = (
       name,
       Attempt.AttemptOutcome,
       isLost
-        ? Effect.map(Clock.currentTimeMillis, (endedAt) => ({ _tag: "Lost" as const, endedAt }))
+        ? Observer.lost(
+            turn,
+            n,
+            Effect.map(Clock.currentTimeMillis, (endedAt) => ({ _tag: "Lost", endedAt }))
+          )
         : Effect.suspend(() => {
             const { conversationId, turnId, system } = turn.input
             turn.attempts++ // an abort may come before the outcome
@@ -135,7 +146,9 @@ const attempt = (
               tools: toolbox.definitions,
               ...(system === undefined ? undefined : { system })
             }
-            return Attempt.run(provider, sink, request, content, Checkpoint.mark(checkpoint, mark))
+            return Observer.attempt(turn, request, Checkpoint.mark(checkpoint, mark), (mark) =>
+              Attempt.run(provider, sink, request, content, mark)
+            )
           })
     )
   })

@@ -11,6 +11,7 @@ import { type Message } from "@holdfast/wire"
 import { Cause, Clock, Effect, Schema, Semaphore } from "effect"
 import * as Checkpoint from "./Checkpoint.ts"
 import * as ModelContext from "./ModelContext.ts"
+import * as Observer from "./Observer.ts"
 import type { ToolOutcome } from "./Toolbox.ts"
 import type { TurnState } from "./TurnState.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
@@ -38,13 +39,14 @@ export const run = Effect.fnUntraced(function* (
   yield* Effect.forEach(
     calls,
     (call, i) =>
-      Effect.flatMap(runOne(turn, `step/${turn.step}/tool/${i}`, call), (record) => {
+      Effect.flatMap(runOne(turn, `step/${turn.step}/tool/${i}`, call, round), (record) => {
         round.records[i] = record
         return settled
       }),
     { concurrency: calls.length, discard: true }
   )
   const { content, createdAt } = round
+  turn.stepStartedAt = createdAt
   const { turnId } = turn.input
   turn.results = undefined
   yield* turn.persist([turn.add({ role: "tool", id: turn.nextMessageId(), turnId, createdAt, content })])
@@ -81,7 +83,12 @@ const settle = Effect.fnUntraced(function* (turn: TurnState, round: Round): Effe
 })
 
 /** T3: what a dead process had begun is not begun again, unless the tool says that it may be. */
-const runOne = (turn: TurnState, name: string, call: Message.ToolCallPart): Effect.Effect<ToolRecord, TurnStopped> =>
+const runOne = (
+  turn: TurnState,
+  name: string,
+  call: Message.ToolCallPart,
+  { records }: Round
+): Effect.Effect<ToolRecord, TurnStopped> =>
   Effect.suspend(() => {
     const { checkpoint, toolbox } = turn.ports
     const begun = `${name}/begun`
@@ -90,9 +97,14 @@ const runOne = (turn: TurnState, name: string, call: Message.ToolCallPart): Effe
     return checkpoint.run(
       name,
       ToolRecord,
-      checkpoint.isRecorded(begun) && !isIdempotent
-        ? at({ output: ModelContext.INTERRUPTED, isError: true })
-        : Effect.andThen(begin, answer(turn, call))
+      Observer.tool(
+        turn,
+        call,
+        () => records.filter((record) => record === undefined).length - 1,
+        checkpoint.isRecorded(begun) && !isIdempotent
+          ? at({ output: ModelContext.INTERRUPTED, isError: true })
+          : Effect.andThen(begin, answer(turn, call))
+      )
     )
   })
 

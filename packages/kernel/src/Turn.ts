@@ -15,6 +15,7 @@ import { AbortGate } from "./AbortGate.ts"
 import { Checkpoint } from "./Checkpoint.ts"
 import type { Content } from "./Content.ts"
 import { EventSink } from "./EventSink.ts"
+import * as Observer from "./Observer.ts"
 import { Provider } from "./Provider.ts"
 import * as Retries from "./Retries.ts"
 import { RetryStrategy } from "./RetryStrategy.ts"
@@ -30,7 +31,7 @@ export type { TurnInput } from "./TurnState.ts"
  *
  * **Details**
  *
- * Without a `RetryStrategy` in the context there are no retries (D9).
+ * Without a `RetryStrategy` in the context there are no retries (D9). An `Observer` in it is told what the turn has done.
  */
 export const runTurn = Effect.fnUntraced(function* (
   input: TurnInput
@@ -42,7 +43,8 @@ export const runTurn = Effect.fnUntraced(function* (
     toolbox: yield* Toolbox,
     sink: yield* EventSink,
     checkpoint: gate?.checkpoint ?? checkpoint,
-    strategy: Option.getOrUndefined(yield* Effect.serviceOption(RetryStrategy))
+    strategy: Option.getOrUndefined(yield* Effect.serviceOption(RetryStrategy)),
+    observer: Option.getOrUndefined(yield* Effect.serviceOption(Observer.Observer))
   })
   const run = Effect.catchDefect(steps(turn), (defect) => seal(turn, { status: "failed", failure: bug(defect) }))
   if (input.abort === undefined || gate === undefined) return yield* run
@@ -74,6 +76,7 @@ const steps = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<Tu
   yield* turn.persist(opening(turn))
   for (;;) {
     const result = yield* Retries.respond(turn)
+    if (result._tag === "Completed") turn.closeRetryLoop(result.endedAt)
     const said = result._tag === "Completed" ? result : result.last
     if (said.usage !== undefined) turn.usage = Message.addUsage(turn.usage, said.usage)
     if (result._tag === "GaveUp") return yield* seal(turn, { status: "failed", ...result })
@@ -121,7 +124,11 @@ const seal = (turn: TurnState, outcome: Outcome): Effect.Effect<TurnEvent.TurnEn
       usage: turn.usage,
       ...(failure === undefined ? undefined : { error: failure })
     })
-    return Effect.map(turn.persist([...events, end]), () => (turn.end = end))
+    return Effect.map(turn.persist([...events, end]), () => {
+      turn.closeRetryLoop(endedAt)
+      Observer.seal(turn, end)
+      return (turn.end = end)
+    })
   }).pipe(Effect.uninterruptible)
 
 /** The open chain of retries, and the response or the tool calls that are under way, closed. */

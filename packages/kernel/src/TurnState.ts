@@ -11,6 +11,7 @@ import { Array, Effect } from "effect"
 import type { Checkpoint } from "./Checkpoint.ts"
 import type { Content } from "./Content.ts"
 import type { EventSink } from "./EventSink.ts"
+import type { Listeners } from "./Observer.ts"
 import type { Provider } from "./Provider.ts"
 import type { RetryStrategy } from "./RetryStrategy.ts"
 import type { Toolbox } from "./Toolbox.ts"
@@ -39,6 +40,7 @@ export interface Ports {
   readonly sink: EventSink["Service"]
   readonly checkpoint: Checkpoint["Service"]
   readonly strategy: RetryStrategy["Service"] | undefined
+  readonly observer: Listeners | undefined
 }
 
 export class TurnState {
@@ -52,6 +54,11 @@ export class TurnState {
   step = 0
   attempts = 0
   sleptMs = 0
+  /** When the step that runs began: at the acceptance, or when the step before it had ended; epoch milliseconds. */
+  stepStartedAt: number
+  /** What steps that are over have taken from their first failure on, in milliseconds (A16). */
+  retryLoopMs = 0
+  private retryLoopSince: number | undefined = undefined
   usage: Message.Usage = {}
   /** What the response that is under way has said; `undefined` between responses. */
   unfinished: Content | undefined = undefined
@@ -69,6 +76,7 @@ export class TurnState {
     this.input = input
     this.ports = ports
     this.target = input.target
+    this.stepStartedAt = input.startedAt
     this.messages = input.history.slice()
   }
 
@@ -125,6 +133,16 @@ export class TurnState {
   /** Puts the turn's identity on an event. */
   event<const Fields extends { readonly type: TurnEvent.TurnEvent["type"] }>(fields: Fields) {
     return { conversationId: this.input.conversationId, turnId: this.input.turnId, ...fields }
+  }
+
+  /** A failure opens the step's retry loop, its response or the turn's seal closes it. Epoch milliseconds. */
+  openRetryLoop(failedAt: number): void {
+    this.retryLoopSince ??= failedAt
+  }
+
+  closeRetryLoop(at: number): void {
+    if (this.retryLoopSince !== undefined) this.retryLoopMs += Math.max(0, at - this.retryLoopSince)
+    this.retryLoopSince = undefined
   }
 
   /** Closes the open chain of retries, if there is one (P11). */

@@ -8,6 +8,7 @@
 import { Failure, Target } from "@holdfast/wire"
 import { Cause, Clock, Duration, Effect, Option } from "effect"
 import type * as Directive from "./Directive.ts"
+import * as Observer from "./Observer.ts"
 import { type RetryStrategy, SleepFailure, Wake } from "./RetryStrategy.ts"
 import type { TurnState } from "./TurnState.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
@@ -32,7 +33,11 @@ export const wait = Effect.fnUntraced(function* (
   let extendedMs = 0
   for (let part = 0; ; part++) {
     const wake = yield* turn.ports.checkpoint
-      .run(part === 0 ? path : `${path}/${part}`, Wake, sleep(turn, strategy, attempt, failure, end))
+      .run(
+        part === 0 ? path : `${path}/${part}`,
+        Wake,
+        Observer.wait(turn, { retry: attempt, failure, ...end }, sleep(turn, strategy, attempt, failure, end))
+      )
       .pipe(Effect.catchTag("SleepFailure", Effect.succeed))
     if ("_tag" in wake) return { _tag: "Sleepless", error: wake }
     switch (wake.type) {
@@ -64,7 +69,7 @@ const sleep = Effect.fnUntraced(function* (
   attempt: number,
   failure: Failure.Failure,
   { delayMs, retryAt }: { readonly delayMs: number; readonly retryAt: number }
-): Effect.fn.Return<Wake, SleepFailure | TurnStopped> {
+): Effect.fn.Return<Wake & { readonly at: number }, SleepFailure | TurnStopped> {
   const code = Failure.codeOf(failure)
   const { maxRetries } = strategy.budget
   turn.ports.sink.live(

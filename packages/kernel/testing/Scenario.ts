@@ -9,6 +9,7 @@ import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
 import { Effect, type Fiber, Layer, type Scope } from "effect"
 import * as Checkpoint from "../src/Checkpoint.ts"
 import { EventSink } from "../src/EventSink.ts"
+import { type Listeners, Observer } from "../src/Observer.ts"
 import { Provider } from "../src/Provider.ts"
 import { RetryStrategy } from "../src/RetryStrategy.ts"
 import { Toolbox, layerNoop } from "../src/Toolbox.ts"
@@ -27,6 +28,7 @@ export interface Options {
   /** `null`: a manual retry. */
   readonly prompt?: string | null
   readonly abort?: Effect.Effect<void>
+  readonly observer?: Listeners
   /** What an earlier life of the turn has left behind. */
   readonly replay?: ReplayCheckpoint
   readonly sink?: RecordingSink
@@ -74,7 +76,7 @@ export const dying =
 type Turn = Effect.Effect<TurnEvent.TurnEnd, TurnStopped>
 
 const start = (
-  { scripts, strategy, toolbox, history = [], prompt = "Hello", abort, sink: given }: Options,
+  { scripts, strategy, toolbox, history = [], prompt = "Hello", abort, observer, sink: given }: Options,
   mode: (turn: Turn) => Turn,
   checkpoint: Layer.Layer<Checkpoint.Checkpoint>
 ) =>
@@ -86,7 +88,8 @@ const start = (
       Layer.succeed(EventSink, sink.service),
       toolbox === undefined ? layerNoop : Layer.succeed(Toolbox, toolbox),
       checkpoint,
-      strategy === undefined ? Layer.empty : Layer.succeed(RetryStrategy, strategy.service)
+      strategy === undefined ? Layer.empty : Layer.succeed(RetryStrategy, strategy.service),
+      observer === undefined ? Layer.empty : Layer.succeed(Observer, observer)
     )
     const turn = Turn.runTurn({
       conversationId,
