@@ -150,7 +150,7 @@ const spelledOut = (text: string): string | undefined => {
 }
 
 /** P2. Headers, variables' names and a database's password stand below or in these keys. */
-const SECRET_KEYS = new Set<PropertyKey>(["token", "tokenEnv", "headers", "apiKeyEnv", "url"])
+const SECRET_KEYS = new Set<PropertyKey>(["token", "tokenEnv", "headers", "apiKeyEnv", "url", "webhook", "webhookEnv"])
 
 const isSecretPlace = (path: ReadonlyArray<PropertyKey>, found: unknown): boolean =>
   path.some((key) => SECRET_KEYS.has(key)) || (path.length === 0 && typeof found === "string")

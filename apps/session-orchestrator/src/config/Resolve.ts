@@ -13,6 +13,7 @@ import * as ModelChoice from "./ModelChoice.ts"
 import * as Problem from "./Problem.ts"
 import * as ProviderTable from "./ProviderTable.ts"
 import * as Settings from "./Settings.ts"
+import * as TelemetryChoice from "./TelemetryChoice.ts"
 import { isLoopback } from "../transport/http/Loopback.ts"
 
 /** The defaults of a service that is told nothing. */
@@ -60,14 +61,20 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
   const token = tokenOf(settings, sources.environment)
   const host = settings.server?.host ?? DEFAULT_HOST
 
-  const problems: Array<Problem.Problem> = [...table.problems, ...chosen.problems, ...token.problems]
+  const path = databasePath(sources, settings.database?.path, originOf("database.path"))
+  const url = settings.database?.url
+  const { telemetry, problems: untold } = TelemetryChoice.choose(settings.telemetry ?? {}, {
+    environment: sources.environment,
+    database: path === ":memory:" || url !== undefined ? undefined : path,
+    absolute: (path) => sources.absolute(path, "file")
+  })
+
+  const problems: Array<Problem.Problem> = [...table.problems, ...chosen.problems, ...token.problems, ...untold]
   if (token.value === undefined && token.problems.length === 0 && !isLoopback(host)) {
     problems.push(unprotected(host, originOf("server.host")))
   }
   if (problems.length > 0) return refuse(sources, problems)
 
-  const path = settings.database?.path
-  const url = settings.database?.url
   const runner = Settings.parseRunner(settings.cluster?.runner ?? "") ?? DEFAULT_RUNNER
   return Result.succeed({
     file: sources.file?.path,
@@ -80,18 +87,13 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
     cluster: { runner, shards: settings.cluster?.shards ?? DEFAULT_SHARDS },
     database: {
       url,
-      path:
-        path === ":memory:"
-          ? path
-          : sources.absolute(
-              path ?? DEFAULT_DATABASE_PATH,
-              originOf("database.path") === sources.file?.name ? "file" : "here"
-            ),
+      path,
       retention: settings.database?.retention ?? DEFAULT_RETENTION
     },
     providers: table.providers,
     model: chosen.model,
     retry: settings.retry ?? {},
+    telemetry,
     origins,
     notices: [
       ...chosen.notices,
@@ -103,6 +105,11 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
 }
 
 // --- internal
+
+const databasePath = (sources: Sources, path: string | undefined, origin: Origin): string =>
+  path === ":memory:"
+    ? path
+    : sources.absolute(path ?? DEFAULT_DATABASE_PATH, origin === sources.file?.name ? "file" : "here")
 
 interface Layer {
   readonly origin: (path: string) => Origin
@@ -168,6 +175,9 @@ const refuse = (sources: Sources, problems: ReadonlyArray<Problem.Problem>): Res
 const namedVariables = (settings: Settings.Settings, providers: Values["providers"]): ReadonlySet<string> =>
   new Set([
     ...(settings.server?.tokenEnv === undefined ? [] : [settings.server.tokenEnv]),
+    ...(settings.telemetry?.notifications?.webhookEnv === undefined
+      ? []
+      : [settings.telemetry.notifications.webhookEnv]),
     ...Array.from(providers.values()).flatMap((provider) => (provider.type === "simulated" ? [] : provider.apiKeyEnv))
   ])
 

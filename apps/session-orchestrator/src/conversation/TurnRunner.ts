@@ -39,7 +39,7 @@ export interface Resources {
   readonly stopping: Effect.Effect<void>
 }
 
-/** Runs a turn to its seal. Interrupted, it stops unsealed. */
+/** Runs a turn to its seal. Interrupted, it stops unsealed. An `Observer` comes with the context, where there is one. */
 export const run = (
   setting: Setting,
   resources: Resources

@@ -11,7 +11,9 @@ describe("Resolve", () => {
       [
         "an unknown section",
         { file: { sever: {} } },
-        ['sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, retry.']
+        [
+          'sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, retry, telemetry.'
+        ]
       ],
       [
         "an unknown key deep inside",

@@ -21,6 +21,7 @@ export interface Options {
   /** A file; otherwise the data is gone with the service. */
   readonly database?: string
   readonly apiKey?: string
+  readonly telemetry?: Partial<Config["Service"]["telemetry"]>
   readonly provider?: Effect.Success<ReturnType<typeof ScriptedServer.start>>
 }
 
@@ -43,7 +44,8 @@ export const start = Effect.fnUntraced(function* ({
   retry = QUICK,
   database = ":memory:",
   apiKey = "sk-test-0123456789",
-  provider: given
+  provider: given,
+  telemetry = {}
 }: Options = {}) {
   const provider = given ?? (yield* ScriptedServer.start())
   const config = Layer.succeed(Config, {
@@ -66,6 +68,7 @@ export const start = Effect.fnUntraced(function* ({
     ]),
     model: { provider: "scripted", model: "m" },
     retry,
+    telemetry: { retryLog: undefined, otlp: undefined, notifications: undefined, ...telemetry },
     origins: new Map(),
     notices: []
   })
