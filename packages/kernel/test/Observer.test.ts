@@ -48,7 +48,19 @@ describe("an observer", () => {
         observer: notebook.listeners
       })
       yield* settle(run)
-      assert.deepStrictEqual(notebook.kinds, ['attempt', 'decision', 'wait', 'attempt', 'tool', 'tool', 'attempt', 'decision', 'wait', 'attempt', 'seal'])
+      assert.deepStrictEqual(notebook.kinds, [
+        "attempt",
+        "decision",
+        "wait",
+        "attempt",
+        "tool",
+        "tool",
+        "attempt",
+        "decision",
+        "wait",
+        "attempt",
+        "seal"
+      ])
       assert.deepStrictEqual(
         notebook.of("attempt").map(({ step, attempt, retry, outcome }) => [step, attempt, retry, outcome._tag]),
         [

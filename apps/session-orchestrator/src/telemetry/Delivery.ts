@@ -10,9 +10,9 @@
 import { Backoff, Budget, Classification, Jitter, RetryPolicy } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
 import { Clock, Duration, Effect, Redacted, Stream } from "effect"
-import type { HttpClient} from "effect/http";
+import type { HttpClient } from "effect/http"
 import { HttpClientRequest } from "effect/http"
-import type { ChildProcessSpawner } from "effect/process";
+import type { ChildProcessSpawner } from "effect/process"
 import { ChildProcess } from "effect/process"
 import type { Values } from "../config/Config.ts"
 import * as NoticeText from "./NoticeText.ts"

@@ -7,7 +7,7 @@
  * M3. Counters begin at 0 with the process: what an earlier life has counted is Prometheus's to remember.
  */
 import type { Observer } from "@holdfast/kernel"
-import type { Context} from "effect";
+import type { Context } from "effect"
 import { Metric } from "effect"
 import type { Labels } from "./Labels.ts"
 

@@ -158,7 +158,7 @@ describe("traces", () => {
       const spans = Receivers.spansOf(collector.requests)
       assert.deepStrictEqual(
         spans.map(({ name }) => name),
-        ['chat m', 'retry wait', 'chat m', 'execute_tool search', 'step 0', 'chat m', 'step 1', 'invoke_agent holdfast']
+        ["chat m", "retry wait", "chat m", "execute_tool search", "step 0", "chat m", "step 1", "invoke_agent holdfast"]
       )
       assert.strictEqual(new Set(spans.map(({ traceId }) => traceId)).size, 1)
       assert.match(spans[0]?.traceId ?? "", /^[0-9a-f]{32}$/)
