@@ -31,24 +31,33 @@ export const run = async (): Promise<void> => {
   try {
     const provider = await start("FakeProvider.ts", String(DELTAS))
     const plain = plainServer(Number(await start("PlainServer.ts", provider)))
-    writeFileSync(
-      join(folder, "holdfast.config.json"),
-      JSON.stringify({
-        server: { port: 0 },
-        model: "bench/m",
-        providers: { bench: { type: "openai-compatible", baseUrl: `http://127.0.0.1:${provider}/v1` } }
-      })
-    )
-    const main = "../../apps/session-orchestrator/src/main.ts"
-    const holdfast = holdfastServer(Number(await start(main, "serve")))
+    const collector = await start("PlainServer.ts", "collector")
+    const serve = async (name: string, telemetry: object) => {
+      const file = `${name}.json`
+      const providers = { bench: { type: "openai-compatible", baseUrl: `http://127.0.0.1:${provider}/v1` } }
+      const database = { path: `./${name}.db` }
+      writeFileSync(
+        join(folder, file),
+        JSON.stringify({ server: { port: 0 }, model: "bench/m", providers, database, telemetry })
+      )
+      const main = "../../apps/session-orchestrator/src/main.ts"
+      return holdfastServer(Number(await start(main, "serve", "--config", file)))
+    }
+    const holdfast = await serve("quiet", { retryLog: false })
+    const telling = await serve("telling", {
+      otlp: { endpoint: `http://127.0.0.1:${collector}` },
+      notifications: { webhook: `http://127.0.0.1:${collector}` }
+    })
 
     const bare: Array<Round> = []
     const ours: Array<Round> = []
+    const told: Array<Round> = []
     for (let i = 0; i <= ROUNDS; i++) {
-      const rounds = [await round(plain), await round(holdfast)] as const
+      const rounds = [await round(plain), await round(holdfast), await round(telling)] as const
       if (i === 0) continue // to warm up
       bare.push(rounds[0])
       ours.push(rounds[1])
+      told.push(rounds[2])
     }
     const first = async (server: Server) => {
       const times: Array<number> = []
@@ -76,6 +85,22 @@ export const run = async (): Promise<void> => {
         bare: await first(plain),
         unit: "ms",
         aim: undefined
+      }
+    ])
+    Report.print("The same with all of its telemetry, against Holdfast without", [
+      {
+        what: "deltas a second",
+        holdfast: Report.median(told.map(({ perSecond }) => perSecond)),
+        bare: Report.median(ours.map(({ perSecond }) => perSecond)),
+        unit: "",
+        aim: { atLeast: 0.9 }
+      },
+      {
+        what: `time to first delta, ${AT_ONCE} at once`,
+        holdfast: Report.median(told.map(({ firstMs }) => firstMs)),
+        bare: Report.median(ours.map(({ firstMs }) => firstMs)),
+        unit: "ms",
+        aim: { atMost: 1.1 }
       }
     ])
   } finally {
