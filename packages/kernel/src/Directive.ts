@@ -74,6 +74,19 @@ export const decide = (situation: Situation, strategy: RetryStrategy["Service"] 
   return { _tag: "Retry", attempt: retries, delayMs, retryAt: now + delayMs, ...based }
 }
 
+/**
+ * Whether another route might mend what has failed: not what a person has seen, nor a context that is too long, nor a bug. A
+ * failure that is final where it happened may be none elsewhere.
+ */
+export const isRoutable = (situation: Situation): boolean => {
+  const because = finality(situation)
+  return because === undefined || because === "not-retryable"
+}
+
+/** Whether a retry goes on without a sleep: a router sent it somewhere, now. */
+export const isImmediate = ({ delayMs, route }: Extract<Directive, { readonly _tag: "Retry" }>): boolean =>
+  route !== undefined && delayMs <= 0
+
 // --- internal
 
 const finality = ({ failure, contentSeen, defects }: Situation): Because | undefined => {

@@ -13,6 +13,7 @@
 import type { Failure, Ids, Message, Target, TurnEvent } from "@holdfast/wire"
 import { Clock, Context, Effect, Exit } from "effect"
 import type { AttemptOutcome } from "./Attempt.ts"
+import type { CompactionRecord } from "./Compaction.ts"
 import type { Directive } from "./Directive.ts"
 import type { ProviderRequest } from "./Provider.ts"
 import type { Wake } from "./RetryStrategy.ts"
@@ -47,6 +48,16 @@ export interface AttemptEnded extends Place {
   readonly firstContentAt: number | undefined
   /** `Interrupted`: the user ended the turn, or its process let it go. */
   readonly outcome: AttemptOutcome | { readonly _tag: "Interrupted"; readonly endedAt: number }
+  /** Its response was whole, and handed in a final report that would not do (A12). */
+  readonly isReportRefused: boolean
+}
+
+/** A context that was made smaller, or was not (P19). It counts as an attempt of its step. */
+export interface CompactionEnded extends Place {
+  /** 0-based: counts the attempts of this step. */
+  readonly attempt: number
+  readonly startedAt: number
+  readonly outcome: CompactionRecord
 }
 
 /** What was decided about a failure. */
@@ -77,8 +88,16 @@ export interface ToolEnded extends Place {
   readonly startedAt: number
   readonly endedAt: number
   readonly isError: boolean
+  /** It hands in the final report; with `isError`, one that would not do (A12). */
+  readonly isReport: boolean
   /** Calls of the same response that still run: with none left the step is over. */
   readonly othersRunning: number
+}
+
+/** An event that is on record: what a person is shown, and what an operator wants to know of a turn's course. */
+export interface Persisted extends Place {
+  readonly event: TurnEvent.PersistedEvent
+  readonly at: number
 }
 
 /** A turn that is sealed. `target` is where its last attempt went. */
@@ -92,7 +111,9 @@ export interface Sealed extends Place {
 /** What there is to be told. */
 export interface Observations {
   readonly attempt: AttemptEnded
+  readonly compaction: CompactionEnded
   readonly decision: Decided
+  readonly event: Persisted
   readonly wait: WaitEnded
   readonly tool: ToolEnded
   readonly seal: Sealed
@@ -106,7 +127,9 @@ export class Observer extends Context.Service<Observer, Listeners>()("@holdfast/
 /** Several listeners as one; that one of them throws is nothing to the others. */
 export const all = (listeners: ReadonlyArray<Listeners>): Listeners => ({
   attempt: (observation) => listeners.forEach((each) => tell(each, "attempt", observation)),
+  compaction: (observation) => listeners.forEach((each) => tell(each, "compaction", observation)),
   decision: (observation) => listeners.forEach((each) => tell(each, "decision", observation)),
+  event: (observation) => listeners.forEach((each) => tell(each, "event", observation)),
   wait: (observation) => listeners.forEach((each) => tell(each, "wait", observation)),
   tool: (observation) => listeners.forEach((each) => tell(each, "tool", observation)),
   seal: (observation) => listeners.forEach((each) => tell(each, "seal", observation))
@@ -137,7 +160,8 @@ export const attempt = <A extends AttemptOutcome, E, E2>(
         const outcome = Exit.isSuccess(exit)
           ? exit.value
           : { _tag: "Interrupted" as const, endedAt: clock.currentTimeMillisUnsafe() }
-        tell(observer, "attempt", { ...about, request, startedAt, firstContentAt, outcome })
+        const isReportRefused = Exit.isSuccess(exit) && isRefused(turn, exit.value)
+        tell(observer, "attempt", { ...about, request, startedAt, firstContentAt, outcome, isReportRefused })
       })
     )
   })
@@ -152,10 +176,26 @@ export const lost = <E>(turn: TurnState, attempt: number, run: Effect.Effect<Att
         ...about,
         request: undefined,
         startedAt: undefined,
-        firstContentAt: undefined
+        firstContentAt: undefined,
+        isReportRefused: false
       })
     })
   )
+
+/** Tells of a compaction. */
+export const compaction = <E>(
+  turn: TurnState,
+  attempt: number,
+  make: Effect.Effect<CompactionRecord, E>
+): Effect.Effect<CompactionRecord, E> => {
+  const { observer } = turn.ports
+  if (observer?.compaction === undefined) return make
+  return Effect.flatMap(Clock.currentTimeMillis, (startedAt) =>
+    Effect.tap(make, (outcome) =>
+      Effect.sync(() => tell(observer, "compaction", { ...placeOf(turn), attempt, startedAt, outcome }))
+    )
+  )
+}
 
 /** Tells of a decision. */
 export const decision = <E, R>(
@@ -177,13 +217,14 @@ export const decision = <E, R>(
 /** Tells of a wait's end, which `wake` knows. */
 export const wait = <E>(
   turn: TurnState,
-  about: Pick<WaitEnded, "retry" | "failure" | "delayMs" | "retryAt">,
+  failure: Failure.Failure,
+  { attempt: retry, delayMs, retryAt }: Extract<Directive, { readonly _tag: "Retry" }>,
   wake: Effect.Effect<Wake & { readonly at: number }, E>
 ): Effect.Effect<Wake & { readonly at: number }, E> => {
   const { observer } = turn.ports
   if (observer?.wait === undefined) return wake
   return Effect.tap(wake, (wake) =>
-    Effect.sync(() => tell(observer, "wait", { ...placeOf(turn), ...about, wake, at: wake.at }))
+    Effect.sync(() => tell(observer, "wait", { ...placeOf(turn), retry, failure, delayMs, retryAt, wake, at: wake.at }))
   )
 }
 
@@ -205,9 +246,26 @@ export const tool = <A extends ToolOutcome & { readonly endedAt: number }, E>(
           startedAt,
           endedAt,
           isError,
+          isReport: isReport(turn, call),
           othersRunning: othersRunning()
         })
       )
+    )
+  )
+}
+
+/** Tells of events that are recorded now, and were not before. */
+export const events = <E>(
+  turn: TurnState,
+  events: ReadonlyArray<TurnEvent.PersistedEvent>,
+  position: number,
+  persist: Effect.Effect<void, E>
+): Effect.Effect<void, E> => {
+  const { observer, sink } = turn.ports
+  if (observer?.event === undefined || sink.isPersisted?.(position) === true) return persist
+  return Effect.flatMap(persist, () =>
+    Effect.map(Clock.currentTimeMillis, (at) =>
+      events.forEach((event) => tell(observer, "event", { ...placeOf(turn), event, at }))
     )
   )
 }
@@ -240,8 +298,16 @@ const placeOf = (turn: TurnState): Place => ({
   turnId: turn.input.turnId,
   step: turn.step,
   stepStartedAt: turn.stepStartedAt,
-  target: turn.target
+  target: turn.route.target
 })
+
+const isReport = ({ ports: { report } }: TurnState, { toolName }: Pick<Message.ToolCallPart, "toolName">): boolean =>
+  toolName === report?.tool.name
+
+const isRefused = (turn: TurnState, outcome: AttemptOutcome): boolean =>
+  outcome._tag === "Failed" &&
+  outcome.whole === true &&
+  outcome.content.some((part) => part.type === "tool-call" && isReport(turn, part))
 
 const isManual = (turn: TurnState, attempt: number): boolean =>
   turn.input.prompt === undefined && turn.step === 0 && attempt === 0

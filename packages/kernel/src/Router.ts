@@ -23,7 +23,7 @@ export interface Question {
   readonly primary: Target.Target
   /** Where the last attempt of this turn went; absent before its first. */
   readonly current: Route | undefined
-  /** What the router last answered as `state` within this step; absent before. */
+  /** The `state` of the router's last answer within this step; absent before, and where a person has chosen the target since. */
   readonly state: Schema.Json | undefined
   /** What the next attempt would send: a target that cannot take it is passed over. */
   readonly request: {

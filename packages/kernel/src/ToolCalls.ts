@@ -12,6 +12,7 @@ import { Cause, Clock, Effect, Schema, Semaphore } from "effect"
 import * as Checkpoint from "./Checkpoint.ts"
 import * as ModelContext from "./ModelContext.ts"
 import * as Observer from "./Observer.ts"
+import * as Reporting from "./Reporting.ts"
 import type { ToolOutcome } from "./Toolbox.ts"
 import type { TurnState } from "./TurnState.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
@@ -41,15 +42,18 @@ export const run = Effect.fnUntraced(function* (
     (call, i) =>
       Effect.flatMap(runOne(turn, `step/${turn.step}/tool/${i}`, call, round), (record) => {
         round.records[i] = record
+        if (Reporting.isReport(turn.ports.report, call)) Reporting.settle(turn, call, record)
         return settled
       }),
     { concurrency: calls.length, discard: true }
   )
-  const { content, createdAt } = round
-  turn.stepStartedAt = createdAt
+  turn.stepStartedAt = round.createdAt
+  const { content } = round
   const { turnId } = turn.input
-  turn.results = undefined
-  yield* turn.persist([turn.add({ role: "tool", id: turn.nextMessageId(), turnId, createdAt, content })])
+  yield* turn.persist(() => {
+    turn.results = undefined
+    return [turn.add({ role: "tool", id: turn.nextMessageId(), turnId, createdAt: round.createdAt, content })]
+  })
 })
 
 // --- internal
@@ -77,8 +81,10 @@ const settle = Effect.fnUntraced(function* (turn: TurnState, round: Round): Effe
     const { toolCallId, toolName } = calls[content.length] ?? impossible()
     const { output, isError, endedAt } = record
     round.createdAt = Math.max(round.createdAt, endedAt)
-    content.push({ type: "tool-result", toolCallId, toolName, output, isError })
-    yield* turn.persist([turn.event({ type: "tool-result", toolCallId, toolName, output, isError })])
+    yield* turn.persist(() => {
+      content.push({ type: "tool-result", toolCallId, toolName, output, isError })
+      return [turn.event({ type: "tool-result", toolCallId, toolName, output, isError })]
+    })
   }
 })
 
@@ -90,28 +96,32 @@ const runOne = (
   { records }: Round
 ): Effect.Effect<ToolRecord, TurnStopped> =>
   Effect.suspend(() => {
-    const { checkpoint, toolbox } = turn.ports
+    const { checkpoint, report, toolbox } = turn.ports
+    const observed = (answer: Effect.Effect<ToolRecord, TurnStopped>) =>
+      checkpoint.run(
+        name,
+        ToolRecord,
+        Observer.tool(turn, call, () => records.filter((record) => record === undefined).length - 1, answer)
+      )
+    // A report is judged and not run: judging it again does no harm.
+    if (Reporting.isReport(report, call)) return observed(answer(turn, call))
     const begun = `${name}/begun`
     const isIdempotent = toolbox.definitions.find((tool) => tool.name === call.toolName)?.isIdempotent === true
     const begin = Checkpoint.mark(checkpoint, begun)
-    return checkpoint.run(
-      name,
-      ToolRecord,
-      Observer.tool(
-        turn,
-        call,
-        () => records.filter((record) => record === undefined).length - 1,
-        checkpoint.isRecorded(begun) && !isIdempotent
-          ? at({ output: ModelContext.INTERRUPTED, isError: true })
-          : Effect.andThen(begin, answer(turn, call))
-      )
+    return observed(
+      checkpoint.isRecorded(begun) && !isIdempotent
+        ? at({ output: ModelContext.INTERRUPTED, isError: true })
+        : Effect.andThen(begin, answer(turn, call))
     )
   })
 
 const answer = (turn: TurnState, call: Message.ToolCallPart): Effect.Effect<ToolRecord> =>
-  Effect.suspend(() =>
-    call.malformed === undefined ? turn.ports.toolbox.run(call) : Effect.succeed(unreadable(call))
-  ).pipe(
+  Effect.suspend(() => {
+    const { report, toolbox } = turn.ports
+    if (call.malformed !== undefined) return Effect.succeed(unreadable(call))
+    if (report !== undefined && Reporting.isReport(report, call)) return Effect.succeed(Reporting.answer(report, call))
+    return turn.isFinal ? Effect.succeed(NOT_OFFERED) : toolbox.run(call)
+  }).pipe(
     // One that interrupts itself has failed too. When the turn is interrupted no handler is run.
     Effect.catchCause((cause) => Effect.succeed({ output: `The tool failed: ${whyOf(cause)}`, isError: true })),
     Effect.flatMap(at)
@@ -122,6 +132,8 @@ const at = ({ output, isError }: ToolOutcome): Effect.Effect<ToolRecord> =>
 
 const whyOf = (cause: Cause.Cause<never>): string =>
   Cause.hasInterruptsOnly(cause) ? "it was interrupted." : String(Cause.squash(cause))
+
+const NOT_OFFERED = { output: "No tool but the final report could be used in this step.", isError: true }
 
 /** A10 */
 const unreadable = ({ input, malformed = "" }: Message.ToolCallPart) => {

@@ -14,6 +14,7 @@ import { Provider } from "../src/Provider.ts"
 import { RetryStrategy } from "../src/RetryStrategy.ts"
 import { Toolbox, layerNoop } from "../src/Toolbox.ts"
 import * as Turn from "../src/Turn.ts"
+import type { TurnLimits } from "../src/TurnLimits.ts"
 import type { TurnStopped } from "../src/TurnStopped.ts"
 import { RecordingSink } from "./RecordingSink.ts"
 import { ReplayCheckpoint } from "./ReplayCheckpoint.ts"
@@ -32,6 +33,9 @@ export interface Options {
   /** What an earlier life of the turn has left behind. */
   readonly replay?: ReplayCheckpoint
   readonly sink?: RecordingSink
+  readonly limits?: TurnLimits
+  /** What else the turn runs on: a router, a final report, a compactor. */
+  readonly services?: Layer.Layer<never, never, Provider>
 }
 
 export interface Run {
@@ -76,7 +80,18 @@ export const dying =
 type Turn = Effect.Effect<TurnEvent.TurnEnd, TurnStopped>
 
 const start = (
-  { scripts, strategy, toolbox, history = [], prompt = "Hello", abort, observer, sink: given }: Options,
+  {
+    scripts,
+    strategy,
+    toolbox,
+    history = [],
+    prompt = "Hello",
+    abort,
+    limits,
+    observer,
+    sink: given,
+    services = Layer.empty
+  }: Options,
   mode: (turn: Turn) => Turn,
   checkpoint: Layer.Layer<Checkpoint.Checkpoint>
 ) =>
@@ -88,6 +103,7 @@ const start = (
       Layer.succeed(EventSink, sink.service),
       toolbox === undefined ? layerNoop : Layer.succeed(Toolbox, toolbox),
       checkpoint,
+      Layer.provide(services, Layer.succeed(Provider, provider)),
       strategy === undefined ? Layer.empty : Layer.succeed(RetryStrategy, strategy.service),
       observer === undefined ? Layer.empty : Layer.succeed(Observer, observer)
     )
@@ -97,6 +113,7 @@ const start = (
       target,
       history,
       startedAt: 0,
+      ...(limits === undefined ? undefined : { limits }),
       ...(prompt === null ? undefined : { prompt }),
       ...(abort === undefined ? undefined : { abort })
     }).pipe(Effect.provide(layer))

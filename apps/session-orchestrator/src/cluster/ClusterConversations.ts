@@ -2,7 +2,7 @@
  * `Conversations` on any runner: whatever concerns a conversation goes to the runner that owns it.
  *
  * C1. A message whose owner goes is sent again, to the next one. So turns and commands get their ids here, before they are
- *     sent, and are the same turn and the same command when they come twice.
+ *     sent, and are the same turn and the same command when they come twice; and a command names the turn that it is for.
  * C2. A stream goes on at the next owner after the last id that came; what was transient is told anew, as it is to a client
  *     that connects again (X3).
  * C3. What needs no owner is done here: a conversation is created, and its history read, in the database.
@@ -12,6 +12,7 @@ import { Array as Arr, Cause, Effect, Layer, Option, Schedule, Stream } from "ef
 import type { ClusterError, Sharding } from "effect/cluster"
 import { Conversations, type Frame } from "../conversation/Conversations.ts"
 import { StorageError, Store } from "../storage/Store.ts"
+import * as TurnIds from "../storage/TurnIds.ts"
 import { type Batch, ConversationEntity } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
 import type { Residents } from "./Residents.ts"
@@ -32,6 +33,8 @@ export const layer = <E, R>(
       const { create, messages } = yield* Conversations
       const store = yield* Store
       const client = yield* ConversationEntity.client
+      /** The turn that a command is meant for (C1). */
+      const headOf = (id: Ids.ConversationId) => Effect.map(reached(client(id).State()), ({ turnId }) => turnId)
       const ownerOf = (turnId: Ids.TurnId) =>
         Effect.flatMap(
           store.turn(turnId),
@@ -45,12 +48,18 @@ export const layer = <E, R>(
         create,
         messages,
         counts: residents.counts,
-        prompt: (id, { prompt, turnId = newTurnId() }) => reached(client(id).Prompt({ prompt, turnId })),
-        retry: (id, { turnId = newTurnId() }) => reached(client(id).Retry({ turnId })),
-        abort: (id) => reached(client(id).Abort()),
-        steer: (steering, origin) => {
+        prompt: (id, { prompt, turnId = TurnIds.make() }) => reached(client(id).Prompt({ prompt, turnId })),
+        retry: (id, { turnId = TurnIds.make() }) => reached(client(id).Retry({ turnId })),
+        abort: (id, meant) =>
+          Effect.flatMap(meant === undefined ? headOf(id) : Effect.succeed(meant), (turnId) =>
+            turnId === undefined ? Effect.succeed(false) : reached(client(id).Abort({ turnId }))
+          ),
+        steer: (steering, origin, meant) => {
           const { commandId = newCommandId(), conversationId } = steering
-          return reached(client(conversationId).Steer({ command: { ...steering, commandId }, origin }))
+          const command = { ...steering, commandId }
+          return Effect.flatMap(meant === undefined ? headOf(conversationId) : Effect.succeed(meant), (turnId) =>
+            reached(client(conversationId).Steer({ command, origin, ...(turnId === undefined ? {} : { turnId }) }))
+          )
         },
         setAutoRetry: (id, enabled) => reached(client(id).SetAutoRetry({ enabled })),
         state: (id) => reached(client(id).State()),
@@ -84,7 +93,6 @@ interface Tagged {
   readonly _tag: string
 }
 
-const newTurnId = (): Ids.TurnId => Ids.TurnId.make(globalThis.crypto.randomUUID())
 const newCommandId = (): Ids.CommandId => Ids.CommandId.make(globalThis.crypto.randomUUID())
 
 /** Between two tries to reach an owner. One that died is replaced within 20 seconds; then whoever waits should be told. */

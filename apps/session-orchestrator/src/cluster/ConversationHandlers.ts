@@ -30,8 +30,8 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Resident.
       return ConversationEntity.of({
         Prompt: ({ payload }) => Effect.tap(conversations.prompt(id, payload), () => stay),
         Retry: ({ payload }) => Effect.tap(conversations.retry(id, payload), () => stay),
-        Abort: () => conversations.abort(id),
-        Steer: ({ payload }) => conversations.steer(payload.command, payload.origin),
+        Abort: ({ payload }) => conversations.abort(id, payload.turnId),
+        Steer: ({ payload }) => conversations.steer(payload.command, payload.origin, payload.turnId),
         SetAutoRetry: ({ payload }) => conversations.setAutoRetry(id, payload.enabled),
         State: () => conversations.state(id),
         Result: ({ payload }) => conversations.result(payload.turnId),

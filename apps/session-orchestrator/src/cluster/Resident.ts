@@ -15,8 +15,9 @@ import { Conversations } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import * as Orchestrator from "../conversation/Orchestrator.ts"
 import type { Providers } from "../conversation/Providers.ts"
+import type { Tools } from "../conversation/Tools.ts"
 import type { Timer } from "../durable/Timer.ts"
-import { Journal, type Record } from "../storage/Journal.ts"
+import type { Journal } from "../storage/Journal.ts"
 import { type StorageError, Store } from "../storage/Store.ts"
 
 export interface Resident {
@@ -27,20 +28,15 @@ export interface Resident {
   readonly isAnswering: () => boolean
 }
 
-export type Requirements = Store | Journal | Timer | Providers | Defaults
+export type Requirements = Store | Journal | Timer | Providers | Tools | Defaults
 
 /** Lives as long as its scope. Its unsealed turns have been taken up when it is there. */
 export const make = Effect.fnUntraced(function* (
   id: Ids.ConversationId
 ): Effect.fn.Return<Resident, StorageError, Requirements | Scope.Scope> {
   const store = yield* Store
-  const journal = yield* Journal
   const unsealed = store.unsealedTurnsOf(id)
-  const own = Layer.mergeAll(
-    Layer.succeed(Store, { ...store, unsealedTurns: unsealed }),
-    Layer.succeed(Journal, { ...journal, tails: tailsOf(journal, unsealed) }),
-    Layer.fresh(Condition.layer)
-  )
+  const own = Layer.mergeAll(Layer.succeed(Store, { ...store, unsealedTurns: unsealed }), Layer.fresh(Condition.layer))
   // An orchestrator of its own, whatever the layers around it share. What each of them took up is no news: `TakeOver` told.
   const context = yield* Layer.build(Layer.fresh(Orchestrator.layer).pipe(Layer.provideMerge(own))).pipe(
     Effect.provideService(References.MinimumLogLevel, "Warn")
@@ -53,18 +49,3 @@ export const make = Effect.fnUntraced(function* (
   )
   return { conversations, untilSealed, isAnswering: () => Effect.runSync(condition.isAnswering) }
 })
-
-// --- internal
-
-const tailsOf = (
-  journal: Journal["Service"],
-  turns: ReturnType<Store["Service"]["unsealedTurnsOf"]>
-): Journal["Service"]["tails"] =>
-  Effect.gen(function* () {
-    const tails = new Map<Ids.TurnId, Record>()
-    for (const { turnId } of yield* turns) {
-      const last = (yield* journal.load(turnId)).at(-1)
-      if (last !== undefined) tails.set(turnId, last)
-    }
-    return tails
-  })

@@ -7,7 +7,7 @@
  *     in the header `idempotency-key` too.
  * Y3. Errors never quote the webhook's address.
  */
-import { Backoff, Budget, Classification, Jitter, RetryPolicy } from "@holdfast/policy"
+import { Backoff, Budget, Classification, Jitter, RetryPolicy, Routing } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
 import { Clock, Duration, Effect, Redacted, Stream } from "effect"
 import type { HttpClient } from "effect/http"
@@ -27,12 +27,15 @@ export type Deliver = (notice: Notice) => Effect.Effect<void, Failure.Failure>
 export const PATIENCE: RetryPolicy.RetryPolicy = {
   enabled: true,
   schedule: Backoff.steps([1_000, 5_000, 30_000, 120_000, 600_000, 1_800_000]),
+  reasons: {},
   jitter: Jitter.none,
   maxRetries: 8,
+  counts: "retries",
   budget: Budget.unlimited,
   maxDelayMs: 3_600_000,
   hints: true,
-  requestTimeout: { firstContentMs: 10_000, idleMs: 10_000 }
+  requestTimeout: { firstContentMs: 10_000, idleMs: 10_000 },
+  routing: Routing.noChains
 }
 
 /** Posts JSON. */

@@ -125,6 +125,51 @@ describe("a runner that dies", () => {
   )
 })
 
+describe("a runner that dies right after a 202", () => {
+  it.live(
+    "X4: has forgotten no command, wherever it came in: what was woken is answered, what was aborted is sealed",
+    () =>
+      Effect.gen(function* () {
+        const runners = yield* Runners.make(["1 hour"])
+        const [first, second] = yield* Effect.all([runners.start, runners.start], { concurrency: 2 })
+        runners.provider.otherwise(overloaded)
+        const ids = yield* Effect.forEach(Array.from({ length: 8 }), () => first.create())
+        yield* Effect.forEach(
+          ids,
+          (id) => Effect.flatMap(first.open(Runners.turnOf(id)), (live) => live.until("provider-retry")),
+          { concurrency: 8, discard: true }
+        )
+        runners.provider.otherwise(answer)
+        const woken = ids.slice(0, 4)
+        const statuses = yield* Effect.forEach(
+          ids,
+          (id, i) => {
+            const [name, body] = i < woken.length ? ["retry-now", { commandId: "k" }] : ["abort", {}]
+            return (i % 2 === 0 ? first : second).call({ path: `/v1/conversations/${id}/${name}`, body })
+          },
+          { concurrency: 8 }
+        )
+        assert.deepStrictEqual(
+          statuses.map(({ status }) => status),
+          ids.map(() => 202)
+        )
+        yield* first.end("SIGKILL")
+        yield* assertEnded(second, woken)
+        for (const id of ids.slice(woken.length)) {
+          const live = yield* second.open({ path: `/v1/conversations/${id}/events?after=0` })
+          const text = yield* Runners.inTime(`the seal of ${id}`, 0, live.until('"turn-end"'))
+          assert.match(text, /"type":"turn-end".*"status":"aborted"/)
+          // The same again finds nothing to do.
+          const again = yield* second.call({ path: `/v1/conversations/${id}/abort`, method: "POST" })
+          assert.strictEqual(again.status, 202)
+        }
+        // One failure each, and one answer each for those that were woken; one that was cut may be asked for again.
+        assert.isAtMost(runners.provider.count(), ids.length + 2 * woken.length)
+      }),
+    TIMEOUT_MS
+  )
+})
+
 describe("a runner that freezes", () => {
   it.live(
     "J2: past its lock, and comes back late, is fenced off: nothing is there twice",

@@ -12,7 +12,7 @@ describe("Resolve", () => {
         "an unknown section",
         { file: { sever: {} } },
         [
-          'sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, retry, telemetry.'
+          'sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, retry, tools, telemetry.'
         ]
       ],
       [
@@ -40,9 +40,7 @@ describe("Resolve", () => {
       [
         "a misspelt profile",
         { file: { retry: { profile: "overnigt" } } },
-        [
-          'retry.profile: found "overnigt"; expected "overnight" or "interactive"; "cycling" is planned and not in this version. Did you mean "overnight"?'
-        ]
+        ['retry.profile: found "overnigt"; expected "overnight", "interactive" or "cycling". Did you mean "overnight"?']
       ],
       [
         "an abbreviated duration",

@@ -1,9 +1,11 @@
 /**
  * A person who watches a conversation through a client that reconnects, and what that client has put together.
  *
- * N1. It comes back with the id of the last event that it saw, and believes what it is sent: deltas are appended,
- *     `step-discarded` clears what the step has shown, a `message` finishes it.
- * N2. What no client may ever see is a fault: an id twice or left out, an answer that is not what was shown of it, a second seal.
+ * N1. It comes back with the id of the last event that it saw, and believes what it is sent: `step-start` begins the text of a
+ *     step anew, deltas are appended, `step-discarded` voids what the step has shown, a `message` finishes it.
+ * N2. It holds on to what it shows when its connection goes. That is all that a client has to do (CONTRACTS.md).
+ * N3. What no client may ever see is a fault: an id twice or left out, text of a step whose beginning it was not told of, an
+ *     answer that is not what was shown of it.
  */
 import { Message, TurnEvent } from "@holdfast/wire"
 import { Schema } from "effect"
@@ -18,6 +20,9 @@ export class Onlooker {
   /** What is shown of the step in progress. */
   current = ""
   readonly faults: Array<string> = []
+  /** How often it was told that the text of a step begins. */
+  begun = 0
+  private isBegun = false
 
   /** The id of the last event that it saw. */
   get lastId(): number {
@@ -29,22 +34,24 @@ export class Onlooker {
     return this.events.some((event) => event.type === type && event.turnId === turnId)
   }
 
-  /** It comes back to a process that it has watched before, which shows it all of the step in progress again. */
-  comesBack(): void {
-    this.current = ""
-  }
-
   see(event: TurnEvent.TurnEvent, id: number | undefined): void {
     if (TurnEvent.isPersisted(event)) {
       if (id !== this.lastId + 1) this.faults.push(`event ${id} (${event.type}) came after event ${this.lastId}`)
       this.events.push(event)
     }
     switch (event.type) {
+      case "step-start":
+        this.current = ""
+        this.isBegun = true
+        this.begun++
+        break
       case "text-delta":
+        if (!this.isBegun) this.faults.push(`${JSON.stringify(event.delta)} came before its step was begun`)
         this.current += event.delta
         break
       case "step-discarded":
         this.current = ""
+        this.isBegun = false
         break
       case "message":
         if (event.message.role === "assistant") this.finish(Message.textOf(event.message))
@@ -69,6 +76,7 @@ export class Onlooker {
       this.faults.push(`it showed ${JSON.stringify(this.current)} of ${JSON.stringify(text)}`)
     this.answers.push(text)
     this.current = ""
+    this.isBegun = false
   }
 }
 

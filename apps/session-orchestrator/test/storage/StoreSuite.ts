@@ -154,6 +154,38 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
+    "what a turn goes on with: itself, its conversation, the history without its own messages, and what it has said",
+    Effect.gen(function* () {
+      const store = yield* Given.oneTurn
+      yield* store.acceptTurn(Given.turn(2, 1))
+      const first = [Given.message(1, 1, 0), Given.usage(1, 1, 0), Given.message(1, 1, 1), Given.end(1, 1)] as const
+      yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), first, 0)
+      yield* store.appendEvents(Given.conversationId(1), Given.turnId(2), [Given.message(2, 1, 0)], 0)
+      const [one, two, none] = yield* Effect.all(
+        [1, 2, 9].map((n) => store.resumption(Given.turnId(n))),
+        { concurrency: "unbounded" }
+      )
+      expect(one).toEqual(
+        Option.some({
+          turn: { ...Given.turn(1, 1), end: Given.end(1, 1) },
+          conversation: Given.conversation(1),
+          history: [Given.message(2, 1, 0).message],
+          persisted: ["message", "usage", "message", "turn-end"]
+        })
+      )
+      expect(two).toEqual(
+        Option.some({
+          turn: { ...Given.turn(2, 1), end: undefined },
+          conversation: Given.conversation(1),
+          history: [Given.message(1, 1, 0).message, Given.message(1, 1, 1).message],
+          persisted: ["message"]
+        })
+      )
+      expect(none).toEqual(Option.none())
+    })
+  )
+
+  test(
     "W2: events that are written again come back with the ids they have, and nothing changes",
     Effect.gen(function* () {
       const store = yield* Given.oneTurn

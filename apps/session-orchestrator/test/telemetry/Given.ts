@@ -43,6 +43,7 @@ export const attempt = (given: Partial<Observer.AttemptEnded> = {}): Observer.At
   startedAt: 1_500,
   firstContentAt: undefined,
   outcome: failed,
+  isReportRefused: false,
   ...given
 })
 
@@ -73,6 +74,7 @@ export const tool = (given: Partial<Observer.ToolEnded> = {}): Observer.ToolEnde
   startedAt: 3_000,
   endedAt: 4_000,
   isError: false,
+  isReport: false,
   othersRunning: 0,
   ...given
 })
