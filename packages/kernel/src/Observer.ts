@@ -5,8 +5,9 @@
  * does not say: every attempt with its times, every decision with its failure, every tool call with how long it took.
  *
  * O1. A listener is told of what happens, not of what is only replayed from records: a turn that is run again tells nothing
- *     that it told in an earlier life. What a process had done and not recorded when it died is done again, and told again.
- * O2. Nothing is told per token. Without the service nothing is made either, and no clock is read.
+ *     that it told in an earlier life. What a process had done and not recorded when it died is done again, and told again; so
+ *     is where a turn stands when it is taken up (`step-start`, and `provider-retry` of a wait that goes on).
+ * O2. Nothing is told per token: deltas are the sink's alone. Without the service nothing is made either, and no clock is read.
  * O3. A listener that throws does not hurt the turn; what it throws is dropped. It is called on the turn's own fiber, so it
  *     must not take time.
  */
@@ -94,10 +95,9 @@ export interface ToolEnded extends Place {
   readonly othersRunning: number
 }
 
-/** An event that is on record: what a person is shown, and what an operator wants to know of a turn's course. */
-export interface Persisted extends Place {
-  readonly event: TurnEvent.PersistedEvent
-  readonly at: number
+/** An event that has been handed to the sink, and is on record if it is one that stays: any but those of single tokens. */
+export interface EventTold extends Place {
+  readonly event: Exclude<TurnEvent.TurnEvent, TurnEvent.TextDelta | TurnEvent.ReasoningDelta>
 }
 
 /** A turn that is sealed. `target` is where its last attempt went. */
@@ -108,12 +108,23 @@ export interface Sealed extends Place {
   readonly retryLoopMs: number
 }
 
+type EventType = EventTold["event"]["type"]
+
+type EventOf<Type extends EventType> = {
+  [T in Type]: Extract<EventTold["event"], { readonly type: T }> & { readonly type: T }
+}[Type]
+
+/** Who wants to hear of some types of events, each of which is optional. */
+export type EventListeners = {
+  readonly [Type in EventType]?: (event: EventOf<Type>, place: Place) => void
+}
+
 /** What there is to be told. */
 export interface Observations {
   readonly attempt: AttemptEnded
   readonly compaction: CompactionEnded
   readonly decision: Decided
-  readonly event: Persisted
+  readonly event: EventTold
   readonly wait: WaitEnded
   readonly tool: ToolEnded
   readonly seal: Sealed
@@ -123,6 +134,11 @@ export interface Observations {
 export type Listeners = { readonly [Kind in keyof Observations]?: (observation: Observations[Kind]) => void }
 
 export class Observer extends Context.Service<Observer, Listeners>()("@holdfast/kernel/Observer") {}
+
+/** Listeners of single types of events, as one of all (P18). */
+export const on = (listeners: EventListeners): Listeners => ({
+  event: ({ event, ...place }) => hear(listeners, event, place)
+})
 
 /** Several listeners as one; that one of them throws is nothing to the others. */
 export const all = (listeners: ReadonlyArray<Listeners>): Listeners => ({
@@ -263,11 +279,15 @@ export const events = <E>(
 ): Effect.Effect<void, E> => {
   const { observer, sink } = turn.ports
   if (observer?.event === undefined || sink.isPersisted?.(position) === true) return persist
-  return Effect.flatMap(persist, () =>
-    Effect.map(Clock.currentTimeMillis, (at) =>
-      events.forEach((event) => tell(observer, "event", { ...placeOf(turn), event, at }))
-    )
-  )
+  return Effect.map(persist, () => {
+    for (const event of events) tell(observer, "event", { ...placeOf(turn), event })
+  })
+}
+
+/** Tells of an event that is live. */
+export const live = (turn: TurnState, event: EventTold["event"]): void => {
+  const { observer } = turn.ports
+  if (observer?.event !== undefined) tell(observer, "event", { ...placeOf(turn), event })
 }
 
 /** Tells of a seal that is recorded. */
@@ -279,6 +299,12 @@ export const seal = (turn: TurnState, end: TurnEvent.TurnEnd): void => {
 }
 
 // --- internal
+
+const hear = <Type extends EventType>(
+  listeners: { readonly [T in Type]?: (event: EventOf<T>, place: Place) => void },
+  event: EventOf<Type>,
+  place: Place
+): void => listeners[event.type]?.(event, place)
 
 /** O3 */
 const tell = <Kind extends keyof Observations>(

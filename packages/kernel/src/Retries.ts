@@ -50,7 +50,7 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
   const begin = (): void => {
     if (isBegun) return
     isBegun = true
-    turn.ports.sink.live(turn.event({ type: "step-start", step: turn.step, target: turn.targetName })) // R4
+    turn.live(turn.event({ type: "step-start", step: turn.step, target: turn.targetName })) // R4
   }
 
   for (let n = 0; ; n++) {

@@ -126,6 +126,12 @@ export class TurnState {
     this.lastUsage = usage
   }
 
+  /** Tells an event that passes, and is no single token's. */
+  live(event: TurnEvent.ProviderRetry | TurnEvent.StepStart): void {
+    this.ports.sink.live(event)
+    Observer.live(this, event)
+  }
+
   /** Persists events at the turn's next position. They are made where nothing can come between that and the write (S3). */
   persist(make: () => ReadonlyArray<TurnEvent.PersistedEvent>): Effect.Effect<void, TurnStopped> {
     return Effect.suspend(() => {

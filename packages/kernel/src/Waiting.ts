@@ -75,7 +75,7 @@ export const tell = (
 ): void => {
   const code = Failure.codeOf(failure)
   const { maxRetries } = strategy.budget
-  turn.ports.sink.live(
+  turn.live(
     turn.event({
       type: "provider-retry",
       attempt,

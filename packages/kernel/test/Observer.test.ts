@@ -1,17 +1,22 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
-import { Deferred, Effect, Fiber } from "effect"
+import { ReplayCheckpoint, Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/kernel/testing"
+import { Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
+import { Compactor } from "../src/Compactor.ts"
+import { FinalReport } from "../src/FinalReport.ts"
 import * as Observer from "../src/Observer.ts"
 
 const { bothWays } = Scenario
-const { answer, call, hangs, overloaded, text, throws, tools, unauthorized } = ScriptedProvider
+const { answer, call, emits, hangs, overloaded, text, throws, tools, unauthorized } = ScriptedProvider
 
 /** What was told, in order: the kinds, and what each said. */
 class Notebook {
   readonly told: Array<{ readonly kind: keyof Observer.Observations; readonly said: object }> = []
+  readonly events: Array<Observer.EventTold["event"]> = []
   readonly listeners: Observer.Listeners = {
     attempt: (said) => void this.told.push({ kind: "attempt", said }),
+    compaction: (said) => void this.told.push({ kind: "compaction", said }),
+    event: ({ event }) => void this.events.push(event),
     decision: (said) => void this.told.push({ kind: "decision", said }),
     wait: (said) => void this.told.push({ kind: "wait", said }),
     tool: (said) => void this.told.push({ kind: "tool", said }),
@@ -26,6 +31,38 @@ class Notebook {
     return this.told.filter((one) => one.kind === kind).map(({ said }) => said as Observer.Observations[Kind])
   }
 }
+
+const overflow = { reason: "context-overflow", message: "prompt is too long", retryable: false } as const
+
+/** All that a turn can meet: too long a context, another target, text where a report was due, and the last step. */
+const eventful = () => ({
+  scripts: [
+    emits(overflow),
+    throws(overloaded),
+    answer("no report"),
+    tools(call("good")),
+    tools({ ...call("report"), input: "bad" }),
+    tools({ ...call("report"), input: "good" })
+  ],
+  strategy: new TestStrategy.TestStrategy({ delays: [1_000, 1_000, 1_000] }),
+  toolbox: { ...toolbox, definitions: [{ name: "good", inputSchema: {} }] },
+  services: Layer.mergeAll(
+    Layer.succeed(Compactor, {
+      compact: ({ messages }) =>
+        Effect.map(Effect.sleep("3 seconds"), () => {
+          const [first] = messages
+          return first === undefined ? undefined : { summary: "They talked.", upTo: first.id }
+        })
+    }),
+    new TestRouter.TestRouter({ direct: () => ({ delayMs: 0, route: { target: other, role: "default" } }) }).layer,
+    Layer.succeed(FinalReport, {
+      tool: { name: "report", inputSchema: {} },
+      validate: (value) => (value === "good" ? undefined : "it is not good")
+    })
+  )
+})
+
+const other = { provider: "other", model: "big" }
 
 const strategy = () => new TestStrategy.TestStrategy({ delays: [5_000, 10_000] })
 
@@ -95,6 +132,88 @@ describe("an observer", () => {
       assert.strictEqual(seal?.end.attempts, 4)
       assert.strictEqual(seal?.retryLoopMs, 10_000)
       assert.strictEqual(notebook.of("attempt")[2]?.stepStartedAt, 6_000)
+    })
+  )
+
+  bothWays("P18: hears every event that is no delta, once, and in order", (start) =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      const run = yield* start({ ...eventful(), observer: notebook.listeners })
+      const end = yield* settle(run)
+      assert.strictEqual(end.status, "completed")
+      const isRecorded = ({ type }: { readonly type: string }) => type !== "step-start" && type !== "provider-retry"
+      assert.deepStrictEqual(notebook.events.filter(isRecorded), run.sink.persisted)
+      const types = new Set<string>(notebook.events.map(({ type }) => type))
+      for (const type of ["step-start", "provider-retry", "retry-end", "compaction", "synthetic-retry", "final-turn"]) {
+        assert.isTrue(types.has(type), type)
+      }
+      // There, and back again with the next step.
+      const counts = { "retry-fallback-applied": 1, "retry-fallback-succeeded": 1, "model-change": 2 }
+      for (const [type, count] of Object.entries(counts)) {
+        assert.strictEqual(notebook.events.filter((event) => event.type === type).length, count, type)
+      }
+    })
+  )
+
+  it.effect("P18: hears single types of events, each as what it is", () =>
+    Effect.gen(function* () {
+      const heard: Array<string> = []
+      const observer = Observer.on({
+        "provider-retry": ({ attempt, delayMs }, { step }) =>
+          void heard.push(`retry ${attempt} of ${step}: ${delayMs}`),
+        "retry-end": ({ success }) => void heard.push(`ended: ${success}`),
+        "turn-end": ({ status }) => void heard.push(status)
+      })
+      const run = yield* Scenario.straight({
+        scripts: [throws(overloaded), answer("Hi")],
+        strategy: strategy(),
+        observer
+      })
+      yield* settle(run)
+      assert.deepStrictEqual(heard, ["retry 0 of 0: 5000", "ended: true", "completed"])
+    })
+  )
+
+  bothWays("A16: is told of a compaction as of an attempt, and of reports that would not do (A12)", (start) =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      const run = yield* start({ ...eventful(), observer: notebook.listeners })
+      const end = yield* settle(run)
+      assert.deepStrictEqual(
+        notebook.of("compaction").map(({ attempt, outcome, startedAt }) => [attempt, outcome._tag, startedAt]),
+        [[1, "Compacted", 0]]
+      )
+      assert.strictEqual(notebook.of("attempt").length + notebook.of("compaction").length, end.attempts)
+      assert.deepStrictEqual(
+        notebook.of("tool").map(({ call, isError, isReport }) => [call.toolName, isReport, isError]),
+        [
+          ["good", false, false],
+          ["report", true, true],
+          ["report", true, false]
+        ]
+      )
+      assert.deepStrictEqual(
+        notebook.of("attempt").map(({ target }) => target.model),
+        ["model", "model", "big", "big", "model", "model"]
+      )
+    })
+  )
+
+  it.effect("A12: is told of a report that would not do in the last step", () =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      const { scripts, ...rest } = eventful()
+      const run = yield* Scenario.straight({
+        ...rest,
+        scripts: scripts.slice(4),
+        limits: { maxTurns: 1 },
+        observer: notebook.listeners
+      })
+      yield* settle(run)
+      assert.deepStrictEqual(
+        notebook.of("attempt").map(({ isReportRefused }) => isReportRefused),
+        [true, false]
+      )
     })
   )
 

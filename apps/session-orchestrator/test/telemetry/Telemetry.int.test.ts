@@ -193,7 +193,7 @@ describe("traces", () => {
       provider.respond(overloaded, { frames: answerFrames("openai", "Here") })
       const id = yield* first.create()
       yield* Effect.forkScoped(prompt(first, id, "t1"))
-      yield* Receivers.until(() => provider.count("/v1/chat/completions") === 1, "an attempt")
+      yield* Receivers.until(() => provider.count("/scripted/v1/chat/completions") === 1, "an attempt")
       yield* Effect.repeat(first.call({ path: `/v1/conversations/${id}` }), {
         until: ({ text }) => JSON.parse(text).isRetrying === true
       })
@@ -347,7 +347,7 @@ describe("notifications", () => {
 
       const second = yield* Service.start(options)
       yield* again(second, id)
-      yield* Receivers.until(() => provider.count("/v1/chat/completions") === 2, "a second attempt")
+      yield* Receivers.until(() => provider.count("/scripted/v1/chat/completions") === 2, "a second attempt")
       yield* second.stop
 
       const third = yield* Service.start(options)
