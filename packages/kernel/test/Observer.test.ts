@@ -1,13 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ReplayCheckpoint, Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/kernel/testing"
-import { Deferred, Effect, Fiber, Layer } from "effect"
+import { Eventful, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
+import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { Compactor } from "../src/Compactor.ts"
-import { FinalReport } from "../src/FinalReport.ts"
 import * as Observer from "../src/Observer.ts"
 
 const { bothWays } = Scenario
-const { answer, call, emits, hangs, overloaded, text, throws, tools, unauthorized } = ScriptedProvider
+const { answer, call, hangs, overloaded, text, throws, tools, unauthorized } = ScriptedProvider
 
 /** What was told, in order: the kinds, and what each said. */
 class Notebook {
@@ -31,38 +29,6 @@ class Notebook {
     return this.told.filter((one) => one.kind === kind).map(({ said }) => said as Observer.Observations[Kind])
   }
 }
-
-const overflow = { reason: "context-overflow", message: "prompt is too long", retryable: false } as const
-
-/** All that a turn can meet: too long a context, another target, text where a report was due, and the last step. */
-const eventful = () => ({
-  scripts: [
-    emits(overflow),
-    throws(overloaded),
-    answer("no report"),
-    tools(call("good")),
-    tools({ ...call("report"), input: "bad" }),
-    tools({ ...call("report"), input: "good" })
-  ],
-  strategy: new TestStrategy.TestStrategy({ delays: [1_000, 1_000, 1_000] }),
-  toolbox: { ...toolbox, definitions: [{ name: "good", inputSchema: {} }] },
-  services: Layer.mergeAll(
-    Layer.succeed(Compactor, {
-      compact: ({ messages }) =>
-        Effect.map(Effect.sleep("3 seconds"), () => {
-          const [first] = messages
-          return first === undefined ? undefined : { summary: "They talked.", upTo: first.id }
-        })
-    }),
-    new TestRouter.TestRouter({ direct: () => ({ delayMs: 0, route: { target: other, role: "default" } }) }).layer,
-    Layer.succeed(FinalReport, {
-      tool: { name: "report", inputSchema: {} },
-      validate: (value) => (value === "good" ? undefined : "it is not good")
-    })
-  )
-})
-
-const other = { provider: "other", model: "big" }
 
 const strategy = () => new TestStrategy.TestStrategy({ delays: [5_000, 10_000] })
 
@@ -138,7 +104,7 @@ describe("an observer", () => {
   bothWays("P18: hears every event that is no delta, once, and in order", (start) =>
     Effect.gen(function* () {
       const notebook = new Notebook()
-      const run = yield* start({ ...eventful(), observer: notebook.listeners })
+      const run = yield* start({ ...Eventful.turn(), observer: notebook.listeners })
       const end = yield* settle(run)
       assert.strictEqual(end.status, "completed")
       const isRecorded = ({ type }: { readonly type: string }) => type !== "step-start" && type !== "provider-retry"
@@ -177,7 +143,7 @@ describe("an observer", () => {
   bothWays("A16: is told of a compaction as of an attempt, and of reports that would not do (A12)", (start) =>
     Effect.gen(function* () {
       const notebook = new Notebook()
-      const run = yield* start({ ...eventful(), observer: notebook.listeners })
+      const run = yield* start({ ...Eventful.turn(), observer: notebook.listeners })
       const end = yield* settle(run)
       assert.deepStrictEqual(
         notebook.of("compaction").map(({ attempt, outcome, startedAt }) => [attempt, outcome._tag, startedAt]),
@@ -202,7 +168,7 @@ describe("an observer", () => {
   it.effect("A12: is told of a report that would not do in the last step", () =>
     Effect.gen(function* () {
       const notebook = new Notebook()
-      const { scripts, ...rest } = eventful()
+      const { scripts, ...rest } = Eventful.turn()
       const run = yield* Scenario.straight({
         ...rest,
         scripts: scripts.slice(4),

@@ -147,7 +147,9 @@ export const make = Effect.fnUntraced(function* ({
 
   return {
     attempt: ({ outcome, target, turnId }) => {
-      if (outcome._tag === "Completed") hear({ _tag: "Answered", turnId, target, at: outcome.endedAt })
+      // A response that would not do is an answer all the same (A9).
+      const isAnswer = outcome._tag === "Completed" || (outcome._tag === "Failed" && outcome.whole === true)
+      if (isAnswer) hear({ _tag: "Answered", turnId, target, at: outcome.endedAt })
     },
     decision: ({ at, directive, failure, target, turnId }) => {
       if (directive._tag !== "Retry") return

@@ -4,7 +4,7 @@
  * Pure. Who redacts the line and where it goes is `RetryLog`'s.
  */
 import type { Observer } from "@holdfast/kernel"
-import type { Failure, Message } from "@holdfast/wire"
+import { type Failure, type Message, Target } from "@holdfast/wire"
 
 export type Type = "retry" | "retry_succeeded" | "retry_exhausted" | "manual_retry"
 
@@ -31,6 +31,10 @@ export interface RetryLine {
   readonly delayMs?: number
   /** When it is due: ISO 8601. */
   readonly retryAt?: string
+  /** Where that retry goes, as `provider/model`; absent: where the attempt went. */
+  readonly to?: string
+  /** The name of the credential that it goes with, where the router chose one. */
+  readonly credential?: string
   /** 0-based. */
   readonly step: number
   /** The working directory of the service. */
@@ -71,9 +75,16 @@ export const ofDecision = (decided: Observer.Decided, surroundings: Surroundings
     ...(failure.code === undefined ? undefined : { code: failure.code })
   }
   if (directive._tag === "Retry") {
-    const { attempt, delayMs, retryAt } = directive
-    const wait = { attempt, delayMs, retryAt: new Date(retryAt).toISOString() }
-    return lineOf("retry", decided, at, surroundings, { ...error, ...wait })
+    const { attempt, delayMs, retryAt, route } = directive
+    const to = route && Target.format(route.target)
+    return lineOf("retry", decided, at, surroundings, {
+      ...error,
+      attempt,
+      delayMs,
+      retryAt: new Date(retryAt).toISOString(),
+      ...(to === undefined || to === Target.format(decided.target) ? undefined : { to }),
+      ...(route?.credential === undefined ? undefined : { credential: route.credential })
+    })
   }
   const { because } = directive
   return retry === undefined && because !== "exhausted"

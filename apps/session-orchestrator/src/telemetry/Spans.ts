@@ -12,6 +12,7 @@
  * | turn | `invoke_agent holdfast` | internal | none |
  * | step | `step N` (Holdfast's own: the conventions have none) | internal | turn |
  * | attempt | `chat MODEL` | client | step |
+ * | compaction | `compact` (Holdfast's own) | internal | step |
  * | wait before a retry | `retry wait` (Holdfast's own) | internal | step |
  * | tool call | `execute_tool TOOL` | internal | step |
  *
@@ -50,7 +51,8 @@ export const traceIdOf = (turnId: string): string => digest(turnId).slice(0, 32)
 
 /** An attempt's span, and that of its step if the step is over with it. */
 export const ofAttempt = (ended: Observer.AttemptEnded, addressOf: AddressOf): ReadonlyArray<Span> => {
-  const { attempt, firstContentAt, outcome, retry, startedAt, step, stepStartedAt, target } = ended
+  const { attempt, firstContentAt, isReportRefused, outcome, request, retry, startedAt, step, stepStartedAt, target } =
+    ended
   const failure = outcome._tag === "Failed" ? outcome.failure : undefined
   const usage = outcome._tag === "Completed" || outcome._tag === "Failed" ? outcome.usage : undefined
   const address = addressOf(target.provider)
@@ -75,11 +77,37 @@ export const ofAttempt = (ended: Observer.AttemptEnded, addressOf: AddressOf): R
       ...ofFailure(failure),
       "holdfast.step": step,
       "holdfast.attempt": attempt,
-      "holdfast.retry": retry
+      "holdfast.retry": retry,
+      "holdfast.credential": request?.credential,
+      "holdfast.report.refused": isReportRefused ? true : undefined
     }
   }
   const isStepOver = outcome._tag === "Completed" && !outcome.content.some(({ type }) => type === "tool-call")
   return isStepOver ? [chat, stepOf(ended, outcome.endedAt, undefined)] : [chat]
+}
+
+/** A compaction's span. */
+export const ofCompaction = (ended: Observer.CompactionEnded): ReadonlyArray<Span> => {
+  const { attempt, outcome, startedAt, step } = ended
+  const failure = outcome._tag === "Failed" ? outcome.failure : undefined
+  return [
+    {
+      ...identity(ended, `step/${step}/compaction/${attempt}`, `step/${step}`),
+      name: "compact",
+      kind: "internal",
+      startedAt,
+      endedAt: outcome.endedAt,
+      error: failure?.reason,
+      attributes: {
+        ...common(ended),
+        ...tokensOf(outcome._tag === "Compacted" ? outcome.usage : undefined),
+        ...ofFailure(failure),
+        "holdfast.step": step,
+        "holdfast.attempt": attempt,
+        "holdfast.compaction": outcome._tag.toLowerCase()
+      }
+    }
+  ]
 }
 
 /** A wait's span. One that somebody changed is told with each change; the last has the whole of it. */
@@ -153,7 +181,8 @@ export const ofSeal = (sealed: Observer.Sealed): ReadonlyArray<Span> => {
       "holdfast.turn.steps": end.steps,
       "holdfast.turn.attempts": end.attempts,
       "holdfast.turn.slept_ms": end.sleptMs,
-      "holdfast.turn.retry_loop_ms": retryLoopMs
+      "holdfast.turn.retry_loop_ms": retryLoopMs,
+      "holdfast.turn.report": end.report?.source
     }
   }
   // Without an attempt no step had begun.

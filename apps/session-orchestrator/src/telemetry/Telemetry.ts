@@ -28,13 +28,13 @@ export const layer: Layer.Layer<Observer.Observer, never, Config | Timer> = Laye
     const config = yield* Config
     const { redact } = Secrets.make(Secrets.ofConfig(config))
     const { notifications, otlp, retryLog } = config.telemetry
-    const listeners = [TurnMetrics.observer(labelsOf(config), yield* Effect.context<never>())]
+    const listeners = [TurnMetrics.observer(labelsOf(config, redact), yield* Effect.context<never>())]
     if (retryLog !== undefined) {
       const surroundings = { cwd: process.cwd(), apiOf: (name: string) => config.providers.get(name)?.type }
       listeners.push(yield* RetryLog.make({ ...retryLog, surroundings, redact }))
     }
     if (otlp !== undefined) {
-      listeners.push(yield* Traces.make({ ...otlp, version: manifest.version, addressOf: addressIn(config) }))
+      listeners.push(yield* Traces.make({ ...otlp, version: manifest.version, addressOf: addressIn(config), redact }))
     }
     if (notifications !== undefined) {
       const { after, state } = notifications
@@ -54,11 +54,11 @@ export const layer: Layer.Layer<Observer.Observer, never, Config | Timer> = Laye
 
 // --- internal
 
-const labelsOf = ({ model, providers }: Values): TurnMetrics.Known => ({
+const labelsOf = ({ model, providers }: Values, redact: (text: string) => string): TurnMetrics.Known => ({
   // No provider outside the configuration is ever asked.
-  providers: new Labels(providers.keys(), 0),
-  models: new Labels([model.model]),
-  tools: new Labels([])
+  providers: new Labels(providers.keys(), redact, 0),
+  models: new Labels([model.model], redact),
+  tools: new Labels([], redact)
 })
 
 const addressIn =

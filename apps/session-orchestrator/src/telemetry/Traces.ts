@@ -16,6 +16,7 @@ export interface Options {
   readonly headers: Readonly<Record<string, Redacted.Redacted>>
   readonly version: string
   readonly addressOf: Spans.AddressOf
+  readonly redact: (text: string) => string
 }
 
 /** How long a collector has for a batch. */
@@ -27,10 +28,11 @@ const INTERVAL = "2 seconds"
 /** Longer texts, a model's name say, are cut: a span is no place for a script. */
 export const LONGEST_VALUE = 256
 
-/** Listens, and exports. What is there when the scope closes is sent, if the collector takes it in 3 seconds. */
+/** Listens, and exports. What is there when the scope closes is sent, if the collector takes it in 2 seconds. */
 export const make = Effect.fnUntraced(function* ({
   addressOf,
   headers,
+  redact,
   url,
   version
 }: Options): Effect.fn.Return<Observer.Listeners, never, HttpClient.HttpClient | Scope.Scope> {
@@ -45,15 +47,17 @@ export const make = Effect.fnUntraced(function* ({
     headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Redacted.value(value)])),
     exportInterval: INTERVAL,
     maxBatchSize: 1_000,
-    shutdownTimeout: "3 seconds",
+    shutdownTimeout: "2 seconds",
     body: (spans) => [
       traces({ resourceSpans: [{ resource, scopeSpans: [{ scope: { name: "holdfast", version }, spans }] }] }),
       Effect.void
     ]
   }).pipe(Effect.provideService(HttpClient.HttpClient, client), Effect.provide(OtlpExporter.layerFlusher))
-  const push = (spans: ReadonlyArray<Spans.Span>) => spans.forEach((span) => exporter.push(encode(span)))
+  const clean = (text: string) => cut(redact(text))
+  const push = (spans: ReadonlyArray<Spans.Span>) => spans.forEach((span) => exporter.push(encode(span, clean)))
   return {
     attempt: (ended) => push(Spans.ofAttempt(ended, addressOf)),
+    compaction: (ended) => push(Spans.ofCompaction(ended)),
     wait: (ended) => push(Spans.ofWait(ended)),
     tool: (ended) => push(Spans.ofTool(ended)),
     seal: (sealed) => push(Spans.ofSeal(sealed))
@@ -66,15 +70,19 @@ export const make = Effect.fnUntraced(function* ({
 const KIND = { internal: 1, client: 3 } as const
 const STATUS = { unset: 0, error: 2 } as const
 
-const encode = ({ attributes, endedAt, error, kind, name, startedAt, ...ids }: Spans.Span) => ({
+/** Names of models and tools, ids of calls and codes of errors are what others made up: they go through `clean`. */
+const encode = (
+  { attributes, endedAt, error, kind, name, startedAt, ...ids }: Spans.Span,
+  clean: (text: string) => string
+) => ({
   ...ids,
-  name: cut(name),
+  name: clean(name),
   kind: KIND[kind],
   startTimeUnixNano: nanosOf(startedAt),
   endTimeUnixNano: nanosOf(endedAt),
   attributes: OtlpResource.entriesToAttributes(
     Object.entries(attributes).flatMap(([key, value]): ReadonlyArray<[string, Spans.Value]> =>
-      value === undefined ? [] : [[key, typeof value === "string" ? cut(value) : value]]
+      value === undefined ? [] : [[key, typeof value === "string" ? clean(value) : value]]
     )
   ),
   droppedAttributesCount: 0,

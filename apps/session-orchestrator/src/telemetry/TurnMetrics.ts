@@ -6,10 +6,11 @@
  * M2. A label's values are few (`Labels`). Nothing is counted per token.
  * M3. Counters begin at 0 with the process: what an earlier life has counted is Prometheus's to remember.
  */
-import type { Observer } from "@holdfast/kernel"
+import { Observer } from "@holdfast/kernel"
+import { type Message, Target } from "@holdfast/wire"
 import type { Context } from "effect"
 import { Metric } from "effect"
-import type { Labels } from "./Labels.ts"
+import { type Labels, OTHER } from "./Labels.ts"
 
 /** 10 ms to 20 minutes: from a local model's first word to what providers allow a request at most. */
 const SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_200]
@@ -46,6 +47,34 @@ export const refusals = counter(
 export const waitsEnded = counter(
   "holdfast_waits_ended_total",
   "Waits that ended or were changed, by what did it: elapsed, now, cancelled, until, switched, extended."
+)
+export const fallbacks = counter(
+  "holdfast_fallbacks_total",
+  "Targets of fallback chains that took over, by provider, model and outcome: applied, answered (the first time)."
+)
+export const targetChanges = counter(
+  "holdfast_target_changes_total",
+  "Turns that went on at another target, by its provider and model: by a fallback, back again, or by a command."
+)
+export const syntheticRetries = counter(
+  "holdfast_synthetic_retries_total",
+  "Whole responses that would not do and were asked for again, by provider and model."
+)
+export const reportsRefused = counter(
+  "holdfast_malformed_reports_total",
+  "Final reports that were handed in and would not do, by provider and model."
+)
+export const finalSteps = counter(
+  "holdfast_final_steps_total",
+  "Steps that were made the last of their turn, by why: max-turns, context, malformed-report."
+)
+export const compactions = counter(
+  "holdfast_compactions_total",
+  "Contexts that were too long, by what came of making them smaller: compacted, nothing (it could not be), failed."
+)
+export const stepsDiscarded = counter(
+  "holdfast_steps_discarded_total",
+  "Steps of which clients were told that what they had been shown is void."
 )
 export const turns = counter("holdfast_turns_sealed_total", "Turns that have ended, by status.")
 export const turnAttempts = Metric.histogram("holdfast_turn_attempts", {
@@ -86,19 +115,43 @@ export const observer = (known: Known, context: Context.Context<never>): Observe
     model: known.models.of(target.model)
   })
 
+  /** Of an event that names it `provider/model`. */
+  const named = (name: string) => {
+    const target = Target.parse(name)
+    return target === undefined ? { provider: OTHER, model: OTHER } : at({ target })
+  }
+
+  const spent = (where: ReturnType<typeof at>, { inputTokens, outputTokens }: Message.Usage = {}) => {
+    if (inputTokens !== undefined) count(tokens, inputTokens, { ...where, direction: "input" })
+    if (outputTokens !== undefined) count(tokens, outputTokens, { ...where, direction: "output" })
+  }
+
+  const ofEvents = Observer.on({
+    "retry-fallback-applied": ({ to }) => count(fallbacks, 1, { ...named(to), outcome: "applied" }),
+    "retry-fallback-succeeded": ({ model }) => count(fallbacks, 1, { ...named(model), outcome: "answered" }),
+    "model-change": ({ to }) => count(targetChanges, 1, named(to)),
+    "synthetic-retry": (_, place) => count(syntheticRetries, 1, at(place)),
+    "final-turn": ({ cause }) => count(finalSteps, 1, { cause }),
+    "step-discarded": () => count(stepsDiscarded, 1, {})
+  })
+
   return {
+    ...ofEvents,
     attempt: (ended) => {
       const where = at(ended)
-      const { firstContentAt, outcome, startedAt } = ended
+      const { firstContentAt, isReportRefused, outcome, startedAt } = ended
+      if (isReportRefused) count(reportsRefused, 1, where)
       count(attempts, 1, { ...where, status: statusOf(outcome) })
       if (startedAt !== undefined) count(attemptSeconds, seconds(startedAt, outcome.endedAt), where)
       if (startedAt !== undefined && firstContentAt !== undefined) {
         count(firstContentSeconds, seconds(startedAt, firstContentAt), where)
       }
-      if (outcome._tag !== "Completed" && outcome._tag !== "Failed") return
-      const { inputTokens, outputTokens } = outcome.usage ?? {}
-      if (inputTokens !== undefined) count(tokens, inputTokens, { ...where, direction: "input" })
-      if (outputTokens !== undefined) count(tokens, outputTokens, { ...where, direction: "output" })
+      if (outcome._tag === "Completed" || outcome._tag === "Failed") spent(where, outcome.usage)
+    },
+    compaction: (ended) => {
+      const { outcome } = ended
+      count(compactions, 1, { outcome: outcome._tag.toLowerCase() })
+      if (outcome._tag === "Compacted") spent(at(ended), outcome.usage)
     },
     decision: (decided) => {
       const { directive, failure } = decided
@@ -108,7 +161,9 @@ export const observer = (known: Known, context: Context.Context<never>): Observe
       count(backoffSeconds, directive.delayMs / 1_000, labels)
     },
     wait: ({ wake }) => count(waitsEnded, 1, { by: wake.type }),
-    tool: ({ call, endedAt, isError, startedAt }) => {
+    tool: (ended) => {
+      const { call, endedAt, isError, isReport, startedAt } = ended
+      if (isReport && isError) count(reportsRefused, 1, at(ended))
       const tool = known.tools.of(call.toolName)
       const outcome = call.malformed !== undefined ? "malformed" : isError ? "error" : "ok"
       count(toolCalls, 1, { tool, outcome })

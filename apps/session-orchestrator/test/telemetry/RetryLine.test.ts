@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import type { Route } from "@holdfast/kernel"
 import * as RetryLine from "../../src/telemetry/RetryLine.ts"
 import * as Given from "./Given.ts"
 
@@ -24,6 +25,19 @@ describe("a line of the retry log", () => {
       sessionId: "c1",
       turnId: "t1"
     })
+  })
+
+  it("M4: tells where a retry goes, if it goes elsewhere, and with which credential", () => {
+    const ofRoute = (route: Route.Route) =>
+      RetryLine.ofDecision(
+        Given.decision({ directive: { _tag: "Retry", attempt: 0, delayMs: 0, retryAt: 2_000, route } }),
+        surroundings
+      )
+    const elsewhere = ofRoute({ target: { provider: "anthropic", model: "claude" }, role: "default" })
+    expect(elsewhere).toMatchObject({ provider: "openai", model: "gpt-5", to: "anthropic/claude" })
+    const otherKey = ofRoute({ target: Given.place.target, credential: "SECOND_KEY" })
+    expect(otherKey).toMatchObject({ credential: "SECOND_KEY" })
+    expect(otherKey).not.toHaveProperty("to")
   })
 
   it("M4: tells that a retry was answered, and by what", () => {

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
+import { Eventful, Scenario } from "@holdfast/kernel/testing"
 import * as conventions from "@opentelemetry/semantic-conventions/incubating"
+import { Effect, Fiber } from "effect"
 import * as Spans from "../../src/telemetry/Spans.ts"
 import * as Given from "./Given.ts"
 
@@ -84,6 +86,42 @@ describe("spans", () => {
       "gen_ai.usage.input_tokens": 10,
       "gen_ai.usage.output_tokens": 5
     })
+  })
+
+  it("A16: of a turn that was compacted, sent elsewhere and guided make one tree, and as many attempts as it had", async () => {
+    const spans: Array<Spans.Span> = []
+    const { end } = await Effect.runPromise(
+      Effect.scoped(
+        Effect.gen(function* () {
+          const run = yield* Scenario.straight({
+            ...Eventful.turn(),
+            observer: {
+              attempt: (ended) => void spans.push(...Spans.ofAttempt(ended, addressOf)),
+              compaction: (ended) => void spans.push(...Spans.ofCompaction(ended)),
+              tool: (ended) => void spans.push(...Spans.ofTool(ended)),
+              seal: (sealed) => void spans.push(...Spans.ofSeal(sealed))
+            }
+          })
+          return { end: yield* Fiber.join(run.fiber) }
+        })
+      )
+    )
+    const ids = new Set(spans.map(({ spanId }) => spanId))
+    expect(ids.size).toBe(spans.length)
+    expect(spans.filter(({ parentSpanId }) => parentSpanId === undefined).map(({ name }) => name)).toEqual([
+      "invoke_agent holdfast"
+    ])
+    expect(spans.filter(({ parentSpanId }) => parentSpanId !== undefined && !ids.has(parentSpanId))).toEqual([])
+    const attempts = spans.filter(({ name }) => name.startsWith("chat ") || name === "compact")
+    expect(attempts.length).toBe(end.attempts)
+    expect(attempts.map(({ name }) => name)).toEqual([
+      ...["chat model", "compact", "chat model", "chat big"],
+      ...["chat big", "chat model", "chat model"]
+    ])
+    expect(spans.at(-1)?.attributes).toMatchObject({ "holdfast.turn.report": "tool-call" })
+    const known = new Set<unknown>(Object.values(conventions))
+    const names = new Set(spans.flatMap(({ attributes }) => Object.keys(attributes)))
+    expect(Array.from(names).filter((name) => !name.startsWith("holdfast.") && !known.has(name))).toEqual([])
   })
 
   it("of a turn that did not finish its step are two: the step's too", () => {

@@ -1,11 +1,14 @@
 /** What the whole service tells, read by others' readers: a Prometheus parser, an OTLP decoder, a webhook, a command. */
 import { parser } from "@prometheus-io/lezer-promql"
 import { assert, describe, it } from "@effect/vitest"
+import { Eventful, Scenario, ScriptedProvider } from "@holdfast/kernel/testing"
 import * as ScriptedServer from "@holdfast/providers/testing"
-import { Duration, Effect, Metric, Redacted } from "effect"
+import { Duration, Effect, Fiber, Metric, Redacted } from "effect"
 import { readFileSync } from "node:fs"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { Labels } from "../../src/telemetry/Labels.ts"
+import * as TurnMetrics from "../../src/telemetry/TurnMetrics.ts"
 import * as Service from "../service/Service.ts"
 import { temporaryFile } from "../storage/TemporaryFile.ts"
 import * as PrometheusText from "./PrometheusText.ts"
@@ -28,7 +31,22 @@ const prompt = (service: Running, id: string, turnId: string) =>
 const metricsOf = (service: Running) =>
   Effect.map(service.call({ path: "/metrics" }), ({ text }) => PrometheusText.read(text))
 
-/** A turn that fails, calls a tool and answers; one that is refused; commands; an incident. */
+const counted = Effect.map(Effect.context<never>(), (context) => {
+  const labels = new Labels([], (name) => name)
+  return TurnMetrics.observer({ providers: labels, models: labels, tools: labels }, context)
+})
+
+/** What no turn of the service meets without routing and reports: all of that, and a death in the middle of an answer. */
+const turnsOfTheKernel = [
+  Effect.flatMap(counted, (observer) => Scenario.straight({ ...Eventful.turn(), observer })),
+  Effect.flatMap(counted, (observer) => {
+    let lives = 0
+    const diesOnce = Scenario.dying((done) => done === "step/0/attempt/0" && lives++ === 0)
+    return diesOnce({ scripts: [ScriptedProvider.answer("lost"), ScriptedProvider.answer("Here")], observer })
+  })
+]
+
+/** A turn that fails, calls a tool and answers; one that is refused; commands; an incident; and turns of the kernel. */
 const everything = Effect.gen(function* () {
   const webhook = yield* Receivers.receiver()
   const service = yield* Service.start({
@@ -53,6 +71,7 @@ const everything = Effect.gen(function* () {
   yield* prompt(service, id, "t2")
   yield* service.call({ path: `/v1/conversations/${id}/abort`, method: "POST" })
   yield* Receivers.until(() => webhook.requests.length === 2, "a second notice")
+  yield* Effect.forEach(turnsOfTheKernel, (run) => Effect.flatMap(run, ({ fiber }) => Fiber.join(fiber)))
   return service
 })
 
@@ -91,13 +110,33 @@ describe("metrics", () => {
       assert.strictEqual(value("holdfast_backoff_seconds_total", { ...at, reason: "overloaded" }), 0.01)
       assert.strictEqual(value("holdfast_refusals_total", { because: "not-retryable" }), 1)
       assert.strictEqual(value("holdfast_waits_ended_total", { by: "elapsed" }), 1)
-      assert.strictEqual(value("holdfast_turns_sealed_total", { status: "completed" }), 1)
+      assert.strictEqual(value("holdfast_turns_sealed_total", { status: "completed" }), 3)
       assert.strictEqual(value("holdfast_turns_sealed_total", { status: "failed" }), 1)
       assert.strictEqual(value("holdfast_tool_calls_total", { tool: "search", outcome: "error" }), 1)
       assert.strictEqual(value("holdfast_commands_total", { command: "prompt", outcome: "done" }), 2)
       assert.strictEqual(value("holdfast_commands_total", { command: "abort", outcome: "idle" }), 1)
       assert.strictEqual(value("holdfast_notifications_total", { receiver: "webhook", outcome: "taken" }), 2)
       assert.isAbove(value("holdfast_tokens_total", { ...at, direction: "output" }), 0)
+      const fallback = Eventful.fallback
+      assert.strictEqual(value("holdfast_fallbacks_total", { ...fallback, outcome: "applied" }), 1)
+      assert.strictEqual(value("holdfast_fallbacks_total", { ...fallback, outcome: "answered" }), 1)
+      assert.strictEqual(value("holdfast_target_changes_total", fallback), 1)
+      assert.strictEqual(value("holdfast_target_changes_total"), 2)
+      assert.strictEqual(value("holdfast_synthetic_retries_total", fallback), 1)
+      assert.strictEqual(value("holdfast_compactions_total", { outcome: "compacted" }), 1)
+      assert.strictEqual(value("holdfast_steps_discarded_total"), 1)
+      assert.strictEqual(value("holdfast_attempts_total", { status: "lost" }), 1)
+    }).pipe(alone)
+  )
+
+  it.live("A12: count final reports that were malformed, and the last steps that followed from it", () =>
+    Effect.gen(function* () {
+      const metrics = yield* metricsOf(yield* everything)
+      assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_malformed_reports_total"), 1)
+      assert.strictEqual(
+        PrometheusText.valueOf(metrics, "holdfast_final_steps_total", { cause: "malformed-report" }),
+        1
+      )
     }).pipe(alone)
   )
 
@@ -146,10 +185,11 @@ describe("traces", () => {
       const collector = yield* Receivers.receiver()
       const url = `${collector.url}/v1/traces`
       const service = yield* Service.start({
+        apiKey: KEY,
         telemetry: { otlp: { url, headers: { "x-key": Redacted.make("planted-header") } } }
       })
       service.provider.respond(
-        overloaded,
+        { status: 529, body: { error: { type: "overloaded_error", code: `no-${KEY}`, message: `No ${KEY}` } } },
         { frames: toolCallFrames("openai", "search", { query: "x" }) },
         { frames: answerFrames("openai", "A secret answer") }
       )
@@ -178,6 +218,7 @@ describe("traces", () => {
       assert.isAtLeast(spans[1]?.ms ?? 0, 10)
       const bytes = collector.requests.map(({ body }) => body.toString("latin1")).join("")
       assert.notInclude(bytes, "secret")
+      assert.notInclude(bytes, KEY)
       assert.strictEqual(collector.requests[0]?.headers["x-key"], "planted-header")
       assert.strictEqual(collector.requests[0]?.path, "/v1/traces")
     }).pipe(alone)
