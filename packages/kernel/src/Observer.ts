@@ -91,7 +91,7 @@ export interface ToolEnded extends Place {
   readonly isError: boolean
   /** It hands in the final report; with `isError`, one that would not do (A12). */
   readonly isReport: boolean
-  /** Calls of the same response that still run: with none left the step is over. */
+  /** Calls of the same response that have no answer yet: with none left the step is over. */
   readonly othersRunning: number
 }
 
@@ -244,11 +244,11 @@ export const wait = <E>(
   )
 }
 
-/** Tells of a tool call. */
+/** Tells of a tool call. `leave` counts it out, and says how many are left. */
 export const tool = <A extends ToolOutcome & { readonly endedAt: number }, E>(
   turn: TurnState,
   call: Message.ToolCallPart,
-  othersRunning: () => number,
+  leave: () => number,
   answer: Effect.Effect<A, E>
 ): Effect.Effect<A, E> => {
   const { observer } = turn.ports
@@ -263,7 +263,7 @@ export const tool = <A extends ToolOutcome & { readonly endedAt: number }, E>(
           endedAt,
           isError,
           isReport: isReport(turn, call),
-          othersRunning: othersRunning()
+          othersRunning: leave()
         })
       )
     )

@@ -34,13 +34,21 @@ export const run = Effect.fnUntraced(function* (
   turn: TurnState,
   calls: ReadonlyArray<Message.ToolCallPart>
 ): Effect.fn.Return<void, TurnStopped> {
-  const round: Round = { calls, records: calls.map(() => undefined), content: [], createdAt: turn.input.startedAt }
+  const name = (i: number) => `step/${turn.step}/tool/${i}`
+  const { checkpoint } = turn.ports
+  const round: Round = {
+    calls,
+    records: calls.map(() => undefined),
+    running: new Set(calls.keys().filter((i) => !checkpoint.isRecorded(name(i)))),
+    content: [],
+    createdAt: turn.input.startedAt
+  }
   turn.results = round.content
   const settled = settle(turn, round).pipe(Semaphore.makeUnsafe(1).withPermits(1))
   yield* Effect.forEach(
     calls,
     (call, i) =>
-      Effect.flatMap(runOne(turn, `step/${turn.step}/tool/${i}`, call, round), (record) => {
+      Effect.flatMap(runOne(turn, name(i), i, round), (record) => {
         round.records[i] = record
         if (Reporting.isReport(turn.ports.report, call)) Reporting.settle(turn, call, record)
         return settled
@@ -63,6 +71,8 @@ interface Round {
   readonly calls: ReadonlyArray<Message.ToolCallPart>
   /** One a call; `undefined` while it runs. */
   readonly records: Array<ToolRecord | undefined>
+  /** Numbers of the calls that have no answer yet, on record or not. */
+  readonly running: Set<number>
   /** What is persisted: the results of the first calls. */
   readonly content: Array<Message.ToolResultPart>
   /** Epoch milliseconds: when the last of them ended. */
@@ -92,16 +102,17 @@ const settle = Effect.fnUntraced(function* (turn: TurnState, round: Round): Effe
 const runOne = (
   turn: TurnState,
   name: string,
-  call: Message.ToolCallPart,
-  { records }: Round
+  i: number,
+  { calls, running }: Round
 ): Effect.Effect<ToolRecord, TurnStopped> =>
   Effect.suspend(() => {
+    const call = calls[i] ?? impossible()
     const { checkpoint, report, toolbox } = turn.ports
     const observed = (answer: Effect.Effect<ToolRecord, TurnStopped>) =>
       checkpoint.run(
         name,
         ToolRecord,
-        Observer.tool(turn, call, () => records.filter((record) => record === undefined).length - 1, answer)
+        Observer.tool(turn, call, () => (running.delete(i), running.size), answer)
       )
     // A report is judged and not run: judging it again does no harm.
     if (Reporting.isReport(report, call)) return observed(answer(turn, call))

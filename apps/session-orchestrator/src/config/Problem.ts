@@ -151,8 +151,16 @@ const spelledOut = (text: string): string | undefined => {
 
 /** P2. Headers, variables and their names, arguments, a webhook and a database's password stand below or in these keys. */
 const SECRET_KEYS = new Set<PropertyKey>([
-  ...["token", "tokenEnv", "headers", "apiKeyEnv", "url", "env", "args"],
-  ...["webhook", "webhookEnv", "command"]
+  "token",
+  "tokenEnv",
+  "headers",
+  "apiKeyEnv",
+  "url",
+  "env",
+  "args",
+  "webhook",
+  "webhookEnv",
+  "command"
 ])
 
 const isSecretPlace = (path: ReadonlyArray<PropertyKey>, found: unknown): boolean =>

@@ -6,7 +6,8 @@
  * L2. Every turn of the process tells it: the turns' fibers have it from the context that their orchestrator was built in.
  */
 import manifest from "../../package.json" with { type: "json" }
-import { NodeHttpClient, NodeServices } from "@effect/platform-node"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Observer } from "@holdfast/kernel"
 import { Effect, Layer } from "effect"
 import { HttpClient } from "effect/http"

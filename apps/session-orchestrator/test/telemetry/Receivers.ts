@@ -49,16 +49,17 @@ export interface Request {
   readonly body: Buffer
 }
 
-/** A server that keeps what it is posted, and answers with a status at a time; with 200 when none is left. */
+/** A server that keeps what it is posted, and answers with a status at a time, or not at all; with 200 when none is left. */
 export const receiver = (
-  statuses: ReadonlyArray<number> = []
+  answers: ReadonlyArray<number | "hangs"> = []
 ): Effect.Effect<{ readonly url: string; readonly requests: ReadonlyArray<Request> }, never, Scope.Scope> => {
   const requests: Array<Request> = []
   const server = Http.createServer((request, response) => {
     const parts: Array<Buffer> = []
     request.on("data", (part: Buffer) => parts.push(part))
     request.on("end", () => {
-      response.writeHead(statuses[requests.length] ?? 200).end()
+      const answer = answers[requests.length] ?? 200
+      if (answer !== "hangs") response.writeHead(answer).end()
       requests.push({ path: request.url ?? "", headers: request.headers, body: Buffer.concat(parts) })
     })
   })

@@ -115,8 +115,13 @@ describe("spans", () => {
     const attempts = spans.filter(({ name }) => name.startsWith("chat ") || name === "compact")
     expect(attempts.length).toBe(end.attempts)
     expect(attempts.map(({ name }) => name)).toEqual([
-      ...["chat model", "compact", "chat model", "chat big"],
-      ...["chat big", "chat model", "chat model"]
+      "chat model",
+      "compact",
+      "chat model",
+      "chat big",
+      "chat big",
+      "chat model",
+      "chat model"
     ])
     expect(spans.at(-1)?.attributes).toMatchObject({ "holdfast.turn.report": "tool-call" })
     const known = new Set<unknown>(Object.values(conventions))

@@ -10,6 +10,7 @@ import * as path from "node:path"
 import { Labels } from "../../src/telemetry/Labels.ts"
 import * as TurnMetrics from "../../src/telemetry/TurnMetrics.ts"
 import * as Service from "../service/Service.ts"
+import { toolCalls } from "../service/ToolFrames.ts"
 import { temporaryFile } from "../storage/TemporaryFile.ts"
 import * as PrometheusText from "./PrometheusText.ts"
 import * as Receivers from "./Receivers.ts"
@@ -190,7 +191,7 @@ describe("traces", () => {
       })
       service.provider.respond(
         { status: 529, body: { error: { type: "overloaded_error", code: `no-${KEY}`, message: `No ${KEY}` } } },
-        { frames: toolCallFrames("openai", "search", { query: "x" }) },
+        { frames: toolCalls({ name: "search" }, { name: "look" }) },
         { frames: answerFrames("openai", "A secret answer") }
       )
       yield* prompt(service, yield* service.create(), "t1")
@@ -198,7 +199,17 @@ describe("traces", () => {
       const spans = Receivers.spansOf(collector.requests)
       assert.deepStrictEqual(
         spans.map(({ name }) => name),
-        ["chat m", "retry wait", "chat m", "execute_tool search", "step 0", "chat m", "step 1", "invoke_agent holdfast"]
+        [
+          "chat m",
+          "retry wait",
+          "chat m",
+          "execute_tool search",
+          "execute_tool look",
+          "step 0",
+          "chat m",
+          "step 1",
+          "invoke_agent holdfast"
+        ]
       )
       assert.strictEqual(new Set(spans.map(({ traceId }) => traceId)).size, 1)
       assert.match(spans[0]?.traceId ?? "", /^[0-9a-f]{32}$/)
@@ -415,6 +426,29 @@ describe("notifications", () => {
       const webhook = yield* Receivers.receiver()
       yield* Service.start({ database, retry: Service.LONG, telemetry: notified(webhook.url, state) })
       yield* Receivers.until(() => webhook.requests.length === 1, "the notice")
+    }).pipe(alone)
+  )
+
+  it.live("M4, X12: a webhook and a command that hang, and a log that cannot be written, slow no turn and no end", () =>
+    Effect.gen(function* () {
+      const webhook = yield* Receivers.receiver(["hangs"])
+      const directory = path.dirname(yield* temporaryFile)
+      const running = path.join(directory, "running")
+      const hang = `require("node:fs").writeFileSync(process.argv[1], String(process.pid)); setInterval(() => {}, 1000)`
+      fs.mkdirSync(directory, { recursive: true })
+      fs.writeFileSync(path.join(directory, "no-directory"), "")
+      const retryLog = { path: path.join(directory, "no-directory", "retries.jsonl"), maxBytes: 10_000, keep: 1 }
+      const service = yield* Service.start({
+        telemetry: { ...notified(webhook.url, undefined, [process.execPath, "-e", hang, running]), retryLog }
+      })
+      service.provider.respond(overloaded, overloaded, { frames: answerFrames("openai", "Here") })
+      const id = yield* service.create()
+      const { text } = yield* prompt(service, id, "t1")
+      assert.strictEqual(JSON.parse(text).status, "completed")
+      const pid = () => (fs.existsSync(running) ? fs.readFileSync(running, "utf8") : "")
+      yield* Receivers.until(() => webhook.requests.length === 1 && pid() !== "", "somebody who hangs")
+      yield* service.stop.pipe(Effect.timeout("5 seconds"))
+      assert.throws(() => process.kill(Number(pid()), 0), /ESRCH/)
     }).pipe(alone)
   )
 })
