@@ -17,6 +17,7 @@ import type { AttemptOutcome } from "./Attempt.ts"
 import type { CompactionRecord } from "./Compaction.ts"
 import type { Directive } from "./Directive.ts"
 import type { ProviderRequest } from "./Provider.ts"
+import type { Setback } from "./Recovery.ts"
 import type { Wake } from "./RetryStrategy.ts"
 import type { ToolOutcome } from "./Toolbox.ts"
 import type { TurnState } from "./TurnState.ts"
@@ -66,6 +67,9 @@ export interface Decided extends Place {
   readonly attempt: number
   /** The retry that had failed, 0-based within its step; absent for a step's first attempt. */
   readonly retry: number | undefined
+  /** When what failed began and ended; the beginning is absent if that was in an earlier life, or nobody listens to attempts. */
+  readonly startedAt: number | undefined
+  readonly endedAt: number
   readonly failure: Failure.Failure
   readonly directive: Directive
   readonly at: number
@@ -164,6 +168,7 @@ export const attempt = <A extends AttemptOutcome, E, E2>(
   if (observer?.attempt === undefined) return run(mark)
   return Effect.clockWith((clock) => {
     const startedAt = clock.currentTimeMillisUnsafe()
+    turn.attemptStartedAt = startedAt
     let firstContentAt: number | undefined
     const timed = Effect.andThen(
       Effect.sync(() => (firstContentAt = clock.currentTimeMillisUnsafe())),
@@ -206,26 +211,29 @@ export const compaction = <E>(
 ): Effect.Effect<CompactionRecord, E> => {
   const { observer } = turn.ports
   if (observer?.compaction === undefined) return make
-  return Effect.flatMap(Clock.currentTimeMillis, (startedAt) =>
-    Effect.tap(make, (outcome) =>
+  return Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
+    turn.attemptStartedAt = startedAt
+    return Effect.tap(make, (outcome) =>
       Effect.sync(() => tell(observer, "compaction", { ...placeOf(turn), attempt, startedAt, outcome }))
     )
-  )
+  })
 }
 
 /** Tells of a decision. */
 export const decision = <E, R>(
   turn: TurnState,
   attempt: number,
-  failure: Failure.Failure,
+  { endedAt, failure }: Pick<Setback, "endedAt" | "failure">,
   decide: Effect.Effect<Directive, E, R>
 ): Effect.Effect<Directive, E, R> => {
   const { observer } = turn.ports
   if (observer?.decision === undefined) return decide
   const retry = turn.chain
+  const startedAt = turn.attemptStartedAt
+  turn.attemptStartedAt = undefined
   return Effect.tap(decide, (directive) =>
     Effect.map(Clock.currentTimeMillis, (at) =>
-      tell(observer, "decision", { ...placeOf(turn), attempt, retry, failure, directive, at })
+      tell(observer, "decision", { ...placeOf(turn), attempt, retry, startedAt, endedAt, failure, directive, at })
     )
   )
 }

@@ -125,7 +125,7 @@ const decide = (
     Observer.decision(
       turn,
       n,
-      failure,
+      { endedAt, failure },
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
         const situation = { failure, contentSeen, retries, defects, spent, now }
         return router === undefined || strategy === undefined || !Directive.isRoutable(situation)

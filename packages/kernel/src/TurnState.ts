@@ -70,6 +70,8 @@ export class TurnState {
   sleptMs = 0
   /** When the step that runs began: at the acceptance, or when the step before it had ended; epoch milliseconds. */
   stepStartedAt: number
+  /** When the last attempt of this life began, for who is told of what was decided about it. */
+  attemptStartedAt: number | undefined = undefined
   /** What steps that are over have taken from their first failure on, in milliseconds (A16). */
   retryLoopMs = 0
   private retryLoopSince: number | undefined = undefined

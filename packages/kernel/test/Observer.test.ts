@@ -271,6 +271,8 @@ describe("an observer", () => {
         notebook.of("attempt").map(({ isManualRetry }) => isManualRetry),
         [true, false]
       )
+      const [decision] = notebook.of("decision")
+      assert.deepStrictEqual([decision?.startedAt, decision?.endedAt], [0, 0])
     })
   )
 

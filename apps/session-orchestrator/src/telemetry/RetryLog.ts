@@ -1,4 +1,4 @@
-/** The retry log (M4): every retry as a line of JSON, redacted, in a file of its own. Never waited for by a turn (`LineFile`). */
+/** The retry log (M4): every retry, and the end of turns that met a failure, as a line of JSON, redacted, in a file of its own. Never waited for by a turn (`LineFile`). */
 import type { Observer } from "@holdfast/kernel"
 import { Effect, type FileSystem, type Path, type Scope } from "effect"
 import * as LineFile from "./LineFile.ts"
@@ -16,12 +16,12 @@ export const make = ({
   ...file
 }: Options): Effect.Effect<Observer.Listeners, never, FileSystem.FileSystem | Path.Path | Scope.Scope> =>
   Effect.map(LineFile.make(file), (write) => {
-    const put = (line: RetryLine.RetryLine) => write(redact(JSON.stringify(line)))
+    const put = (line: RetryLine.RetryLine | RetryLine.TurnLine | undefined) => {
+      if (line !== undefined) write(redact(JSON.stringify(line)))
+    }
     return {
       attempt: (ended) => RetryLine.ofAttempt(ended, surroundings).forEach(put),
-      decision: (decided) => {
-        const line = RetryLine.ofDecision(decided, surroundings)
-        if (line !== undefined) put(line)
-      }
+      decision: (decided) => put(RetryLine.ofDecision(decided, surroundings)),
+      seal: (sealed) => put(RetryLine.ofSeal(sealed, surroundings))
     }
   })

@@ -51,6 +51,8 @@ export const decision = (given: Partial<Observer.Decided> = {}): Observer.Decide
   ...place,
   attempt: 0,
   retry: undefined,
+  startedAt: 1_500,
+  endedAt: 2_000,
   failure: overloaded,
   directive: { _tag: "Retry", attempt: 0, delayMs: 5_000, retryAt: 7_000 },
   at: 2_000,

@@ -17,6 +17,7 @@ describe("a line of the retry log", () => {
       errorMessage: "Overloaded",
       reason: "overloaded",
       status: 529,
+      latencyMs: 500,
       attempt: 0,
       delayMs: 5_000,
       retryAt: "1970-01-01T00:00:07.000Z",
@@ -58,6 +59,27 @@ describe("a line of the retry log", () => {
     expect(RetryLine.ofAttempt(Given.attempt({ isManualRetry: true }), surroundings)).toMatchObject([
       { type: "manual_retry", time: "1970-01-01T00:00:01.500Z", stopReason: "error" }
     ])
+  })
+
+  it("A16: tells of the end of a turn that met a failure: its attempts, its status, and its time in the retry loop", () => {
+    expect(RetryLine.ofSeal(Given.seal({ status: "failed", error: Given.overloaded }), surroundings)).toEqual({
+      type: "turn_ended",
+      time: "1970-01-01T00:00:09.000Z",
+      provider: "openai",
+      model: "gpt-5",
+      api: "openai-compatible",
+      step: 0,
+      cwd: "/work",
+      sessionId: "c1",
+      turnId: "t1",
+      finalStatus: "failed",
+      totalAttempts: 2,
+      retryLoopDurationMs: 1_000,
+      errorMessage: "Overloaded",
+      reason: "overloaded",
+      status: 529
+    })
+    expect(RetryLine.ofSeal({ ...Given.seal(), retryLoopMs: 0 }, surroundings)).toBeUndefined()
   })
 
   it("says nothing of what is no retry", () => {

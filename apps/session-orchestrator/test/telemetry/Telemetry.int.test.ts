@@ -306,9 +306,11 @@ describe("the retry log", () => {
         [
           ["t1", "retry", 0, 10],
           ["t1", "retry_succeeded", 0, undefined],
+          ["t1", "turn_ended", undefined, undefined],
           ["t2", "retry", 0, 10],
           ["t2", "retry", 1, 20],
           ["t2", "retry_exhausted", 1, undefined],
+          ["t2", "turn_ended", undefined, undefined],
           ["t3", "manual_retry", 0, undefined]
         ]
       )
