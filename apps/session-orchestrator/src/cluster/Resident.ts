@@ -18,6 +18,7 @@ import type { Providers } from "../conversation/Providers.ts"
 import type { Tools } from "../conversation/Tools.ts"
 import type { Timer } from "../durable/Timer.ts"
 import type { Journal } from "../storage/Journal.ts"
+import type { Standings } from "../storage/Standings.ts"
 import { type StorageError, Store } from "../storage/Store.ts"
 
 export interface Resident {
@@ -28,7 +29,7 @@ export interface Resident {
   readonly isAnswering: () => boolean
 }
 
-export type Requirements = Store | Journal | Timer | Providers | Tools | Defaults
+export type Requirements = Store | Journal | Standings | Timer | Providers | Tools | Defaults
 
 /** Lives as long as its scope. Its unsealed turns have been taken up when it is there. */
 export const make = Effect.fnUntraced(function* (

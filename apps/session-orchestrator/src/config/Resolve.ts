@@ -10,6 +10,7 @@ import { Duration, Redacted, Result, Schema } from "effect"
 import { ConfigError, type Origin, type Values } from "./Config.ts"
 import * as Environment from "./Environment.ts"
 import * as ModelChoice from "./ModelChoice.ts"
+import * as PolicyChecks from "./PolicyChecks.ts"
 import * as Problem from "./Problem.ts"
 import * as ProviderTable from "./ProviderTable.ts"
 import * as Settings from "./Settings.ts"
@@ -81,6 +82,7 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
   if (token.value === undefined && token.problems.length === 0 && !isLoopback(host)) {
     problems.push(unprotected(host, originOf("server.host")))
   }
+  problems.push(...PolicyChecks.problems(settings, table.providers, sources.simulated))
   if (problems.length > 0) return refuse(sources, problems)
 
   const runner = Settings.parseRunner(settings.cluster?.runner ?? "") ?? DEFAULT_RUNNER
@@ -101,6 +103,7 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
     providers: table.providers,
     tools: tools.servers,
     model: chosen.model,
+    models: settings.models ?? {},
     retry: settings.retry ?? {},
     telemetry,
     origins,

@@ -1,7 +1,7 @@
 /**
  * What a turn tells a program that embeds it, beside its words: who counts, traces or is on call listens here.
  *
- * Run it: `npx pnpm@12 exec node examples/src/03-listen.ts`
+ * Run it: `npx pnpm@12 exec node examples/src/04-listen.ts`
  */
 import { Checkpoint, EventSink, Observer, Provider, Toolbox, Turn } from "@holdfast/kernel"
 import { Profile, RetryStrategies } from "@holdfast/policy"
