@@ -328,6 +328,49 @@ describe("the retry log", () => {
   )
 })
 
+describe("a turn that goes on elsewhere", () => {
+  it.live("A16, M4: is told of in metrics, spans and log, each with where it went", () =>
+    Effect.gen(function* () {
+      const collector = yield* Receivers.receiver()
+      const file = path.join(path.dirname(yield* temporaryFile), "retries.jsonl")
+      const service = yield* Service.start({
+        providers: ["scripted", "second"],
+        retry: { ...Service.QUICK, routing: { type: "fallback-chain", chains: { default: ["second/m"] } } },
+        telemetry: {
+          retryLog: { path: file, maxBytes: 1_000_000, keep: 1 },
+          otlp: { url: `${collector.url}/v1/traces`, headers: {} }
+        }
+      })
+      service.provider.respond(overloaded, { frames: answerFrames("openai", "Here") })
+      yield* prompt(service, yield* service.create(), "t1")
+      const metrics = yield* metricsOf(service)
+      yield* service.stop
+      const second = { provider: "second", model: "m" }
+      for (const [name, labels] of [
+        ["holdfast_fallbacks_total", { ...second, outcome: "applied" }],
+        ["holdfast_fallbacks_total", { ...second, outcome: "answered" }],
+        ["holdfast_target_changes_total", second],
+        ["holdfast_attempts_total", { ...second, status: "completed" }]
+      ] as const) {
+        assert.strictEqual(PrometheusText.valueOf(metrics, name, labels), 1, name)
+      }
+      const providers = Receivers.spansOf(collector.requests).flatMap(({ attributes, name }) =>
+        name === "chat m" ? [attributes["gen_ai.provider.name"]] : []
+      )
+      assert.deepStrictEqual(providers, ["scripted", "second"])
+      const lines = fs.readFileSync(file, "utf8").trim().split("\n")
+      assert.deepStrictEqual(
+        lines.map((line) => JSON.parse(line)).map(({ provider, to, type }) => [type, provider, to]),
+        [
+          ["retry", "scripted", "second/m"],
+          ["retry_succeeded", "second", undefined],
+          ["turn_ended", "second", undefined]
+        ]
+      )
+    }).pipe(alone)
+  )
+})
+
 describe("notifications", () => {
   const notified = (webhook: string, state: string | undefined, command?: readonly [string, ...Array<string>]) => ({
     notifications: {
