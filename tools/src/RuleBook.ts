@@ -105,7 +105,7 @@ export const chapters: ReadonlyArray<Chapter> = [
         says: "In the terminal: the countdown, Esc to cancel, and a line when the retries have failed.",
         claimed: false
       },
-      { id: "P18", says: "Code that embeds a session hears every event.", claimed: false },
+      { id: "P18", says: "Code that embeds a session hears every event." },
       { id: "P19", says: "A context that is too long is compacted once, and the step runs again." }
     ]
   },
@@ -133,7 +133,7 @@ export const chapters: ReadonlyArray<Chapter> = [
       { id: "A13", says: "A valid report is kept, whatever fails after it." },
       { id: "A14", says: "Without a report in the end there is one that says why." },
       { id: "A15", says: "The laws of cycling hold over any sequence of failures." },
-      { id: "A16", says: "Every attempt and every turn is measured.", claimed: false }
+      { id: "A16", says: "Every attempt and every turn is measured." }
     ]
   },
   {
@@ -146,7 +146,7 @@ export const chapters: ReadonlyArray<Chapter> = [
         claimed: false
       },
       { id: "M3", says: "An abort that the user did not ask for is a passing failure." },
-      { id: "M4", says: "Every retry is a line of JSON in a log.", claimed: false }
+      { id: "M4", says: "Every retry is a line of JSON in a log." }
     ]
   },
   {

@@ -24,6 +24,8 @@ import * as GateTable from "./storage/GateTable.ts"
 import { Journal } from "./storage/Journal.ts"
 import * as SqlStore from "./storage/SqlStore.ts"
 import * as Tenancy from "./storage/Tenancy.ts"
+import * as CommandMetrics from "./telemetry/CommandMetrics.ts"
+import * as Telemetry from "./telemetry/Telemetry.ts"
 import * as Drain from "./transport/http/Drain.ts"
 import * as HttpServer from "./transport/http/HttpServer.ts"
 import * as Loopback from "./transport/http/Loopback.ts"
@@ -134,7 +136,11 @@ const held = Layer.unwrap(
     const Cluster = yield* Effect.promise(() => import("./cluster/Cluster.ts"))
     return Cluster.layer({ ...cluster, url: database.url })
   })
-).pipe(Layer.provide(resources))
+).pipe(
+  (conversations) => Layer.provideMerge(CommandMetrics.layer, conversations),
+  Layer.provide(Telemetry.layer),
+  Layer.provide(resources)
+)
 
 const guest = Layer.unwrap(
   Config.useSync(({ database }) => (database.url === undefined ? Tenancy.layerGuest(database) : Layer.empty))

@@ -10,6 +10,7 @@ import { Failure, Ids, Message } from "@holdfast/wire"
 import { Clock, Effect, Random, Schema } from "effect"
 import * as Attempt from "./Attempt.ts"
 import type { Compacted, Compactor } from "./Compactor.ts"
+import * as Observer from "./Observer.ts"
 import type { ProviderRequest } from "./Provider.ts"
 import * as Recovery from "./Recovery.ts"
 import * as Summary from "./Summary.ts"
@@ -58,7 +59,11 @@ export const run = Effect.fnUntraced(function* (
     const record = yield* turn.ports.checkpoint.run(
       `step/${turn.step}/compaction/${n}`,
       CompactionRecord,
-      Effect.suspend(() => make(turn, compactor, n, messages))
+      Observer.compaction(
+        turn,
+        n,
+        Effect.suspend(() => make(turn, compactor, n, messages))
+      )
     )
     if (record._tag !== "Nothing" || record.failure !== undefined) turn.attempts++
     if (record._tag === "Failed" && record.failure.shared === true) turn.shared++

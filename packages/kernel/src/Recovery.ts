@@ -11,6 +11,7 @@ import type { Failure, TurnEvent } from "@holdfast/wire"
 import { Clock, Duration, Effect, type Schema } from "effect"
 import * as Directive from "./Directive.ts"
 import * as ModelContext from "./ModelContext.ts"
+import * as Observer from "./Observer.ts"
 import type { ProviderRequest } from "./Provider.ts"
 import type { RetryStrategy } from "./RetryStrategy.ts"
 import type { Route } from "./Route.ts"
@@ -150,6 +151,7 @@ const decide = (
 ): Effect.Effect<Directive.Directive, TurnStopped> => {
   const { spending, state, turn } = recovery
   const { checkpoint, router, strategy } = turn.ports
+  turn.openRetryLoop(endedAt)
   if (failure.defect === true) recovery.defects++
   const { defects } = recovery
   const { retries } = spending
@@ -157,12 +159,17 @@ const decide = (
   return checkpoint.run(
     `step/${turn.step}/decision/${n}`,
     Directive.Directive,
-    Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const known = { failure, contentSeen, retries, defects, spent, now }
-      const situation: Directive.Situation = whole === undefined ? known : { ...known, whole }
-      return router === undefined || strategy === undefined || !Directive.isRoutable(situation)
-        ? Effect.succeed(Directive.decide(situation, strategy))
-        : router.direct(situation, Routing.question(turn, state, messages))
-    })
+    Observer.decision(
+      turn,
+      n,
+      { endedAt, failure },
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        const known = { failure, contentSeen, retries, defects, spent, now }
+        const situation: Directive.Situation = whole === undefined ? known : { ...known, whole }
+        return router === undefined || strategy === undefined || !Directive.isRoutable(situation)
+          ? Effect.succeed(Directive.decide(situation, strategy))
+          : router.direct(situation, Routing.question(turn, state, messages))
+      })
+    )
   )
 }

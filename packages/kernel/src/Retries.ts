@@ -15,6 +15,7 @@ import * as Checkpoint from "./Checkpoint.ts"
 import * as Compaction from "./Compaction.ts"
 import { Content } from "./Content.ts"
 import * as ModelContext from "./ModelContext.ts"
+import * as Observer from "./Observer.ts"
 import type { ProviderRequest } from "./Provider.ts"
 import * as Recovery from "./Recovery.ts"
 import * as Reporting from "./Reporting.ts"
@@ -49,7 +50,7 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
   const begin = (): void => {
     if (isBegun) return
     isBegun = true
-    turn.ports.sink.live(turn.event({ type: "step-start", step: turn.step, target: turn.targetName })) // R4
+    turn.live(turn.event({ type: "step-start", step: turn.step, target: turn.targetName })) // R4
   }
 
   for (let n = 0; ; n++) {
@@ -115,7 +116,11 @@ const attempt = (
       name,
       Attempt.AttemptOutcome,
       isLost
-        ? Effect.map(Clock.currentTimeMillis, (endedAt) => ({ _tag: "Lost" as const, endedAt }))
+        ? Observer.lost(
+            turn,
+            n,
+            Effect.map(Clock.currentTimeMillis, (endedAt) => ({ _tag: "Lost", endedAt }))
+          )
         : Effect.suspend(() => {
             const { conversationId, turnId, system } = turn.input
             turn.attempts++ // an abort may come before the outcome
@@ -131,8 +136,10 @@ const attempt = (
               ...(credential === undefined ? undefined : { credential }),
               ...(system === undefined ? undefined : { system })
             }
-            const made = Attempt.run(provider, sink, request, content, Checkpoint.mark(checkpoint, mark))
-            return report === undefined && !turn.isFinal ? made : Reporting.judged(turn, made)
+            return Observer.attempt(turn, request, Checkpoint.mark(checkpoint, mark), (mark) => {
+              const made = Attempt.run(provider, sink, request, content, mark)
+              return report === undefined && !turn.isFinal ? made : Reporting.judged(turn, made)
+            })
           })
     )
   })

@@ -14,6 +14,7 @@ import type { Content } from "./Content.ts"
 import type { EventSink } from "./EventSink.ts"
 import type { FinalReport } from "./FinalReport.ts"
 import type { Last } from "./FinalStep.ts"
+import * as Observer from "./Observer.ts"
 import type { Provider } from "./Provider.ts"
 import type { RetryStrategy } from "./RetryStrategy.ts"
 import type { Route } from "./Route.ts"
@@ -49,6 +50,7 @@ export interface Ports {
   readonly router: Router["Service"] | undefined
   readonly report: FinalReport["Service"] | undefined
   readonly compactor: Compactor["Service"] | undefined
+  readonly observer: Observer.Listeners | undefined
 }
 
 export class TurnState {
@@ -68,6 +70,13 @@ export class TurnState {
   /** Of those, the ones that took another turn's failure for their own, without a call (X5). */
   shared = 0
   sleptMs = 0
+  /** When the step that runs began: at the acceptance, or when the step before it had ended; epoch milliseconds. */
+  stepStartedAt: number
+  /** When the last attempt of this life began, for who is told of what was decided about it. */
+  attemptStartedAt: number | undefined = undefined
+  /** What steps that are over have taken from their first failure on, in milliseconds (A16). */
+  retryLoopMs = 0
+  private retryLoopSince: number | undefined = undefined
   usage: Message.Usage = {}
   /** What the response that is under way has said; `undefined` between responses. */
   unfinished: Content | undefined = undefined
@@ -96,6 +105,7 @@ export class TurnState {
     this.ports = ports
     this.primary = input.target
     this.route = { target: input.target }
+    this.stepStartedAt = input.startedAt
     this.messages = input.history.filter((message) => !isOfItsTurn(message))
     const { maxTurns } = input.limits ?? {}
     if (maxTurns !== undefined) this.last = { step: maxTurns - 1, cause: "max-turns" }
@@ -126,6 +136,12 @@ export class TurnState {
     this.lastUsage = usage
   }
 
+  /** Tells an event that passes, and is no single token's. */
+  live(event: TurnEvent.ProviderRetry | TurnEvent.StepStart): void {
+    this.ports.sink.live(event)
+    Observer.live(this, event)
+  }
+
   /** Persists events at the turn's next position. They are made where nothing can come between that and the write (S3). */
   persist(make: () => ReadonlyArray<TurnEvent.PersistedEvent>): Effect.Effect<void, TurnStopped> {
     return Effect.suspend(() => {
@@ -134,7 +150,8 @@ export class TurnState {
       if (this.stopped !== undefined) return Effect.fail(this.stopped) // S3
       const position = this.position
       this.position += events.length
-      return Effect.tapError(this.ports.sink.persist(events, position), (stopped) =>
+      const persist = this.ports.sink.persist(events, position)
+      return Effect.tapError(Observer.events(this, events, position, persist), (stopped) =>
         Effect.sync(() => {
           this.stopped = stopped
         })
@@ -187,6 +204,16 @@ export class TurnState {
   /** Puts the turn's identity on an event. */
   event<const Fields extends { readonly type: TurnEvent.TurnEvent["type"] }>(fields: Fields) {
     return { conversationId: this.input.conversationId, turnId: this.input.turnId, ...fields }
+  }
+
+  /** A failure opens the step's retry loop, its response or the turn's seal closes it. Epoch milliseconds. */
+  openRetryLoop(failedAt: number): void {
+    this.retryLoopSince ??= failedAt
+  }
+
+  closeRetryLoop(at: number): void {
+    if (this.retryLoopSince !== undefined) this.retryLoopMs += Math.max(0, at - this.retryLoopSince)
+    this.retryLoopSince = undefined
   }
 
   /** Closes the open chain of retries, if there is one (P11). */

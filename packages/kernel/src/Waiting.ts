@@ -10,6 +10,7 @@
 import { Failure, type Target, type TurnEvent } from "@holdfast/wire"
 import { Cause, Clock, Duration, Effect, Option } from "effect"
 import type * as Directive from "./Directive.ts"
+import * as Observer from "./Observer.ts"
 import { type Question, type RetryStrategy, SleepFailure, Wake } from "./RetryStrategy.ts"
 import type { TurnState } from "./TurnState.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
@@ -51,7 +52,12 @@ export const wait = Effect.fnUntraced(function* (
       .run(
         part === 0 ? path : `${path}/${part}`,
         Wake,
-        sleep(turn, strategy, failure, told, told !== retry, since, askedAt === undefined ? ask : undefined)
+        Observer.wait(
+          turn,
+          failure,
+          told,
+          sleep(turn, strategy, failure, told, told !== retry, since, askedAt === undefined ? ask : undefined)
+        )
       )
       .pipe(Effect.catchTag("SleepFailure", Effect.succeed))
     if ("_tag" in wake) return { _tag: "Sleepless", error: wake }
@@ -94,7 +100,7 @@ export const tell = (
 ): void => {
   const code = Failure.codeOf(failure)
   const { maxRetries } = strategy.budget
-  turn.ports.sink.live(
+  turn.live(
     turn.event({
       type: "provider-retry",
       attempt,
@@ -126,7 +132,7 @@ const sleep = Effect.fnUntraced(function* (
   isMoved: boolean,
   since: number,
   ask: Ask | undefined
-): Effect.fn.Return<Wake, SleepFailure | TurnStopped> {
+): Effect.fn.Return<Wake & { readonly at: number }, SleepFailure | TurnStopped> {
   tell(turn, strategy, failure, told)
   const { delayMs, retryAt } = told
   const awaited = { route: told.route ?? turn.route, failure, since: retryAt - delayMs, retryAt, isMoved }

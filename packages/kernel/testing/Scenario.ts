@@ -9,6 +9,7 @@ import { Ids, type Message, type Target, type TurnEvent } from "@holdfast/wire"
 import { Effect, type Fiber, Layer, type Scope } from "effect"
 import * as Checkpoint from "../src/Checkpoint.ts"
 import { EventSink } from "../src/EventSink.ts"
+import { type Listeners, Observer } from "../src/Observer.ts"
 import { Provider } from "../src/Provider.ts"
 import { RetryStrategy } from "../src/RetryStrategy.ts"
 import { Toolbox, layerNoop } from "../src/Toolbox.ts"
@@ -30,6 +31,7 @@ export interface Options {
   /** `null`: a manual retry. */
   readonly prompt?: string | null
   readonly abort?: Effect.Effect<void>
+  readonly observer?: Listeners
   /** What an earlier life of the turn has left behind. */
   readonly replay?: ReplayCheckpoint
   readonly sink?: RecordingSink
@@ -89,6 +91,7 @@ const start = (
     prompt = "Hello",
     abort,
     limits,
+    observer,
     sink: given,
     services = Layer.empty
   }: Options,
@@ -104,7 +107,8 @@ const start = (
       toolbox === undefined ? layerNoop : Layer.succeed(Toolbox, toolbox),
       checkpoint,
       Layer.provide(services, Layer.succeed(Provider, provider)),
-      strategy === undefined ? Layer.empty : Layer.succeed(RetryStrategy, strategy.service)
+      strategy === undefined ? Layer.empty : Layer.succeed(RetryStrategy, strategy.service),
+      observer === undefined ? Layer.empty : Layer.succeed(Observer, observer)
     )
     const turn = Turn.runTurn({
       conversationId,

@@ -58,7 +58,7 @@ export interface Resources {
   readonly stopping: Effect.Effect<void>
 }
 
-/** Runs a turn to its seal. Interrupted, it stops unsealed. */
+/** Runs a turn to its seal. Interrupted, it stops unsealed. An `Observer` comes with the context, where there is one. */
 export const run = (
   setting: Setting,
   resources: Resources
@@ -150,7 +150,8 @@ const sinkOf = (
         return Effect.forEach(warnings, (warning) => Effect.logWarning(`Turn ${turnId}: ${warning}`), { discard: true })
       }
     )
-  }
+  },
+  isPersisted: (position) => position < persisted.length
 })
 
 const otherwise = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>

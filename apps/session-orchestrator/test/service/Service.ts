@@ -23,6 +23,7 @@ export interface Options {
   /** A file; otherwise the data is gone with the service. */
   readonly database?: string
   readonly apiKey?: string
+  readonly telemetry?: Partial<Config["Service"]["telemetry"]>
   /** Names of further credentials of each provider; their keys are told by `keyOf`. */
   readonly credentials?: ReadonlyArray<string>
   readonly models?: Models.Models
@@ -61,6 +62,7 @@ export const start = Effect.fnUntraced(function* ({
   models = {},
   providers = ["scripted"],
   provider: given,
+  telemetry = {},
   config: whole
 }: Options = {}) {
   const provider = given ?? (yield* ScriptedServer.start())
@@ -90,6 +92,7 @@ export const start = Effect.fnUntraced(function* ({
     models,
     model: { provider: providers[0] ?? "scripted", model: "m" },
     retry,
+    telemetry: { retryLog: undefined, otlp: undefined, notifications: undefined, ...telemetry },
     origins: new Map(),
     notices: []
   }
