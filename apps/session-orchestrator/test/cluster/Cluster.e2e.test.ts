@@ -59,6 +59,31 @@ describe("two runners", () => {
   )
 })
 
+describe("turns that wait on two runners", () => {
+  it.live(
+    "X5: are woken early, on both, when one of them is answered",
+    () =>
+      Effect.gen(function* () {
+        const runners = yield* Runners.make(["1 hour"], { isGated: true })
+        const [first, second] = yield* Effect.all([runners.start, runners.start], { concurrency: 2 })
+        runners.provider.otherwise(overloaded)
+        const ids = yield* Effect.forEach(Array.from({ length: 12 }), () => first.create())
+        yield* Effect.forEach(
+          ids,
+          (id) => Effect.flatMap(second.open(Runners.turnOf(id)), (live) => live.until("provider-retry")),
+          { discard: true }
+        )
+        runners.provider.otherwise(answer)
+        // A person lets one of them try. Whoever owns it tells the other runner.
+        yield* first.call({ method: "POST", path: `/v1/conversations/${ids[0]}/retry-now` })
+        yield* assertEnded(second, ids)
+        // Each has failed once, or shared that; nobody has waited for an hour.
+        assert.isAtMost(runners.provider.count(), 2 * ids.length)
+      }),
+    TIMEOUT_MS
+  )
+})
+
 /** Turns that sleep and turns that stream, handed in at both runners; those that stream have said half of it. */
 const underWay = Effect.fnUntraced(function* (runners: Runners.Runners, first: Runners.Runner, second: Runners.Runner) {
   const create = (count: number) =>

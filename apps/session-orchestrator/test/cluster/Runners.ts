@@ -21,14 +21,19 @@ export interface Runners {
 /** How soon survivors have what a dead runner had (X6). */
 export const TAKE_OVER_MS = 20_000
 
-export const make = Effect.fnUntraced(function* (delays: ReadonlyArray<string>) {
+/** Without gates a turn that is to sleep sleeps, whatever others meet. */
+export const make = Effect.fnUntraced(function* (
+  delays: ReadonlyArray<string>,
+  { isGated = false }: { readonly isGated?: boolean } = {}
+) {
   const postgres = yield* PostgresServer.start
   const provider = yield* ScriptedServer.start()
   const url = Redacted.value(yield* postgres.database)
   const config = {
     providers: { scripted: { type: "openai-compatible", baseUrl: `${provider.url}/v1` } },
     model: "scripted/m",
-    retry: { schedule: { type: "steps", delays } }
+    retry: { schedule: { type: "steps", delays } },
+    gate: { enabled: isGated }
   }
   const start = Effect.gen(function* () {
     const port = yield* PostgresServer.freePort
