@@ -104,6 +104,13 @@ export class TurnState {
     return Target.format(this.route.target)
   }
 
+  /** Whether the step that runs has a record of its beginning: an earlier life of the turn has come that far. */
+  get hasBegun(): boolean {
+    const path = `step/${this.step}`
+    const beginnings = [`${path}/route`, `${path}/attempt/0`, `${path}/attempt/0/content`]
+    return beginnings.some((name) => this.ports.checkpoint.isRecorded(name))
+  }
+
   /** What the model may call. */
   get tools(): ReadonlyArray<ToolDefinition> {
     const { report, toolbox } = this.ports
