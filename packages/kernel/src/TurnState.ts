@@ -94,7 +94,8 @@ export class TurnState {
     this.ports = ports
     this.primary = input.target
     this.route = { target: input.target }
-    this.messages = input.history.filter((message) => !isOfItsTurn(message))
+    const ends = new Set(input.history.map(endOf))
+    this.messages = input.history.filter((message) => !isOfItsTurn(message) || ends.has(message.id))
     const { maxTurns } = input.limits ?? {}
     if (maxTurns !== undefined) this.last = { step: maxTurns - 1, cause: "max-turns" }
   }
@@ -198,6 +199,10 @@ export class TurnState {
 }
 
 // --- internal
+
+/** The last message that a summary stands for: without it nobody could tell where what is kept begins. */
+const endOf = (message: Message.Message): Ids.MessageId | undefined =>
+  message.role === "user" ? message.summary?.upTo : undefined
 
 /** What another turn's model was told is not for this one's, unless it stands for what was said. */
 const isOfItsTurn = (message: Message.Message): boolean =>
