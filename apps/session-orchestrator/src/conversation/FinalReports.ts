@@ -59,6 +59,8 @@ const DRAFT_07 = /^https?:\/\/json-schema\.org\/draft-07\/schema#?$/
 
 const compiled = new Map<string, Ajv.ValidateFunction>()
 
+let compilations = 0
+
 /** As many schemas as a service is likely to be configured with; a compiled one takes some 10 kB. */
 const MOST_COMPILED = 100
 
@@ -67,8 +69,18 @@ const validatorOf = (schema: JsonSchema): Ajv.ValidateFunction => {
   const key = JSON.stringify(schema)
   const known = compiled.get(key)
   if (known !== undefined) return known
-  const validate = checker(DRAFT_07.test(String(schema["$schema"])) ? "ajv" : undefined).compile(schema)
-  if (compiled.size >= MOST_COMPILED) compiled.clear()
+  const validate = compile(schema)
   compiled.set(key, validate)
   return validate
+}
+
+const compile = (schema: JsonSchema): Ajv.ValidateFunction => {
+  // Of such a schema one is promised a verdict, and a promise would be taken for a good one.
+  if (schema["$async"] !== undefined) throw new Error('expected a schema without "$async"')
+  if (compilations++ >= MOST_COMPILED) {
+    compiled.clear()
+    checkers.clear() // A checker keeps what it has compiled for as long as it is there.
+    compilations = 1
+  }
+  return checker(DRAFT_07.test(String(schema["$schema"])) ? "ajv" : undefined).compile(schema)
 }
