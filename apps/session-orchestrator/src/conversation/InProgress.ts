@@ -51,7 +51,7 @@ export class InProgress {
         this.start = event
         return
       case "provider-retry":
-        this.waiting = event
+        this.waiting = event.delayMs > 0 ? event : undefined // what goes on at once does not wait
         return
       default:
         return event satisfies never
