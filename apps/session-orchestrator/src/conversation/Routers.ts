@@ -4,7 +4,8 @@
  *
  * R1. What a decision has found out is stored before the decision is recorded (U1 of the port).
  * R2. A conversation whose policy says "never" (P9) goes on where its last answer came from.
- * R3. A turn that has nowhere else to go has no router, and pays for none.
+ * R3. A turn that has nowhere else to go has no router, and pays for none. A person may send it to any provider (X4), so keys of
+ *     all of them count.
  */
 import type { Router, TurnStopped } from "@holdfast/kernel"
 import { type Models, type RetryPolicy, Routes, Standing } from "@holdfast/policy"
@@ -25,7 +26,6 @@ export interface Dependencies {
 /** One turn, as its router has to know it. */
 export interface Setting {
   readonly policy: RetryPolicy.RetryPolicy
-  readonly primary: Target.Target
   /** The conversation before this turn, oldest first. */
   readonly history: ReadonlyArray<Message.Message>
   /** The conversation's switch (P15), as it stands. */
@@ -33,12 +33,12 @@ export interface Setting {
   readonly patiently: <A>(effect: Effect.Effect<A, StorageError>) => Effect.Effect<A, TurnStopped.TurnStopped>
 }
 
-/** The router of a turn; `undefined` where it can go nowhere but to its own target (R3). */
+/** The router of a turn; `undefined` where there is nothing to choose from (R3). */
 export const make = (
   { credentials, countTokens, models, standings }: Dependencies,
-  { history, isEnabled, patiently, policy, primary }: Setting
+  { history, isEnabled, patiently, policy }: Setting
 ): Router.Router["Service"] | undefined => {
-  if (!hasElsewhere(policy, primary, credentials)) return undefined
+  if (!hasElsewhere(policy, credentials)) return undefined
   const last = lastAnswer(history)
   const withCurrent = (question: Router.Question): Router.Question =>
     question.current === undefined && last !== undefined ? { ...question, current: { target: last } } : question // R2
@@ -63,12 +63,10 @@ export const make = (
 
 // --- internal
 
-const hasElsewhere = (
-  { routing }: RetryPolicy.RetryPolicy,
-  { provider }: Target.Target,
-  credentials: Dependencies["credentials"]
-): boolean =>
-  routing.type === "round-robin" || Object.keys(routing.chains).length > 0 || (credentials[provider]?.length ?? 0) > 1
+const hasElsewhere = ({ routing }: RetryPolicy.RetryPolicy, credentials: Dependencies["credentials"]): boolean =>
+  routing.type === "round-robin" ||
+  Object.keys(routing.chains).length > 0 ||
+  Object.values(credentials).some((names) => names.length > 1)
 
 const lastAnswer = (history: ReadonlyArray<Message.Message>): Target.Target | undefined => {
   const answer = history.findLast((message) => message.role === "assistant" && message.error === undefined)

@@ -192,7 +192,7 @@ const run = Effect.fnUntraced(function* (
   const { credentials } = providers
   const ports = yield* TurnPorts.make(
     { standings, tokenizer, credentials, models: defaults.models },
-    { policy, provider, history, isEnabled, patiently, primary: target }
+    { policy, provider, history, isEnabled, patiently }
   )
   return yield* TurnRunner.run(
     { session, running, resumption, target, provider, policy, ports, isEnabled },

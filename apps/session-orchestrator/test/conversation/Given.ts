@@ -1,6 +1,6 @@
 /** Conversations as a whole, on a store in memory and a clock that a test moves. */
 import { ScriptedProvider } from "@holdfast/kernel/testing"
-import type { Profile } from "@holdfast/policy"
+import type { Profile, Routes } from "@holdfast/policy"
 import type { TurnEvent } from "@holdfast/wire"
 import { Duration, Effect, Exit, Layer, Scope, Stream } from "effect"
 import * as Condition from "../../src/conversation/Condition.ts"
@@ -23,6 +23,8 @@ export const waits = (...seconds: ReadonlyArray<number>): Profile.RetrySettings 
 export interface Options {
   readonly scripts: ReadonlyArray<ScriptedProvider.Script>
   readonly retry?: Profile.RetrySettings
+  /** Providers and the names of their credentials; without it, `test` with none. */
+  readonly credentials?: Routes.Known["credentials"]
   /** Stands between the service and its store. */
   readonly store?: (store: Store["Service"]) => Partial<Store["Service"]>
   readonly journal?: (journal: Journal["Service"]) => Partial<Journal["Service"]>
@@ -30,7 +32,7 @@ export interface Options {
 
 /** Runs a test against a service, which is gone behind it. */
 export const withService = <E>(
-  { scripts, retry = waits(1), store = () => ({}), journal = () => ({}) }: Options,
+  { scripts, retry = waits(1), credentials = { test: [] }, store = () => ({}), journal = () => ({}) }: Options,
   test: (service: {
     readonly conversations: Conversations["Service"]
     readonly store: Store["Service"]
@@ -49,7 +51,7 @@ export const withService = <E>(
       Layer.succeed(Journal, { ...records, ...journal(records) })
     )
     const resources = Layer.mergeAll(
-      Layer.succeed(Providers, { get: () => provider, names: ["test"], credentials: {} }),
+      Layer.succeed(Providers, { get: () => provider, names: Object.keys(credentials), credentials }),
       Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry, models: {} }),
       Tools.layerNoop,
       Timer.layer,

@@ -1,0 +1,66 @@
+/** Turns of the service that may go elsewhere, as somebody sees them who watches, asks and commands. */
+import { assert, describe, it } from "@effect/vitest"
+import { ScriptedProvider } from "@holdfast/kernel/testing"
+import { Ids } from "@holdfast/wire"
+import { Deferred, Effect } from "effect"
+import { waits, watching, withService } from "./Given.ts"
+
+const { answer, emits, hangs, overloaded } = ScriptedProvider
+
+const turnId = Ids.TurnId.make("a")
+
+const quota = {
+  reason: "quota-exhausted",
+  message: "You exceeded your current quota.",
+  retryable: false,
+  status: 429
+} as const
+
+describe("a turn that goes on elsewhere at once", () => {
+  it.effect("P15: runs, and does not wait, while the other target is asked", () =>
+    Effect.gen(function* () {
+      const reached = yield* Deferred.make<void>()
+      yield* withService(
+        {
+          scripts: [emits(overloaded), hangs(reached)],
+          retry: { routing: { type: "fallback-chain", chains: { default: ["test/other"] } } }
+        },
+        Effect.fnUntraced(function* ({ conversations }) {
+          const id = yield* conversations.create({})
+          yield* conversations.prompt(id, { prompt: "Hi", turnId })
+          yield* Deferred.await(reached)
+          const { isRetrying, retryAt, status } = yield* conversations.state(id)
+          assert.deepStrictEqual([status, isRetrying, retryAt], ["running", false, undefined])
+        })
+      )
+    })
+  )
+})
+
+describe("a turn that a person sends to another provider", () => {
+  it.effect("P7: finds all of its keys there", () =>
+    withService(
+      {
+        scripts: [emits(overloaded), emits(quota), answer("With the second key")],
+        retry: waits(3_600, 3_600),
+        credentials: { test: ["ONE"], other: ["FIRST", "SECOND"] }
+      },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const conversationId = yield* conversations.create({})
+        yield* conversations.prompt(conversationId, { prompt: "Hi", turnId })
+        const told = yield* watching(conversations.watchTurn(turnId))
+        yield* told.until("provider-retry")
+        yield* conversations.steer({ type: "switch-target", conversationId, model: "other/m" }, "a test")
+        yield* told.until("turn-end")
+        assert.deepStrictEqual(
+          provider.requests.map(({ credential, target }) => [target.provider, credential]),
+          [
+            ["test", undefined],
+            ["other", undefined],
+            ["other", "SECOND"]
+          ]
+        )
+      })
+    )
+  )
+})
