@@ -51,6 +51,8 @@ export type Directive = typeof Directive.Type
 export interface Situation {
   readonly failure: Failure.Failure
   readonly contentSeen: boolean
+  /** What failed was a whole response that would not do (A9): the endpoint that gave it is well. */
+  readonly whole?: boolean
   /** Retries of this step so far; the number of the next one. */
   readonly retries: number
   /** Bugs this step has met so far, this one included. */

@@ -20,6 +20,8 @@ import * as Waiting from "./Waiting.ts"
 export interface Setback {
   readonly failure: Failure.Failure
   readonly contentSeen: boolean
+  /** The response was complete and would not do (A9). */
+  readonly whole?: boolean
   /** Drawn for the decision (`Spent.spread`). */
   readonly spread: number
   /** Epoch milliseconds. */
@@ -108,7 +110,7 @@ const hasGoneOn = ({ ports, step }: TurnState, n: number): boolean => {
 const decide = (
   recovery: Recovery,
   n: number,
-  { contentSeen, endedAt, failure, spread }: Setback,
+  { contentSeen, endedAt, failure, spread, whole = false }: Setback,
   messages: ProviderRequest["messages"]
 ): Effect.Effect<Directive.Directive, TurnStopped> => {
   const { retries, sleptMs, extendedMs, state, turn } = recovery
@@ -121,7 +123,7 @@ const decide = (
     `step/${turn.step}/decision/${n}`,
     Directive.Directive,
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const situation = { failure, contentSeen, retries, defects, spent, now }
+      const situation = { failure, contentSeen, whole, retries, defects, spent, now }
       return router === undefined || strategy === undefined || !Directive.isRoutable(situation)
         ? Effect.succeed(Directive.decide(situation, strategy))
         : router.direct(situation, Routing.question(turn, state, messages))

@@ -3,9 +3,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Deferred, Effect } from "effect"
-import { waits, watching, withService } from "./Given.ts"
+import { TestClock } from "effect/testing"
+import { asking, waits, watching, withService } from "./Given.ts"
 
-const { answer, emits, hangs, overloaded } = ScriptedProvider
+const { answer, call, emits, hangs, overloaded, tools } = ScriptedProvider
 
 const turnId = Ids.TurnId.make("a")
 
@@ -34,6 +35,36 @@ describe("a turn that goes on elsewhere at once", () => {
         })
       )
     })
+  )
+})
+
+describe("a turn whose model answers with words where a report is asked for", () => {
+  it.effect("A9, P8: asks it again: its target is well, and cools down for nobody", () =>
+    withService(
+      {
+        scripts: [answer("I am done."), tools(call("final_report")), answer("Hello")],
+        retry: {
+          ...waits(1, 1),
+          routing: { type: "fallback-chain", chains: { default: ["test/other"] } },
+          finalReport: { schema: { type: "object" } }
+        }
+      },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const id = yield* conversations.create({})
+        yield* conversations.prompt(id, { prompt: "Hi", turnId })
+        const told = yield* watching(conversations.watchTurn(turnId))
+        yield* told.until("provider-retry")
+        yield* TestClock.adjust("1 second")
+        yield* told.until("turn-end")
+        const another = yield* conversations.create({})
+        yield* asking(conversations.prompt(another, { prompt: "Hi", turnId: Ids.TurnId.make("b") }))
+        yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 3 })
+        assert.deepStrictEqual(
+          provider.requests.map(({ target }) => target.model),
+          ["m", "m", "m"]
+        )
+      })
+    )
   )
 })
 
