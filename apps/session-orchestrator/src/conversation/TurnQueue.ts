@@ -185,7 +185,8 @@ const run = Effect.fnUntraced(function* (
   const { checkpoint, commandIds } = yield* patiently(checkpointOf(turnId, listenerOf(wait), isNew))
   wait.know(commandIds)
   const target = Target.parse(conversation.model) ?? defaults.model
-  const policy = policyOf(conversation, defaults)
+  // What the settings say is where a conversation's switch begins; from then on the switch alone says it (P15).
+  const policy = { ...policyOf(conversation, defaults), enabled: true }
   const provider = Limits.withLimits(route(providers), policy.requestTimeout)
   const isEnabled = () => session.autoRetry ?? conversation.autoRetryEnabled
   const { history } = resumption

@@ -68,6 +68,39 @@ describe("a turn whose model answers with words where a report is asked for", ()
   )
 })
 
+describe("a conversation that began with retries switched off", () => {
+  for (const [what, routing] of [
+    ["waits for its only target", undefined],
+    ["goes on with a stand-in", { type: "fallback-chain", chains: { default: ["test/other"] } }]
+  ] as const) {
+    it.effect(`P15: ${what} once they are switched on`, () =>
+      withService(
+        {
+          scripts: [emits(overloaded), emits(overloaded), answer("At last")],
+          retry: { ...waits(1), enabled: false, ...(routing === undefined ? {} : { routing }) }
+        },
+        Effect.fnUntraced(function* ({ conversations }) {
+          const id = yield* conversations.create({})
+          assert.isFalse((yield* conversations.state(id)).autoRetryEnabled)
+          yield* conversations.prompt(id, { prompt: "Hi", turnId })
+          const first = yield* watching(conversations.watchTurn(turnId))
+          yield* first.until("turn-end")
+          assert.notInclude(first.types(), "provider-retry")
+
+          yield* conversations.setAutoRetry(id, true)
+          const second = Ids.TurnId.make("b")
+          yield* conversations.prompt(id, { prompt: "Again", turnId: second })
+          const told = yield* watching(conversations.watchTurn(second))
+          yield* told.until("provider-retry")
+          yield* TestClock.adjust("1 second")
+          yield* told.until("turn-end")
+          assert.deepInclude(told.seen.at(-1)?.event, { type: "turn-end", status: "completed" })
+        })
+      )
+    )
+  }
+})
+
 describe("a turn that a person sends to another provider", () => {
   it.effect("P7: finds all of its keys there", () =>
     withService(
