@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
-import { Deferred, Effect } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { asking, waits, watching, withService } from "./Given.ts"
 
@@ -95,6 +95,38 @@ describe("a conversation that began with retries switched off", () => {
           yield* TestClock.adjust("1 second")
           yield* told.until("turn-end")
           assert.deepInclude(told.seen.at(-1)?.event, { type: "turn-end", status: "completed" })
+        })
+      )
+    )
+  }
+})
+
+describe("a turn that waits on disk", () => {
+  const asking = (reason: "rate-limited" | "quota-exhausted", retryAfterMs: number) =>
+    emits({ ...quota, reason, retryable: true, hint: { retryAfterMs, source: "retry-after" } })
+  for (const [what, profile, scripts, credentials] of [
+    ["so many attempts", "cycling", [asking("rate-limited", 30_000)], undefined],
+    [
+      "another key",
+      "overnight",
+      [60_000, 30_000, 60_000].map((ms) => asking("quota-exhausted", ms)),
+      { test: ["ONE", "TWO", "THREE"] }
+    ]
+  ] as const) {
+    it.effect(`X3: is told of to who comes later as to who was there: ${what}`, () =>
+      withService(
+        { scripts, retry: { profile }, ...(credentials === undefined ? {} : { credentials }) },
+        Effect.fnUntraced(function* ({ conversations }) {
+          const id = yield* conversations.create({})
+          yield* conversations.prompt(id, { prompt: "Hi", turnId })
+          const first = yield* watching(conversations.watchTurn(turnId))
+          yield* first.until("provider-retry", scripts.length)
+          yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === 1 })
+          yield* Fiber.interrupt(first.fiber)
+          const later = yield* watching(conversations.watchTurn(turnId))
+          yield* later.until("provider-retry")
+          const told = ({ seen }: typeof first) => seen.findLast(({ event }) => event.type === "provider-retry")?.event
+          assert.deepStrictEqual(told(later), told(first))
         })
       )
     )
