@@ -4,12 +4,13 @@
  * G1. Another target is a `model-change`; where a fallback takes over, a `retry-fallback-applied` before it. Another credential
  *     of the same target is neither.
  * G2. A fallback that took over and answers is told of once.
- * G3. A person's choice (X4) stands above any route: it is the primary from there on.
+ * G3. A person's choice (X4) stands above any route: it is the primary from there on. At the same provider the credential that is
+ *     in use stays so.
  * G4. Where a step begins is decided once, and what was decided is followed, with a router or without one by then; a step that
  *     has begun without a router is asked about from its next failure on. Otherwise a turn that is taken up under another
  *     configuration would tell of another way than the one that it went.
  */
-import { Target, type TurnEvent } from "@holdfast/wire"
+import type { Target, TurnEvent } from "@holdfast/wire"
 import { Effect, type Schema } from "effect"
 import type { ProviderRequest } from "./Provider.ts"
 import type { Route } from "./Route.ts"
@@ -59,10 +60,13 @@ export const take = (turn: TurnState, route: Route): Effect.Effect<void, TurnSto
 export const choose = (turn: TurnState, target: Target.Target): Effect.Effect<void, TurnStopped> =>
   turn.persist(() => {
     const from = turn.targetName
+    const { credential, target: left } = turn.route
+    const isKept = credential !== undefined && left.provider === target.provider
     turn.primary = target
-    turn.route = { target }
+    turn.route = { target, ...(isKept ? { credential } : undefined) }
     turn.unproven = undefined
-    return [turn.event({ type: "model-change", from, to: Target.format(target) })]
+    const to = turn.targetName
+    return from === to ? [] : [turn.event({ type: "model-change", from, to })]
   })
 
 /** The route has answered (G2). */
