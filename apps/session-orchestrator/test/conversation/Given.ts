@@ -12,6 +12,7 @@ import * as Tools from "../../src/conversation/Tools.ts"
 import * as Timer from "../../src/durable/Timer.ts"
 import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
+import { Standings } from "../../src/storage/Standings.ts"
 import { Store } from "../../src/storage/Store.ts"
 
 /** Waits of so many seconds, one after the other; beyond 5 s a turn leaves memory. */
@@ -28,11 +29,19 @@ export interface Options {
   /** Stands between the service and its store. */
   readonly store?: (store: Store["Service"]) => Partial<Store["Service"]>
   readonly journal?: (journal: Journal["Service"]) => Partial<Journal["Service"]>
+  readonly standings?: (standings: Standings["Service"]) => Partial<Standings["Service"]>
 }
 
 /** Runs a test against a service, which is gone behind it. */
 export const withService = <E>(
-  { scripts, retry = waits(1), credentials = { test: [] }, store = () => ({}), journal = () => ({}) }: Options,
+  {
+    scripts,
+    retry = waits(1),
+    credentials = { test: [] },
+    store = () => ({}),
+    journal = () => ({}),
+    standings = () => ({})
+  }: Options,
   test: (service: {
     readonly conversations: Conversations["Service"]
     readonly store: Store["Service"]
@@ -46,9 +55,11 @@ export const withService = <E>(
     const provider = ScriptedProvider.make(scripts)
     const real = yield* Store
     const records = yield* Journal
+    const known = yield* Standings
     const between = Layer.mergeAll(
       Layer.succeed(Store, { ...real, ...store(real) }),
-      Layer.succeed(Journal, { ...records, ...journal(records) })
+      Layer.succeed(Journal, { ...records, ...journal(records) }),
+      Layer.succeed(Standings, { ...known, ...standings(known) })
     )
     const resources = Layer.mergeAll(
       Layer.succeed(Providers, { get: () => provider, names: Object.keys(credentials), credentials }),

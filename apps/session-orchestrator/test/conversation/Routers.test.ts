@@ -4,6 +4,7 @@ import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
+import { StorageError } from "../../src/storage/Store.ts"
 import { asking, waits, watching, withService } from "./Given.ts"
 
 const { answer, call, emits, hangs, overloaded, tools } = ScriptedProvider
@@ -66,6 +67,34 @@ describe("a turn whose model answers with words where a report is asked for", ()
       })
     )
   )
+})
+
+describe("a turn whose router waits for the database", () => {
+  const refused = new StorageError({ message: "The disk is full." })
+  for (const [where, standings] of [
+    ["where it begins", { load: () => Effect.fail(refused) }],
+    ["when its target has failed", { note: () => Effect.fail(refused) }]
+  ] as const) {
+    it.effect(`D8: is ended by an abort: ${where}`, () =>
+      withService(
+        {
+          scripts: [emits(overloaded)],
+          retry: { routing: { type: "fallback-chain", chains: { default: ["test/other"] } } },
+          standings: () => standings
+        },
+        Effect.fnUntraced(function* ({ conversations }) {
+          const id = yield* conversations.create({})
+          yield* conversations.prompt(id, { prompt: "Hi", turnId })
+          const told = yield* watching(conversations.watchTurn(turnId))
+          yield* TestClock.adjust("5 minutes")
+          assert.notInclude(told.types(), "turn-end")
+          assert.isTrue(yield* conversations.abort(id))
+          yield* told.until("turn-end")
+          assert.deepInclude(told.seen.at(-1)?.event, { type: "turn-end", status: "aborted" })
+        })
+      )
+    )
+  }
 })
 
 describe("a conversation that began with retries switched off", () => {
