@@ -16,9 +16,11 @@ export const make = ({
   finalReport
 }: Pick<RetryPolicy.RetryPolicy, "finalReport">): FinalReport.FinalReport["Service"] | undefined => {
   if (finalReport === undefined) return undefined
-  const validate = validatorOf(finalReport.schema)
+  const { description = DESCRIPTION, schema } = finalReport
+  const validate = validatorOf(schema)
   return {
-    tool: { name: TOOL_NAME, description: finalReport.description ?? DESCRIPTION, inputSchema: finalReport.schema },
+    // Providers want to read of a tool's arguments that they are an object.
+    tool: { name: TOOL_NAME, description, inputSchema: { type: "object", ...schema } },
     validate: (report) =>
       validate(report) ? undefined : checker().errorsText(validate.errors, { dataVar: "report", separator: "; " })
   }
@@ -26,9 +28,11 @@ export const make = ({
 
 /** Why the schema of a report cannot be used, in words; `undefined` when it can, or there is none. */
 export const problemOf = ({ finalReport }: Pick<RetryPolicy.RetryPolicy, "finalReport">): string | undefined => {
+  if (finalReport === undefined) return undefined
+  const { type = "object" } = finalReport.schema
   try {
-    if (finalReport !== undefined) validatorOf(finalReport.schema)
-    return undefined
+    validatorOf(finalReport.schema)
+    return type === "object" ? undefined : 'expected type "object", as a report is handed in as the arguments of a tool'
   } catch (error) {
     return error instanceof Error ? error.message : String(error)
   }

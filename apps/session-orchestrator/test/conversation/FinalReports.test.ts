@@ -42,6 +42,14 @@ describe("a final report", () => {
     assert.include(FinalReports.problemOf({ finalReport: { schema: { type: "objekt" } } }), "type")
   })
 
+  it("a schema of something else than an object is refused: no provider takes it for a tool's arguments", () => {
+    for (const type of ["array", ["object", "null"]]) {
+      assert.include(FinalReports.problemOf({ finalReport: { schema: { type } } }), 'type "object"')
+    }
+    const { tool } = FinalReports.make({ finalReport: { schema: { properties: {} } } }) ?? assert.fail("none")
+    assert.deepStrictEqual(tool.inputSchema, { type: "object", properties: {} })
+  })
+
   it("a schema that would be checked later is refused: nobody could wait for what it says", () => {
     assert.include(FinalReports.problemOf({ finalReport: { schema: { ...schema, $async: true } } }), "$async")
   })
