@@ -38,14 +38,15 @@ export const voided = (turn: TurnState): ReadonlyArray<TurnEvent.StepDiscarded> 
 
 /** Gets the response of the turn's current step. */
 export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<Result, TurnStopped> {
-  const { compactor, router } = turn.ports
+  const { compactor } = turn.ports
   const path = `step/${turn.step}`
   let messages = ModelContext.of(turn.messages)
   // A list that changes in the middle of a step would be another request, and not another attempt.
   const tools = turn.tools
   let hasCompacted = false
   const recovery = new Recovery.Recovery(turn)
-  if (router !== undefined) recovery.state = yield* Routing.begin(turn, router, messages)
+  const beginning = Routing.begin(turn, messages)
+  if (beginning !== undefined) recovery.state = yield* beginning
   let isBegun = false
   const begin = (): void => {
     if (isBegun) return

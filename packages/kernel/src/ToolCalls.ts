@@ -149,7 +149,9 @@ const NOT_OFFERED = { output: "No tool but the final report could be used in thi
 /** A10 */
 const unreadable = ({ input, malformed = "" }: Message.ToolCallPart) => {
   const payload = typeof input === "string" ? input : JSON.stringify(input)
-  const quoted = payload.length > QUOTED_CHARACTERS ? `${payload.slice(0, QUOTED_CHARACTERS)} [cut]` : payload
+  // A cut may fall into a character of two halves, which no provider takes.
+  const quoted =
+    payload.length > QUOTED_CHARACTERS ? `${payload.slice(0, QUOTED_CHARACTERS).toWellFormed()} [cut]` : payload
   return { output: `The arguments of this call could not be read: ${malformed}\nThey were: ${quoted}`, isError: true }
 }
 

@@ -106,7 +106,8 @@ export class TurnState {
     this.primary = input.target
     this.route = { target: input.target }
     this.stepStartedAt = input.startedAt
-    this.messages = input.history.filter((message) => !isOfItsTurn(message))
+    const ends = new Set(input.history.map(endOf))
+    this.messages = input.history.filter((message) => !isOfItsTurn(message) || ends.has(message.id))
     const { maxTurns } = input.limits ?? {}
     if (maxTurns !== undefined) this.last = { step: maxTurns - 1, cause: "max-turns" }
   }
@@ -119,6 +120,13 @@ export class TurnState {
   /** `provider/model` of the attempts from here on. */
   get targetName(): string {
     return Target.format(this.route.target)
+  }
+
+  /** Whether the step that runs has a record of its beginning: an earlier life of the turn has come that far. */
+  get hasBegun(): boolean {
+    const path = `step/${this.step}`
+    const beginnings = [`${path}/route`, `${path}/attempt/0`, `${path}/attempt/0/content`]
+    return beginnings.some((name) => this.ports.checkpoint.isRecorded(name))
   }
 
   /** What the model may call. */
@@ -225,6 +233,10 @@ export class TurnState {
 }
 
 // --- internal
+
+/** The last message that a summary stands for: without it nobody could tell where what is kept begins. */
+const endOf = (message: Message.Message): Ids.MessageId | undefined =>
+  message.role === "user" ? message.summary?.upTo : undefined
 
 /** What another turn's model was told is not for this one's, unless it stands for what was said. */
 const isOfItsTurn = (message: Message.Message): boolean =>

@@ -60,7 +60,7 @@ export class InProgress {
         this.start = event
         return
       case "provider-retry":
-        this.waiting = event
+        this.waiting = event.delayMs > 0 ? event : undefined // what goes on at once does not wait
         this.dueAt = event.retryAt
         return
       default:

@@ -7,7 +7,7 @@
  * O4. Until that is done nobody can do anything to a conversation, or be told anything of it: calls wait for it.
  */
 import { TurnStopped } from "@holdfast/kernel"
-import { Profile } from "@holdfast/policy"
+import { Profile, RetryPolicy } from "@holdfast/policy"
 import { type ConversationState, Failure, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Layer, Option, Result, Schedule, Stream } from "effect"
 import * as Problem from "../config/Problem.ts"
@@ -285,9 +285,9 @@ const waitEventOf = (
 ): TurnEvent.ProviderRetry | undefined => {
   const wait = RecordedWait.of(records)
   if (wait === undefined) return undefined
-  const { asks, attempt, delayMs, retryAt, failure, target } = wait
+  const { asks, attempt, credential, delayMs, retryAt, failure, target } = wait
   const code = Failure.codeOf(failure)
-  const { maxRetries } = TurnQueue.policyOf(conversation, defaults)
+  const maxAttempts = RetryPolicy.mostRetries(TurnQueue.policyOf(conversation, defaults))
   return {
     type: "provider-retry",
     conversationId: conversation.conversationId,
@@ -298,8 +298,9 @@ const waitEventOf = (
     message: failure.message,
     reason: failure.reason,
     target: target ?? conversation.model,
+    ...(credential === undefined ? undefined : { credential }),
     ...(code === undefined ? undefined : { code }),
-    ...(maxRetries === undefined ? undefined : { maxAttempts: maxRetries }),
+    ...(maxAttempts === undefined ? undefined : { maxAttempts }),
     ...(asks === undefined ? undefined : { asks })
   }
 }

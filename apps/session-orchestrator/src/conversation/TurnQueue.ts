@@ -197,9 +197,10 @@ const run = Effect.fnUntraced(function* (
   const { checkpoint, commandIds } = yield* patiently(checkpointOf(turnId, listenerOf(running), isNew))
   wait.know(commandIds)
   const target = Target.parse(conversation.model) ?? defaults.model
-  const policy = policyOf(conversation, defaults)
+  // What the settings say is where a conversation's switch begins; from then on the switch alone says it (P15).
+  const policy = { ...policyOf(conversation, defaults), enabled: true }
   const isEnabled = () => session.autoRetry ?? conversation.autoRetryEnabled
-  const isRetried = () => isEnabled() && policy.enabled && RetryPolicy.mostRetries(policy) !== 0
+  const isRetried = () => isEnabled() && RetryPolicy.mostRetries(policy) !== 0
   // The gate stands outside the limits: a call that runs into one has failed, and the gate has to know.
   const limited = Limits.withLimits(route(providers), policy.requestTimeout)
   const provider = Admission.gated(limited, gates, running, isRetried)
@@ -207,7 +208,7 @@ const run = Effect.fnUntraced(function* (
   const { credentials } = providers
   const ports = yield* TurnPorts.make(
     { standings, tokenizer, credentials, models: defaults.models },
-    { policy, provider, history, isEnabled, patiently, primary: target }
+    { policy, provider, history, isEnabled, patiently }
   )
   return yield* TurnRunner.run(
     { session, running, resumption, target, provider, gates, policy, ports, isEnabled },

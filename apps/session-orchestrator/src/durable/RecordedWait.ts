@@ -19,6 +19,8 @@ export interface RecordedWait {
   readonly failure: Failure.Failure
   /** `provider/model` that failed, where a command (X4) or a router has sent the turn there. */
   readonly target: string | undefined
+  /** The credential that the retry goes to, where it was chosen. */
+  readonly credential?: string
 }
 
 /** The wait that has begun and not ended; `undefined` where the turn does something else. */
@@ -44,7 +46,16 @@ export const of = (records: ReadonlyArray<Record>): RecordedWait | undefined => 
   const outcome = failed && (TurnRecord.outcomeOf(failed) ?? TurnRecord.compactionOf(failed))
   if (outcome?._tag !== "Failed") return undefined
   const target = targetOf(records.slice(0, at))
-  return { attempt: directive.attempt, delayMs, retryAt, asks, failure: outcome.failure, target }
+  const credential = directive.route?.credential
+  return {
+    attempt: directive.attempt,
+    delayMs,
+    retryAt,
+    asks,
+    failure: outcome.failure,
+    target,
+    ...(credential === undefined ? undefined : { credential })
+  }
 }
 
 /**

@@ -57,7 +57,7 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, fo
     }
     const { checkpoint, toSeal } = recordsOf(mode)
     const target = targetOf(scenario.targets?.[0] ?? Scenario.TARGET)
-    const { layer, limits } = yield* shell(target, history.slice())
+    const { layer, limits } = yield* shell(history.slice())
     const fiber = yield* Turn.runTurn({
       conversationId: Ids.ConversationId.make("c1"),
       turnId: Ids.TurnId.make(`t${i}`),

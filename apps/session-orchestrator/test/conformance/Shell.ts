@@ -7,14 +7,13 @@
  */
 import { Compactor, FinalReport, type Provider, Router, type TurnLimits } from "@holdfast/kernel"
 import { type RetryPolicy, Standing } from "@holdfast/policy"
-import type { Message, Target } from "@holdfast/wire"
+import type { Message } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
 import * as TurnPorts from "../../src/conversation/TurnPorts.ts"
 import type { Scenario } from "./Scenario.ts"
 
 /** What one turn gets, on the conversation before it. */
 export type Shell = (
-  primary: Target.Target,
   history: ReadonlyArray<Message.Message>
 ) => Effect.Effect<{ readonly layer: Layer.Layer<never>; readonly limits: TurnLimits.TurnLimits }>
 
@@ -34,16 +33,13 @@ export const make = (
     tokenizer: Effect.succeed((text) => text.split(/\s+/).length)
   }
   const setting = { policy, provider, isEnabled: () => true, patiently: Effect.orDie }
-  return (primary, history) =>
-    Effect.map(
-      TurnPorts.make(dependencies, { ...setting, primary, history }),
-      ({ compactor, limits = {}, report, router }) => ({
-        limits,
-        layer: Layer.mergeAll(
-          Layer.succeed(Compactor.Compactor, compactor),
-          router === undefined ? Layer.empty : Layer.succeed(Router.Router, router),
-          report === undefined ? Layer.empty : Layer.succeed(FinalReport.FinalReport, report)
-        )
-      })
-    )
+  return (history) =>
+    Effect.map(TurnPorts.make(dependencies, { ...setting, history }), ({ compactor, limits = {}, report, router }) => ({
+      limits,
+      layer: Layer.mergeAll(
+        Layer.succeed(Compactor.Compactor, compactor),
+        router === undefined ? Layer.empty : Layer.succeed(Router.Router, router),
+        report === undefined ? Layer.empty : Layer.succeed(FinalReport.FinalReport, report)
+      )
+    }))
 }
