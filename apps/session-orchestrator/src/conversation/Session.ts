@@ -22,6 +22,8 @@ export interface Running {
   /** Its seal is on disk, or it has stopped without one. */
   readonly ended: Deferred.Deferred<void, TurnStopped.TurnStopped>
   readonly wait: Wait
+  /** Gives its place at the turnstile back; does nothing for one that has none. */
+  passed: () => void
   /** When it wants to be taken up again, once it has left memory to wait; epoch milliseconds. */
   parkedUntil: number | undefined
 }
@@ -33,6 +35,7 @@ export const running = (turnId: Ids.TurnId, isNew: boolean): Running => ({
   abort: Deferred.makeUnsafe(),
   ended: Deferred.makeUnsafe(),
   wait: new Wait(),
+  passed: () => {},
   parkedUntil: undefined
 })
 

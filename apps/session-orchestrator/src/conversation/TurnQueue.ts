@@ -9,7 +9,8 @@
  * Q5. From the moment at which a parked turn is wanted it is reached through its session, by handles that stay the same:
  *     of the commands and aborts that come while it leaves memory, or while it is read from the disk, none is lost, and
  *     they are heard in their order.
- * Q6. Whoever waits to hear that a command is on record (`Wait`), or a turn sealed, hears of it when it has stopped instead.
+ * Q6. Those whose time has come are taken up a few at a time (`Turnstile`); one that somebody wants something of is taken up at once.
+ * Q7. Whoever waits to hear that a command is on record (`Wait`), or a turn sealed, hears of it when it has stopped instead.
  */
 import { type Provider, TurnStopped } from "@holdfast/kernel"
 import { Profile } from "@holdfast/policy"
@@ -27,7 +28,7 @@ import { type Running, running as handlesOf, type Session } from "./Session.ts"
 import type { Sessions } from "./Sessions.ts"
 import type { Tools } from "./Tools.ts"
 import * as TurnRunner from "./TurnRunner.ts"
-import type { Wait } from "./Wait.ts"
+import { Turnstile } from "./Turnstile.ts"
 
 export interface TurnQueue {
   /** Queues an accepted turn behind the others of its conversation. */
@@ -63,6 +64,7 @@ export const make = Effect.fnUntraced(function* (
   const fork = yield* FiberSet.makeRuntime<never>()
   const seals = new Seals()
   const working = new Set<Session>()
+  const turnstile = new Turnstile(WAKING_AT_ONCE)
 
   const begin = (session: Session): void => {
     if (working.has(session) || parking.find(session.conversationId) !== undefined) return
@@ -88,6 +90,7 @@ export const make = Effect.fnUntraced(function* (
       // From here on up to where those who wait are told nothing gives way: a turn that nobody runs has said what became of it.
       session.running = undefined
       running.isNew = false
+      running.passed()
       const { parkedUntil } = running
       if (Exit.isFailure(end) && parkedUntil !== undefined) {
         if (!isWanted(running)) {
@@ -117,10 +120,21 @@ export const make = Effect.fnUntraced(function* (
     const running = handlesOf(turnId, false)
     reason(running)
     session.queue.unshift(running)
-    begin(session)
+    if (isCalled(running)) return begin(session) // Q6
+    turnstile.come((pass) => {
+      // A prompt that came meanwhile has begun the session's turns, this one first.
+      if (session.queue[0] !== running) return pass()
+      running.passed = pass
+      begin(session)
+    })
   })
 
-  yield* Effect.addFinalizer(() => Effect.sync(() => parking.clear()))
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      turnstile.close()
+      parking.clear()
+    })
+  )
 
   return {
     parking,
@@ -137,21 +151,32 @@ export const make = Effect.fnUntraced(function* (
 
 // --- internal
 
+/**
+ * How many turns come back into memory at once: as many as are read in one query, and whose waits end in one commit. More would
+ * make the first of a crowd wait for the last; fewer, and each would have a sync of the disk to itself.
+ */
+const WAKING_AT_ONCE = 64
+
+/** Whether a person, or a gate, wants something of a turn. */
+const isCalled = ({ abort, wait }: Running): boolean => Deferred.isDoneUnsafe(abort) || wait.isSteered
+
 /** Whether somebody wants something of a turn that is about to wait on disk. */
 const isWanted = ({ abort, wait }: Running): boolean => Deferred.isDoneUnsafe(abort) || wait.hasNews
 
-/** Q6 */
+/** Q7 */
 const tell = ({ ended, wait }: Running, outcome: Exit.Exit<unknown, TurnStopped.TurnStopped>): void => {
   wait.end(outcome)
   Deferred.doneUnsafe(ended, Exit.asVoid(outcome))
 }
 
-/** Commands hear from the journal what became of them. */
-const listenerOf = (wait: Wait): JournalCheckpoint.Listener => ({
+/** Commands hear from the journal what became of them; and where a turn does something new it has come back into memory. */
+const listenerOf = ({ passed, wait }: Running): JournalCheckpoint.Listener => ({
   begins: (name) => {
     // Before anybody is told of the wait: a command may be the answer to that.
     if (TurnRecord.isWake(name)) wait.open()
     else wait.pass()
+    // The end of the wait that it was woken from is still to be put on record.
+    if (!wait.hasNews) passed()
   },
   recorded: (record) => {
     const wake = TurnRecord.wakeOf(record)
@@ -176,7 +201,7 @@ const run = Effect.fnUntraced(function* (
     TurnRunner.untilItWorks(effect, turnId, resources.stopping)
   const resumption = Option.getOrThrow(yield* patiently(resources.store.resumption(turnId)))
   const { conversation } = resumption
-  const { checkpoint, commandIds } = yield* patiently(checkpointOf(turnId, listenerOf(wait), isNew))
+  const { checkpoint, commandIds } = yield* patiently(checkpointOf(turnId, listenerOf(running), isNew))
   wait.know(commandIds)
   return yield* TurnRunner.run(
     {
