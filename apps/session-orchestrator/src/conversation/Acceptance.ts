@@ -2,8 +2,11 @@
  * Taking turns in: on disk first, then in the queue, then the answer.
  *
  * A1. Accepting and queueing are one act per conversation: turns run in the order in which they were accepted.
- * A2. The same turn again is accepted again, and run once.
+ * A2. A turn that can run at once is written with what it says first. One that has others before it says it when they have ended,
+ *     or its events would stand between theirs.
+ * A3. The same turn again is accepted again, and run once.
  */
+import { Turn as KernelTurn } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Effect, Option } from "effect"
 import * as RecordedWait from "../durable/RecordedWait.ts"
@@ -103,6 +106,14 @@ const refusalOf = (last: Turn | undefined): string | undefined => {
   return undefined
 }
 
+const openingOf = ({ acceptedAt, conversationId, prompt, turnId }: Omit<Turn, "end">) =>
+  KernelTurn.opening({
+    conversationId,
+    turnId,
+    startedAt: acceptedAt,
+    ...(prompt === undefined ? undefined : { prompt })
+  })
+
 const accept = (
   { store, sessions, queue, tenancy, isStopping }: Dependencies,
   conversation: Conversation,
@@ -115,11 +126,15 @@ const accept = (
     yield* allowed
     const turnId = wanted ?? tenancy.newTurnId()
     const turn = { turnId, conversationId, prompt, acceptedAt: yield* Clock.currentTimeMillis }
-    const acceptance = yield* store.acceptTurn(turn)
+    const isFree = session.head === undefined && queue.parking.find(conversationId) === undefined // A2
+    const acceptance = yield* store.acceptTurn(turn, isFree ? openingOf(turn) : undefined)
     if (acceptance._tag === "Conflict") {
       return yield* new TurnConflict({ message: `The turn id ${turnId} belongs to another turn. Choose a new one.` })
     }
-    if (acceptance._tag === "Accepted") yield* queue.add(session, turnId, { isNew: true })
+    if (acceptance._tag === "Accepted") {
+      if (acceptance.opening !== undefined) session.hub.persisted(acceptance.opening)
+      yield* queue.add(session, turnId, { isNew: true })
+    }
     return turnId
   }, Effect.uninterruptible)
 

@@ -164,7 +164,7 @@ export class Rig {
       Layer.provide([
         Layer.succeed(Store, {
           ...store,
-          acceptTurn: (turn) => alive(store.acceptTurn(turn)),
+          acceptTurn: (turn, opening) => alive(store.acceptTurn(turn, opening)),
           appendEvents: (...append) => alive(store.appendEvents(...append))
         }),
         Layer.succeed(Journal, { ...journal, append: (...append) => alive(journal.append(...append)) }),
