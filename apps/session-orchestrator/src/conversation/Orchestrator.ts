@@ -14,6 +14,7 @@ import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
 import * as RecordedWait from "../durable/RecordedWait.ts"
 import { Timer } from "../durable/Timer.ts"
 import { Journal, type Record } from "../storage/Journal.ts"
+import * as OrderedId from "../storage/OrderedId.ts"
 import { type Conversation, type StorageError, Store, type Turn } from "../storage/Store.ts"
 import { Tenancy } from "../storage/Tenancy.ts"
 import * as Acceptance from "./Acceptance.ts"
@@ -211,7 +212,7 @@ const conversationOf = Effect.fnUntraced(function* (
   const settings = Profile.decode(retry ?? {})
   if (Result.isFailure(settings)) return yield* new InvalidRequest({ message: `retry: ${settings.failure.message}` })
   return {
-    conversationId: Ids.ConversationId.make(globalThis.crypto.randomUUID()),
+    conversationId: Ids.ConversationId.make(OrderedId.next()),
     model: name,
     system,
     retry,
