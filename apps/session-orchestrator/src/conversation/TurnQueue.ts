@@ -33,6 +33,8 @@ import { Turnstile } from "./Turnstile.ts"
 export interface TurnQueue {
   /** Queues an accepted turn behind the others of its conversation. */
   readonly add: (session: Session, turnId: Ids.TurnId, options?: { readonly isNew: boolean }) => Effect.Effect<void>
+  /** Has a turn that is about to be taken up taken up now: somebody wants something of it. */
+  readonly hasten: (session: Session) => void
   /** What becomes of a turn from now on: its seal, or why it stopped without one. */
   readonly sealOf: (turnId: Ids.TurnId) => Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped>
   /** Whether a turn runs here, waits for those before it, or is parked. */
@@ -67,7 +69,7 @@ export const make = Effect.fnUntraced(function* (
   const turnstile = new Turnstile(WAKING_AT_ONCE)
 
   const begin = (session: Session): void => {
-    if (working.has(session) || parking.find(session.conversationId) !== undefined) return
+    if (working.has(session) || session.queue.length === 0 || parking.find(session.conversationId) !== undefined) return
     working.add(session)
     fork(work(session))
   }
@@ -122,7 +124,7 @@ export const make = Effect.fnUntraced(function* (
     session.queue.unshift(running)
     if (isCalled(running)) return begin(session) // Q6
     turnstile.come((pass) => {
-      // A prompt that came meanwhile has begun the session's turns, this one first.
+      // A command or a prompt that came meanwhile has begun the session's turns, this one first.
       if (session.queue[0] !== running) return pass()
       running.passed = pass
       begin(session)
@@ -143,6 +145,7 @@ export const make = Effect.fnUntraced(function* (
         session.queue.push(handlesOf(turnId, isNew))
         begin(session)
       }),
+    hasten: begin,
     sealOf: (turnId) => seals.await(turnId),
     has: ({ conversationId, turnId }) =>
       parking.find(conversationId)?.turnId === turnId || sessions.find(conversationId)?.has(turnId) === true

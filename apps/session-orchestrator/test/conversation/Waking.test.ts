@@ -2,8 +2,10 @@
 import { assert, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
-import { Effect } from "effect"
+import { Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
+import * as TurnRecord from "../../src/durable/TurnRecord.ts"
+import type { Record } from "../../src/storage/Journal.ts"
 import { waits, withService } from "./Given.ts"
 
 const { answer, emits, overloaded } = ScriptedProvider
@@ -18,6 +20,8 @@ const LIMIT_MS = 60_000
 const AT_MOST = 100
 
 const crowd = Array.from({ length: CROWD }, (_, i) => Ids.TurnId.make(`turn-${i}`))
+
+const isWake = ({ name }: Record): boolean => TurnRecord.isWake(name)
 
 const parksThenAnswers = [...crowd.map(() => emits(overloaded)), ...crowd.map(() => answer("At last"))]
 
@@ -55,7 +59,7 @@ it.effect(
           append: (turnId, seq, ...records) =>
             Effect.tap(real.append(turnId, seq, ...records), () =>
               // The end of a wait is on record: what follows is the request.
-              records.some(({ name }) => name.includes("/sleep/")) ? Effect.sync(() => asks([turnId])) : Effect.void
+              records.some(isWake) ? Effect.sync(() => asks([turnId])) : Effect.void
             )
         })
       },
@@ -72,6 +76,41 @@ it.effect(
         const asked = provider.requests.map(({ turnId }) => turnId)
         assert.deepStrictEqual(asked.slice(CROWD), asked.slice(0, CROWD))
         assert.isAtMost(count.most, AT_MOST)
+      })
+    )
+  },
+  LIMIT_MS
+)
+
+it.effect(
+  "Q6: one that somebody wants something of goes past those that wait",
+  () => {
+    const door = Deferred.makeUnsafe<void>()
+    const wanted = crowd.at(-1)
+    return withService(
+      {
+        scripts: parksThenAnswers,
+        retry: waits(60),
+        journal: (real) => ({
+          append: (turnId, seq, ...records) =>
+            turnId !== wanted && records.some(isWake)
+              ? Effect.andThen(Deferred.await(door), real.append(turnId, seq, ...records))
+              : real.append(turnId, seq, ...records)
+        })
+      },
+      Effect.fnUntraced(function* ({ conversations }) {
+        let c: Ids.ConversationId | undefined
+        for (const turnId of crowd) {
+          c = yield* conversations.create({})
+          yield* conversations.prompt(c, { prompt: "Hi", turnId })
+        }
+        if (c === undefined || wanted === undefined) return assert.fail("there is no crowd")
+        yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === CROWD })
+        yield* TestClock.adjust("1 minute")
+        assert.isTrue(yield* conversations.steer({ type: "retry-now", conversationId: c }, "a test"))
+        assert.strictEqual((yield* conversations.result(wanted)).text, "At last")
+        yield* Deferred.succeed(door, undefined)
+        for (const turnId of crowd) yield* conversations.result(turnId)
       })
     )
   },
