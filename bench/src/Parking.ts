@@ -44,6 +44,7 @@ export const run = async (): Promise<void> => {
         server: { port: 0 },
         model: `bench/${MODEL}`,
         providers: { bench: { type: "openai-compatible", baseUrl: `http://127.0.0.1:${provider.port}/v1` } },
+        gate: { enabled: false }, // every turn calls, and sleeps as long as it is told
         retry: { schedule: { type: "steps", delays: ["1 hour"], tail: "1 hour" }, budget: "Infinity" }
       })
     )
