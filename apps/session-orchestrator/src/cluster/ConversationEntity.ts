@@ -68,7 +68,7 @@ export const WatchTurn = Rpc.make("WatchTurn", {
   stream: true
 }).annotate(ClusterSchema.InterruptOnTermination, true)
 
-/** Runs what is left to run of the conversation; ends when every turn of it is sealed. */
+/** Runs what is left to run of the conversation now; ends when every turn of it is sealed, or the next waits on disk. */
 export const Stay = Rpc.make("Stay").annotate(ClusterSchema.InterruptOnTermination, true)
 
 export const ConversationEntity = Entity.make("Conversation", [

@@ -1,42 +1,51 @@
 /**
- * Brings the unsealed turns of a runner's shards into memory, whoever had them before: at start, and when a shard comes over
- * from a runner that died or went.
+ * Finds the unsealed turns of a runner's shards, whoever had them before: at start, and when a shard comes over from a runner
+ * that died or went.
  *
- * V1. Whenever a shard comes, its conversations with unsealed turns are woken. A wake that comes too late, because the shard has
- *     gone on, reaches its next owner, and changes nothing there.
- * V2. Nothing is asked of the database while no shard moves.
+ * V1. Whenever a shard comes, the alarm is set for its conversations with unsealed turns: for those that wait at the end of their
+ *     wait, without reading more than their last record.
+ * V2. Turns whose time has passed, and turns that were in the middle of something, start in a spread and not all at once; those
+ *     that somebody was reading come first.
+ * V3. Nothing is asked of the database while no shard moves.
  */
 import type { Ids } from "@holdfast/wire"
-import { Effect, Schedule } from "effect"
-import { EntityId, ShardId, Sharding } from "effect/cluster"
-import { Store } from "../storage/Store.ts"
-import { ConversationEntity } from "./ConversationEntity.ts"
+import { Clock, Effect, Schedule } from "effect"
+import { Sharding } from "effect/cluster"
+import * as RecordedWait from "../durable/RecordedWait.ts"
+import * as Spread from "../durable/Spread.ts"
+import { Journal, type Record } from "../storage/Journal.ts"
+import { Store, type UnsealedTurn } from "../storage/Store.ts"
+import type { Alarm } from "./AlarmClock.ts"
+import * as Alarms from "./Alarms.ts"
 
 /** Runs for as long as the runner does. */
 export const run = Effect.fnUntraced(function* (
   shards: number
-): Effect.fn.Return<never, never, Store | Sharding.Sharding> {
+): Effect.fn.Return<never, never, Store | Journal | Alarms.Alarms | Sharding.Sharding> {
   const store = yield* Store
+  const journal = yield* Journal
   const sharding = yield* Sharding.Sharding
-  const client = yield* ConversationEntity.client
-  const known = new Set<number>()
-
-  const wake = (id: Ids.ConversationId) => Effect.ignore(client(id).Stay(undefined, { discard: true }))
+  const alarms = yield* Alarms.Alarms
 
   const look = Effect.gen(function* () {
     const come = new Set<number>()
+    const gone = new Set<number>()
     for (let shard = 1; shard <= shards; shard++) {
-      if (!sharding.hasShardId(ShardId.make(GROUP, shard))) known.delete(shard)
-      else if (!known.has(shard)) come.add(shard)
+      if (Alarms.owns(sharding, shard) === alarms.isCovered(shard)) continue
+      if (alarms.isCovered(shard)) gone.add(shard)
+      else come.add(shard)
     }
-    if (come.size === 0) return // V2
-    const ids = (yield* store.unsealedConversations).filter((id) =>
-      come.has(sharding.getShardId(EntityId.make(id), GROUP).id)
+    if (gone.size > 0) alarms.uncover(gone)
+    if (come.size === 0) return // V3
+    const turns = (yield* store.unsealedIds).filter(({ conversationId }) =>
+      come.has(Alarms.shardOf(sharding, conversationId))
     )
-    for (const shard of come) known.add(shard)
-    if (ids.length === 0) return
-    yield* Effect.logInfo(`Taking up the turns of ${ids.length} conversation(s).`)
-    yield* Effect.forEach(ids, wake, { concurrency: AT_ONCE, discard: true })
+    const tails = turns.length === 0 ? new Map() : yield* journal.tails
+    const found = alarmsOf(turns, tails, yield* Clock.currentTimeMillis)
+    alarms.cover(come, found)
+    if (turns.length > 0) {
+      yield* Effect.logInfo(`Took over ${turns.length} unfinished turn(s) of ${found.size} conversation(s).`)
+    }
   })
 
   return yield* look.pipe(
@@ -46,13 +55,44 @@ export const run = Effect.fnUntraced(function* (
   )
 })
 
-// --- internal
+/**
+ * When each conversation has to be in memory, by its unsealed turns, oldest first, and their newest records.
+ *
+ * Only the head of a conversation waits on disk. One behind it has records if that one had stopped in its last life.
+ */
+export const alarmsOf = (
+  turns: ReadonlyArray<UnsealedTurn>,
+  tails: ReadonlyMap<Ids.TurnId, Record>,
+  now: number
+): ReadonlyMap<Ids.ConversationId, Alarm> => {
+  const heads = new Map<Ids.ConversationId, Alarm & Spread.Sleeper>()
+  for (const { conversationId, turnId } of turns) {
+    const head = heads.get(conversationId)
+    if (head !== undefined) {
+      heads.set(conversationId, { ...head, queued: head.queued + 1 })
+      continue
+    }
+    const tail = tails.get(turnId)
+    const wakeAt = tail && RecordedWait.wakeAtOf(tail)
+    heads.set(conversationId, {
+      conversationId,
+      turnId,
+      wakeAt: wakeAt ?? 0, // V2
+      at: wakeAt ?? now,
+      isWaiting: wakeAt !== undefined,
+      queued: 0
+    })
+  }
+  const starts = Spread.startsOf(Array.from(heads.values()), now)
+  return new Map(
+    Array.from(heads, ([id, { at, isWaiting, queued, turnId }]) => [
+      id,
+      { at: starts.get(turnId) ?? at, isWaiting, queued }
+    ])
+  )
+}
 
-/** What conversations are dealt out in. */
-const GROUP = "default"
+// --- internal
 
 /** A look at some hundred flags in memory. */
 const INTERVAL = "500 millis"
-
-/** Each reads its turn and its records; more would hold up those who ask something of the database. */
-const AT_ONCE = 16

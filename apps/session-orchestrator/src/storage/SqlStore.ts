@@ -116,7 +116,7 @@ const make = Effect.fnUntraced(function* (database: string) {
     turn: (id) => TurnTable.find(sql, id).pipe(read(`turn ${id}`)),
     lastTurn: (id) => TurnTable.last(sql, id).pipe(read(`the last turn of conversation ${id}`)),
     unsealedTurnsOf: (id) => TurnTable.unsealedOf(sql, id).pipe(read(`the unsealed turns of conversation ${id}`)),
-    unsealedConversations: TurnTable.unsealedConversations(sql).pipe(read("the conversations with unsealed turns")),
+    unsealedIds: TurnTable.unsealedIds(sql).pipe(read("which turns are not sealed")),
     unsealedTurns: TurnTable.unsealed(sql).pipe(read("the turns that are not sealed")),
     appendEvents: (conversationId, turnId, events, position) =>
       Effect.suspend(() =>

@@ -40,6 +40,9 @@ export interface Turn {
   readonly end: TurnEvent.TurnEnd | undefined
 }
 
+/** A turn that is not sealed, without what it says. */
+export type UnsealedTurn = Pick<Turn, "turnId" | "conversationId">
+
 /** A persisted event with its place in the conversation: 1, 2, 3 … in the order in which clients see them (X3). */
 export interface StoredEvent {
   readonly id: number
@@ -72,8 +75,8 @@ export class Store extends Context.Service<
     readonly unsealedTurns: Effect.Effect<ReadonlyArray<Turn>, StorageError>
     /** Those of one conversation. */
     readonly unsealedTurnsOf: (id: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Turn>, StorageError>
-    /** The conversations that have such turns. */
-    readonly unsealedConversations: Effect.Effect<ReadonlyArray<Ids.ConversationId>, StorageError>
+    /** All of them, oldest first, by their ids alone: what a runner looks through that takes over from another. */
+    readonly unsealedIds: Effect.Effect<ReadonlyArray<UnsealedTurn>, StorageError>
 
     /**
      * Appends events of one turn, all or none, and returns them with their ids; those that were there already come back with

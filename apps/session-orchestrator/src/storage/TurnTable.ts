@@ -7,7 +7,7 @@ import { Ids, TurnEvent } from "@holdfast/wire"
 import { Effect, Option, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { insertAll } from "./Inserts.ts"
-import type { Acceptance, Turn } from "./Store.ts"
+import type { Acceptance, Turn, UnsealedTurn } from "./Store.ts"
 
 type Failure = SqlError.SqlError | Schema.SchemaError
 
@@ -61,13 +61,11 @@ export const unsealedOf = (
   id: Ids.ConversationId
 ): Effect.Effect<ReadonlyArray<Turn>, Failure> => select(sql, sql`t.conversation_id = ${id} AND t.end_event_id IS NULL`)
 
-/** The conversations that have turns without an end. */
-export const unsealedConversations = (
-  sql: SqlClient.SqlClient
-): Effect.Effect<ReadonlyArray<Ids.ConversationId>, Failure> =>
-  sql`SELECT DISTINCT conversation_id FROM turns WHERE end_event_id IS NULL`.pipe(
-    Effect.flatMap((rows) => decodeConversations(rows)),
-    Effect.map((rows) => rows.map((row) => row.conversation_id))
+/** The turns without an end, oldest first, by their ids. */
+export const unsealedIds = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<UnsealedTurn>, Failure> =>
+  sql`SELECT turn_id, conversation_id FROM turns WHERE end_event_id IS NULL ORDER BY seq`.pipe(
+    Effect.flatMap((rows) => decodeIds(rows)),
+    Effect.map((rows) => rows.map((row) => ({ turnId: row.turn_id, conversationId: row.conversation_id })))
   )
 
 /** Every turn, oldest first. */
@@ -92,8 +90,8 @@ const Row = Schema.Struct({
   end_event: Schema.NullOr(Schema.fromJsonString(TurnEvent.TurnEnd))
 })
 
-const decodeConversations = Schema.decodeUnknownEffect(
-  Schema.Array(Schema.Struct({ conversation_id: Ids.ConversationId }))
+const decodeIds = Schema.decodeUnknownEffect(
+  Schema.Array(Schema.Struct({ turn_id: Ids.TurnId, conversation_id: Ids.ConversationId }))
 )
 
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))

@@ -113,12 +113,16 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       const unsealedOf = (of: number) =>
         Effect.map(store.unsealedTurnsOf(Given.conversationId(of)), (turns) => turns.map((turn) => turn.turnId))
       expect(yield* unsealedOf(1)).toEqual([7, 5].map(Given.turnId))
-      expect((yield* store.unsealedConversations).toSorted()).toEqual([1, 2].map(Given.conversationId))
+      expect(yield* store.unsealedIds).toEqual([
+        { turnId: Given.turnId(7), conversationId: Given.conversationId(1) },
+        { turnId: Given.turnId(3), conversationId: Given.conversationId(2) },
+        { turnId: Given.turnId(5), conversationId: Given.conversationId(1) }
+      ])
 
       yield* store.appendEvents(Given.conversationId(2), Given.turnId(3), [Given.end(3, 2)], 0)
       expect((yield* store.unsealedTurns).map((turn) => turn.turnId)).toEqual([7, 5].map(Given.turnId))
       expect(yield* unsealedOf(2)).toEqual([])
-      expect(yield* store.unsealedConversations).toEqual([Given.conversationId(1)])
+      expect((yield* store.unsealedIds).map((turn) => turn.turnId)).toEqual([7, 5].map(Given.turnId))
     })
   )
 

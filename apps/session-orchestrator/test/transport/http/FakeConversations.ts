@@ -221,7 +221,7 @@ export const make = () => {
         turn: () => die,
         lastTurn: () => die,
         unsealedTurnsOf: () => die,
-        unsealedConversations: die,
+        unsealedIds: die,
         unsealedTurns: Effect.suspend(() =>
           broken.storage
             ? Effect.fail(new StorageError({ message: "The disk is full." }))

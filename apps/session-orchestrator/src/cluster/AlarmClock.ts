@@ -1,0 +1,122 @@
+/**
+ * Wakes the conversations of this runner's shards that have something left to run and are not in memory.
+ *
+ * A1. Of a shard that is covered, every conversation with an unsealed turn is in memory or stands here. Here it costs an entry
+ *     and no more, however long it is.
+ * A2. An entry rings when its time has come, and again every `AGAIN_MS` until somebody takes it out: whoever is roused may be
+ *     on its way out, or its message may be lost.
+ * A3. What has gone to another runner is let go of, and its shard does not count as covered any more. It is read from the
+ *     database again when it comes back, however short the time was.
+ */
+import type { Ids } from "@holdfast/wire"
+import type { TurnCounts } from "../conversation/Conversations.ts"
+import type { Timer } from "../durable/Timer.ts"
+
+/** A conversation that is not in memory. */
+export interface Alarm {
+  /** When it has to be; epoch milliseconds. */
+  readonly at: number
+  /** Whether the turn at its head waits for a provider; otherwise it was in the middle of something. */
+  readonly isWaiting: boolean
+  /** How many turns are behind that one. */
+  readonly queued: number
+}
+
+export interface Dependencies {
+  readonly timer: Pick<Timer["Service"], "at">
+  readonly now: () => number
+  readonly shardOf: (id: Ids.ConversationId) => number
+  /** Whether a shard is this runner's, as far as it knows. */
+  readonly owns: (shard: number) => boolean
+  /** Brings a conversation into memory, at whichever runner it belongs to. */
+  readonly rouse: (id: Ids.ConversationId) => void
+}
+
+/** Longer than it takes to read a conversation; short beside the 20 seconds that a take-over may last. */
+export const AGAIN_MS = 2_000
+
+export class AlarmClock {
+  private readonly entries = new Map<Ids.ConversationId, Entry>()
+  private readonly covered = new Set<number>()
+  private readonly dependencies: Dependencies
+  private isSilent = false
+
+  constructor(dependencies: Dependencies) {
+    this.dependencies = dependencies
+  }
+
+  isCovered(shard: number): boolean {
+    return this.covered.has(shard)
+  }
+
+  /** Covers shards, with what was found of them (A1). */
+  cover(shards: Iterable<number>, found: Iterable<readonly [Ids.ConversationId, Alarm]>): void {
+    for (const shard of shards) this.covered.add(shard)
+    // Who has left memory meanwhile has said later what it wants.
+    for (const [id, alarm] of found) if (!this.entries.has(id)) this.set(id, alarm)
+  }
+
+  /** Lets go of shards (A3). */
+  uncover(shards: ReadonlySet<number>): void {
+    for (const shard of shards) this.covered.delete(shard)
+    for (const id of this.entries.keys()) if (shards.has(this.dependencies.shardOf(id))) this.remove(id)
+  }
+
+  find(id: Ids.ConversationId): Alarm | undefined {
+    return this.entries.get(id)
+  }
+
+  /** Sets the alarm of a conversation that leaves memory. Its next owner may have looked for it before it did its last. */
+  set(id: Ids.ConversationId, alarm: Alarm): void {
+    this.remove(id)
+    if (this.isSilent) return
+    if (!this.isOwned(id)) return this.dependencies.rouse(id)
+    this.entries.set(id, { ...alarm, cancel: this.dependencies.timer.at(alarm.at, () => this.ring(id)) })
+  }
+
+  /** Takes a conversation out: it is in memory, or has gone. */
+  remove(id: Ids.ConversationId): void {
+    this.entries.get(id)?.cancel()
+    this.entries.delete(id)
+  }
+
+  /** The turns that are looked after here. */
+  get counts(): TurnCounts {
+    const counts = { running: 0, retrying: 0, queued: 0 }
+    for (const { isWaiting, queued } of this.entries.values()) {
+      counts[isWaiting ? "retrying" : "running"]++
+      counts.queued += queued
+    }
+    return counts
+  }
+
+  /** Rings no more: the runner goes down. */
+  silence(): void {
+    this.isSilent = true
+    for (const id of this.entries.keys()) this.remove(id)
+  }
+
+  private ring(id: Ids.ConversationId): void {
+    const entry = this.entries.get(id)
+    if (entry === undefined) return
+    if (!this.isOwned(id)) return
+    const { now, rouse, timer } = this.dependencies
+    entry.cancel = timer.at(now() + AGAIN_MS, () => this.ring(id)) // A2
+    rouse(id)
+  }
+
+  /** Whether a conversation is this runner's (A3). */
+  private isOwned(id: Ids.ConversationId): boolean {
+    const { owns, shardOf } = this.dependencies
+    const shard = shardOf(id)
+    if (owns(shard)) return true
+    this.uncover(new Set([shard]))
+    return false
+  }
+}
+
+// --- internal
+
+interface Entry extends Alarm {
+  cancel: () => void
+}

@@ -1,0 +1,108 @@
+import { describe, expect, it } from "@effect/vitest"
+import type { Ids } from "@holdfast/wire"
+import { Clock, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { AGAIN_MS, type Alarm, AlarmClock } from "../../src/cluster/AlarmClock.ts"
+import * as Timer from "../../src/durable/Timer.ts"
+import * as Given from "../storage/Given.ts"
+
+const [one, two, three] = [Given.conversationId(1), Given.conversationId(2), Given.conversationId(3)]
+
+/** One and two are in shard 1, three is in shard 2. */
+const shardOf = (id: Ids.ConversationId): number => (id === three ? 2 : 1)
+
+const waiting = (at: number): Alarm => ({ at, isWaiting: true, queued: 0 })
+
+const make = Effect.gen(function* () {
+  const owned = new Set([1, 2])
+  const roused: Array<Ids.ConversationId> = []
+  const clock = yield* Clock.Clock
+  const alarms = new AlarmClock({
+    timer: yield* Timer.Timer,
+    now: () => clock.currentTimeMillisUnsafe(),
+    shardOf,
+    owns: (shard) => owned.has(shard),
+    rouse: (id) => void roused.push(id)
+  })
+  alarms.cover([1, 2], [])
+  return { alarms, owned, roused }
+})
+
+describe("AlarmClock", () => {
+  it.effect("X1: a conversation is roused at the end of its wait, not a millisecond before", () =>
+    Effect.gen(function* () {
+      const { alarms, roused } = yield* make
+      alarms.set(one, waiting(60_000))
+      yield* TestClock.adjust(59_999)
+      expect(roused).toEqual([])
+      yield* TestClock.adjust(1)
+      expect(roused).toEqual([one])
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("A2: it rings until somebody takes the conversation over", () =>
+    Effect.gen(function* () {
+      const { alarms, roused } = yield* make
+      alarms.set(one, waiting(0))
+      yield* TestClock.adjust(3 * AGAIN_MS)
+      expect(roused).toEqual([one, one, one])
+      alarms.remove(one)
+      yield* TestClock.adjust(3 * AGAIN_MS)
+      expect(roused).toEqual([one, one, one])
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("A3: what has gone to another runner does not ring, and counts as not looked at", () =>
+    Effect.gen(function* () {
+      const { alarms, owned, roused } = yield* make
+      alarms.set(one, waiting(1_000))
+      alarms.set(two, waiting(60_000))
+      alarms.set(three, waiting(1_000))
+      owned.delete(1)
+      yield* TestClock.adjust(1_000)
+      expect(roused).toEqual([three])
+      expect([alarms.isCovered(1), alarms.isCovered(2)]).toEqual([false, true])
+      expect(alarms.find(two)).toBeUndefined()
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("A3: a conversation that leaves memory with its shard is roused where it is now", () =>
+    Effect.gen(function* () {
+      const { alarms, owned, roused } = yield* make
+      owned.delete(2)
+      alarms.set(three, waiting(60_000))
+      expect(roused).toEqual([three])
+      expect(alarms.find(three)).toBeUndefined()
+      expect(alarms.isCovered(2)).toBe(false)
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("what a conversation said when it left is not undone by what was read of it before", () =>
+    Effect.gen(function* () {
+      const { alarms } = yield* make
+      alarms.set(one, waiting(60_000))
+      alarms.cover(
+        [1],
+        [
+          [one, waiting(5)],
+          [two, waiting(5)]
+        ]
+      )
+      expect([alarms.find(one)?.at, alarms.find(two)?.at]).toEqual([60_000, 5])
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("counts the turns that it stands for, and rings no more once it is silent", () =>
+    Effect.gen(function* () {
+      const { alarms, roused } = yield* make
+      alarms.set(one, { at: 10, isWaiting: true, queued: 2 })
+      alarms.set(two, { at: 10, isWaiting: false, queued: 0 })
+      expect(alarms.counts).toEqual({ running: 1, retrying: 1, queued: 2 })
+      alarms.silence()
+      alarms.set(three, waiting(10))
+      yield* TestClock.adjust(AGAIN_MS)
+      expect(roused).toEqual([])
+      expect(alarms.counts).toEqual({ running: 0, retrying: 0, queued: 0 })
+    }).pipe(Effect.provide(Timer.layer))
+  )
+})
