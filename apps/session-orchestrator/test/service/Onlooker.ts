@@ -1,9 +1,10 @@
 /**
  * A person who watches a conversation through a client that reconnects, and what that client has put together.
  *
- * N1. It comes back with the id of the last event that it saw, and believes what it is sent: deltas are appended,
- *     `step-discarded` clears what the step has shown, a `message` finishes it.
- * N2. What no client may ever see is a fault: an id twice or left out, an answer that is not what was shown of it, a second seal.
+ * N1. It comes back with the id of the last event that it saw, and believes what it is sent: `step-start` begins a step's text
+ *     anew, deltas are appended, `step-discarded` clears what the step has shown, a `message` finishes it.
+ * N2. What no client may ever see is a fault: an id twice or left out, an answer that is not what was shown of it, other text
+ *     than was shown before without a word that that is void (X2).
  */
 import { Message, TurnEvent } from "@holdfast/wire"
 import { Schema } from "effect"
@@ -17,6 +18,8 @@ export class Onlooker {
   readonly answers: Array<string> = []
   /** What is shown of the step in progress. */
   current = ""
+  /** What was shown of it before its text began anew. */
+  private before = ""
   readonly faults: Array<string> = []
 
   /** The id of the last event that it saw. */
@@ -31,6 +34,7 @@ export class Onlooker {
 
   /** It comes back to a process that it has watched before, which shows it all of the step in progress again. */
   comesBack(): void {
+    if (this.current.length > this.before.length) this.before = this.current
     this.current = ""
   }
 
@@ -43,8 +47,11 @@ export class Onlooker {
       case "text-delta":
         this.current += event.delta
         break
+      case "step-start":
+        this.comesBack()
+        break
       case "step-discarded":
-        this.current = ""
+        this.clear()
         break
       case "message":
         if (event.message.role === "assistant") this.finish(Message.textOf(event.message))
@@ -65,9 +72,15 @@ export class Onlooker {
 
   private finish(text: string): void {
     // Of an answer that was recorded before its process died, a part may not have been shown; none may stand there twice.
-    if (!text.startsWith(this.current))
-      this.faults.push(`it showed ${JSON.stringify(this.current)} of ${JSON.stringify(text)}`)
+    for (const shown of [this.before, this.current]) {
+      if (!text.startsWith(shown)) this.faults.push(`it showed ${JSON.stringify(shown)} of ${JSON.stringify(text)}`)
+    }
     this.answers.push(text)
+    this.clear()
+  }
+
+  private clear(): void {
+    this.before = ""
     this.current = ""
   }
 }
