@@ -1,9 +1,9 @@
 /**
  * Wakes the conversations of this runner's shards that have something left to run and are not in memory.
  *
- * A1. Of a shard that is covered, every conversation with an unsealed turn is in memory or stands here. Here it costs an entry
- *     and no more, however long it is.
- * A2. An entry rings when its time has come, and again every `AGAIN_MS` until somebody takes it out: whoever is roused may be
+ * A1. Of a shard that is covered, every conversation with an unsealed turn is in memory or stands here, and never both: one
+ *     that is called for what it does already would never leave. Here it costs an entry and no more, however long it is.
+ * A2. An entry rings when its time has come, and again every `AGAIN_MS` until the conversation is there: whoever is roused may be
  *     on its way out, or its message may be lost.
  * A3. What has gone to another runner is let go of, and its shard does not count as covered any more. It is read from the
  *     database again when it comes back, however short the time was.
@@ -38,6 +38,7 @@ export const AGAIN_MS = 2_000
 export class AlarmClock {
   private readonly entries = new Map<Ids.ConversationId, Entry>()
   private readonly covered = new Set<number>()
+  private readonly inMemory = new Map<Ids.ConversationId, object>()
   private readonly dependencies: Dependencies
   private isSilent = false
 
@@ -52,8 +53,10 @@ export class AlarmClock {
   /** Covers shards, with what was found of them (A1). */
   cover(shards: Iterable<number>, found: Iterable<readonly [Ids.ConversationId, Alarm]>): void {
     for (const shard of shards) this.covered.add(shard)
-    // Who has left memory meanwhile has said later what it wants.
-    for (const [id, alarm] of found) if (!this.entries.has(id)) this.set(id, alarm)
+    for (const [id, alarm] of found) {
+      // It has come, or left and said what it wants, since this was read.
+      if (!this.inMemory.has(id) && !this.entries.has(id)) this.set(id, alarm)
+    }
   }
 
   /** Lets go of shards (A3). */
@@ -66,18 +69,17 @@ export class AlarmClock {
     return this.entries.get(id)
   }
 
-  /** Sets the alarm of a conversation that leaves memory. Its next owner may have looked for it before it did its last. */
-  set(id: Ids.ConversationId, alarm: Alarm): void {
+  /** A conversation is in memory, and sees to itself. */
+  arrive(id: Ids.ConversationId, resident: object): void {
+    this.inMemory.set(id, resident)
     this.remove(id)
-    if (this.isSilent) return
-    if (!this.isOwned(id)) return this.dependencies.rouse(id)
-    this.entries.set(id, { ...alarm, cancel: this.dependencies.timer.at(alarm.at, () => this.ring(id)) })
   }
 
-  /** Takes a conversation out: it is in memory, or has gone. */
-  remove(id: Ids.ConversationId): void {
-    this.entries.get(id)?.cancel()
-    this.entries.delete(id)
+  /** A conversation leaves memory; says what it wants to be called for. Nobody hears one whose successor has arrived. */
+  leave(id: Ids.ConversationId, resident: object, alarm: Alarm | undefined): void {
+    if (this.inMemory.get(id) !== resident) return
+    this.inMemory.delete(id)
+    if (alarm !== undefined) this.set(id, alarm)
   }
 
   /** The turns that are looked after here. */
@@ -103,6 +105,18 @@ export class AlarmClock {
     const { now, rouse, timer } = this.dependencies
     entry.cancel = timer.at(now() + AGAIN_MS, () => this.ring(id)) // A2
     rouse(id)
+  }
+
+  private set(id: Ids.ConversationId, alarm: Alarm): void {
+    if (this.isSilent) return
+    // Its next owner may have looked for it before it did its last.
+    if (!this.isOwned(id)) return this.dependencies.rouse(id)
+    this.entries.set(id, { ...alarm, cancel: this.dependencies.timer.at(alarm.at, () => this.ring(id)) })
+  }
+
+  private remove(id: Ids.ConversationId): void {
+    this.entries.get(id)?.cancel()
+    this.entries.delete(id)
   }
 
   /** Whether a conversation is this runner's (A3). */

@@ -3,9 +3,9 @@
  *
  * R1. It takes up its unsealed turns when it comes, and they stop, unsealed, when it goes: before another runner runs them, if
  *     this one knows that it has to go.
- * R2. A runner that does not know, because it was frozen or cut off, asks no provider before it knows again (`Lease`), and is
- *     fenced by the journal: its turn stops at its next record (J2). It may be that the other one was late, and not this one.
- *     So whoever is stopped comes anew, from the records, for as long as it is the owner.
+ * R2. A runner that does not know, because it was frozen or cut off, asks no provider and records nothing before it knows again
+ *     (`Lease`), and is fenced by the journal: its turn stops at its next record (J2). It may be that the other one was late, and
+ *     not this one. So whoever is stopped comes anew, from the records, for as long as it is the owner.
  * R3. While a turn of it runs it has to be held in memory; `busy` is called whenever that begins. When all of them are sealed, or
  *     the one at the head waits on disk, it may go, and leaves the alarm clock to call it back.
  * R4. A turn whose start was put off into a spread is not started earlier by somebody who looks at it.
@@ -58,7 +58,12 @@ export const make = Effect.fnUntraced(function* ({
   const parked = new ParkedTurn(yield* Timer, alarms.find(id)?.at ?? 0, busy)
   const own = Layer.mergeAll(
     Layer.succeed(Store, { ...store, unsealedTurns: unsealed }),
-    Layer.succeed(Journal, { ...journal, tails: tailsOf(journal, unsealed) }),
+    Layer.succeed(Journal, {
+      ...journal,
+      tails: tailsOf(journal, unsealed),
+      // The mark before the first content is the same for two owners: the journal alone would let both show theirs.
+      append: (turnId, seq, record) => Effect.andThen(sure, journal.append(turnId, seq, record))
+    }),
     Layer.succeed(Timer, parked.timer),
     Layer.succeed(Providers, sureOf(yield* Providers, sure)),
     Layer.fresh(Condition.layer)
@@ -70,17 +75,16 @@ export const make = Effect.fnUntraced(function* ({
   const conversations = Context.get(context, Conversations)
   const condition = Context.get(context, Condition.Condition)
   yield* condition.started
-  alarms.remove(id)
-  parked.startsAtEarliest = 0
   // Runs first of all that ends with it: nothing has been stopped yet.
   yield* Effect.addFinalizer(() =>
     Effect.gen(function* () {
       const alarm = alarmOf(parked.until, yield* conversations.counts, yield* Clock.currentTimeMillis)
       parked.isLeaving = true
-      if (alarm === undefined) alarms.remove(id)
-      else alarms.set(id, alarm)
+      alarms.leave(id, parked, alarm)
     })
   )
+  alarms.arrive(id, parked)
+  parked.startsAtEarliest = 0
   busy()
 
   const untilQuiet: Resident["untilQuiet"] = Effect.suspend(() =>

@@ -25,14 +25,20 @@ const make = Effect.gen(function* () {
     rouse: (id) => void roused.push(id)
   })
   alarms.cover([1, 2], [])
-  return { alarms, owned, roused }
+  /** A conversation comes, and leaves again. */
+  const leaves = (id: Ids.ConversationId, alarm: Alarm): void => {
+    const resident = {}
+    alarms.arrive(id, resident)
+    alarms.leave(id, resident, alarm)
+  }
+  return { alarms, leaves, owned, roused }
 })
 
 describe("AlarmClock", () => {
   it.effect("X1: a conversation is roused at the end of its wait, not a millisecond before", () =>
     Effect.gen(function* () {
-      const { alarms, roused } = yield* make
-      alarms.set(one, waiting(60_000))
+      const { leaves, roused } = yield* make
+      leaves(one, waiting(60_000))
       yield* TestClock.adjust(59_999)
       expect(roused).toEqual([])
       yield* TestClock.adjust(1)
@@ -40,13 +46,13 @@ describe("AlarmClock", () => {
     }).pipe(Effect.provide(Timer.layer))
   )
 
-  it.effect("A2: it rings until somebody takes the conversation over", () =>
+  it.effect("A2: it rings until the conversation is there", () =>
     Effect.gen(function* () {
-      const { alarms, roused } = yield* make
-      alarms.set(one, waiting(0))
+      const { alarms, leaves, roused } = yield* make
+      leaves(one, waiting(0))
       yield* TestClock.adjust(3 * AGAIN_MS)
       expect(roused).toEqual([one, one, one])
-      alarms.remove(one)
+      alarms.arrive(one, {})
       yield* TestClock.adjust(3 * AGAIN_MS)
       expect(roused).toEqual([one, one, one])
     }).pipe(Effect.provide(Timer.layer))
@@ -54,10 +60,10 @@ describe("AlarmClock", () => {
 
   it.effect("A3: what has gone to another runner does not ring, and counts as not looked at", () =>
     Effect.gen(function* () {
-      const { alarms, owned, roused } = yield* make
-      alarms.set(one, waiting(1_000))
-      alarms.set(two, waiting(60_000))
-      alarms.set(three, waiting(1_000))
+      const { alarms, leaves, owned, roused } = yield* make
+      leaves(one, waiting(1_000))
+      leaves(two, waiting(60_000))
+      leaves(three, waiting(1_000))
       owned.delete(1)
       yield* TestClock.adjust(1_000)
       expect(roused).toEqual([three])
@@ -68,9 +74,9 @@ describe("AlarmClock", () => {
 
   it.effect("A3: a conversation that leaves memory with its shard is roused where it is now", () =>
     Effect.gen(function* () {
-      const { alarms, owned, roused } = yield* make
+      const { alarms, leaves, owned, roused } = yield* make
       owned.delete(2)
-      alarms.set(three, waiting(60_000))
+      leaves(three, waiting(60_000))
       expect(roused).toEqual([three])
       expect(alarms.find(three)).toBeUndefined()
       expect(alarms.isCovered(2)).toBe(false)
@@ -79,8 +85,8 @@ describe("AlarmClock", () => {
 
   it.effect("what a conversation said when it left is not undone by what was read of it before", () =>
     Effect.gen(function* () {
-      const { alarms } = yield* make
-      alarms.set(one, waiting(60_000))
+      const { alarms, leaves } = yield* make
+      leaves(one, waiting(60_000))
       alarms.cover(
         [1],
         [
@@ -92,14 +98,31 @@ describe("AlarmClock", () => {
     }).pipe(Effect.provide(Timer.layer))
   )
 
-  it.effect("counts the turns that it stands for, and rings no more once it is silent", () =>
+  it.effect("A1: what is in memory is not called for, also when its turns are found meanwhile", () =>
     Effect.gen(function* () {
       const { alarms, roused } = yield* make
-      alarms.set(one, { at: 10, isWaiting: true, queued: 2 })
-      alarms.set(two, { at: 10, isWaiting: false, queued: 0 })
+      const [former, present] = [{}, {}]
+      alarms.arrive(one, former)
+      alarms.cover([1], [[one, waiting(0)]])
+      alarms.arrive(one, present)
+      alarms.leave(one, former, waiting(0))
+      yield* TestClock.adjust(AGAIN_MS)
+      expect(roused).toEqual([])
+      alarms.leave(one, present, undefined)
+      yield* TestClock.adjust(AGAIN_MS)
+      expect(roused).toEqual([])
+      expect(alarms.counts).toEqual({ running: 0, retrying: 0, queued: 0 })
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("counts the turns that it stands for, and rings no more once it is silent", () =>
+    Effect.gen(function* () {
+      const { alarms, leaves, roused } = yield* make
+      leaves(one, { at: 10, isWaiting: true, queued: 2 })
+      leaves(two, { at: 10, isWaiting: false, queued: 0 })
       expect(alarms.counts).toEqual({ running: 1, retrying: 1, queued: 2 })
       alarms.silence()
-      alarms.set(three, waiting(10))
+      leaves(three, waiting(10))
       yield* TestClock.adjust(AGAIN_MS)
       expect(roused).toEqual([])
       expect(alarms.counts).toEqual({ running: 0, retrying: 0, queued: 0 })

@@ -1,0 +1,177 @@
+import { describe, expect, it } from "@effect/vitest"
+import type { Provider } from "@holdfast/kernel"
+import { Clock, Duration, Effect, Exit, Fiber, Latch, Layer, Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { type Alarm, AlarmClock } from "../../src/cluster/AlarmClock.ts"
+import * as Resident from "../../src/cluster/Resident.ts"
+import { Defaults } from "../../src/conversation/Defaults.ts"
+import { Providers } from "../../src/conversation/Providers.ts"
+import * as Timer from "../../src/durable/Timer.ts"
+import { Journal } from "../../src/storage/Journal.ts"
+import * as SqlStore from "../../src/storage/SqlStore.ts"
+import { Store } from "../../src/storage/Store.ts"
+import { failed, retry } from "../inspection/GivenRecords.ts"
+import * as Given from "../storage/Given.ts"
+
+const id = Given.conversationId(1)
+const turnId = Given.turnId(1)
+
+const MINUTE = 60_000
+
+/** A runner with one conversation, whose provider answers or fails as it is told, and whose lock may be in doubt. */
+const make = Effect.gen(function* () {
+  const store = yield* Store
+  const journal = yield* Journal
+  yield* store.createConversation(Given.conversation(1, { model: "scripted/m" }))
+  const sure = Latch.makeUnsafe(true)
+  const state = { asked: 0, isUp: true, busy: 0 }
+  const clock = yield* Clock.Clock
+  const alarms = new AlarmClock({
+    timer: yield* Timer.Timer,
+    now: () => clock.currentTimeMillisUnsafe(),
+    shardOf: () => 1,
+    owns: () => true,
+    rouse: () => {}
+  })
+  const overloaded = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 } as const
+  const provider: Provider.Provider["Service"] = {
+    stream: () =>
+      Stream.suspend((): ReturnType<Provider.Provider["Service"]["stream"]> => {
+        state.asked++
+        return state.isUp
+          ? Stream.make(
+              { type: "text-delta", delta: "Hello" } as const,
+              { type: "finish", finishReason: "stop" } as const
+            )
+          : Stream.make({ type: "error", failure: overloaded } as const)
+      })
+  }
+  const resident = Resident.make({ id, alarms, sure: sure.await, busy: () => void state.busy++ }).pipe(
+    Effect.provideService(Providers, { get: () => provider, names: ["scripted"] }),
+    Effect.provideService(Defaults, {
+      model: { provider: "scripted", model: "m" },
+      retry: { schedule: { type: "steps", delays: [Duration.minutes(1)] } }
+    })
+  )
+  return { alarms, journal, resident, state, store, sure }
+})
+
+const test = (title: string, body: Effect.Effect<void, unknown, Store | Journal | Timer.Timer | Scope.Scope>) =>
+  it.effect(title, () => body.pipe(Effect.provide(Layer.merge(SqlStore.layerMemory, Timer.layer))))
+
+/** Lets everything happen that can at this time. */
+const settle = TestClock.adjust(0).pipe(Effect.repeat({ times: 100 }))
+
+describe("Resident", () => {
+  test(
+    "X6: asks no provider while it is not sure that this runner is the owner",
+    Effect.gen(function* () {
+      const { resident, state, sure } = yield* make
+      const { conversations } = yield* resident
+      yield* sure.close
+      yield* conversations.prompt(id, { prompt: "Hello?", turnId })
+      const ended = yield* Effect.forkScoped(conversations.result(turnId))
+      yield* settle
+      expect(state.asked).toBe(0)
+      yield* sure.open
+      expect((yield* Fiber.join(ended)).end.status).toBe("completed")
+      expect(state.asked).toBe(1)
+    })
+  )
+
+  test(
+    "X6: records nothing, and shows nothing, of an answer while it is not sure",
+    Effect.gen(function* () {
+      const { journal, resident, state, sure, store } = yield* make
+      const { conversations } = yield* resident
+      const shown: Array<string> = []
+      yield* conversations.watch(id, 0).pipe(
+        Stream.runForEach(({ event }) => Effect.sync(() => shown.push(event.type))),
+        Effect.forkScoped
+      )
+      // It is stopped between its look at the lock and what comes of its request.
+      state.isUp = false
+      yield* sure.close
+      yield* conversations.prompt(id, { prompt: "Hello?", turnId })
+      yield* settle
+      yield* sure.open
+      yield* sure.close
+      yield* settle
+      expect(yield* journal.load(turnId)).toEqual([])
+      expect(shown).not.toContain("provider-retry")
+      expect((yield* store.unsealedTurns).length).toBe(1)
+    })
+  )
+
+  test(
+    "R3: when its turn waits on disk it may go, and leaves the alarm clock to call it back at that time",
+    Effect.gen(function* () {
+      const { alarms, resident, state } = yield* make
+      state.isUp = false
+      const scope = yield* Scope.make()
+      const { conversations, untilQuiet } = yield* Scope.provide(resident, scope)
+      yield* conversations.prompt(id, { prompt: "Hello?", turnId })
+      yield* conversations.prompt(id, { prompt: "And then?", turnId: Given.turnId(2) })
+      yield* untilQuiet
+      yield* Scope.close(scope, Exit.void)
+      const expected: Alarm = { at: MINUTE, isWaiting: true, queued: 1 }
+      expect(alarms.find(id)).toMatchObject(expected)
+
+      state.isUp = true
+      yield* TestClock.adjust(MINUTE)
+      const next = yield* resident
+      expect(alarms.find(id)).toBeUndefined()
+      yield* TestClock.adjust(1)
+      yield* next.conversations.result(Given.turnId(2))
+      expect((yield* next.conversations.messages(id)).map(Given.textOf)).toEqual([
+        "Hello?",
+        "Hello",
+        "And then?",
+        "Hello"
+      ])
+      expect(state.asked).toBe(3)
+    })
+  )
+
+  test(
+    "R3: a turn that is cut off in an attempt is called back at once; a conversation that is done is not",
+    Effect.gen(function* () {
+      const { alarms, resident, sure } = yield* make
+      const scope = yield* Scope.make()
+      const { conversations } = yield* Scope.provide(resident, scope)
+      yield* sure.close
+      yield* conversations.prompt(id, { prompt: "Hello?", turnId })
+      yield* settle
+      yield* Scope.close(scope, Exit.void)
+      expect(alarms.find(id)).toMatchObject({ at: 0, isWaiting: false, queued: 0 })
+
+      yield* sure.open
+      const last = yield* Scope.make()
+      const next = yield* Scope.provide(resident, last)
+      yield* next.untilQuiet
+      yield* Scope.close(last, Exit.void)
+      expect(alarms.find(id)).toBeUndefined()
+    })
+  )
+
+  test(
+    "R4: somebody who looks at a turn whose start was put off does not start it",
+    Effect.gen(function* () {
+      const { alarms, journal, resident, state, store } = yield* make
+      yield* store.acceptTurn(Given.turn(1, 1))
+      yield* journal.append(turnId, 0, failed(0, 0))
+      yield* journal.append(turnId, 1, retry(0, MINUTE, MINUTE))
+      yield* TestClock.adjust(2 * MINUTE)
+      alarms.cover([1], [[id, { at: 2 * MINUTE + 700, isWaiting: true, queued: 0 }]])
+      const { conversations } = yield* resident
+      expect((yield* conversations.state(id)).status).toBe("retrying")
+      yield* TestClock.adjust(699)
+      yield* settle
+      expect(state.asked).toBe(0)
+      yield* TestClock.adjust(1)
+      yield* conversations.result(turnId)
+      expect(state.asked).toBe(1)
+      expect(state.busy).toBeGreaterThan(0)
+    })
+  )
+})
