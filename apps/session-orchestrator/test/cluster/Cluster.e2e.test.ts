@@ -214,7 +214,7 @@ const shared = (): PostgresServer.PostgresServer => {
   test(
     "X6: a turn that waits leaves its runner's memory, and is called back at its time",
     Effect.gen(function* () {
-      const runners = yield* Runners.make(shared(), ["30 seconds"])
+      const runners = yield* Runners.make(shared(), ["20 seconds"])
       const both = yield* runners.startAll(2)
       runners.provider.otherwise(overloaded)
       const ids = yield* create(both, 12)
@@ -232,7 +232,7 @@ const shared = (): PostgresServer.PostgresServer => {
       const { attempt, retryAt, status } = yield* at(both, 0).state(ids[0] ?? "")
       assert.deepStrictEqual([attempt, status], [0, "retrying"])
       const audience = yield* Audience.watch(both, ids)
-      yield* Audience.seenEnd(audience, 30)
+      yield* Audience.seenEnd(audience, 20)
       for (const onlooker of audience.values()) {
         assert.deepStrictEqual(onlooker.faults, [])
         assert.deepStrictEqual(onlooker.answers, [WHOLE])
