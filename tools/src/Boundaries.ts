@@ -16,7 +16,13 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   kernel: ["@holdfast/wire"],
   policy: ["@holdfast/wire", "@holdfast/kernel"],
   providers: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
-  "session-orchestrator": ["@holdfast/", "@effect/platform-node", "@effect/sql-pg", "node:"]
+  "session-orchestrator": [
+    "@holdfast/",
+    "@effect/platform-node",
+    "@effect/sql-pg",
+    "@modelcontextprotocol/client",
+    "node:"
+  ]
 }
 
 /** Packages in which B2 holds, and the parts of `effect` that they may use; sockets, files and databases are others. */

@@ -1,5 +1,10 @@
-/** What the service is made of: the one place where its layers meet. */
-import { NodeHttpClient } from "@effect/platform-node"
+/**
+ * What the service is made of: the one place where its layers meet.
+ *
+ * Modules of `@effect/platform-node` are imported by their names, here and elsewhere: its index would load drivers that nobody
+ * uses (Redis), which is a tenth of a start.
+ */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import type { Provider } from "@holdfast/kernel"
 import { Anthropic, OpenAiCompatible, Simulated } from "@holdfast/providers"
 import { Effect, Layer } from "effect"
@@ -9,6 +14,7 @@ import * as Condition from "./conversation/Condition.ts"
 import { Defaults } from "./conversation/Defaults.ts"
 import * as Orchestrator from "./conversation/Orchestrator.ts"
 import { Providers } from "./conversation/Providers.ts"
+import * as Tools from "./conversation/Tools.ts"
 import * as Retention from "./durable/Retention.ts"
 import * as Timer from "./durable/Timer.ts"
 import * as Explanations from "./inspection/Explanations.ts"
@@ -51,7 +57,17 @@ const store = Layer.unwrap(
   Config.useSync(({ database }) => (database.url === undefined ? SqlStore.layer(database) : SqlStore.layerMemory))
 )
 
-const resources = Layer.mergeAll(providers, defaults, Timer.layer, Condition.layer)
+/** Nothing of this is loaded where there are no tools. */
+const tools = Layer.unwrap(
+  Effect.gen(function* () {
+    const { tools } = yield* Config
+    if (tools.length === 0) return Tools.layerNoop
+    const { layer } = yield* Effect.promise(() => import("./tools/ToolServers.ts"))
+    return layer(tools)
+  })
+)
+
+const resources = Layer.mergeAll(providers, tools, defaults, Timer.layer, Condition.layer)
 
 /** A file has one owner. */
 const owner = Layer.unwrap(

@@ -5,7 +5,7 @@
  * checks start without a database and an HTTP stack.
  */
 import manifest from "../package.json" with { type: "json" }
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Simulated } from "@holdfast/providers"
 import { Effect, Layer, Runtime } from "effect"
 import * as Cli from "./cli/Cli.ts"

@@ -27,6 +27,8 @@ export const AttemptOutcome = Schema.Union([
     ...common,
     failure: Failure.Failure,
     contentSeen: Schema.Boolean,
+    /** The response was complete and would not do (A9). */
+    whole: Schema.optionalKey(Schema.Literal(true)),
     /** Drawn for the decision about this failure (`Spent.spread`). */
     spread: Schema.Number
   }),
@@ -60,6 +62,13 @@ export const run = (
     Effect.exit,
     Effect.flatMap((exit) => conclude(ear.end ?? endOf(exit), content))
   )
+}
+
+/** What a call of a provider failed with that did not come to its end. */
+export const failureOf = (cause: Cause.Cause<Failure.ProviderFailure | TurnStopped>): Failure.Failure | TurnStopped => {
+  const error = Cause.findErrorOption(cause)
+  if (Option.isSome(error)) return error.value._tag === "TurnStopped" ? error.value : error.value.failure
+  return Cause.hasInterruptsOnly(cause) ? abortedElsewhere : defectOf(Cause.squash(cause))
 }
 
 // --- internal
@@ -138,10 +147,8 @@ const listen = <E, Done>(
 /** How a stream ended that said neither `finish` nor `error`. */
 const endOf = (exit: Exit.Exit<void, Failure.ProviderFailure | TurnStopped>): End | TurnStopped => {
   if (Exit.isSuccess(exit)) return broken(incomplete)
-  const error = Cause.findErrorOption(exit.cause)
-  if (Option.isSome(error)) return error.value._tag === "TurnStopped" ? error.value : broken(error.value.failure)
-  if (Cause.hasInterruptsOnly(exit.cause)) return broken(abortedElsewhere)
-  return broken(defectOf(Cause.squash(exit.cause)))
+  const why = failureOf(exit.cause)
+  return "_tag" in why ? why : broken(why)
 }
 
 const broken = (failure: Failure.Failure): End => ({ _tag: "Broken", failure })

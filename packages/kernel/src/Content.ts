@@ -69,6 +69,20 @@ export class Content {
     this.usage = usage
   }
 
+  /** Holds again what an attempt said that is on record; on what holds it already it changes nothing. */
+  recall({
+    content,
+    usage
+  }: {
+    readonly content: ReadonlyArray<Message.AssistantPart>
+    readonly usage?: Message.Usage
+  }): void {
+    if (this.isSeen) return
+    this.closed.push(...content)
+    this.usage = usage
+    this.isSeen = content.length > 0 || usage !== undefined
+  }
+
   /** Everything so far. */
   parts(): ReadonlyArray<Message.AssistantPart> {
     this.close()

@@ -10,6 +10,7 @@
 import type { Failure } from "@holdfast/wire"
 import { Duration, Schema } from "effect"
 import type { RetryStrategy, Spent } from "./RetryStrategy.ts"
+import { Route } from "./Route.ts"
 
 /** C10: a bug fails the same way a third time. */
 export const MAX_DEFECT_RETRIES = 2
@@ -36,6 +37,10 @@ export const Directive = Schema.Union([
     delayMs: Schema.Number,
     /** Epoch milliseconds: the absolute end of the wait. */
     retryAt: Schema.Number,
+    /** Where the retry goes; absent: where the attempt went. */
+    route: Schema.optionalKey(Route),
+    /** What the router wants to be handed back at the next decision of this step. */
+    state: Schema.optionalKey(Schema.Json),
     basis
   }),
   Schema.TaggedStruct("GiveUp", { because: Because, basis })
@@ -68,6 +73,19 @@ export const decide = (situation: Situation, strategy: RetryStrategy["Service"] 
   const delayMs = Duration.toMillis(delay)
   return { _tag: "Retry", attempt: retries, delayMs, retryAt: now + delayMs, ...based }
 }
+
+/**
+ * Whether another route might mend what has failed: not what a person has seen, nor a context that is too long, nor a bug. A
+ * failure that is final where it happened may be none elsewhere.
+ */
+export const isRoutable = (situation: Situation): boolean => {
+  const because = finality(situation)
+  return because === undefined || because === "not-retryable"
+}
+
+/** Whether a retry goes on without a sleep: a router sent it somewhere, now. */
+export const isImmediate = ({ delayMs, route }: Extract<Directive, { readonly _tag: "Retry" }>): boolean =>
+  route !== undefined && delayMs <= 0
 
 // --- internal
 

@@ -4,6 +4,8 @@
  * X1. No failed response: it stays in the history and leaves the context (P12, M1).
  * X2. Every tool call has its result right behind it and every result its call, because providers refuse anything else. A
  *     call whose turn ended before its result is answered with the plain truth.
+ * X3. Messages that a later one stands for are not in it; that one comes first, and those it does not stand for follow (P19).
+ *     Of several the last counts: it stands for the others too.
  */
 import type { Message } from "@holdfast/wire"
 
@@ -13,11 +15,13 @@ export const INTERRUPTED = "The call was interrupted before a result came back. 
 /** The messages to send, oldest first. */
 export const of = (history: ReadonlyArray<Message.Message>): ReadonlyArray<Message.Message> => {
   const context: Array<Message.Message> = []
-  for (let i = 0; i < history.length; i++) {
+  const summary = summaryOf(history)
+  if (summary !== undefined) context.push(summary)
+  for (let i = behind(history, summary); i < history.length; i++) {
     const message = history[i]
     if (message === undefined || message.role === "tool") continue
     if (message.role === "user") {
-      context.push(message)
+      if (message.summary === undefined) context.push(message)
       continue
     }
     if (message.error !== undefined) continue
@@ -29,6 +33,20 @@ export const of = (history: ReadonlyArray<Message.Message>): ReadonlyArray<Messa
 }
 
 // --- internal
+
+const summaryOf = (history: ReadonlyArray<Message.Message>): Message.UserMessage | undefined => {
+  for (let i = history.length - 1; i >= 0; i--) {
+    const message = history[i]
+    if (message?.role === "user" && message.summary !== undefined) return message
+  }
+  return undefined
+}
+
+/** The index of the first message that a summary does not stand for. */
+const behind = (history: ReadonlyArray<Message.Message>, summary: Message.UserMessage | undefined): number => {
+  const upTo = summary?.summary?.upTo
+  return upTo === undefined ? 0 : history.findIndex(({ id }) => id === upTo) + 1
+}
 
 const resultsOf = (
   asked: Message.AssistantMessage,

@@ -20,9 +20,11 @@ export interface ProviderRequest {
   readonly turnId: Ids.TurnId
   /** 0-based. */
   readonly step: number
-  /** 0-based: counts the attempts of this step. */
+  /** 0-based: counts the calls that this step makes, a summary's too (P19). */
   readonly attempt: number
   readonly target: Target.Target
+  /** The name of one of the provider's credentials; absent: its first (P7). */
+  readonly credential?: string
   readonly system?: string
   /** What the model may see, oldest first (`ModelContext`). */
   readonly messages: ReadonlyArray<Message.Message>

@@ -1,99 +1,91 @@
 /**
  * One response of the model, over as many attempts as it takes.
  *
- * R1. The order is: attempt, decision, `provider-retry`, sleep, next attempt. The decision is recorded before anybody is
- *     told of it, and told before anybody sleeps (D5).
+ * R1. What follows a failed attempt is decided, told and waited for before the next one (`Recovery`).
  * R2. An error is held back while there is hope: nobody hears of it but through `provider-retry` (D7).
  * R3. Every attempt, decision and sleep is a checkpoint, named by its step and number; so is the moment before an attempt's
- *     first content leaves.
- * R4. Counters live here and end with the step: they are back at 0 for the next one, however this one ended (P10).
+ *     first content leaves, and, where there is a router, the route that a step begins on.
+ * R4. `step-start` is told where the text of the step begins: before the first attempt that is made in this life, and before
+ *     the first after one that was discarded. Whoever hears it forgets what it held of the step.
  */
-import type { Failure } from "@holdfast/wire"
+import type { TurnEvent } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
 import * as Attempt from "./Attempt.ts"
 import * as Checkpoint from "./Checkpoint.ts"
+import * as Compaction from "./Compaction.ts"
 import { Content } from "./Content.ts"
-import * as Directive from "./Directive.ts"
 import * as ModelContext from "./ModelContext.ts"
 import type { ProviderRequest } from "./Provider.ts"
+import * as Recovery from "./Recovery.ts"
+import * as Reporting from "./Reporting.ts"
+import * as Routing from "./Routing.ts"
 import type { TurnState } from "./TurnState.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
-import * as Waiting from "./Waiting.ts"
 
 type Completed = Extract<Attempt.AttemptOutcome, { _tag: "Completed" }>
 type Failed = Extract<Attempt.AttemptOutcome, { _tag: "Failed" }>
 
-/** A response, or why there is none. */
-export type Result =
-  | Completed
-  | {
-      readonly _tag: "GaveUp"
-      readonly last: Failed
-      /** What the turn fails with. */
-      readonly failure: Failure.Failure
-      /** What `retry-end` says, where a chain is open. */
-      readonly finalError: string
-    }
+/** A response, or why there is none; `last` is what was said last and is not on record yet. */
+export type Result = Completed | ({ readonly _tag: "GaveUp"; readonly last: Failed | undefined } & Recovery.GaveUp)
 
-/** What `retry-end` says when somebody cancelled (P11). */
-export const CANCELLED = "Retry cancelled"
+/** What is to be said of an attempt that its process died in (X2); nothing where it is said. */
+export const voided = (turn: TurnState): ReadonlyArray<TurnEvent.StepDiscarded> => {
+  const { isLost } = turn
+  turn.isLost = false
+  return isLost ? [turn.event({ type: "step-discarded", step: turn.step, message: LOST })] : []
+}
 
 /** Gets the response of the turn's current step. */
 export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<Result, TurnStopped> {
-  const { checkpoint, strategy } = turn.ports
+  const { compactor, router } = turn.ports
   const path = `step/${turn.step}`
-  const messages = ModelContext.of(turn.messages)
-  let firstFailureAt: number | undefined
-  let retries = 0
-  let sleptMs = 0
-  let extendedMs = 0
-  let defects = 0
+  let messages = ModelContext.of(turn.messages)
+  // A list that changes in the middle of a step would be another request, and not another attempt.
+  const tools = turn.tools
+  let hasCompacted = false
+  const recovery = new Recovery.Recovery(turn)
+  if (router !== undefined) recovery.state = yield* Routing.begin(turn, router, messages)
+  let isBegun = false
+  const begin = (): void => {
+    if (isBegun) return
+    isBegun = true
+    turn.ports.sink.live(turn.event({ type: "step-start", step: turn.step, target: turn.targetName })) // R4
+  }
 
   for (let n = 0; ; n++) {
     const made = turn.attempts + 1
-    const outcome = yield* attempt(turn, `${path}/attempt/${n}`, n, messages)
+    const outcome = yield* attempt(turn, `${path}/attempt/${n}`, n, { messages, tools }, begin)
     turn.attempts = made
-    if (outcome._tag === "Completed") return outcome
     if (outcome._tag === "Lost") {
-      yield* turn.persist([turn.event({ type: "step-discarded", step: turn.step, message: LOST })])
+      isBegun = false
+      turn.isLost = true
+      yield* turn.persist(() => voided(turn))
       continue
     }
-
-    const { failure } = outcome
-    firstFailureAt ??= outcome.endedAt
-    if (failure.defect === true) defects++
-    const elapsedMs = Math.max(0, outcome.endedAt - firstFailureAt)
-    const spent = { sleptMs, elapsedMs, extendedMs, spread: outcome.spread }
-    const directive = yield* checkpoint.run(
-      `${path}/decision/${n}`,
-      Directive.Directive,
-      Effect.map(Clock.currentTimeMillis, (now) =>
-        Directive.decide({ failure, contentSeen: outcome.contentSeen, retries, defects, spent, now }, strategy)
-      )
-    )
-    if (directive._tag === "GiveUp" || strategy === undefined) {
-      return { _tag: "GaveUp", last: outcome, failure, finalError: failure.message }
-    }
-
-    turn.chain = retries++
-    const ended = yield* Waiting.wait(turn, strategy, `${path}/sleep/${n}`, failure, directive)
-    if (ended._tag === "Cancelled") return { _tag: "GaveUp", last: outcome, failure, finalError: CANCELLED }
-    if (ended._tag === "Sleepless") {
-      const { message } = ended.error
-      return {
-        _tag: "GaveUp",
-        last: outcome,
-        failure: { reason: "unknown", message, retryable: false },
-        finalError: message
+    turn.unfinished?.recall(outcome)
+    if (outcome._tag === "Completed") return outcome
+    // P19: once. What overflows again, and what cannot be made smaller, is decided about like any failure: it is final (P2).
+    if (compactor !== undefined && !hasCompacted && isOverflow(outcome)) {
+      hasCompacted = true
+      const compaction = yield* Compaction.run(recovery, compactor, n + 1, messages)
+      if (compaction._tag === "GaveUp") return { ...compaction, last: outcome }
+      if (compaction._tag === "Compacted") {
+        n = compaction.n
+        messages = ModelContext.of(turn.messages)
+        continue
       }
     }
-    extendedMs += ended.extendedMs
-    sleptMs += directive.delayMs
-    turn.sleptMs += directive.delayMs
+    const mending = outcome.whole === true ? () => Reporting.guide(turn, outcome) : undefined
+    const gaveUp = yield* Recovery.after(recovery, n, outcome, messages, mending)
+    const last = turn.unfinished === undefined ? undefined : outcome
+    if (gaveUp !== undefined) return { _tag: "GaveUp", last, ...gaveUp }
+    if (mending !== undefined) messages = ModelContext.of(turn.messages)
   }
 })
 
 // --- internal
+
+const isOverflow = ({ contentSeen, failure }: Failed): boolean => failure.reason === "context-overflow" && !contentSeen
 
 /** What a client is told when its process died in the middle of an answer (X2). */
 const LOST = "Holdfast was restarted in the middle of this answer. What was shown of it is void; it is asked for again."
@@ -108,14 +100,16 @@ const attempt = (
   turn: TurnState,
   name: string,
   n: number,
-  messages: ProviderRequest["messages"]
+  asked: Pick<ProviderRequest, "messages" | "tools">,
+  begin: () => void
 ): Effect.Effect<Attempt.AttemptOutcome, TurnStopped> =>
   Effect.suspend(() => {
-    const { checkpoint, provider, sink, toolbox } = turn.ports
+    const { checkpoint, provider, report, sink } = turn.ports
     const mark = `${name}/content`
     const content = new Content()
     turn.unfinished = content
     const isLost = checkpoint.isRecorded(mark) && !checkpoint.isRecorded(name)
+    turn.isLost = isLost
     return checkpoint.run(
       name,
       Attempt.AttemptOutcome,
@@ -124,18 +118,20 @@ const attempt = (
         : Effect.suspend(() => {
             const { conversationId, turnId, system } = turn.input
             turn.attempts++ // an abort may come before the outcome
-            if (n === 0) sink.live(turn.event({ type: "step-start", step: turn.step, target: turn.targetName }))
+            begin()
+            const { credential, target } = turn.route
             const request: ProviderRequest = {
               conversationId,
               turnId,
               step: turn.step,
               attempt: n,
-              target: turn.target,
-              messages,
-              tools: toolbox.definitions,
+              target,
+              ...asked,
+              ...(credential === undefined ? undefined : { credential }),
               ...(system === undefined ? undefined : { system })
             }
-            return Attempt.run(provider, sink, request, content, Checkpoint.mark(checkpoint, mark))
+            const made = Attempt.run(provider, sink, request, content, Checkpoint.mark(checkpoint, mark))
+            return report === undefined && !turn.isFinal ? made : Reporting.judged(turn, made)
           })
     )
   })

@@ -11,6 +11,7 @@ import { type Message } from "@holdfast/wire"
 import { Cause, Clock, Effect, Schema, Semaphore } from "effect"
 import * as Checkpoint from "./Checkpoint.ts"
 import * as ModelContext from "./ModelContext.ts"
+import * as Reporting from "./Reporting.ts"
 import type { ToolOutcome } from "./Toolbox.ts"
 import type { TurnState } from "./TurnState.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
@@ -32,42 +33,65 @@ export const run = Effect.fnUntraced(function* (
   turn: TurnState,
   calls: ReadonlyArray<Message.ToolCallPart>
 ): Effect.fn.Return<void, TurnStopped> {
-  const records: Array<ToolRecord | undefined> = calls.map(() => undefined)
-  const content: Array<Message.ToolResultPart> = []
-  turn.results = content
-  let createdAt = turn.input.startedAt
-
-  /** Persists the results that are there, up to the first that is not (T2). */
-  const settle = Effect.gen(function* () {
-    for (let record = records[content.length]; record !== undefined; record = records[content.length]) {
-      const { toolCallId, toolName } = calls[content.length] ?? impossible()
-      const { output, isError, endedAt } = record
-      createdAt = Math.max(createdAt, endedAt)
-      content.push({ type: "tool-result", toolCallId, toolName, output, isError })
-      yield* turn.persist([turn.event({ type: "tool-result", toolCallId, toolName, output, isError })])
-    }
-  }).pipe(Semaphore.makeUnsafe(1).withPermits(1))
-
+  const round: Round = { calls, records: calls.map(() => undefined), content: [], createdAt: turn.input.startedAt }
+  turn.results = round.content
+  const settled = settle(turn, round).pipe(Semaphore.makeUnsafe(1).withPermits(1))
   yield* Effect.forEach(
     calls,
     (call, i) =>
       Effect.flatMap(runOne(turn, `step/${turn.step}/tool/${i}`, call), (record) => {
-        records[i] = record
-        return settle
+        round.records[i] = record
+        if (Reporting.isReport(turn.ports.report, call)) Reporting.settle(turn, call, record)
+        return settled
       }),
     { concurrency: calls.length, discard: true }
   )
+  const { content } = round
   const { turnId } = turn.input
-  turn.results = undefined
-  yield* turn.persist([turn.add({ role: "tool", id: turn.nextMessageId(), turnId, createdAt, content })])
+  yield* turn.persist(() => {
+    turn.results = undefined
+    return [turn.add({ role: "tool", id: turn.nextMessageId(), turnId, createdAt: round.createdAt, content })]
+  })
 })
 
 // --- internal
 
+/** The calls of one response, and what has come of them so far. */
+interface Round {
+  readonly calls: ReadonlyArray<Message.ToolCallPart>
+  /** One a call; `undefined` while it runs. */
+  readonly records: Array<ToolRecord | undefined>
+  /** What is persisted: the results of the first calls. */
+  readonly content: Array<Message.ToolResultPart>
+  /** Epoch milliseconds: when the last of them ended. */
+  createdAt: number
+}
+
+/**
+ * Persists the results that are there, up to the first that is not (T2).
+ *
+ * It stands out here because a generator function that is made anew for each turn gets a hidden class of its own, which the
+ * engine keeps, with all that the function closes over, until the next full collection: every turn then outlives its end.
+ */
+const settle = Effect.fnUntraced(function* (turn: TurnState, round: Round): Effect.fn.Return<void, TurnStopped> {
+  const { calls, content, records } = round
+  for (let record = records[content.length]; record !== undefined; record = records[content.length]) {
+    const { toolCallId, toolName } = calls[content.length] ?? impossible()
+    const { output, isError, endedAt } = record
+    round.createdAt = Math.max(round.createdAt, endedAt)
+    yield* turn.persist(() => {
+      content.push({ type: "tool-result", toolCallId, toolName, output, isError })
+      return [turn.event({ type: "tool-result", toolCallId, toolName, output, isError })]
+    })
+  }
+})
+
 /** T3: what a dead process had begun is not begun again, unless the tool says that it may be. */
 const runOne = (turn: TurnState, name: string, call: Message.ToolCallPart): Effect.Effect<ToolRecord, TurnStopped> =>
   Effect.suspend(() => {
-    const { checkpoint, toolbox } = turn.ports
+    const { checkpoint, report, toolbox } = turn.ports
+    // A report is judged and not run: judging it again does no harm.
+    if (Reporting.isReport(report, call)) return checkpoint.run(name, ToolRecord, answer(turn, call))
     const begun = `${name}/begun`
     const isIdempotent = toolbox.definitions.find((tool) => tool.name === call.toolName)?.isIdempotent === true
     const begin = Checkpoint.mark(checkpoint, begun)
@@ -81,9 +105,12 @@ const runOne = (turn: TurnState, name: string, call: Message.ToolCallPart): Effe
   })
 
 const answer = (turn: TurnState, call: Message.ToolCallPart): Effect.Effect<ToolRecord> =>
-  Effect.suspend(() =>
-    call.malformed === undefined ? turn.ports.toolbox.run(call) : Effect.succeed(unreadable(call))
-  ).pipe(
+  Effect.suspend(() => {
+    const { report, toolbox } = turn.ports
+    if (call.malformed !== undefined) return Effect.succeed(unreadable(call))
+    if (report !== undefined && Reporting.isReport(report, call)) return Effect.succeed(Reporting.answer(report, call))
+    return turn.isFinal ? Effect.succeed(NOT_OFFERED) : toolbox.run(call)
+  }).pipe(
     // One that interrupts itself has failed too. When the turn is interrupted no handler is run.
     Effect.catchCause((cause) => Effect.succeed({ output: `The tool failed: ${whyOf(cause)}`, isError: true })),
     Effect.flatMap(at)
@@ -94,6 +121,8 @@ const at = ({ output, isError }: ToolOutcome): Effect.Effect<ToolRecord> =>
 
 const whyOf = (cause: Cause.Cause<never>): string =>
   Cause.hasInterruptsOnly(cause) ? "it was interrupted." : String(Cause.squash(cause))
+
+const NOT_OFFERED = { output: "No tool but the final report could be used in this step.", isError: true }
 
 /** A10 */
 const unreadable = ({ input, malformed = "" }: Message.ToolCallPart) => {

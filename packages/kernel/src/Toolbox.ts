@@ -21,6 +21,7 @@ export interface ToolOutcome {
 export class Toolbox extends Context.Service<
   Toolbox,
   {
+    /** Read once a step: within a step they are the same for every attempt, from one step to the next they may differ. */
     readonly definitions: ReadonlyArray<ToolDefinition>
     /**
      * Runs one call. Several calls of one step run at once.
@@ -33,8 +34,17 @@ export class Toolbox extends Context.Service<
   }
 >()("@holdfast/kernel/Toolbox") {}
 
-/** No tools; a model that asks for one all the same is told so. */
-export const layerNoop: Layer.Layer<Toolbox> = Layer.succeed(Toolbox, {
-  definitions: [],
-  run: (call) => Effect.succeed({ output: `There is no tool named ${call.toolName}.`, isError: true })
+/** What a model is told that asks for a tool that is not there. */
+export const unknownTool = (toolName: string): ToolOutcome => ({
+  output: `There is no tool named ${toolName}.`,
+  isError: true
 })
+
+/** No tools; a model that asks for one all the same is told so. */
+export const noop: Toolbox["Service"] = {
+  definitions: [],
+  run: (call) => Effect.succeed(unknownTool(call.toolName))
+}
+
+/** The same as a layer. */
+export const layerNoop: Layer.Layer<Toolbox> = Layer.succeed(Toolbox, noop)

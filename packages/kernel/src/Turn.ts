@@ -9,15 +9,22 @@
  *     `TurnStopped`.
  * T5. A bug in here, or in what the turn runs on, seals it as failed: a turn that hangs is worse than one that says why.
  */
-import { Failure, Message, type TurnEvent } from "@holdfast/wire"
-import { Clock, Effect, Option } from "effect"
+import { Failure, type Message, type TurnEvent } from "@holdfast/wire"
+import { Clock, Context, Effect } from "effect"
 import { AbortGate } from "./AbortGate.ts"
 import { Checkpoint } from "./Checkpoint.ts"
+import { Compactor } from "./Compactor.ts"
 import type { Content } from "./Content.ts"
 import { EventSink } from "./EventSink.ts"
+import { FinalReport } from "./FinalReport.ts"
+import * as FinalStep from "./FinalStep.ts"
 import { Provider } from "./Provider.ts"
+import * as Reporting from "./Reporting.ts"
+import * as Recovery from "./Recovery.ts"
 import * as Retries from "./Retries.ts"
 import { RetryStrategy } from "./RetryStrategy.ts"
+import { Router } from "./Router.ts"
+import * as Routing from "./Routing.ts"
 import { Toolbox } from "./Toolbox.ts"
 import * as ToolCalls from "./ToolCalls.ts"
 import { type TurnInput, TurnState } from "./TurnState.ts"
@@ -30,19 +37,23 @@ export type { TurnInput } from "./TurnState.ts"
  *
  * **Details**
  *
- * Without a `RetryStrategy` in the context there are no retries (D9).
+ * Without a `RetryStrategy` in the context there are no retries (D9); without a `Router` every attempt goes to the turn's target.
  */
 export const runTurn = Effect.fnUntraced(function* (
   input: TurnInput
 ): Effect.fn.Return<TurnEvent.TurnEnd, TurnStopped, Provider | Toolbox | EventSink | Checkpoint> {
-  const checkpoint = yield* Checkpoint
+  const services = yield* Effect.context<Provider | Toolbox | EventSink | Checkpoint>()
+  const checkpoint = Context.get(services, Checkpoint)
   const gate = input.abort === undefined ? undefined : new AbortGate(checkpoint)
   const turn = new TurnState(input, {
-    provider: yield* Provider,
-    toolbox: yield* Toolbox,
-    sink: yield* EventSink,
+    provider: Context.get(services, Provider),
+    toolbox: Context.get(services, Toolbox),
+    sink: Context.get(services, EventSink),
     checkpoint: gate?.checkpoint ?? checkpoint,
-    strategy: Option.getOrUndefined(yield* Effect.serviceOption(RetryStrategy))
+    strategy: Context.getOrUndefined(services, RetryStrategy),
+    router: Context.getOrUndefined(services, Router),
+    report: Context.getOrUndefined(services, FinalReport),
+    compactor: Context.getOrUndefined(services, Compactor)
   })
   const run = Effect.catchDefect(steps(turn), (defect) => seal(turn, { status: "failed", failure: bug(defect) }))
   if (input.abort === undefined || gate === undefined) return yield* run
@@ -71,28 +82,41 @@ const opening = (turn: TurnState): ReadonlyArray<TurnEvent.PersistedEvent> => {
 }
 
 const steps = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<TurnEvent.TurnEnd, TurnStopped> {
-  yield* turn.persist(opening(turn))
+  yield* turn.persist(() => opening(turn))
   for (;;) {
+    const final = FinalStep.enter(turn)
+    if (final !== undefined) yield* final
     const result = yield* Retries.respond(turn)
     const said = result._tag === "Completed" ? result : result.last
-    if (said.usage !== undefined) turn.usage = Message.addUsage(turn.usage, said.usage)
+    turn.spend(said?.usage)
     if (result._tag === "GaveUp") return yield* seal(turn, { status: "failed", ...result })
 
     const calls = result.content.filter((part) => part.type === "tool-call")
-    const { usage } = result
-    const response = turn.response(result, result.endedAt)
-    turn.unfinished = undefined
-    yield* turn.persist([
-      ...turn.closeChain({ success: true }),
-      ...calls.map(({ toolCallId, toolName, input }) => turn.event({ type: "tool-call", toolCallId, toolName, input })),
-      ...(usage === undefined ? [] : [turn.event({ type: "usage", step: turn.step, usage })]),
-      turn.add(response)
-    ])
+    yield* turn.persist(() => finished(turn, result, calls))
     if (calls.length > 0) yield* ToolCalls.run(turn, calls)
+    else if (turn.ports.report !== undefined) Reporting.settleText(turn, result.content)
     turn.step++
-    if (calls.length === 0) return yield* seal(turn, { status: "completed" })
+    // A13: a report ends its turn in the step that it came in, forced or not.
+    if (calls.length === 0 || turn.report !== undefined) return yield* seal(turn, { status: "completed" })
   }
 })
+
+/** What is said of a response that has come to its end. */
+const finished = (
+  turn: TurnState,
+  result: Extract<Retries.Result, { readonly _tag: "Completed" }>,
+  calls: ReadonlyArray<Message.ToolCallPart>
+): ReadonlyArray<TurnEvent.PersistedEvent> => {
+  const { usage } = result
+  turn.unfinished = undefined
+  return [
+    ...turn.closeChain({ success: true }),
+    ...Routing.proven(turn),
+    ...calls.map(({ toolCallId, toolName, input }) => turn.event({ type: "tool-call", toolCallId, toolName, input })),
+    ...(usage === undefined ? [] : [turn.event({ type: "usage", step: turn.step, usage })]),
+    turn.add(turn.response(result, result.endedAt))
+  ]
+}
 
 type Outcome =
   | { readonly status: "completed" }
@@ -100,7 +124,7 @@ type Outcome =
   | {
       readonly status: "failed"
       readonly failure: Failure.Failure
-      readonly last?: Parameters<TurnState["response"]>[0]
+      readonly last?: Parameters<TurnState["response"]>[0] | undefined
       readonly finalError?: string
     }
 
@@ -111,6 +135,7 @@ const seal = (turn: TurnState, outcome: Outcome): Effect.Effect<TurnEvent.TurnEn
     const { status } = outcome
     const failure = status === "failed" ? outcome.failure : undefined
     const events = [...remains(turn, outcome, endedAt), ...(failure === undefined ? [] : [errorOf(turn, failure)])]
+    const report = turn.report ?? (failure && turn.ports.report && Reporting.synthetic(turn, failure))
     const end: TurnEvent.TurnEnd = turn.event({
       type: "turn-end",
       status,
@@ -119,16 +144,21 @@ const seal = (turn: TurnState, outcome: Outcome): Effect.Effect<TurnEvent.TurnEn
       attempts: turn.attempts,
       sleptMs: turn.sleptMs,
       usage: turn.usage,
-      ...(failure === undefined ? undefined : { error: failure })
+      ...(failure === undefined ? undefined : { error: failure }),
+      ...(report === undefined ? undefined : { report })
     })
-    return Effect.map(turn.persist([...events, end]), () => (turn.end = end))
+    return Effect.map(
+      turn.persist(() => [...events, end]),
+      () => (turn.end = end)
+    )
   }).pipe(Effect.uninterruptible)
 
 /** The open chain of retries, and the response or the tool calls that are under way, closed. */
 const remains = (turn: TurnState, outcome: Outcome, endedAt: number): ReadonlyArray<TurnEvent.PersistedEvent> => {
   if (outcome.status === "completed") return []
-  const finalError = outcome.status === "aborted" ? Retries.CANCELLED : (outcome.finalError ?? outcome.failure.message)
-  const chain = turn.closeChain({ success: false, finalError })
+  const voided = Retries.voided(turn)
+  const finalError = outcome.status === "aborted" ? Recovery.CANCELLED : (outcome.finalError ?? outcome.failure.message)
+  const chain = [...voided, ...turn.closeChain({ success: false, finalError })]
   const { unfinished, results } = turn
   turn.unfinished = undefined
   turn.results = undefined
@@ -146,7 +176,7 @@ const remains = (turn: TurnState, outcome: Outcome, endedAt: number): ReadonlyAr
 /** What a response had said that came to no end of its own. It has cost what it has cost. */
 const cutShort = (turn: TurnState, unfinished: Content) => {
   const { usage } = unfinished
-  if (usage !== undefined) turn.usage = Message.addUsage(turn.usage, usage)
+  turn.spend(usage)
   return { content: unfinished.parts(), ...(usage === undefined ? undefined : { usage }) }
 }
 

@@ -6,14 +6,20 @@
  * S3. Events are persisted in one unbroken count from 0; once one is on its way it is not interrupted, or the count would
  *     no longer be what the sink has. For the same reason nothing is persisted after one that could not be.
  */
-import { type Failure, Ids, type Message, Target, type TurnEvent } from "@holdfast/wire"
+import { type Failure, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Array, Effect } from "effect"
 import type { Checkpoint } from "./Checkpoint.ts"
+import type { Compactor } from "./Compactor.ts"
 import type { Content } from "./Content.ts"
 import type { EventSink } from "./EventSink.ts"
+import type { FinalReport } from "./FinalReport.ts"
+import type { Last } from "./FinalStep.ts"
 import type { Provider } from "./Provider.ts"
 import type { RetryStrategy } from "./RetryStrategy.ts"
-import type { Toolbox } from "./Toolbox.ts"
+import type { Route } from "./Route.ts"
+import type { Router } from "./Router.ts"
+import type { ToolDefinition, Toolbox } from "./Toolbox.ts"
+import type { TurnLimits } from "./TurnLimits.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
 /** What a turn is asked to do. */
@@ -28,6 +34,7 @@ export interface TurnInput {
   readonly prompt?: string
   /** Epoch milliseconds. */
   readonly startedAt: number
+  readonly limits?: TurnLimits
   /** Succeeds when the user wants the turn to end. */
   readonly abort?: Effect.Effect<void>
 }
@@ -39,13 +46,20 @@ export interface Ports {
   readonly sink: EventSink["Service"]
   readonly checkpoint: Checkpoint["Service"]
   readonly strategy: RetryStrategy["Service"] | undefined
+  readonly router: Router["Service"] | undefined
+  readonly report: FinalReport["Service"] | undefined
+  readonly compactor: Compactor["Service"] | undefined
 }
 
 export class TurnState {
   readonly input: TurnInput
   readonly ports: Ports
-  /** Where attempts go: the input's target, until somebody switches it (X4). */
-  target: Target.Target
+  /** The input's target, until a person switches it (X4). */
+  primary: Target.Target
+  /** Where attempts go. */
+  route: Route
+  /** The role of a fallback that has taken over and not answered yet (P8). */
+  unproven: string | undefined = undefined
   /** The history with what this turn has added. */
   readonly messages: Array<Message.Message>
   /** Steps that are finished; the number of the one that runs. */
@@ -55,6 +69,16 @@ export class TurnState {
   usage: Message.Usage = {}
   /** What the response that is under way has said; `undefined` between responses. */
   unfinished: Content | undefined = undefined
+  /** What the last response cost, where its provider said so. */
+  lastUsage: Message.Usage | undefined = undefined
+  /** The step after which there is none; `undefined`: there may be any number. */
+  last: Last | undefined = undefined
+  /** The step that runs is the last. */
+  isFinal = false
+  /** The report that was accepted (A13). */
+  report: TurnEvent.Report | undefined = undefined
+  /** Whether an attempt's process died with content shown, and nobody has been told that it is void (X2). */
+  isLost = false
   /** The last retry of the chain that `provider-retry` opened; `undefined` when none is open (P11). */
   chain: number | undefined = undefined
   /** What the tools of the step have answered so far; `undefined` between steps. */
@@ -68,18 +92,36 @@ export class TurnState {
   constructor(input: TurnInput, ports: Ports) {
     this.input = input
     this.ports = ports
-    this.target = input.target
-    this.messages = input.history.slice()
+    this.primary = input.target
+    this.route = { target: input.target }
+    this.messages = input.history.filter((message) => !isOfItsTurn(message))
+    const { maxTurns } = input.limits ?? {}
+    if (maxTurns !== undefined) this.last = { step: maxTurns - 1, cause: "max-turns" }
   }
 
   /** `provider/model` of the attempts from here on. */
   get targetName(): string {
-    return Target.format(this.target)
+    return Target.format(this.route.target)
   }
 
-  /** Persists events at the turn's next position. */
-  persist(events: ReadonlyArray<TurnEvent.PersistedEvent>): Effect.Effect<void, TurnStopped> {
+  /** What the model may call. */
+  get tools(): ReadonlyArray<ToolDefinition> {
+    const { report, toolbox } = this.ports
+    const definitions = this.isFinal ? [] : toolbox.definitions
+    return report === undefined ? definitions : [...definitions, report.tool]
+  }
+
+  /** Counts what a response has cost. */
+  spend(usage: Message.Usage | undefined): void {
+    if (usage === undefined) return
+    this.usage = Message.addUsage(this.usage, usage)
+    this.lastUsage = usage
+  }
+
+  /** Persists events at the turn's next position. They are made where nothing can come between that and the write (S3). */
+  persist(make: () => ReadonlyArray<TurnEvent.PersistedEvent>): Effect.Effect<void, TurnStopped> {
     return Effect.suspend(() => {
+      const events = make()
       if (!Array.isReadonlyArrayNonEmpty(events)) return Effect.void
       if (this.stopped !== undefined) return Effect.fail(this.stopped) // S3
       const position = this.position
@@ -103,6 +145,18 @@ export class TurnState {
     return Ids.messageIdOf(this.input.turnId, this.messageCount++)
   }
 
+  /** A message to the model that is nobody's prompt. */
+  told(text: string, createdAt: number): Message.UserMessage {
+    return {
+      role: "user",
+      id: this.nextMessageId(),
+      turnId: this.input.turnId,
+      createdAt,
+      content: [{ type: "text", text }],
+      synthetic: true
+    }
+  }
+
   /** An assistant message; with `failure`, one that broke off. */
   response(
     said: Pick<Message.AssistantMessage, "content" | "usage" | "finishReason">,
@@ -115,7 +169,7 @@ export class TurnState {
       turnId: this.input.turnId,
       createdAt,
       content: said.content,
-      target: this.target,
+      target: this.route.target,
       ...(said.finishReason === undefined ? undefined : { finishReason: said.finishReason }),
       ...(said.usage === undefined ? undefined : { usage: said.usage }),
       ...(failure === undefined ? undefined : { error: failure })
@@ -134,3 +188,9 @@ export class TurnState {
     return attempt === undefined ? [] : [this.event({ type: "retry-end", attempt, ...outcome })]
   }
 }
+
+// --- internal
+
+/** What another turn's model was told is not for this one's, unless it stands for what was said. */
+const isOfItsTurn = (message: Message.Message): boolean =>
+  message.role === "user" && message.synthetic === true && message.summary === undefined

@@ -5,7 +5,7 @@
  * W2. Its end is absolute. A turn that is run again sleeps what is left of it.
  * W3. Every ending of a sleep is a record, with the command that brought it about.
  */
-import { Failure, Target } from "@holdfast/wire"
+import { Failure, type Target } from "@holdfast/wire"
 import { Cause, Clock, Duration, Effect, Option } from "effect"
 import type * as Directive from "./Directive.ts"
 import { type RetryStrategy, SleepFailure, Wake } from "./RetryStrategy.ts"
@@ -16,6 +16,8 @@ import type { TurnStopped } from "./TurnStopped.ts"
 export type Ended =
   /** The next attempt. `extendedMs` is what was added to the budget meanwhile. */
   | { readonly _tag: "Over"; readonly extendedMs: number }
+  /** The next attempt, where a person wants it (X4). */
+  | { readonly _tag: "Switched"; readonly extendedMs: number; readonly target: Target.Target }
   | { readonly _tag: "Cancelled" }
   /** D14 */
   | { readonly _tag: "Sleepless"; readonly error: SleepFailure }
@@ -26,13 +28,13 @@ export const wait = Effect.fnUntraced(function* (
   strategy: RetryStrategy["Service"],
   path: string,
   failure: Failure.Failure,
-  { attempt, delayMs, retryAt }: Extract<Directive.Directive, { readonly _tag: "Retry" }>
+  retry: Retry
 ): Effect.fn.Return<Ended, TurnStopped> {
-  let end = { delayMs, retryAt }
+  let told = retry
   let extendedMs = 0
   for (let part = 0; ; part++) {
     const wake = yield* turn.ports.checkpoint
-      .run(part === 0 ? path : `${path}/${part}`, Wake, sleep(turn, strategy, attempt, failure, end))
+      .run(part === 0 ? path : `${path}/${part}`, Wake, sleep(turn, strategy, failure, told))
       .pipe(Effect.catchTag("SleepFailure", Effect.succeed))
     if ("_tag" in wake) return { _tag: "Sleepless", error: wake }
     switch (wake.type) {
@@ -42,10 +44,13 @@ export const wait = Effect.fnUntraced(function* (
       case "cancelled":
         return { _tag: "Cancelled" }
       case "switched":
-        yield* switchTo(turn, wake.target)
-        return { _tag: "Over", extendedMs }
+        return { _tag: "Switched", extendedMs, target: wake.target }
       case "until":
-        end = { delayMs: Math.max(0, wake.until - (retryAt - delayMs)), retryAt: wake.until }
+        told = {
+          ...retry,
+          delayMs: Math.max(0, wake.until - (retry.retryAt - retry.delayMs)),
+          retryAt: wake.until
+        }
         break
       case "extended":
         extendedMs += wake.byMs
@@ -56,15 +61,13 @@ export const wait = Effect.fnUntraced(function* (
   }
 })
 
-// --- internal
-
-const sleep = Effect.fnUntraced(function* (
+/** Says that there will be a retry, and when (W1). */
+export const tell = (
   turn: TurnState,
   strategy: RetryStrategy["Service"],
-  attempt: number,
   failure: Failure.Failure,
-  { delayMs, retryAt }: { readonly delayMs: number; readonly retryAt: number }
-): Effect.fn.Return<Wake, SleepFailure | TurnStopped> {
+  { attempt, delayMs, retryAt, route }: Retry
+): void => {
   const code = Failure.codeOf(failure)
   const { maxRetries } = strategy.budget
   turn.ports.sink.live(
@@ -76,12 +79,26 @@ const sleep = Effect.fnUntraced(function* (
       message: failure.message,
       reason: failure.reason,
       target: turn.targetName,
+      ...(route?.credential === undefined ? undefined : { credential: route.credential }),
       ...(code === undefined ? undefined : { code }),
       ...(maxRetries === undefined ? undefined : { maxAttempts: maxRetries })
     })
   )
+}
+
+// --- internal
+
+type Retry = Extract<Directive.Directive, { readonly _tag: "Retry" }>
+
+const sleep = Effect.fnUntraced(function* (
+  turn: TurnState,
+  strategy: RetryStrategy["Service"],
+  failure: Failure.Failure,
+  retry: Retry
+): Effect.fn.Return<Wake, SleepFailure | TurnStopped> {
+  tell(turn, strategy, failure, retry)
   const now = yield* Clock.currentTimeMillis
-  const wake = yield* Effect.catchCause(strategy.sleep(Duration.millis(Math.max(0, retryAt - now))), (cause) =>
+  const wake = yield* Effect.catchCause(strategy.sleep(Duration.millis(Math.max(0, retry.retryAt - now))), (cause) =>
     Effect.fail(Option.getOrElse(Cause.findErrorOption(cause), () => unslept(cause)))
   )
   return { ...wake, at: yield* Clock.currentTimeMillis }
@@ -91,10 +108,4 @@ const sleep = Effect.fnUntraced(function* (
 const unslept = (cause: Cause.Cause<unknown>): SleepFailure => {
   const why = Cause.hasInterruptsOnly(cause) ? "it was interrupted." : String(Cause.squash(cause))
   return new SleepFailure({ message: `The wait could not be slept: ${why}` })
-}
-
-const switchTo = (turn: TurnState, target: Target.Target): Effect.Effect<void, TurnStopped> => {
-  const from = turn.targetName
-  turn.target = target
-  return turn.persist([turn.event({ type: "model-change", from, to: Target.format(target) })])
 }

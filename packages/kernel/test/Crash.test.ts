@@ -22,13 +22,13 @@ const dying = (name: RegExp, times = 1) => {
 const ATTEMPT = /\/attempt\/\d+$/
 const TOOL = /\/tool\/\d+$/
 
-/** What a client has put together in the end: what was shown, less what was said to be void. */
+/** What a client has put together in the end: what was shown of each step since its text was begun, or said to be void. */
 const assembled = (events: ReadonlyArray<TurnEvent.TurnEvent>): string => {
   let finished = ""
   let current = ""
   for (const event of events) {
     if (event.type === "text-delta") current += event.delta
-    if (event.type === "step-discarded") current = ""
+    if (event.type === "step-start" || event.type === "step-discarded") current = ""
     if (event.type === "message") {
       finished += current
       current = ""
@@ -44,7 +44,13 @@ describe("a process that dies when content has left", () => {
       const end = yield* settle(run)
       assert.strictEqual(end.status, "completed")
       assert.strictEqual(run.sink.shown, "HelloHello")
-      assert.deepStrictEqual(run.sink.types.slice(2, 6), ["step-start", "text-delta", "step-discarded", "text-delta"])
+      assert.deepStrictEqual(run.sink.types.slice(2, 7), [
+        "step-start",
+        "text-delta",
+        "step-discarded",
+        "step-start",
+        "text-delta"
+      ])
       assert.strictEqual(assembled(run.sink.events), "Hello")
       assert.strictEqual(run.sink.of("step-discarded").length, 1)
     })
@@ -65,6 +71,28 @@ describe("a process that dies when content has left", () => {
         [0, 1]
       )
       assert.deepStrictEqual(retry.sleeps, [1_000, 2_000])
+    })
+  )
+
+  it.effect("X3: every process that makes an attempt of a step tells where its text begins, once", () =>
+    Effect.gen(function* () {
+      const scripts = [emits(overloaded), emits(overloaded), answer("ok")]
+      const began = (run: Scenario.Run) =>
+        run.sink.types.filter((type) => type === "step-start" || type === "provider-retry")
+      const straight = yield* Scenario.straight({ scripts, strategy: strategy() })
+      yield* settle(straight)
+      assert.deepStrictEqual(began(straight), ["step-start", "provider-retry", "provider-retry"])
+      // Each life makes one attempt here; the one that only sleeps begins nothing.
+      const replayed = yield* Scenario.replayed({ scripts, strategy: strategy() })
+      yield* settle(replayed)
+      assert.deepStrictEqual(began(replayed), [
+        "step-start",
+        "provider-retry",
+        "step-start",
+        "provider-retry",
+        "step-start"
+      ])
+      assert.strictEqual(assembled(replayed.sink.events), "ok")
     })
   )
 

@@ -11,6 +11,12 @@ const common = () => ({ id: Ids.messageIdOf(turnId, count++), turnId, createdAt:
 
 const user = (text: string): Message.UserMessage => ({ role: "user", ...common(), content: [{ type: "text", text }] })
 
+const summary = (text: string, upTo: Message.Message | undefined): Message.UserMessage => ({
+  ...user(text),
+  synthetic: true,
+  summary: { upTo: upTo?.id ?? assert.fail("there is no such message") }
+})
+
 const assistant = (
   content: Message.AssistantMessage["content"],
   error?: Message.AssistantMessage["error"]
@@ -94,6 +100,29 @@ describe("ModelContext", () => {
       "ask y",
       "got y"
     ])
+  })
+
+  it("P19: a summary stands first, for all up to the message that it names, itself included", () => {
+    const history = [user("1"), said("a"), user("2"), said("b")]
+    const summed = [...history, summary("so far", history[1]), said("c")]
+    assert.deepStrictEqual(shape(ModelContext.of(summed)), ["user: so far", "user: 2", "assistant: b", "assistant: c"])
+    // Of several the last stands for the others too.
+    const again = [...summed, summary("and on", history[2])]
+    assert.deepStrictEqual(shape(ModelContext.of(again)), ["user: and on", "assistant: b", "assistant: c"])
+  })
+
+  it("P19: a summary of a history that was cut off before it leaves nothing out", () => {
+    assert.deepStrictEqual(shape(ModelContext.of([user("2"), summary("so far", user("1")), said("b")])), [
+      "user: so far",
+      "user: 2",
+      "assistant: b"
+    ])
+  })
+
+  it("P19: results whose call a summary stands for are not in it", () => {
+    const call = asks("x")
+    const history = [user("1"), call, results("x"), user("2")]
+    assert.deepStrictEqual(shape(ModelContext.of([...history, summary("so far", call)])), ["user: so far", "user: 2"])
   })
 
   it("P12: whatever the history, it holds no failure, and every call has one result right behind it", () => {

@@ -1,13 +1,17 @@
 /**
  * Every point at which the process of a turn can die, one by one, and every pair of them.
  *
- * The turn has three steps: a failure and two tools; two failures, a longer budget and another target; a failure and a wait
- * that is moved. Its diary is cut behind each entry, be it a record, a write, a delta or something that a tool did.
+ * Two turns of three steps. One meets a failure and two tools; two failures, a longer budget and another target; a failure and a
+ * wait that is moved. The other meets a switch, a compaction that has to be waited for and two tools; words where a report was
+ * asked for, and a report that will not do; and its final step. A turn's diary is cut behind each entry, be it a record, a
+ * write, a delta or something that a tool did.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Life, ScriptedProvider } from "@holdfast/kernel/testing"
-import type { TurnEvent } from "@holdfast/wire"
-import { Effect } from "effect"
+import { Life, ScriptedProvider, TestRouter } from "@holdfast/kernel/testing"
+import { Ids, Message, type TurnEvent } from "@holdfast/wire"
+import { Effect, Layer } from "effect"
+import * as Compactor from "../src/Compactor.ts"
+import { FinalReport } from "../src/FinalReport.ts"
 import * as ModelContext from "../src/ModelContext.ts"
 
 const { badGateway, call, emits, finish, overloaded, text, throws } = ScriptedProvider
@@ -21,29 +25,180 @@ const asks = (said: string, ...names: ReadonlyArray<string>): ScriptedProvider.S
   end: Effect.void
 })
 
-const world: Life.World = {
-  scripts: [
-    emits(overloaded),
-    asks("One. ", "pay", "look"),
-    throws(badGateway),
-    emits(overloaded),
-    asks("Two. ", "send"),
-    emits(overloaded),
-    { reads: [[text("Thr")], [text("ee.")], [finish]], end: Effect.void }
+/** A turn, and what is known of it beforehand. */
+interface Case {
+  readonly title: string
+  readonly world: Life.World
+  /** What a client has put together in the end. */
+  readonly said: string
+  /** In the order in which they are written. */
+  readonly records: ReadonlyArray<string>
+  /** Kinds of entries in its diary. */
+  readonly kinds: number
+  /** Calls that are not made twice, by the name of their record. */
+  readonly once: ReadonlyArray<readonly [name: string, toolCallId: string]>
+  /** When it is on record, nothing is left to abort. */
+  readonly last: string
+  /** A decision that opens a chain, and the attempt that closes it. */
+  readonly chain: readonly [opens: string, closes: string]
+}
+
+const waits: Case = {
+  title: "a turn that waits and runs tools",
+  said: "One. Two. Three.",
+  kinds: 6,
+  once: [
+    ["step/0/tool/0", "call-pay"],
+    ["step/1/tool/0", "call-send"]
   ],
-  delays: [1_000, 2_000],
-  wakeOf: (name) => {
-    if (name === "step/1/sleep/1") return { type: "extended", byMs: 500, by: { ...by, commandId: "k1" } }
-    if (name === "step/1/sleep/1/1") return { type: "switched", target: other, by: { ...by, commandId: "k2" } }
-    if (name === "step/2/sleep/0") return { type: "until", until: MOVED_TO, by: { ...by, commandId: "k3" } }
-    return undefined
-  },
-  tools: [
-    { name: "pay", inputSchema: {} },
-    { name: "look", inputSchema: {}, isIdempotent: true },
-    { name: "send", inputSchema: {} }
+  last: "step/2/attempt/1",
+  chain: ["step/2/decision/0", "step/2/attempt/1"],
+  records: [
+    "step/0/attempt/0",
+    "step/0/decision/0",
+    "step/0/sleep/0",
+    "step/0/attempt/1/content",
+    "step/0/attempt/1",
+    "step/0/tool/0/begun",
+    "step/0/tool/1/begun",
+    "step/0/tool/1",
+    "step/0/tool/0",
+    "step/1/attempt/0",
+    "step/1/decision/0",
+    "step/1/sleep/0",
+    "step/1/attempt/1",
+    "step/1/decision/1",
+    "step/1/sleep/1",
+    "step/1/sleep/1/1",
+    "step/1/attempt/2/content",
+    "step/1/attempt/2",
+    "step/1/tool/0/begun",
+    "step/1/tool/0",
+    "step/2/attempt/0",
+    "step/2/decision/0",
+    "step/2/sleep/0",
+    "step/2/sleep/0/1",
+    "step/2/attempt/1/content",
+    "step/2/attempt/1"
   ],
-  tookMs: (name) => (name === "pay" ? 20 : 10)
+  world: {
+    scripts: [
+      emits(overloaded),
+      asks("One. ", "pay", "look"),
+      throws(badGateway),
+      emits(overloaded),
+      asks("Two. ", "send"),
+      emits(overloaded),
+      { reads: [[text("Thr")], [text("ee.")], [finish]], end: Effect.void }
+    ],
+    delays: [1_000, 2_000],
+    wakeOf: (name) => {
+      if (name === "step/1/sleep/1") return { type: "extended", byMs: 500, by: { ...by, commandId: "k1" } }
+      if (name === "step/1/sleep/1/1") return { type: "switched", target: other, by: { ...by, commandId: "k2" } }
+      if (name === "step/2/sleep/0") return { type: "until", until: MOVED_TO, by: { ...by, commandId: "k3" } }
+      return undefined
+    },
+    tools: [
+      { name: "pay", inputSchema: {} },
+      { name: "look", inputSchema: {}, isIdempotent: true },
+      { name: "send", inputSchema: {} }
+    ],
+    tookMs: (name) => (name === "pay" ? 20 : 10)
+  }
+}
+
+const overflow = { reason: "context-overflow", message: "prompt is too long", retryable: false } as const
+
+const handsIn = (said: string, input: object | string): ScriptedProvider.Script => ({
+  reads: [
+    [text(said)],
+    [
+      { type: "tool-call", toolCallId: "call-report", toolName: "report", input: JSON.stringify(input) },
+      { type: "finish", finishReason: "tool-calls" }
+    ]
+  ],
+  end: Effect.void
+})
+
+/** Switches at once, then waits; a step begins on the target that the turn is to run on. */
+const router = new TestRouter.TestRouter({
+  begin: ({ primary }) => ({ route: { target: primary } }),
+  direct: ({ failure, retries }) =>
+    failure.reason === "overloaded" && retries === 0
+      ? { delayMs: 0, route: { target: other, role: "default" }, state: { cursor: 1 } }
+      : { delayMs: 1_000 * (retries + 1) }
+})
+
+const report = Layer.succeed(FinalReport, {
+  tool: { name: "report", inputSchema: {} },
+  validate: (value) => (value === '{"ok":true}' ? undefined : "it is not ok")
+})
+
+const reports: Case = {
+  title: "a turn that switches, is compacted and ends with a report",
+  said: "One. Words. Two. Three.",
+  kinds: 5,
+  once: [["step/0/tool/0", "call-pay"]],
+  last: "step/2/tool/0",
+  chain: ["step/1/decision/0", "step/1/attempt/1"],
+  records: [
+    "step/0/route",
+    "step/0/attempt/0",
+    "step/0/decision/0",
+    "step/0/attempt/1",
+    "step/0/compaction/2",
+    "step/0/decision/2",
+    "step/0/sleep/2",
+    "step/0/compaction/3",
+    "step/0/attempt/4/content",
+    "step/0/attempt/4",
+    "step/0/tool/0/begun",
+    "step/0/tool/1/begun",
+    "step/0/tool/1",
+    "step/0/tool/0",
+    "step/1/route",
+    "step/1/attempt/0/content",
+    "step/1/attempt/0",
+    "step/1/decision/0",
+    "step/1/sleep/0",
+    "step/1/attempt/1/content",
+    "step/1/attempt/1",
+    "step/1/tool/0",
+    "step/2/final",
+    "step/2/route",
+    "step/2/attempt/0/content",
+    "step/2/attempt/0",
+    "step/2/tool/0"
+  ],
+  world: {
+    scripts: [
+      emits(overloaded),
+      throws(overflow),
+      emits(badGateway),
+      { reads: [[text("They ")], [text("talked.")], [finish]], end: Effect.void },
+      asks("One. ", "pay", "look"),
+      { reads: [[text("Words. ")], [finish]], end: Effect.void },
+      handsIn("Two. ", "bad"),
+      handsIn("Three.", { ok: true })
+    ],
+    delays: [],
+    wakeOf: () => undefined,
+    tools: [
+      { name: "pay", inputSchema: {} },
+      { name: "look", inputSchema: {}, isIdempotent: true }
+    ],
+    tookMs: (name) => (name === "pay" ? 20 : 10),
+    history: [
+      {
+        role: "user",
+        id: Ids.messageIdOf(Ids.TurnId.make("t0"), 0),
+        turnId: Ids.TurnId.make("t0"),
+        createdAt: 0,
+        content: [{ type: "text", text: "Before." }]
+      }
+    ],
+    services: Layer.mergeAll(router.layer, report, Compactor.summarising())
+  }
 }
 
 /** How long the process is away: not at all, for a part of any wait, past the end of every one. */
@@ -62,7 +217,7 @@ const assembled = (diary: Life.Diary): string => {
   let current = ""
   for (const event of eventsOf(diary)) {
     if (event.type === "text-delta") current += event.delta
-    if (event.type === "step-discarded") current = ""
+    if (event.type === "step-start" || event.type === "step-discarded") current = ""
     if (event.type === "message") {
       finished += current
       current = ""
@@ -70,6 +225,14 @@ const assembled = (diary: Life.Diary): string => {
   }
   return finished
 }
+
+/** What the model has said, by the history. */
+const textsOf = (events: ReadonlyArray<TurnEvent.TurnEvent>): string =>
+  events
+    .map((event) =>
+      event.type === "message" && event.message.role === "assistant" ? Message.textOf(event.message) : ""
+    )
+    .join("")
 
 const eventsOf = (diary: Life.Diary): ReadonlyArray<TurnEvent.TurnEvent> =>
   diary.flatMap((entry): ReadonlyArray<TurnEvent.TurnEvent> => {
@@ -97,11 +260,8 @@ const retries = (diary: Life.Diary) =>
   ).map(([attempt, target]) => [attempt, target])
 
 /** Calls that had begun and had no result when a life began, and may not be made twice. */
-const unknownOutcomes = ({ records }: Life.Disk): ReadonlyArray<string> =>
-  [
-    ["step/0/tool/0", "call-pay"],
-    ["step/1/tool/0", "call-send"]
-  ].flatMap(([name = "", id = ""]) => (records.has(`${name}/begun`) && !records.has(name) ? [id] : []))
+const unknownOutcomes = ({ once }: Case, { records }: Life.Disk): ReadonlyArray<string> =>
+  once.flatMap(([name, id]) => (records.has(`${name}/begun`) && !records.has(name) ? [id] : []))
 
 const losses = ({ records }: Life.Disk): number => Array.from(records.values()).filter(Life.isLost).length
 
@@ -125,10 +285,10 @@ const withUnknown = (events: ReadonlyArray<TurnEvent.TurnEvent>, unknown: Readon
   )
 
 /** A turn that lived through `deaths` is where the one that lived straight is. */
-const assertLegal = (straight: Life.Life, deaths: ReadonlyArray<Life.Diary>, life: Life.Life): void => {
+const assertLegal = (given: Case, straight: Life.Life, deaths: ReadonlyArray<Life.Diary>, life: Life.Life): void => {
   const { diary, disk, end } = life
   const lost = losses(disk)
-  const unknown = new Set(deaths.flatMap((death) => unknownOutcomes(Life.diskOf(death))))
+  const unknown = new Set(deaths.flatMap((death) => unknownOutcomes(given, Life.diskOf(death))))
 
   // Sealed once, the same events at the same places but for what became void.
   assert.strictEqual(end.status, "completed")
@@ -139,7 +299,7 @@ const assertLegal = (straight: Life.Life, deaths: ReadonlyArray<Life.Diary>, lif
   assert.deepStrictEqual(timeless(kept), withUnknown(straight.disk.persisted, unknown))
 
   // X2: nobody has put the same words together twice.
-  assert.strictEqual(assembled(diary), "One. Two. Three.")
+  assert.strictEqual(assembled(diary), given.said)
   // X8
   for (const [id, times] of Map.groupBy(
     diary.filter((entry) => entry._tag === "Tool"),
@@ -162,7 +322,7 @@ const assertLegal = (straight: Life.Life, deaths: ReadonlyArray<Life.Diary>, lif
   // Nothing that has an outcome is asked for again.
   const last = deaths.at(-1)
   const known = last === undefined ? 0 : Life.answered(Life.diskOf(last))
-  assert.strictEqual(life.requests.length, world.scripts.length - known)
+  assert.strictEqual(life.requests.length, given.world.scripts.length - known)
 }
 
 /** Every beginning of a diary that is longer than `from`. */
@@ -186,103 +346,81 @@ const judged = (judge: () => void, ...deaths: ReadonlyArray<Life.Diary>): void =
   }
 }
 
-describe("a process that dies behind any entry of a turn's diary", () => {
-  it.effect("the diary has every kind of entry and record", () =>
-    Effect.gen(function* () {
-      const { diary, disk } = yield* Life.live([], world)
-      assert.deepStrictEqual(new Set(diary.map(({ _tag }) => _tag)).size, 6)
-      assert.deepStrictEqual(Array.from(disk.records.keys()), [
-        "step/0/attempt/0",
-        "step/0/decision/0",
-        "step/0/sleep/0",
-        "step/0/attempt/1/content",
-        "step/0/attempt/1",
-        "step/0/tool/0/begun",
-        "step/0/tool/1/begun",
-        "step/0/tool/1",
-        "step/0/tool/0",
-        "step/1/attempt/0",
-        "step/1/decision/0",
-        "step/1/sleep/0",
-        "step/1/attempt/1",
-        "step/1/decision/1",
-        "step/1/sleep/1",
-        "step/1/sleep/1/1",
-        "step/1/attempt/2/content",
-        "step/1/attempt/2",
-        "step/1/tool/0/begun",
-        "step/1/tool/0",
-        "step/2/attempt/0",
-        "step/2/decision/0",
-        "step/2/sleep/0",
-        "step/2/sleep/0/1",
-        "step/2/attempt/1/content",
-        "step/2/attempt/1"
-      ])
-    })
-  )
+for (const given of [waits, reports]) {
+  const { chain, kinds, last, records, title, world } = given
+  describe(`a process that dies behind any entry of the diary of ${title}`, () => {
+    it.effect("the diary has every kind of entry and record", () =>
+      Effect.gen(function* () {
+        const { diary, disk } = yield* Life.live([], world)
+        assert.deepStrictEqual(new Set(diary.map(({ _tag }) => _tag)).size, kinds)
+        assert.deepStrictEqual(Array.from(disk.records.keys()), records)
+      })
+    )
 
-  it.effect(
-    "X1: the turn goes on from every one of them to the same seal, however long it was away",
-    () =>
+    it.effect(
+      "X1: the turn goes on from every one of them to the same seal, however long it was away",
+      () =>
+        Effect.gen(function* () {
+          const straight = yield* Life.live([], world)
+          assertLegal(given, straight, [], straight)
+          for (const death of cuts(straight.diary, 0)) {
+            for (const awayMs of AWAY) {
+              const life = yield* Life.live(death, world, { awayMs })
+              judged(() => assertLegal(given, straight, [death], life), death)
+            }
+          }
+        }),
+      PATIENCE_MS
+    )
+
+    it.effect(
+      "X1: the same when it dies a second time, behind anything that its recovery has written",
+      () =>
+        Effect.gen(function* () {
+          const straight = yield* Life.live([], world)
+          let pairs = 0
+          for (const first of cuts(straight.diary, 0).filter(hasJustWritten)) {
+            const second = yield* Life.live(first, world, { awayMs: 300 })
+            for (const death of cuts(second.diary, first.length).filter(hasJustWritten)) {
+              const third = yield* Life.live(death, world)
+              judged(() => assertLegal(given, straight, [first, death], third), first, death)
+              pairs++
+            }
+          }
+          assert.isAbove(pairs, 500)
+        }),
+      PATIENCE_MS
+    )
+
+    it.effect("D8: an abort that is there at the start of the next life seals the turn behind what it had said", () =>
       Effect.gen(function* () {
         const straight = yield* Life.live([], world)
-        assertLegal(straight, [], straight)
         for (const death of cuts(straight.diary, 0)) {
-          for (const awayMs of AWAY) {
-            const life = yield* Life.live(death, world, { awayMs })
-            judged(() => assertLegal(straight, [death], life), death)
-          }
+          const before = Life.diskOf(death)
+          const life = yield* Life.live(death, world, { abort: Effect.void })
+          judged(() => {
+            const { persisted } = life.disk
+            const isSealed = before.persisted.at(-1)?.type === "turn-end"
+            // The last answer was recorded, so there was nothing left to abort.
+            const isOver = before.records.has(last)
+            assert.strictEqual(life.end.status, isOver ? "completed" : "aborted")
+            assert.deepStrictEqual(persisted.slice(0, before.persisted.length), before.persisted)
+            assert.strictEqual(persisted.filter(({ type }) => type === "turn-end").length, 1)
+            assert.strictEqual(persisted.at(-1)?.type, "turn-end")
+            assert.isFalse(isSealed && persisted.length > before.persisted.length)
+            assert.strictEqual(life.requests.length, 0)
+            // X2: of an answer that was cut by the death nothing is kept, and whoever was shown it is told.
+            assert.strictEqual(assembled(life.diary), textsOf(persisted))
+            assert.strictEqual(
+              life.diary.filter(({ _tag }) => _tag === "Tool").length,
+              death.filter(({ _tag }) => _tag === "Tool").length
+            )
+            // P11
+            const opened = before.records.has(chain[0]) && !before.records.has(chain[1])
+            if (opened) assert.isTrue(persisted.some(({ type }) => type === "retry-end"))
+          }, death)
         }
-      }),
-    PATIENCE_MS
-  )
-
-  it.effect(
-    "X1: the same when it dies a second time, behind anything that its recovery has written",
-    () =>
-      Effect.gen(function* () {
-        const straight = yield* Life.live([], world)
-        let pairs = 0
-        for (const first of cuts(straight.diary, 0).filter(hasJustWritten)) {
-          const second = yield* Life.live(first, world, { awayMs: 300 })
-          for (const death of cuts(second.diary, first.length).filter(hasJustWritten)) {
-            const third = yield* Life.live(death, world)
-            judged(() => assertLegal(straight, [first, death], third), first, death)
-            pairs++
-          }
-        }
-        assert.isAbove(pairs, 500)
-      }),
-    PATIENCE_MS
-  )
-
-  it.effect("D8: an abort that is there at the start of the next life seals the turn behind what it had said", () =>
-    Effect.gen(function* () {
-      const straight = yield* Life.live([], world)
-      for (const death of cuts(straight.diary, 0)) {
-        const before = Life.diskOf(death)
-        const life = yield* Life.live(death, world, { abort: Effect.void })
-        judged(() => {
-          const { persisted } = life.disk
-          const isSealed = before.persisted.at(-1)?.type === "turn-end"
-          // The last answer was recorded, so there was nothing left to abort.
-          const isOver = before.records.has("step/2/attempt/1")
-          assert.strictEqual(life.end.status, isOver ? "completed" : "aborted")
-          assert.deepStrictEqual(persisted.slice(0, before.persisted.length), before.persisted)
-          assert.strictEqual(persisted.filter(({ type }) => type === "turn-end").length, 1)
-          assert.strictEqual(persisted.at(-1)?.type, "turn-end")
-          assert.isFalse(isSealed && persisted.length > before.persisted.length)
-          assert.strictEqual(life.requests.length, 0)
-          assert.strictEqual(
-            life.diary.filter(({ _tag }) => _tag === "Tool").length,
-            death.filter(({ _tag }) => _tag === "Tool").length
-          )
-          // P11
-          const opened = before.records.has("step/2/decision/0") && !isOver
-          if (opened) assert.isTrue(persisted.some(({ type }) => type === "retry-end"))
-        }, death)
-      }
-    })
-  )
-})
+      })
+    )
+  })
+}

@@ -1,11 +1,14 @@
 /** Laws of the turn loop, over generated scripts of failures, content and tools. */
 import { assert } from "@effect/vitest"
-import { Property, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
-import type { TurnEvent } from "@holdfast/wire"
-import { Effect, Fiber } from "effect"
+import { Property, Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/kernel/testing"
+import { Target, type TurnEvent } from "@holdfast/wire"
+import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
+import { Compactor } from "../src/Compactor.ts"
+import { FinalReport } from "../src/FinalReport.ts"
 import type { ProviderEvent } from "../src/Provider.ts"
+import * as Summary from "../src/Summary.ts"
 
 const { prop } = Property
 
@@ -20,6 +23,7 @@ const failure = fc.constantFrom(
   ScriptedProvider.overloaded,
   ScriptedProvider.badGateway,
   ScriptedProvider.unauthorized,
+  { ...ScriptedProvider.unauthorized, reason: "context-overflow" as const },
   { ...ScriptedProvider.unauthorized, reason: "aborted" as const }
 )
 
@@ -32,8 +36,8 @@ const failing = fc
   })
 
 const asking = fc
-  .uniqueArray(fc.constantFrom("a", "b", "c"), { minLength: 1 })
-  .map((names) => ScriptedProvider.tools(...names.map((name) => ScriptedProvider.call(name))))
+  .tuple(fc.uniqueArray(fc.constantFrom("a", "b", "c"), { minLength: 1 }), fc.constantFrom({}, "no object"))
+  .map(([names, input]) => ScriptedProvider.tools(...names.map((name) => ({ ...ScriptedProvider.call(name), input }))))
 
 const answering = fc
   .array(fc.string({ maxLength: 4 }), { maxLength: 4 })
@@ -43,11 +47,70 @@ const scripts = fc
   .tuple(fc.array(fc.oneof(failing, asking), { maxLength: 8 }), answering)
   .map(([before, last]) => [...before, last])
 
-const run = (start: Scenario.Start, scripts: ReadonlyArray<ScriptedProvider.Script>) =>
+/** What a turn runs in: with and without a router, a compactor, a report to give, and a limit of steps. */
+const setting = fc.record({
+  scripts,
+  moves: fc.option(fc.array(fc.constantFrom<Move>("stay", "wait", "switch", "credential"), { maxLength: 4 })),
+  compacts: fc.boolean(),
+  wantsReport: fc.boolean(),
+  maxTurns: fc.option(fc.integer({ min: 1, max: 3 }))
+})
+
+type Move = "stay" | "wait" | "switch" | "credential"
+type Setting = typeof setting extends fc.Arbitrary<infer A> ? A : never
+
+const DELAYS = [1_000, 2_000, 3_000]
+
+/** Where a router sends the retries of a step, one after another; as many as there are delays. */
+const routerOf = (moves: ReadonlyArray<Move>) =>
+  new TestRouter.TestRouter({
+    direct: ({ retries }, { current, primary }) => {
+      const delayMs = DELAYS[retries]
+      if (delayMs === undefined) return undefined
+      const elsewhere = current?.target.provider === "other" ? primary : { provider: "other", model: "m" }
+      switch (moves[retries] ?? "stay") {
+        case "switch":
+          return { delayMs: 0, route: { target: elsewhere, role: "r" }, state: retries }
+        case "wait":
+          return { delayMs, route: { target: elsewhere } }
+        case "credential":
+          return { delayMs: 0, route: { target: current?.target ?? primary, credential: `c${retries}` } }
+        default:
+          return { delayMs }
+      }
+    }
+  })
+
+/** One step of tools is all it takes to have a report to hand in: `a` is the report's tool. */
+const report = Layer.succeed(FinalReport, {
+  tool: { name: "a", inputSchema: {} },
+  validate: (value) => (typeof value === "object" ? undefined : "it is no object")
+})
+
+/** Stands for all but the newest message, and for that one's call where it is a result. */
+const compactor = Layer.succeed(Compactor, {
+  compact: ({ messages }) =>
+    Effect.sync(() => {
+      const last = messages.findLast(({ role }, i) => i < messages.length - 1 && role !== "assistant")
+      return last === undefined || Summary.isSummary(last) ? undefined : { summary: "They talked.", upTo: last.id }
+    })
+})
+
+const run = (start: Scenario.Start, { compacts, maxTurns, moves, scripts, wantsReport }: Setting) =>
   Effect.gen(function* () {
-    const strategy = new TestStrategy.TestStrategy({ delays: [1_000, 2_000, 3_000] })
+    const strategy = new TestStrategy.TestStrategy({ delays: DELAYS })
     const toolbox = { definitions: [], run: () => Effect.succeed({ output: "done", isError: false }) }
-    const run = yield* start({ scripts, strategy, toolbox })
+    const run = yield* start({
+      scripts,
+      strategy,
+      toolbox,
+      services: Layer.mergeAll(
+        compacts ? compactor : Layer.empty,
+        moves === null ? Layer.empty : routerOf(moves).layer,
+        wantsReport ? report : Layer.empty
+      ),
+      ...(maxTurns === null ? {} : { limits: { maxTurns } })
+    })
     yield* TestClock.adjust("1 hour")
     const end = yield* Fiber.join(run.fiber)
     return { ...run, end, strategy }
@@ -56,12 +119,12 @@ const run = (start: Scenario.Start, scripts: ReadonlyArray<ScriptedProvider.Scri
 const onlyOnce = (events: ReadonlyArray<TurnEvent.TurnEvent>, type: TurnEvent.TurnEvent["type"]) =>
   events.filter((event) => event.type === type).length === 1
 
-prop("a turn run again after every record comes to the same end and persists the same", scripts, (scripts) =>
+prop("a turn run again after every record comes to the same end and persists the same", setting, (setting) =>
   Effect.gen(function* () {
-    const straight = yield* run(Scenario.straight, scripts)
+    const straight = yield* run(Scenario.straight, setting)
     // Both begin at the same moment: timestamps are part of what must be equal.
     yield* TestClock.setTime(0)
-    const again = yield* run(Scenario.replayed, scripts)
+    const again = yield* run(Scenario.replayed, setting)
     assert.deepStrictEqual(again.sink.persisted, straight.sink.persisted)
     assert.strictEqual(again.provider.requests.length, straight.provider.requests.length)
     assert.deepStrictEqual(again.strategy.sleeps, straight.strategy.sleeps)
@@ -69,16 +132,20 @@ prop("a turn run again after every record comes to the same end and persists the
   })
 )
 
-prop("a turn seals once, last, and tells of each sleep before it", scripts, (scripts) =>
+prop("a turn seals once, last, and tells of each sleep before it", setting, (setting) =>
   Effect.gen(function* () {
-    const { sink, strategy, end, provider } = yield* run(Scenario.straight, scripts)
+    const { sink, strategy, end, provider } = yield* run(Scenario.straight, setting)
     assert.isTrue(onlyOnce(sink.events, "turn-end"))
     assert.strictEqual(sink.events.at(-1)?.type, "turn-end")
+    // What a router sends elsewhere at once is told of, and not slept.
     assert.deepStrictEqual(
-      sink.of("provider-retry").map((event) => event.delayMs),
+      sink
+        .of("provider-retry")
+        .map((event) => event.delayMs)
+        .filter((delayMs) => delayMs > 0),
       strategy.sleeps
     )
-    assert.strictEqual(end.attempts, provider.requests.length)
+    assert.strictEqual(end.attempts, provider.requests.length + sink.of("compaction").length)
     assert.strictEqual(sink.of("error").length, end.status === "failed" ? 1 : 0)
     assert.strictEqual(
       end.sleptMs,
@@ -87,21 +154,22 @@ prop("a turn seals once, last, and tells of each sleep before it", scripts, (scr
   })
 )
 
-prop("D4: between two pieces of content of one step there is never a provider-retry", scripts, (scripts) =>
+prop("D4: between two pieces of content of one step there is never a provider-retry", setting, (setting) =>
   Effect.gen(function* () {
-    const { sink } = yield* run(Scenario.straight, scripts)
+    const { sink } = yield* run(Scenario.straight, setting)
     let spoken = false
     for (const event of sink.events) {
-      if (event.type === "step-start") spoken = false
+      // A response that was whole, and is asked for again, stays shown (A9).
+      if (event.type === "step-start" || event.type === "message") spoken = false
       if (event.type === "text-delta" || event.type === "reasoning-delta") spoken = true
       assert.isFalse(spoken && event.type === "provider-retry")
     }
   })
 )
 
-prop("P11: every chain of retries that opens is closed once, before the seal", scripts, (scripts) =>
+prop("P11: every chain of retries that opens is closed once, before the seal", setting, (setting) =>
   Effect.gen(function* () {
-    const { sink } = yield* run(Scenario.straight, scripts)
+    const { sink } = yield* run(Scenario.straight, setting)
     let open: number | undefined
     for (const event of sink.events) {
       if (event.type === "provider-retry") open = event.attempt
@@ -114,13 +182,98 @@ prop("P11: every chain of retries that opens is closed once, before the seal", s
   })
 )
 
-prop("what was shown as text is what the messages hold", scripts, (scripts) =>
+prop("what was shown as text is what the messages hold", setting, (setting) =>
   Effect.gen(function* () {
-    const { sink } = yield* run(Scenario.straight, scripts)
+    const { sink } = yield* run(Scenario.straight, setting)
     const kept = sink
       .of("message")
       .flatMap(({ message }) => (message.role === "assistant" ? message.content : []))
       .map((part) => (part.type === "text" ? part.text : ""))
     assert.strictEqual(kept.join(""), sink.shown)
+  })
+)
+
+prop("A15: no step has more attempts than its retries allow, and one more for a smaller context", setting, (setting) =>
+  Effect.gen(function* () {
+    const { provider } = yield* run(Scenario.straight, setting)
+    for (const [, attempts] of Map.groupBy(provider.requests, ({ step }) => step)) {
+      assert.isAtMost(attempts.length, 1 + DELAYS.length + (setting.compacts ? 1 : 0))
+      const numbers = attempts.map(({ attempt }) => attempt)
+      assert.deepStrictEqual(
+        numbers,
+        [...new Set(numbers)].toSorted((a, b) => a - b)
+      )
+    }
+  })
+)
+
+prop("P19: a summary stands first, and a step has one at most", setting, (setting) =>
+  Effect.gen(function* () {
+    const { provider, sink } = yield* run(Scenario.straight, setting)
+    for (const { messages } of provider.requests) {
+      const summaries = messages.filter(Summary.isSummary)
+      assert.isAtMost(summaries.length, 1)
+      if (summaries.length > 0) assert.deepStrictEqual(messages[0], summaries[0])
+    }
+    assert.isAtMost(sink.of("compaction").length, new Set(provider.requests.map(({ step }) => step)).size)
+  })
+)
+
+prop("A15: a failed attempt leaves nothing in the model's context but the guidance", setting, (setting) =>
+  Effect.gen(function* () {
+    const { provider, sink } = yield* run(Scenario.straight, setting)
+    const failed = new Set(
+      sink
+        .of("message")
+        .flatMap(({ message }) => (message.role === "assistant" && message.error !== undefined ? [message.id] : []))
+    )
+    const told = sink.of("synthetic-retry").length + sink.of("final-turn").length + sink.of("compaction").length
+    for (const { messages } of provider.requests) {
+      assert.isFalse(messages.some(({ id }) => failed.has(id)))
+      assert.isAtMost(messages.filter((message) => message.role === "user").length, 1 + told)
+    }
+  })
+)
+
+prop("A15: the final step offers the report alone, and nothing follows it", setting, (setting) =>
+  Effect.gen(function* () {
+    const { end, provider, sink } = yield* run(Scenario.straight, setting)
+    const [final] = sink.of("final-turn")
+    if (final === undefined) return
+    assert.strictEqual(sink.of("final-turn").length, 1)
+    const inIt = provider.requests.filter(({ step }) => step >= final.step)
+    assert.isTrue(inIt.every(({ step }) => step === final.step))
+    for (const { tools } of inIt) {
+      assert.deepStrictEqual(
+        tools.map(({ name }) => name),
+        setting.wantsReport ? ["a"] : []
+      )
+    }
+    if (setting.maxTurns !== null) assert.isAtMost(end.steps, setting.maxTurns)
+  })
+)
+
+prop("A13, A14: where a report is asked for a turn ends with one, good if it completed", setting, (setting) =>
+  Effect.gen(function* () {
+    const { end } = yield* run(Scenario.straight, setting)
+    assert.strictEqual(end.report !== undefined, setting.wantsReport)
+    if (setting.wantsReport) assert.strictEqual(end.report?.success, end.status === "completed")
+  })
+)
+
+prop("P8: every message names the target that its attempt went to", setting, (setting) =>
+  Effect.gen(function* () {
+    const { sink } = yield* run(Scenario.straight, setting)
+    let target = "test/model"
+    for (const event of sink.events) {
+      if (event.type === "model-change") {
+        assert.strictEqual(event.from, target)
+        target = event.to
+      }
+      if (event.type === "provider-retry") assert.strictEqual(event.target, target)
+      if (event.type === "message" && event.message.role === "assistant") {
+        assert.strictEqual(Target.format(event.message.target), target)
+      }
+    }
   })
 )

@@ -5,7 +5,7 @@
  * L2. A life is lived to the turn's seal. Dying is done on paper: cut its diary, and begin the next life on what is left.
  * L3. A diary tells all lives until then, so what a client saw and what a tool did is in it over every death.
  */
-import { Ids, type TurnEvent } from "@holdfast/wire"
+import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
 import { Clock, Duration, Effect, Fiber, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { Checkpoint } from "../src/Checkpoint.ts"
@@ -43,6 +43,10 @@ export interface World {
   readonly tools: ReadonlyArray<ToolDefinition>
   /** How long a tool takes after it has done what it does, in milliseconds. */
   readonly tookMs: (toolName: string) => number
+  /** The conversation before the turn. */
+  readonly history?: ReadonlyArray<Message.Message>
+  /** What else the turn runs on. */
+  readonly services?: Layer.Layer<never, never, Provider>
 }
 
 /** What a life begins on. */
@@ -65,9 +69,9 @@ export const diskOf = (diary: Diary): Disk => ({
   persisted: diary.flatMap((entry) => (entry._tag === "Persist" ? entry.events : []))
 })
 
-/** Attempts that have an outcome of their provider's. */
+/** Calls of the provider that have an outcome of their own: attempts, and summaries. */
 export const answered = ({ records }: Disk): number =>
-  Array.from(records).filter(([name, value]) => /\/attempt\/\d+$/.test(name) && !isLost(value)).length
+  Array.from(records).filter(([name, value]) => /\/(?:attempt|compaction)\/\d+$/.test(name) && !isLost(value)).length
 
 /** Whether an attempt's outcome is that nobody knows it. */
 export const isLost = Schema.is(Schema.Struct({ _tag: Schema.tag("Lost"), endedAt: Schema.Number }))
@@ -93,7 +97,7 @@ export const live = (
       conversationId: Ids.ConversationId.make("c1"),
       turnId: Ids.TurnId.make("t1"),
       target: { provider: "test", model: "model" },
-      history: [],
+      history: world.history ?? [],
       prompt: "Hello",
       startedAt: 0,
       abort
@@ -103,6 +107,7 @@ export const live = (
           Layer.succeed(Provider, provider),
           Layer.succeed(EventSink, sinkOf(sink, note)),
           Layer.succeed(Toolbox, toolboxOf(world, note)),
+          Layer.provide(world.services ?? Layer.empty, Layer.succeed(Provider, provider)),
           Layer.succeed(
             Checkpoint,
             checkpointOf(new Map(disk.records), note, (name) => (running = name))

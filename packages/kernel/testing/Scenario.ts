@@ -13,6 +13,7 @@ import { Provider } from "../src/Provider.ts"
 import { RetryStrategy } from "../src/RetryStrategy.ts"
 import { Toolbox, layerNoop } from "../src/Toolbox.ts"
 import * as Turn from "../src/Turn.ts"
+import type { TurnLimits } from "../src/TurnLimits.ts"
 import type { TurnStopped } from "../src/TurnStopped.ts"
 import { RecordingSink } from "./RecordingSink.ts"
 import { ReplayCheckpoint } from "./ReplayCheckpoint.ts"
@@ -30,6 +31,9 @@ export interface Options {
   /** What an earlier life of the turn has left behind. */
   readonly replay?: ReplayCheckpoint
   readonly sink?: RecordingSink
+  readonly limits?: TurnLimits
+  /** What else the turn runs on: a router, a final report, a compactor. */
+  readonly services?: Layer.Layer<never, never, Provider>
 }
 
 export interface Run {
@@ -74,7 +78,17 @@ export const dying =
 type Turn = Effect.Effect<TurnEvent.TurnEnd, TurnStopped>
 
 const start = (
-  { scripts, strategy, toolbox, history = [], prompt = "Hello", abort, sink: given }: Options,
+  {
+    scripts,
+    strategy,
+    toolbox,
+    history = [],
+    prompt = "Hello",
+    abort,
+    limits,
+    sink: given,
+    services = Layer.empty
+  }: Options,
   mode: (turn: Turn) => Turn,
   checkpoint: Layer.Layer<Checkpoint.Checkpoint>
 ) =>
@@ -86,6 +100,7 @@ const start = (
       Layer.succeed(EventSink, sink.service),
       toolbox === undefined ? layerNoop : Layer.succeed(Toolbox, toolbox),
       checkpoint,
+      Layer.provide(services, Layer.succeed(Provider, provider)),
       strategy === undefined ? Layer.empty : Layer.succeed(RetryStrategy, strategy.service)
     )
     const turn = Turn.runTurn({
@@ -94,6 +109,7 @@ const start = (
       target,
       history,
       startedAt: 0,
+      ...(limits === undefined ? undefined : { limits }),
       ...(prompt === null ? undefined : { prompt }),
       ...(abort === undefined ? undefined : { abort })
     }).pipe(Effect.provide(layer))

@@ -4,10 +4,11 @@
  *
  * A record outlives the policy that made it, so it is read without that policy. It is small: one is written for each retry.
  */
-import type { RetryStrategy } from "@holdfast/kernel"
+import type { Directive, RetryStrategy } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { Schema } from "effect"
 import * as RetryPolicy from "./RetryPolicy.ts"
+import { Unfit } from "./routing/Models.ts"
 
 /** What had been spent when it was decided (`RetryStrategy.Spent`). */
 const Spent = Schema.Struct({
@@ -22,12 +23,30 @@ const Limits = Schema.Struct({
   schedule: Schema.Literals(["steps", "exponential", "linear"]),
   measure: Schema.Literals(["scheduled", "wall-clock"]),
   totalMs: Schema.optionalKey(Schema.Finite),
+  /** After the first attempt. */
   maxRetries: Schema.optionalKey(Schema.Int),
   maxDelayMs: Schema.optionalKey(Schema.Finite)
 })
 
-/** `limits` is absent in records of versions that did not write it. */
-const common = { spent: Spent, limits: Schema.optionalKey(Limits) }
+/** A target that was considered, and what stood against it. */
+const Way = Schema.Struct({
+  /** `provider/model`. */
+  target: Schema.String,
+  /** It cooled down, or its credentials were limited, until then: epoch milliseconds (P7, P8). */
+  until: Schema.optionalKey(Schema.Finite),
+  /** The request does not fit it. */
+  unfit: Schema.optionalKey(Unfit),
+  /** It was rate-limited in this cycle (A5), or has had its turn since the last wait. */
+  had: Schema.optionalKey(Schema.Literal(true))
+})
+export type Way = typeof Way.Type
+
+/** `limits` is absent in records of versions that did not write it; `ways` where there was no more than one. */
+const common = {
+  spent: Spent,
+  limits: Schema.optionalKey(Limits),
+  ways: Schema.optionalKey(Schema.Array(Way))
+}
 
 export const Basis = Schema.Union([
   Schema.TaggedStruct("Delay", {
@@ -36,12 +55,20 @@ export const Basis = Schema.Union([
     hintMs: Schema.optionalKey(Schema.Finite),
     jitterMs: Schema.Finite,
     clipped: Schema.Boolean,
+    /** The policy has a rule of its own for waits of this reason. */
+    byReason: Schema.optionalKey(Schema.Literal(true)),
     ...common
   }),
   Schema.TaggedStruct("Refused", {
     /** `RetryPolicy.Because`, or that a person had switched retries off (P15). */
     because: Schema.Literals(["disabled", "max-retries", "max-delay", "budget", "switched-off"]),
     delayMs: Schema.optionalKey(Schema.Finite),
+    ...common
+  }),
+  /** There is no wait: the next attempt goes elsewhere, or may go at once (P7, P8, A3 to A5). */
+  Schema.TaggedStruct("AtOnce", {
+    because: Schema.Literals(["other-credential", "other-target", "same-target"]),
+    routing: Schema.Literals(["fallback-chain", "round-robin"]),
     ...common
   })
 ])
@@ -53,22 +80,54 @@ export const of = (
   attempt: number,
   failure: Failure.Failure,
   spent: RetryStrategy.Spent
-): Basis => ({ ...RetryPolicy.decide(policy, attempt, failure, spent), spent: { ...spent }, limits: limitsOf(policy) })
+): Basis => decided(policy, RetryPolicy.decide(policy, attempt, failure, spent), { failure, spent })
+
+/** A decision about a wait, with the targets that were considered. */
+export const decided = (
+  policy: RetryPolicy.RetryPolicy,
+  decision: RetryPolicy.Decision,
+  { failure, spent }: Pick<Directive.Situation, "failure" | "spent">,
+  ways: ReadonlyArray<Way> = []
+): Basis => {
+  const isByReason = decision._tag === "Delay" && policy.reasons[failure.reason] !== undefined
+  return { ...decision, ...(isByReason ? { byReason: true } : {}), ...commonOf(policy, spent, ways) }
+}
+
+/** The next attempt needs no wait. */
+export const atOnce = (
+  policy: RetryPolicy.RetryPolicy,
+  because: Extract<Basis, { readonly _tag: "AtOnce" }>["because"],
+  { spent }: Pick<Directive.Situation, "spent">,
+  ways: ReadonlyArray<Way>
+): Basis => ({ _tag: "AtOnce", because, routing: policy.routing.type, ...commonOf(policy, spent, ways) })
 
 /** Nothing was decided: a person had switched retries off (P15). */
 export const switchedOff = (policy: RetryPolicy.RetryPolicy, spent: RetryStrategy.Spent): Basis => ({
   _tag: "Refused",
   because: "switched-off",
-  spent: { ...spent },
-  limits: limitsOf(policy)
+  ...commonOf(policy, spent, [])
 })
 
 // --- internal
 
-const limitsOf = ({ budget, maxDelayMs, maxRetries, schedule }: RetryPolicy.RetryPolicy): typeof Limits.Type => ({
-  schedule: schedule.type,
-  measure: budget.measure,
-  ...(budget.totalMs === undefined ? {} : { totalMs: budget.totalMs }),
-  ...(maxRetries === undefined ? {} : { maxRetries }),
-  ...(maxDelayMs === undefined || maxDelayMs <= 0 ? {} : { maxDelayMs })
+const commonOf = (
+  policy: RetryPolicy.RetryPolicy,
+  spent: RetryStrategy.Spent,
+  ways: ReadonlyArray<Way>
+): Pick<Basis, "spent" | "limits" | "ways"> => ({
+  spent: { ...spent },
+  limits: limitsOf(policy),
+  ...(ways.length > 1 ? { ways } : {})
 })
+
+const limitsOf = (policy: RetryPolicy.RetryPolicy): typeof Limits.Type => {
+  const { budget, maxDelayMs, schedule } = policy
+  const maxRetries = RetryPolicy.mostRetries(policy)
+  return {
+    schedule: schedule.type,
+    measure: budget.measure,
+    ...(budget.totalMs === undefined ? {} : { totalMs: budget.totalMs }),
+    ...(maxRetries === undefined ? {} : { maxRetries }),
+    ...(maxDelayMs === undefined || maxDelayMs <= 0 ? {} : { maxDelayMs })
+  }
+}

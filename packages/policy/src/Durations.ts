@@ -40,6 +40,10 @@ export const Limit = Any.check(
   Schema.makeFilter((duration) => !Duration.isNegative(duration) || 'Expected a duration of 0 or more, or "Infinity"')
 )
 
+/** In milliseconds, or what stands where there is none. */
+export const millisOr = (duration: Duration.Duration | undefined, otherwise: number): number =>
+  duration === undefined ? otherwise : Duration.toMillis(duration)
+
 // --- internal
 
 const read = Schema.decodeUnknownOption(Schema.DurationFromString)

@@ -3,7 +3,9 @@
  *
  * Made by the function that decides for real turns, for an endpoint that gives no hints and fails at once every time.
  */
+import { type Failure, Target } from "@holdfast/wire"
 import * as RetryPolicy from "./RetryPolicy.ts"
+import * as Simulation from "./Simulation.ts"
 
 /** One retry. */
 export interface Row {
@@ -25,6 +27,22 @@ export interface Preview {
   readonly because?: RetryPolicy.Because
 }
 
+/** One retry of an outlook: its wait, and where it goes. */
+export interface Step {
+  readonly delayMs: number
+  /** `provider/model`. */
+  readonly target: string
+}
+
+/** What comes of failures of one kind, or of several that are treated alike. */
+export interface Outlook {
+  /** The kinds, by reason. */
+  readonly kinds: ReadonlyArray<string>
+  readonly steps: ReadonlyArray<Step>
+  /** Why it ends after these; absent when it goes on beyond the steps that were asked for. */
+  readonly because?: string
+}
+
 /** A policy may have no end; nobody reads further than this. */
 const MOST_ROWS = 1000
 
@@ -42,3 +60,66 @@ export const rows = (policy: RetryPolicy.RetryPolicy, most: number = MOST_ROWS):
   }
   return { rows, totalMs: atMs }
 }
+
+/**
+ * What a policy does about every kind of failure, each as if it never passed and came from everywhere; kinds that are treated alike
+ * together.
+ */
+export const byKind = (
+  policy: RetryPolicy.RetryPolicy,
+  primary: Target.Target,
+  most: number
+): ReadonlyArray<Outlook> => {
+  const outlooks = new Map<string, Outlook>()
+  for (const [kind, failure] of KINDS) {
+    const outlook = outlookOf(policy, primary, failure, most)
+    const key = JSON.stringify(outlook)
+    outlooks.set(key, { ...outlook, kinds: [...(outlooks.get(key)?.kinds ?? []), kind] })
+  }
+  return Array.from(outlooks.values())
+}
+
+// --- internal
+
+const outlookOf = (
+  policy: RetryPolicy.RetryPolicy,
+  primary: Target.Target,
+  failure: Failure.Failure,
+  most: number
+): Omit<Outlook, "kinds"> => {
+  const { because, calls } = Simulation.run({ policy, primary, outage: () => failure, mostCalls: most + 1 })
+  const steps = calls.flatMap(({ directive }, n) => {
+    const next = calls[n + 1]
+    return directive?._tag === "Retry" && next !== undefined
+      ? [{ delayMs: directive.delayMs, target: Target.format(next.route.target) }]
+      : []
+  })
+  return { steps, ...(because === undefined ? {} : { because }) }
+}
+
+const failure = (
+  reason: Failure.Reason,
+  retryable: boolean,
+  status?: number
+): readonly [kind: string, failure: Failure.Failure] => [
+  reason,
+  { reason, message: reason, retryable, ...(status === undefined ? {} : { status }) }
+]
+
+/** As providers send them, without a hint. A context that is too long is no policy's to decide. */
+const KINDS: ReadonlyArray<readonly [kind: string, failure: Failure.Failure]> = [
+  failure("rate-limited", true, 429),
+  failure("overloaded", true, 529),
+  failure("server-error", true, 500),
+  ["an error inside an answer", { reason: "server-error", message: "server-error", retryable: true }],
+  failure("network", true),
+  failure("timeout", true),
+  failure("aborted", true),
+  failure("invalid-response", true),
+  failure("unknown", true),
+  failure("quota-exhausted", false, 429),
+  failure("auth", false, 401),
+  failure("model-unavailable", false, 404),
+  failure("bad-request", false, 400),
+  failure("refused", false)
+]

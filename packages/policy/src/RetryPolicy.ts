@@ -5,7 +5,7 @@
  * patience is used up. Nothing here reads a clock or draws a number.
  *
  * R1. A wait is never negative and always finite.
- * R2. It is never shorter than the schedule says, unless the budget clips it, and never shorter than the hint (P5).
+ * R2. It is never shorter than `Waits` says, unless the budget clips it: by default than schedule and hint (P5).
  * R3. It is never above `maxDelayMs`: one that would be is refused at once (P6).
  * R4. A budget is never exceeded; jitter is cut before a retry is refused for its sake.
  * R5. Everything else equal, the more has been spent the shorter is the wait, down to none.
@@ -15,7 +15,10 @@ import type { Failure } from "@holdfast/wire"
 import { Data } from "effect"
 import * as Backoff from "./Backoff.ts"
 import * as Budget from "./Budget.ts"
+import type { FinalReport } from "./FinalReport.ts"
 import * as Jitter from "./Jitter.ts"
+import type { Routing } from "./routing/Routing.ts"
+import * as Waits from "./Waits.ts"
 
 /** How long an attempt may go without progress (C8). The same for every attempt: a limit never shrinks. */
 export interface RequestTimeout {
@@ -29,15 +32,25 @@ export interface RetryPolicy {
   /** `false`: the first error ends the step. */
   readonly enabled: boolean
   readonly schedule: Backoff.Schedule
+  /** How single reasons are waited out, where that differs from the schedule. */
+  readonly reasons: Waits.ReasonWaits
   readonly jitter: Jitter.Jitter
-  /** Retries after the first attempt (P3). Absent: as many as the budget allows. */
+  /** Retries of a step, as `counts` counts them. Every retry counts, one without a wait too. Absent: no limit. */
   readonly maxRetries?: number
+  /** Whether `maxRetries` counts the retries after the first attempt (P3), or all attempts (A2). */
+  readonly counts: "retries" | "attempts"
   readonly budget: Budget.Budget
   /** Milliseconds. A longer wait fails the turn at once (P6). Absent, 0 or less: no cap (P3). */
   readonly maxDelayMs?: number
   /** Whether a provider's own delay counts (P5). */
   readonly hints: boolean
   readonly requestTimeout: RequestTimeout
+  /** Where attempts go. */
+  readonly routing: Routing
+  /** Steps of a turn, the last of which is the final one (A11). Absent: no limit. */
+  readonly maxTurns?: number
+  /** What a turn has to end with (A9 to A14). Absent: whatever the model says last. */
+  readonly finalReport?: FinalReport
 }
 
 /** Why there is no further retry. */
@@ -70,8 +83,8 @@ export const Decision = Data.taggedEnum<Decision>()
  *
  * **Details**
  *
- * The wait is the longer of schedule and hint, plus jitter. Jitter is a share of the schedule's delay, so that a hint
- * of hours is spread by minutes, not stretched by hours.
+ * The wait is what `Waits` says, by default the longer of schedule and hint, plus jitter. Jitter is a share of the
+ * schedule's delay, so that a hint of hours is spread by minutes, not stretched by hours.
  *
  * Without `failure` there is no hint; without `spent` every earlier delay counts as slept to its end, with no jitter.
  */
@@ -81,14 +94,22 @@ export const decide = (
   failure?: Failure.Failure,
   spent: RetryStrategy.Spent = spentBefore(policy, attempt)
 ): Decision => {
-  if (!policy.enabled) return Decision.Refused({ because: "disabled" })
-  if (policy.maxRetries !== undefined && attempt >= policy.maxRetries) {
-    return Decision.Refused({ because: "max-retries" })
-  }
+  const because = ended(policy, attempt)
+  return because === undefined
+    ? grant(policy, Waits.of(policy, attempt, failure, policy.maxRetries !== undefined), spent)
+    : Decision.Refused({ because })
+}
 
-  const scheduledMs = Backoff.delayAt(policy.schedule, attempt)
-  const hintMs = policy.hints ? usableHint(failure) : undefined
-  const baseMs = Math.max(scheduledMs, hintMs ?? 0)
+/** Why there is no retry `attempt`, not even one without a wait; `undefined` when there may be one. */
+export const refusal = (policy: RetryPolicy, attempt: number, spent: RetryStrategy.Spent): Because | undefined =>
+  ended(policy, attempt) ?? (Budget.isExceeded(policy.budget, spent) ? "budget" : undefined)
+
+/** What the limits and chance make of a wait. */
+export const grant = (
+  policy: RetryPolicy,
+  { ms: baseMs, scheduledMs, hintMs }: Waits.Wait,
+  spent: RetryStrategy.Spent
+): Decision => {
   const capMs = maxDelayOf(policy)
   if (baseMs > capMs) return Decision.Refused({ because: "max-delay", delayMs: baseMs }) // R3
 
@@ -120,7 +141,16 @@ export const delay = (
   return decision._tag === "Delay" ? decision.delayMs : undefined
 }
 
+/** How many retries there may be after the first attempt, whatever `counts` says; `undefined` without a limit. */
+export const mostRetries = ({ counts, maxRetries }: Pick<RetryPolicy, "counts" | "maxRetries">): number | undefined =>
+  maxRetries === undefined || counts === "retries" ? maxRetries : Math.max(0, maxRetries - 1)
+
 // --- internal
+
+const ended = (policy: RetryPolicy, attempt: number): Because | undefined => {
+  if (!policy.enabled) return "disabled"
+  return attempt >= (mostRetries(policy) ?? Infinity) ? "max-retries" : undefined
+}
 
 /** The schedule as one would print it: every earlier delay slept to its end, and the attempts taking no time. */
 const spentBefore = (policy: RetryPolicy, attempt: number): RetryStrategy.Spent => {
@@ -131,9 +161,3 @@ const spentBefore = (policy: RetryPolicy, attempt: number): RetryStrategy.Spent 
 
 const maxDelayOf = ({ maxDelayMs }: RetryPolicy): number =>
   maxDelayMs === undefined || maxDelayMs <= 0 ? Infinity : maxDelayMs
-
-/** A failure may have been made elsewhere than by `Hint.find`: what is no usable number is no hint (P5). */
-const usableHint = (failure: Failure.Failure | undefined): number | undefined => {
-  const ms = failure?.hint?.retryAfterMs
-  return ms !== undefined && Number.isFinite(ms) && ms > 0 ? ms : undefined
-}

@@ -31,8 +31,12 @@ export const layer = (policy: RetryPolicy.RetryPolicy, sleep: Sleep): Layer.Laye
 
 // --- internal
 
-const budgetOf = ({ budget, maxRetries }: RetryPolicy.RetryPolicy): RetryStrategy.Budget => ({
-  ...(budget.totalMs === undefined ? {} : { totalMs: budget.totalMs }),
-  measure: budget.measure,
-  ...(maxRetries === undefined ? {} : { maxRetries })
-})
+const budgetOf = (policy: RetryPolicy.RetryPolicy): RetryStrategy.Budget => {
+  const { measure, totalMs } = policy.budget
+  const maxRetries = RetryPolicy.mostRetries(policy)
+  return {
+    ...(totalMs === undefined ? {} : { totalMs }),
+    measure,
+    ...(maxRetries === undefined ? {} : { maxRetries })
+  }
+}

@@ -59,4 +59,18 @@ describe("Basis", () => {
     const { limits: _, ...old } = Basis.of(Profile.resolve(), 0, overloaded, spent)
     expect(recorded(old)).toEqual(old)
   })
+
+  it("X9: says that a wait came of a rule for its reason", () => {
+    const policy = Profile.resolve({ profile: "cycling" })
+    const timeout: Failure.Failure = { reason: "timeout", message: "Timed out", retryable: true }
+    expect(recorded(Basis.of(policy, 0, timeout, spent))).toMatchObject({ byReason: true, limits: { maxRetries: 2 } })
+    expect(recorded(Basis.of(policy, 0, overloaded, spent))).not.toHaveProperty("byReason")
+  })
+
+  it("X9: says why there was no wait, and which ways there were", () => {
+    const ways = [{ target: "a/a", until: 9_000 }, { target: "b/b" }]
+    const basis = Basis.atOnce(Profile.resolve(), "other-target", { spent }, ways)
+    expect(recorded(basis)).toEqual(basis)
+    expect(basis).toMatchObject({ _tag: "AtOnce", routing: "fallback-chain", spent, ways })
+  })
 })

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import { Failure } from "@holdfast/wire"
 import { Duration } from "effect"
 import { Preview, Profile } from "../src/index.ts"
 
@@ -32,5 +33,29 @@ describe("Preview", () => {
     const { rows, because } = Preview.rows(endless, 50)
     expect(rows).toHaveLength(50)
     expect(because).toBeUndefined()
+  })
+
+  it("A3, A5: tells kinds of failure apart by what is done about them, and leaves none out", () => {
+    const targets = [
+      { provider: "a", model: "a" },
+      { provider: "b", model: "b" }
+    ]
+    const policy = { ...Profile.profiles.cycling, routing: { type: "round-robin" as const, targets } }
+    const outlooks = Preview.byKind(policy, { provider: "a", model: "a" }, 5)
+    expect(outlooks.map(({ kinds }) => kinds[0])).toEqual([
+      "rate-limited",
+      "overloaded",
+      "an error inside an answer",
+      "network"
+    ])
+    const reasons = new Set(outlooks.flatMap(({ kinds }) => kinds))
+    for (const reason of Failure.Reason.literals) expect(reasons.has(reason)).toBe(reason !== "context-overflow")
+  })
+
+  it("shows what has no end as far as asked for", () => {
+    const endless = Profile.resolve({ budget: Duration.infinity })
+    const [first] = Preview.byKind(endless, { provider: "a", model: "a" }, 3)
+    expect(first?.steps.map(({ delayMs }) => delayMs)).toEqual([5_000, 10_000, 30_000])
+    expect(first?.because).toBeUndefined()
   })
 })

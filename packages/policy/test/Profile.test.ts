@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
+import { Failure } from "@holdfast/wire"
 import { Result } from "effect"
-import { Profile, type RetryPolicy } from "../src/index.ts"
+import { Profile, RetryPolicy } from "../src/index.ts"
 
 const resolve = (input: unknown): RetryPolicy.RetryPolicy => Profile.resolve(Result.getOrThrow(Profile.decode(input)))
 
@@ -25,8 +26,36 @@ describe("profiles", () => {
   })
 
   it("C8: every profile limits the time to first content and between contents", () => {
-    for (const { requestTimeout } of Object.values(Profile.profiles)) {
+    for (const { requestTimeout } of [resolve({}), resolve({ profile: "interactive" })]) {
       expect(requestTimeout).toEqual({ firstContentMs: 600_000, idleMs: 300_000 })
+    }
+  })
+
+  it("A8: cycling fails what makes no progress for 10 minutes, at its beginning or later", () => {
+    expect(resolve({ profile: "cycling" }).requestTimeout).toEqual({ firstContentMs: 600_000, idleMs: 600_000 })
+  })
+
+  it("P3: interactive and overnight have no chains, and go back to the primary when its cooldown of 5 minutes is over", () => {
+    for (const { routing } of [resolve({}), resolve({ profile: "interactive" })]) {
+      expect(routing).toEqual({ type: "fallback-chain", chains: {}, revert: "cooldown-expiry", cooldownMs: 300_000 })
+    }
+  })
+
+  it("A2, A11: cycling has 3 attempts, 10 steps, and its targets in turn", () => {
+    expect(resolve({ profile: "cycling" })).toMatchObject({
+      maxRetries: 3,
+      counts: "attempts",
+      maxTurns: 10,
+      routing: { type: "round-robin", targets: [] }
+    })
+    expect(RetryPolicy.mostRetries(resolve({ profile: "cycling" }))).toBe(2)
+    for (const [maxRetries, retries] of [
+      [0, 0],
+      [1, 0],
+      [2, 1],
+      [5, 4]
+    ] as const) {
+      expect(RetryPolicy.mostRetries(resolve({ profile: "cycling", maxRetries }))).toBe(retries)
     }
   })
 
@@ -50,10 +79,52 @@ describe("settings", () => {
         measure: "wall-clock",
         maxDelay: "30 minutes",
         hints: false,
-        requestTimeout: { firstContent: "20 seconds", idle: "5 seconds" }
+        requestTimeout: { firstContent: "20 seconds", idle: "5 seconds" },
+        reasons: {
+          "rate-limited": {
+            schedule: { type: "linear", base: "2 seconds" },
+            hint: "replace",
+            atLeast: "1 second",
+            atMost: "1 minute"
+          },
+          "invalid-response": { schedule: "none", hint: "ignore" }
+        },
+        counts: "attempts",
+        routing: {
+          type: "fallback-chain",
+          chains: { default: ["openai/gpt-5", "openrouter/x/y"], "anthropic/a": [] },
+          revert: "never",
+          cooldown: "1 minute"
+        },
+        maxTurns: 4,
+        finalReport: { schema: { type: "object" }, description: "The answer.", contextBudget: 100_000 }
       })
     ).toEqual({
       enabled: false,
+      reasons: {
+        "rate-limited": {
+          schedule: { type: "linear", baseMs: 2_000, incrementMs: 2_000 },
+          hint: "replace",
+          leastMs: 1_000,
+          mostMs: 60_000
+        },
+        "invalid-response": { schedule: "none", hint: "ignore" }
+      },
+      counts: "attempts",
+      routing: {
+        type: "fallback-chain",
+        chains: {
+          default: [
+            { provider: "openai", model: "gpt-5" },
+            { provider: "openrouter", model: "x/y" }
+          ],
+          "anthropic/a": []
+        },
+        revert: "never",
+        cooldownMs: 60_000
+      },
+      maxTurns: 4,
+      finalReport: { schema: { type: "object" }, description: "The answer.", contextBudget: 100_000 },
       schedule: { type: "steps", delaysMs: [100, 1_000], tailMs: 60_000 },
       jitter: { factor: 0.25 },
       maxRetries: 7,
@@ -95,11 +166,57 @@ describe("errors", () => {
       { budget: { total: "8 hours", clap: true } },
       'Expected no excess property\n  at ["budget"]["clap"]'
     ],
-    ["a key of a later version", { routing: {} }, 'Expected no excess property\n  at ["routing"]'],
+    ["an unknown profile", { profile: "eager" }, 'Expected "overnight", "interactive" or "cycling"\n  at ["profile"]'],
     [
-      "a profile of a later version",
-      { profile: "cycling" },
-      'Expected "overnight" or "interactive"; "cycling" is planned and not in this version\n  at ["profile"]'
+      "an unknown routing",
+      { routing: { type: "random" } },
+      'Expected a routing: an object whose "type" is "fallback-chain" or "round-robin"\n  at ["routing"]'
+    ],
+    [
+      "a mistyped target",
+      { routing: { type: "fallback-chain", chains: { default: ["openai/gpt-5", "gpt-5"] } } },
+      'Expected a provider and a model, such as "openai/gpt-5"\n  at ["routing"]["chains"]["default"][1]'
+    ],
+    [
+      "a chain of nobody",
+      { routing: { type: "fallback-chain", chains: { defualt: [] } } },
+      'Expected a provider and a model, such as "openai/gpt-5", or "default" for every other primary\n  at ["routing"]["chains"]["defualt"]'
+    ],
+    [
+      "a target that is there twice",
+      { routing: { type: "round-robin", targets: ["a/b", "c/d", "a/b"] } },
+      'Expected each target once; "a/b" is there before\n  at ["routing"]["targets"][2]'
+    ],
+    [
+      "a key of the other routing",
+      { routing: { type: "round-robin", revert: "never" } },
+      'Expected no excess property\n  at ["routing"]["revert"]'
+    ],
+    [
+      "no cooldown",
+      { routing: { type: "fallback-chain", cooldown: "0 seconds" } },
+      'Expected a finite duration of at least 1 millisecond\n  at ["routing"]["cooldown"]'
+    ],
+    [
+      "an unknown reason",
+      { reasons: { ratelimited: {} } },
+      `Expected a reason: one of ${Failure.Reason.literals.join(", ")}\n  at ["reasons"]["ratelimited"]`
+    ],
+    [
+      "an unknown schedule of a reason",
+      { reasons: { network: { schedule: "never" } } },
+      'Expected "none", or a schedule: an object whose "type" is "steps", "exponential" or "linear"\n  at ["reasons"]["network"]["schedule"]'
+    ],
+    [
+      "bounds the wrong way round",
+      { reasons: { network: { atLeast: "1 minute", atMost: "1 second" } } },
+      'Expected atMost to be no shorter than atLeast\n  at ["reasons"]["network"]["atMost"]'
+    ],
+    ["a turn without steps", { maxTurns: 0 }, 'Expected a value greater than or equal to 1\n  at ["maxTurns"]'],
+    [
+      "a report without a shape",
+      { finalReport: { description: "The answer." } },
+      'Missing key\n  at ["finalReport"]["schema"]'
     ],
     [
       "an unknown unit",

@@ -183,10 +183,15 @@ const policy: fc.Arbitrary<RetryPolicy.RetryPolicy> = fc.record(
     }),
     hints: fc.boolean(),
     requestTimeout: fc.constant(overnight.requestTimeout),
+    reasons: fc.constant({}),
+    counts: fc.constantFrom("retries", "attempts"),
+    routing: fc.constant(overnight.routing),
     maxRetries: fc.nat(40),
     maxDelayMs: fc.integer({ min: -1, max: 4 * hour })
   },
-  { requiredKeys: ["enabled", "schedule", "jitter", "budget", "hints", "requestTimeout"] }
+  {
+    requiredKeys: ["enabled", "schedule", "jitter", "budget", "hints", "requestTimeout", "reasons", "counts", "routing"]
+  }
 )
 
 /** Hints as they should be, and as no provider should send them. */

@@ -1,8 +1,8 @@
 /**
  * What a client may ask of a conversation, whatever it asks over.
  *
- * Every command but `prompt` and `retry` is answered at once and does nothing where there is nothing to do, so sending
- * one twice is the same as sending it once.
+ * Every command but `prompt` and `retry` is answered as soon as what it did is on disk, which takes milliseconds, and does
+ * nothing where there is nothing to do; so sending one twice is the same as sending it once.
  */
 import { Schema } from "effect"
 import { CommandId, ConversationId, TurnId } from "./Ids.ts"

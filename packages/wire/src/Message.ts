@@ -72,7 +72,11 @@ const common = {
 export const UserMessage = Schema.Struct({
   role: Schema.Literal("user"),
   ...common,
-  content: Schema.Array(TextPart)
+  content: Schema.Array(TextPart),
+  /** Nobody's prompt: Holdfast told the model something (A9, A11, P19). */
+  synthetic: Schema.optionalKey(Schema.Literal(true)),
+  /** The message stands for others that the model no longer sees: all before it, up to this one. They stay in the history. */
+  summary: Schema.optionalKey(Schema.Struct({ upTo: MessageId }))
 })
 export type UserMessage = typeof UserMessage.Type
 

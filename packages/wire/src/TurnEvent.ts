@@ -20,7 +20,14 @@ const Timestamp = Schema.Finite
 
 // --- transient
 
-/** A step began. Its `message` replaces it. */
+/**
+ * The text of a step begins here. Its `message` replaces it.
+ *
+ * **Gotchas**
+ *
+ * It comes again for the same step: on every connection that joins it in the middle, and when another process makes its next
+ * attempt. Each time the text of the step is told anew from its beginning, so a client forgets what it holds of the step.
+ */
 export const StepStart = event("step-start", {
   /** 0-based. */
   step: Schema.Int,
@@ -52,6 +59,8 @@ export const ProviderRetry = event("provider-retry", {
   reason: Reason,
   /** `provider/model` of the attempt that failed. */
   target: Schema.String,
+  /** The name of the credential that the retry uses, where one was chosen (P7). */
+  credential: Schema.optionalKey(Schema.String),
   /** The most retries there can be, where there is such a limit. */
   maxAttempts: Schema.optionalKey(Schema.Int)
 })
@@ -150,6 +159,20 @@ export type ErrorEvent = typeof ErrorEvent.Type
 export const TurnStatus = Schema.Literals(["completed", "failed", "aborted"])
 export type TurnStatus = typeof TurnStatus.Type
 
+/**
+ * What a turn reports at its end, where a report is asked for (A13).
+ *
+ * - `tool-call`: the model handed it in.
+ * - `tool-message`: the model said it, as the whole of its text.
+ * - `synthetic`: the turn failed without one; Holdfast says why (A14).
+ */
+export const Report = Schema.Struct({
+  source: Schema.Literals(["tool-call", "tool-message", "synthetic"]),
+  success: Schema.Boolean,
+  content: Schema.Json
+})
+export type Report = typeof Report.Type
+
 /** The seal. */
 export const TurnEnd = event("turn-end", {
   status: TurnStatus,
@@ -162,7 +185,8 @@ export const TurnEnd = event("turn-end", {
   sleptMs: Schema.Finite,
   usage: Usage,
   /** On `failed`: the same as the `error` event's. */
-  error: Schema.optionalKey(Failure)
+  error: Schema.optionalKey(Failure),
+  report: Schema.optionalKey(Report)
 })
 export type TurnEnd = typeof TurnEnd.Type
 

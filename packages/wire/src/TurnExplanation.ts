@@ -48,6 +48,10 @@ export const Retry = Schema.Struct({
   hintMs: Schema.optionalKey(Schema.Finite),
   /** What chance added. */
   jitterMs: Schema.optionalKey(Schema.Finite),
+  /** Where the retry goes, where it was sent somewhere: `provider/model`, a credential's name, the fallback chain (P7, P8). */
+  target: Schema.optionalKey(Schema.String),
+  credential: Schema.optionalKey(Schema.String),
+  role: Schema.optionalKey(Schema.String),
   /** The budget cut the wait short (D1). */
   clipped: Schema.optionalKey(Schema.Literal(true)),
   spending: Schema.optionalKey(Spending),
@@ -143,6 +147,16 @@ export type Wait = typeof Wait.Type
 export const AttemptOutcome = Schema.Literals(["completed", "failed", "lost", "cut-short", "under-way"])
 export type AttemptOutcome = typeof AttemptOutcome.Type
 
+/**
+ * What came of a call for a summary.
+ *
+ * - `compacted`: older messages were summed up.
+ * - `nothing`: there was nothing to leave out.
+ * - `failed`: there is no summary; see the failure.
+ */
+export const Compaction = Schema.Literals(["compacted", "nothing", "failed"])
+export type Compaction = typeof Compaction.Type
+
 export const Attempt = Schema.Struct({
   attempt: Schema.Int,
   /** `provider/model`. */
@@ -154,6 +168,8 @@ export const Attempt = Schema.Struct({
   hasContent: Schema.Boolean,
   failure: Schema.optionalKey(Failure),
   finishReason: Schema.optionalKey(FinishReason),
+  /** It was no attempt at an answer: a context that was too long was to be made smaller (P19). */
+  compaction: Schema.optionalKey(Compaction),
   decision: Schema.optionalKey(Decision),
   wait: Schema.optionalKey(Wait),
   ...told
@@ -177,6 +193,8 @@ export type Tool = typeof Tool.Type
 
 export const Step = Schema.Struct({
   step: Schema.Int,
+  /** Why it was the last that there could be (A11), as in `final-turn`. */
+  final: Schema.optionalKey(Schema.String),
   attempts: Schema.Array(Attempt),
   tools: Schema.Array(Tool)
 })

@@ -40,6 +40,17 @@ it("D12: a frame's data is a line of NDJSON", () => {
   expect(Sse.encode(delta("a"), 7)).toBe(`id: 7\ndata: ${JSON.stringify(delta("a"))}\n\n`)
 })
 
+describe("a stream that ends before its time", () => {
+  it.effect("says why in a frame that is no event", () =>
+    Effect.gen(function* () {
+      const last = Sse.reconnect({ code: "too-slow", message: "Connect again." })
+      expect(last).toBe('event: reconnect\ndata: {"code":"too-slow","message":"Connect again."}\n\n')
+      const decoded = yield* decode(Sse.encode(delta("a"), 1) + last)
+      expect(decoded.map(({ event }) => event)).toEqual([delta("a")])
+    })
+  )
+})
+
 describe("signs of life", () => {
   it.effect("are nothing to a client", () =>
     Effect.gen(function* () {

@@ -3,7 +3,7 @@ import { Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Duration, Effect, Option } from "effect"
 import { Command } from "effect/cli"
-import type { ProviderConfig, Values } from "../config/Config.ts"
+import type { ProviderConfig, ToolServer, Values } from "../config/Config.ts"
 import * as ProviderTable from "../config/ProviderTable.ts"
 import * as Secrets from "../config/Secrets.ts"
 import * as DatabaseUrl from "../storage/DatabaseUrl.ts"
@@ -66,7 +66,10 @@ const settings = (config: Values): ReadonlyArray<Row> => [
     .filter((provider) => isInUse(config, provider))
     .map(
       (provider) => [`providers.${provider.name}`, describe(provider, Secrets.make(Secrets.ofConfig(config)))] as const
-    )
+    ),
+  ...config.tools.map(
+    (server) => [`tools.${server.name}`, toolsOf(server, Secrets.make(Secrets.ofConfig(config)))] as const
+  )
 ]
 
 /** Where the data is, and who shares it. */
@@ -90,7 +93,8 @@ const originOf = ({ file, origins }: Values, key: string): string => {
   // A token may have come by the name of a variable, and a nested key with the object around it.
   const names = key === "server.token" ? ["server.token", "server.tokenEnv"] : [key, `${section}.${name}`]
   const origin = names.map((name) => origins.get(name)).find((origin) => origin !== undefined)
-  if (origin === undefined) return file === undefined || section === "providers" ? "" : "  (default)"
+  if (origin === undefined)
+    return file === undefined || section === "providers" || section === "tools" ? "" : "  (default)"
   return /^(HOLDFAST_|--)/.test(origin) ? `  (${origin})` : ""
 }
 
@@ -101,6 +105,18 @@ const isInUse = (config: Values, provider: ProviderConfig): boolean =>
   provider.name === config.model.provider ||
   config.origins.has(`providers.${provider.name}`) ||
   ProviderTable.hasKey(provider)
+
+/** Where a tool server is, or how it is started; the values of its variables and headers are not in it. */
+const toolsOf = ({ reach, timeout }: ToolServer, { redact }: Secrets.Secrets["Service"]): string => {
+  const [how, secrets] =
+    reach.type === "http"
+      ? [reach.url, Object.keys(reach.headers).map((name) => `${name}: ${Secrets.PLACEHOLDER}`)]
+      : [
+          [reach.command, ...reach.args].join(" "),
+          Object.keys(reach.env).map((name) => `${name}=${Secrets.PLACEHOLDER}`)
+        ]
+  return [redact(how), ...secrets, `${Duration.format(timeout)} a call`].join(", ")
+}
 
 const describe = (provider: ProviderConfig, secrets: Secrets.Secrets["Service"]): string => {
   if (provider.type === "simulated") return "simulated"

@@ -1,5 +1,6 @@
 /** A retry policy in words and in a table. Pure. */
-import { Preview, type RetryPolicy } from "@holdfast/policy"
+import { Preview, RetryPolicy, type Routing, type Waits } from "@holdfast/policy"
+import { Target } from "@holdfast/wire"
 import * as Span from "./Span.ts"
 
 /** One line: how often, how long, and then what. */
@@ -26,6 +27,24 @@ export const table = (policy: RetryPolicy.RetryPolicy, most: number): ReadonlyAr
     : [...lines, "", `${sum} Then the turn fails: ${because(policy, preview)}`]
 }
 
+/**
+ * What is done about each kind of failure while it lasts, where the schedule alone does not tell: waits of its own, or other
+ * targets. Empty where it does.
+ */
+export const byKind = (policy: RetryPolicy.RetryPolicy, primary: Target.Target): ReadonlyArray<string> => {
+  if (Object.keys(policy.reasons).length === 0 && !hasOthers(policy.routing)) return []
+  const outlooks = Preview.byKind(policy, primary, SHOWN)
+  return [
+    "",
+    `By kind of failure, on ${Target.format(primary)} and while it lasts everywhere:`,
+    "",
+    ...outlooks.flatMap(({ because, kinds, steps }) => [
+      `  ${kinds.join(", ")}`,
+      `    ${[...steps.map(step), because === undefined ? "and so on" : `${steps.length === 0 ? "" : "then "}the turn fails (${because})`].join(", ")}`
+    ])
+  ]
+}
+
 /** What else there is to know of a policy, a sentence each. */
 export const remarks = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> => [
   ...(policy.jitter.factor > 0
@@ -36,6 +55,7 @@ export const remarks = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> 
   policy.hints
     ? "A provider that asks for a longer wait gets it; one that asks for a shorter wait does not."
     : "What a provider asks for is not followed.",
+  ...hintsByReason(policy),
   `An attempt fails after ${Span.format(policy.requestTimeout.firstContentMs)} without content, or ${Span.format(policy.requestTimeout.idleMs)} between contents.`
 ]
 
@@ -44,7 +64,9 @@ export const primitives = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<reado
   ["enabled", String(policy.enabled)],
   ["schedule", schedule(policy.schedule)],
   ["jitter", policy.jitter.factor === 0 ? "none" : `up to ${Math.round(policy.jitter.factor * 100)} % more`],
+  ["reasons", Object.keys(policy.reasons).join(", ") || "none of its own"],
   ["maxRetries", policy.maxRetries === undefined ? "no limit" : String(policy.maxRetries)],
+  ["counts", policy.counts],
   [
     "budget",
     policy.budget.totalMs === undefined
@@ -55,7 +77,10 @@ export const primitives = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<reado
   ["maxDelay", policy.maxDelayMs === undefined || policy.maxDelayMs <= 0 ? "no limit" : Span.format(policy.maxDelayMs)],
   ["hints", policy.hints ? "followed" : "ignored"],
   ["requestTimeout.firstContent", Span.format(policy.requestTimeout.firstContentMs)],
-  ["requestTimeout.idle", Span.format(policy.requestTimeout.idleMs)]
+  ["requestTimeout.idle", Span.format(policy.requestTimeout.idleMs)],
+  ["routing", routing(policy.routing)],
+  ["maxTurns", policy.maxTurns === undefined ? "no limit" : String(policy.maxTurns)],
+  ["finalReport", policy.finalReport === undefined ? "none" : "required"]
 ]
 
 /** Columns under each other: the first two to the right, the last as it is. */
@@ -68,6 +93,40 @@ export const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArr
 
 // --- internal
 
+/** Where a provider's own delay counts otherwise than everywhere else. */
+const hintsByReason = ({ hints, reasons }: RetryPolicy.RetryPolicy): ReadonlyArray<string> => {
+  const having = (hint: Waits.ReasonWait["hint"]) =>
+    Object.entries(reasons).flatMap(([reason, rule]) => (rule.hint === hint ? [reason] : []))
+  const replaced = having("replace")
+  const ignored = having("ignore")
+  return hints
+    ? [
+        ...(replaced.length > 0 ? [`For ${replaced.join(", ")} its own wait stands instead, longer or shorter.`] : []),
+        ...(ignored.length > 0 ? [`For ${ignored.join(", ")} it is not followed.`] : [])
+      ]
+    : []
+}
+
+/** Retries of each kind that are told. */
+const SHOWN = 8
+
+const hasOthers = (routing: Routing.Routing): boolean =>
+  routing.type === "round-robin" ? routing.targets.length > 0 : Object.keys(routing.chains).length > 0
+
+const step = ({ delayMs, target }: Preview.Step): string =>
+  `${target} ${delayMs === 0 ? "at once" : `after ${Span.format(delayMs)}`}`
+
+const routing = (routing: Routing.Routing): string => {
+  const named = (targets: ReadonlyArray<Target.Target>) => targets.map(Target.format).join(", ")
+  if (routing.type === "round-robin") {
+    return routing.targets.length === 0 ? "the same target each time" : `${named(routing.targets)} in turn`
+  }
+  const chains = Object.entries(routing.chains).map(([role, targets]) => `${role}: ${named(targets) || "none"}`)
+  return chains.length === 0
+    ? "no fallback chains"
+    : `${chains.join("; ")}; cooldown ${Span.format(routing.cooldownMs)}; revert ${routing.revert}`
+}
+
 const count = (retries: number): string => `${retries} ${retries === 1 ? "retry" : "retries"}`
 
 const because = (policy: RetryPolicy.RetryPolicy, preview: Preview.Preview): string => {
@@ -75,7 +134,9 @@ const because = (policy: RetryPolicy.RetryPolicy, preview: Preview.Preview): str
     case "disabled":
       return "they are switched off (retry.enabled)."
     case "max-retries":
-      return `there are no more than ${count(policy.maxRetries ?? preview.rows.length)} (retry.maxRetries).`
+      return policy.counts === "attempts"
+        ? `there are no more than ${policy.maxRetries} attempts (retry.maxRetries).`
+        : `there are no more than ${count(RetryPolicy.mostRetries(policy) ?? 0)} (retry.maxRetries).`
     case "max-delay":
       return `the next wait would be longer than ${Span.format(policy.maxDelayMs ?? 0)} (retry.maxDelay).`
     case "budget":

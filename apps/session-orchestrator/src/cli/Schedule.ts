@@ -40,12 +40,20 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
             const name = config.retry.profile ?? "overnight"
             const changed = Object.keys(config.retry).filter((key) => key !== "profile")
             const title = `Profile ${name}${changed.length === 0 ? "" : `, with its own ${changed.join(", ")}`}`
-            const lines = [title, "", ...RetryText.table(policy, rows), ...RetryText.remarks(policy)]
+            const lines = [
+              title,
+              "",
+              ...RetryText.table(policy, rows),
+              ...RetryText.remarks(policy),
+              ...RetryText.byKind(policy, config.model)
+            ]
             terminal.stdout(`${lines.join("\n")}\n`)
           })
       )
   ).pipe(
-    Command.withDescription("Print the schedule of a configuration: each retry, its wait, and the sum"),
+    Command.withDescription(
+      "Print the schedule of a configuration: each retry, its wait, and the sum; and where retries go"
+    ),
     Command.withExamples([
       { command: "holdfast schedule", description: "The schedule in force" },
       { command: "holdfast schedule --profile interactive", description: "That of another profile" }

@@ -7,7 +7,7 @@
  * L2. A runner that is not heard of for 10 seconds is out; the others have its turns again within 20 seconds (X6).
  * L3. A runner that lost the database has lost its locks with it: its turns stop, and go on when it is back.
  */
-import { NodeClusterSocket } from "@effect/platform-node"
+import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
 import { Effect, Layer, Option, type Redacted, Schema } from "effect"
 import { MessageStorage, RunnerAddress, ShardingConfig, SqlRunnerStorage } from "effect/cluster"
 import { SqlError } from "effect/sql"
@@ -16,6 +16,7 @@ import type { Conversations } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import * as Orchestrator from "../conversation/Orchestrator.ts"
 import type { Providers } from "../conversation/Providers.ts"
+import type { Tools } from "../conversation/Tools.ts"
 import type { Timer } from "../durable/Timer.ts"
 import { nameOf } from "../storage/DatabaseUrl.ts"
 import type { Journal } from "../storage/Journal.ts"
@@ -46,7 +47,7 @@ export const layer = (
 ): Layer.Layer<
   Conversations | Store | Journal,
   StorageError | RunnerError,
-  Timer | Providers | Defaults | Condition
+  Timer | Providers | Tools | Defaults | Condition
 > => {
   const residents = new Residents()
   const takeOver = Layer.effectDiscard(Effect.forkScoped(TakeOver.run(options.shards)))

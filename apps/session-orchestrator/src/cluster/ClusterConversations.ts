@@ -2,7 +2,7 @@
  * `Conversations` on any runner: whatever concerns a conversation goes to the runner that owns it.
  *
  * C1. A message whose owner goes is sent again, to the next one. So turns and commands get their ids here, before they are
- *     sent, and are the same turn and the same command when they come twice.
+ *     sent, and are the same turn and the same command when they come twice; and a command names the turn that it is for.
  * C2. A stream goes on at the next owner after the last id that came (`Owner`).
  * C3. What needs no owner is done here: a conversation is created, and its history read, in the database.
  */
@@ -11,6 +11,7 @@ import { Effect, Layer, Option, Stream } from "effect"
 import type { Sharding } from "effect/cluster"
 import { Conversations } from "../conversation/Conversations.ts"
 import { Store } from "../storage/Store.ts"
+import * as TurnIds from "../storage/TurnIds.ts"
 import { Alarms } from "./Alarms.ts"
 import { ConversationEntity } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
@@ -34,6 +35,11 @@ export const layer = <E, R>(
       const store = yield* Store
       const alarms = yield* Alarms
       const client = yield* ConversationEntity.client
+      /** The turn that a command is meant for (C1). */
+      const headOf = (id: Ids.ConversationId, meant: Ids.TurnId | undefined) =>
+        meant === undefined
+          ? Effect.map(Owner.reached(client(id).Head()), (turnId) => turnId ?? undefined)
+          : Effect.succeed(meant)
       const ownerOf = (turnId: Ids.TurnId) =>
         Effect.flatMap(
           store.turn(turnId),
@@ -47,12 +53,20 @@ export const layer = <E, R>(
         create,
         messages,
         counts: residents.counts(alarms),
-        prompt: (id, { prompt, turnId = newTurnId() }) => Owner.reached(client(id).Prompt({ prompt, turnId })),
-        retry: (id, { turnId = newTurnId() }) => Owner.reached(client(id).Retry({ turnId })),
-        abort: (id) => Owner.reached(client(id).Abort()),
-        steer: (steering, origin) => {
+        prompt: (id, { prompt, turnId = TurnIds.make() }) => Owner.reached(client(id).Prompt({ prompt, turnId })),
+        retry: (id, { turnId = TurnIds.make() }) => Owner.reached(client(id).Retry({ turnId })),
+        abort: (id, meant) =>
+          Effect.flatMap(headOf(id, meant), (turnId) =>
+            turnId === undefined ? Effect.succeed(false) : Owner.reached(client(id).Abort({ turnId }))
+          ),
+        steer: (steering, origin, meant) => {
           const { commandId = newCommandId(), conversationId } = steering
-          return Owner.reached(client(conversationId).Steer({ command: { ...steering, commandId }, origin }))
+          const command = { ...steering, commandId }
+          return Effect.flatMap(headOf(conversationId, meant), (turnId) =>
+            Owner.reached(
+              client(conversationId).Steer({ command, origin, ...(turnId === undefined ? {} : { turnId }) })
+            )
+          )
         },
         setAutoRetry: (id, enabled) => Owner.reached(client(id).SetAutoRetry({ enabled })),
         state: (id) => Owner.reached(client(id).State()),
@@ -76,5 +90,4 @@ export const layer = <E, R>(
 
 // --- internal
 
-const newTurnId = (): Ids.TurnId => Ids.TurnId.make(globalThis.crypto.randomUUID())
 const newCommandId = (): Ids.CommandId => Ids.CommandId.make(globalThis.crypto.randomUUID())

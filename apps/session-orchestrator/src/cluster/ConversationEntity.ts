@@ -4,7 +4,8 @@
  * E1. Every message is volatile: it is for the owner that there is now, and is sent again when that one is gone. So all of them
  *     can be sent twice: a turn and a command carry their ids from the runner that they came in at.
  * E2. Frames travel as batches, one message each, however many deltas they hold.
- * E3. What may take long (`Watch`, `WatchTurn`, `Result`, `Stay`) holds up no owner that has to go.
+ * E3. What may take long holds up no owner that has to go: streams, results, and what waits for a disk, or to be sure of the owner.
+ * E4. A command names the turn that it was meant for: sent again, it cannot hit the next one.
  */
 import { TurnStopped } from "@holdfast/kernel"
 import { Command, ConversationState, Ids, TurnEvent } from "@holdfast/wire"
@@ -25,6 +26,7 @@ export const Batch = Schema.Array(Schema.Tuple([Schema.String, Schema.NullOr(Sch
 export type Batch = typeof Batch.Type
 
 const Missing = Schema.Union([ConversationNotFound, StorageError])
+const Unheard = Schema.Union([ConversationNotFound, StorageError, TurnStopped.TurnStopped])
 const Refused = Schema.Union([ConversationNotFound, TurnConflict, ShuttingDown, StorageError])
 const Unwatchable = Schema.Union([ConversationNotFound, StorageError, SubscriberTooSlow, TurnStopped.TurnStopped])
 
@@ -32,21 +34,35 @@ export const Prompt = Rpc.make("Prompt", {
   payload: { prompt: Schema.String, turnId: Ids.TurnId },
   success: Ids.TurnId,
   error: Refused
-})
+}).annotate(ClusterSchema.InterruptOnTermination, true)
 
-export const Retry = Rpc.make("Retry", { payload: { turnId: Ids.TurnId }, success: Ids.TurnId, error: Refused })
+export const Retry = Rpc.make("Retry", {
+  payload: { turnId: Ids.TurnId },
+  success: Ids.TurnId,
+  error: Refused
+}).annotate(ClusterSchema.InterruptOnTermination, true)
 
-export const Abort = Rpc.make("Abort", { success: Schema.Boolean, error: Missing })
+export const Abort = Rpc.make("Abort", {
+  payload: { turnId: Ids.TurnId },
+  success: Schema.Boolean,
+  error: Unheard
+}).annotate(ClusterSchema.InterruptOnTermination, true)
 
 export const Steer = Rpc.make("Steer", {
-  payload: { command: Command.Steering, origin: Schema.String },
+  payload: { command: Command.Steering, origin: Schema.String, turnId: Schema.optionalKey(Ids.TurnId) },
   success: Schema.Boolean,
-  error: Schema.Union([ConversationNotFound, InvalidRequest, StorageError])
-})
+  error: Schema.Union([...Unheard.members, InvalidRequest])
+}).annotate(ClusterSchema.InterruptOnTermination, true)
 
 export const SetAutoRetry = Rpc.make("SetAutoRetry", { payload: { enabled: Schema.Boolean }, error: Missing })
 
 export const State = Rpc.make("State", { success: ConversationState.ConversationState, error: Missing })
+
+/** The turn that a command would be for. */
+export const Head = Rpc.make("Head", { success: Schema.NullOr(Ids.TurnId), error: Missing }).annotate(
+  ClusterSchema.InterruptOnTermination,
+  true
+)
 
 export const Result = Rpc.make("Result", {
   payload: { turnId: Ids.TurnId },
@@ -78,6 +94,7 @@ export const ConversationEntity = Entity.make("Conversation", [
   Steer,
   SetAutoRetry,
   State,
+  Head,
   Result,
   Watch,
   WatchTurn,

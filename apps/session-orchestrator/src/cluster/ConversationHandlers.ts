@@ -5,12 +5,15 @@
  *     asked of for `MAX_IDLE`, and `Stay` asks for as long as a turn runs. One that waits is called back by the alarm clock.
  * H2. When a turn was stopped, the entity begins anew from the records (R2), if it is still the owner: the cluster does that
  *     with one that dies, and hands its requests in again.
- * H3. Nothing is accepted by a runner that is not sure that it is the owner: whoever is would not hear of it.
+ * H3. No turn is accepted and no command taken, nor refused, by a runner that is not sure that it is the owner: whoever is would
+ *     not hear of it. Nobody waits for that longer than for a disk.
  */
 import { Ids } from "@holdfast/wire"
-import { Effect, FiberSet, type Layer, Schedule, Stream } from "effect"
+import { Duration, Effect, FiberSet, type Layer, Schedule, Stream } from "effect"
 import { Entity, type Sharding } from "effect/cluster"
+import * as Commands from "../conversation/Commands.ts"
 import type { Frame } from "../conversation/Conversations.ts"
+import { StorageError } from "../storage/Store.ts"
 import { Alarms } from "./Alarms.ts"
 import { ConversationEntity } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
@@ -29,6 +32,7 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
       const alarms = yield* Alarms
       const lease = yield* Lease
       const sure = lease.sure(shardId)
+      const owned = inTime(sure) // H3
       const fork = yield* FiberSet.makeRuntime()
       const client = (yield* ConversationEntity.client)(entityId)
       const stay = Effect.ignoreCause(client.Stay(undefined, { discard: true })) // H1
@@ -37,10 +41,16 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
       const { conversations } = resident
 
       return ConversationEntity.of({
-        Prompt: ({ payload }) => sure.pipe(Effect.andThen(conversations.prompt(id, payload)), Effect.tap(stay)),
-        Retry: ({ payload }) => sure.pipe(Effect.andThen(conversations.retry(id, payload)), Effect.tap(stay)),
-        Abort: () => conversations.abort(id),
-        Steer: ({ payload }) => conversations.steer(payload.command, payload.origin),
+        Prompt: ({ payload }) => owned.pipe(Effect.andThen(conversations.prompt(id, payload)), Effect.tap(stay)),
+        Retry: ({ payload }) => owned.pipe(Effect.andThen(conversations.retry(id, payload)), Effect.tap(stay)),
+        Head: () =>
+          owned.pipe(
+            Effect.andThen(conversations.state(id)),
+            Effect.map(({ turnId }) => turnId ?? null)
+          ),
+        Abort: ({ payload }) => Effect.andThen(owned, conversations.abort(id, payload.turnId)),
+        Steer: ({ payload }) =>
+          Effect.andThen(owned, conversations.steer(payload.command, payload.origin, payload.turnId)),
         SetAutoRetry: ({ payload }) => conversations.setAutoRetry(id, payload.enabled),
         State: () => conversations.state(id),
         Result: ({ payload }) => conversations.result(payload.turnId),
@@ -62,6 +72,20 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
 
 /** As long as a wait that does not leave memory either; the cluster looks no more often. */
 const MAX_IDLE = "5 seconds"
+
+/** H3 */
+const inTime = (sure: Effect.Effect<void>): Effect.Effect<void, StorageError> =>
+  Effect.timeoutOrElse(sure, {
+    duration: Commands.ANSWER_LIMIT,
+    orElse: () =>
+      Effect.fail(
+        new StorageError({
+          message:
+            `PostgreSQL has not said for ${Duration.format(Commands.ANSWER_LIMIT)} that this conversation is still looked ` +
+            "after by the runner that has it. Nothing was done. Check the database, then try again."
+        })
+      )
+  })
 
 /** H2 */
 const staying = ({ untilQuiet }: Resident.Resident): Effect.Effect<void> =>

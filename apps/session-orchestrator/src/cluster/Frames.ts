@@ -17,13 +17,6 @@ export const fromBatch = (batch: Batch): ReadonlyArray<Frame> =>
 /** Whether it is the last frame of a turn; only persisted events end one. */
 export const isEnd = (frame: Frame): boolean => frame.id !== undefined && frame.event.type === "turn-end"
 
-/** Whether it puts something on a screen that no persisted event stands for yet. */
-export const isSaid = ({ event }: Frame): boolean => event.type === "text-delta" || event.type === "reasoning-delta"
-
-/** Whether what a screen shows of the step in progress is over, or void, or begins anew. */
-export const beginsAnew = ({ event: { type } }: Frame): boolean =>
-  type === "step-start" || type === "step-discarded" || type === "message" || type === "turn-end"
-
 // --- internal
 
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(TurnEvent.TurnEvent))

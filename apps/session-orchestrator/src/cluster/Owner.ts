@@ -3,13 +3,11 @@
  *
  * O1. A call whose owner goes is made again, to the next one.
  * O2. A stream whose owner goes is opened again after the last id that came. What was transient is told anew, as it is to a
- *     client that connects again (X3).
- * O3. A client that has text on its screen and would be told it anew without being told to begin anew is let go of: it connects
- *     again with the id of the last event, and knows what that means. That happens when an owner is cut off and does not go.
+ *     client that connects again: text comes behind the `step-start` that begins it anew (X3).
  */
 import { Array as Arr, Cause, Effect, Schedule, Stream } from "effect"
 import type { ClusterError } from "effect/cluster"
-import { type Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
+import type { Frame } from "../conversation/Conversations.ts"
 import { StorageError } from "../storage/Store.ts"
 import type { Batch } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
@@ -47,45 +45,26 @@ export const followed = <E extends Tagged>(
   after: number,
   open: (after: number) => Stream.Stream<Batch, E | Unreached>,
   isLast: (frame: Frame) => boolean
-): Stream.Stream<Frame, E | StorageError | SubscriberTooSlow> =>
+): Stream.Stream<Frame, E | StorageError> =>
   Stream.suspend(() => {
     let last = after
     let isOver = false
-    /** The newest frame that no persisted one stands in for yet. */
-    let transient: Frame | undefined
-    /** O3: there is text on the screen that the next owner tells anew. */
-    let isTold = false
     const isNew = (frame: Frame): boolean => {
-      if (frame.id === undefined) {
-        transient = frame
-        return true
-      }
+      if (frame.id === undefined) return true
       if (frame.id <= last) return false
       last = frame.id
-      transient = undefined
       isOver = isLast(frame)
       return true
-    }
-    const checked = (frames: ReadonlyArray<Frame>) => {
-      const at = isTold ? frames.findIndex(Frames.isSaid) : -1
-      const begin = isTold ? frames.findIndex(Frames.beginsAnew) : -1
-      if (at >= 0 && (begin < 0 || at < begin)) return Effect.fail(new SubscriberTooSlow({ message: TOLD_ANEW }))
-      if (begin >= 0) isTold = false
-      return Effect.succeed(frames)
     }
     const ended = Stream.suspend((): Stream.Stream<never, OwnerGone> =>
       isOver ? Stream.empty : Stream.fail(new OwnerGone())
     )
-    return Stream.suspend(() => {
-      isTold ||= transient !== undefined && Frames.isSaid(transient)
-      return open(last)
-    }).pipe(
+    return Stream.suspend(() => open(last)).pipe(
       Stream.map((batch) => Frames.fromBatch(batch).filter(isNew)),
-      Stream.mapEffect(checked),
       Stream.filter((frames) => Arr.isReadonlyArrayNonEmpty(frames)),
       Stream.flattenArray,
       Stream.concat(ended),
-      Stream.catchCause((cause): Stream.Stream<never, E | Unreached | OwnerGone | SubscriberTooSlow> =>
+      Stream.catchCause((cause): Stream.Stream<never, E | Unreached | OwnerGone> =>
         Cause.hasInterruptsOnly(cause) ? Stream.fail(new OwnerGone()) : Stream.failCause(cause)
       ),
       Stream.retry(($) => $(INTERVAL).pipe(Schedule.while(({ input }) => isPassing(input)))),
@@ -125,7 +104,3 @@ const outOfReach = ({ _tag }: Unreached | OwnerGone): StorageError =>
       `No runner could be reached that owns this conversation (${_tag}). What was accepted is not lost. Check that the ` +
       "runners can reach each other at their cluster.runner addresses, then try again."
   })
-
-const TOLD_ANEW =
-  "The runner that answers was out of reach for a moment. Connect again with the id of the last event that came; what is " +
-  "being said is told from its beginning."

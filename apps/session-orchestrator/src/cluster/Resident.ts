@@ -3,8 +3,8 @@
  *
  * R1. It takes up its unsealed turns when it comes, and they stop, unsealed, when it goes: before another runner runs them, if
  *     this one knows that it has to go.
- * R2. A runner that does not know, because it was frozen or cut off, asks no provider and records nothing before it knows again
- *     (`Lease`), and is fenced by the journal: its turn stops at its next record (J2). It may be that the other one was late, and
+ * R2. A runner that does not know, because it was frozen or cut off, asks no provider, runs no tool and records nothing before it
+ *     knows again (`Lease`), and is fenced by the journal: its turn stops at its next record (J2). It may be that the other one was late, and
  *     not this one. So whoever is stopped comes anew, from the records, for as long as it is the owner.
  * R3. While a turn of it runs it has to be held in memory; `busy` is called whenever that begins. When all of them are sealed, or
  *     the one at the head waits on disk, it may go, and leaves the alarm clock to call it back.
@@ -12,14 +12,15 @@
  */
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
-import { Clock, Context, Effect, Latch, Layer, References, type Scope, Stream } from "effect"
+import { Clock, Context, Deferred, Effect, Latch, Layer, References, type Scope, Stream } from "effect"
 import * as Condition from "../conversation/Condition.ts"
 import { Conversations, type TurnCounts } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import * as Orchestrator from "../conversation/Orchestrator.ts"
 import { Providers } from "../conversation/Providers.ts"
+import { Tools } from "../conversation/Tools.ts"
 import { Timer } from "../durable/Timer.ts"
-import { Journal, type Record } from "../storage/Journal.ts"
+import { Journal, JournalConflict } from "../storage/Journal.ts"
 import { type StorageError, Store } from "../storage/Store.ts"
 import type { AlarmClock } from "./AlarmClock.ts"
 
@@ -43,7 +44,7 @@ export interface Options {
   readonly busy: () => void
 }
 
-export type Requirements = Store | Journal | Timer | Providers | Defaults
+export type Requirements = Store | Journal | Timer | Providers | Tools | Defaults
 
 /** Lives as long as its scope. Its unsealed turns have been taken up when it is there. */
 export const make = Effect.fnUntraced(function* ({
@@ -53,25 +54,29 @@ export const make = Effect.fnUntraced(function* ({
   busy
 }: Options): Effect.fn.Return<Resident, StorageError, Requirements | Scope.Scope> {
   const store = yield* Store
-  const journal = yield* Journal
   const unsealed = store.unsealedTurnsOf(id)
+  const journal = yield* Journal
   const parked = new ParkedTurn(yield* Timer, alarms.find(id)?.at ?? 0, busy)
+  const leaving = yield* Deferred.make<void>()
+  // The mark before the first content is the same for two owners: the journal alone would let both show theirs. Nobody can
+  // interrupt an append, so one that waits is told when this conversation goes.
+  const append: Journal["Service"]["append"] = (turnId, seq, ...records) =>
+    Effect.raceFirst(sure, Effect.andThen(Deferred.await(leaving), Effect.fail(new JournalConflict({ turnId })))).pipe(
+      Effect.andThen(journal.append(turnId, seq, ...records))
+    )
   const own = Layer.mergeAll(
     Layer.succeed(Store, { ...store, unsealedTurns: unsealed }),
-    Layer.succeed(Journal, {
-      ...journal,
-      tails: tailsOf(journal, unsealed),
-      // The mark before the first content is the same for two owners: the journal alone would let both show theirs.
-      append: (turnId, seq, record) => Effect.andThen(sure, journal.append(turnId, seq, record))
-    }),
+    Layer.succeed(Journal, { ...journal, append }),
     Layer.succeed(Timer, parked.timer),
     Layer.succeed(Providers, sureOf(yield* Providers, sure)),
+    Layer.succeed(Tools, sureToolsOf(yield* Tools, sure)),
     Layer.fresh(Condition.layer)
   )
   // An orchestrator of its own, whatever the layers around it share. What each of them took up is no news: `TakeOver` told.
   const context = yield* Layer.build(Layer.fresh(Orchestrator.layer).pipe(Layer.provideMerge(own))).pipe(
     Effect.provideService(References.MinimumLogLevel, "Warn")
   )
+  yield* Effect.addFinalizer(() => Deferred.succeed(leaving, undefined))
   const conversations = Context.get(context, Conversations)
   const condition = Context.get(context, Condition.Condition)
   yield* condition.started
@@ -152,15 +157,13 @@ const sureOf = (providers: Providers["Service"], sure: Effect.Effect<void>): Pro
   }
 })
 
-const tailsOf = (
-  journal: Journal["Service"],
-  turns: ReturnType<Store["Service"]["unsealedTurnsOf"]>
-): Journal["Service"]["tails"] =>
-  Effect.gen(function* () {
-    const tails = new Map<Ids.TurnId, Record>()
-    for (const { turnId } of yield* turns) {
-      const last = (yield* journal.load(turnId)).at(-1)
-      if (last !== undefined) tails.set(turnId, last)
-    }
-    return tails
-  })
+/** R2 */
+const sureToolsOf = (tools: Tools["Service"], sure: Effect.Effect<void>): Tools["Service"] => ({
+  toolbox: Effect.map(tools.toolbox, (toolbox) => ({
+    // Other ones from one step to the next.
+    get definitions() {
+      return toolbox.definitions
+    },
+    run: (call) => Effect.andThen(sure, toolbox.run(call))
+  }))
+})

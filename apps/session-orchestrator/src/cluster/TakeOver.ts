@@ -13,8 +13,8 @@ import { Clock, Effect, Schedule } from "effect"
 import { Sharding } from "effect/cluster"
 import * as RecordedWait from "../durable/RecordedWait.ts"
 import * as Spread from "../durable/Spread.ts"
-import { Journal, type Record } from "../storage/Journal.ts"
-import { Store, type UnsealedTurn } from "../storage/Store.ts"
+import { Journal } from "../storage/Journal.ts"
+import { Store, type Unsealed } from "../storage/Store.ts"
 import type { Alarm } from "./AlarmClock.ts"
 import * as Alarms from "./Alarms.ts"
 
@@ -37,11 +37,13 @@ export const run = Effect.fnUntraced(function* (
     }
     if (gone.size > 0) alarms.uncover(gone)
     if (come.size === 0) return // V3
-    const turns = (yield* store.unsealedIds).filter(({ conversationId }) =>
+    const turns = (yield* store.unsealedTurns).filter(({ conversationId }) =>
       come.has(Alarms.shardOf(sharding, conversationId))
     )
-    const tails = turns.length === 0 ? new Map() : yield* journal.tails
-    const found = alarmsOf(turns, tails, yield* Clock.currentTimeMillis)
+    const unfinished = yield* Effect.forEach(turns, (turn) =>
+      Effect.map(RecordedWait.endOf(journal, turn), (wakeAt): Unfinished => ({ ...turn, wakeAt }))
+    )
+    const found = alarmsOf(unfinished, yield* Clock.currentTimeMillis)
     alarms.cover(come, found)
     if (turns.length > 0) {
       yield* Effect.logInfo(`Took over ${turns.length} unfinished turn(s) of ${found.size} conversation(s).`)
@@ -55,25 +57,24 @@ export const run = Effect.fnUntraced(function* (
   )
 })
 
+/** A turn that is not sealed, and the end of the wait that it is in, in epoch milliseconds, if it is in one. */
+export interface Unfinished extends Pick<Unsealed, "turnId" | "conversationId"> {
+  readonly wakeAt: number | undefined
+}
+
 /**
- * When each conversation has to be in memory, by its unsealed turns, oldest first, and their newest records.
+ * When each conversation has to be in memory, by its unsealed turns, oldest first.
  *
  * Only the head of a conversation waits on disk. One behind it has records if that one had stopped in its last life.
  */
-export const alarmsOf = (
-  turns: ReadonlyArray<UnsealedTurn>,
-  tails: ReadonlyMap<Ids.TurnId, Record>,
-  now: number
-): ReadonlyMap<Ids.ConversationId, Alarm> => {
+export const alarmsOf = (turns: ReadonlyArray<Unfinished>, now: number): ReadonlyMap<Ids.ConversationId, Alarm> => {
   const heads = new Map<Ids.ConversationId, Alarm & Spread.Sleeper>()
-  for (const { conversationId, turnId } of turns) {
+  for (const { conversationId, turnId, wakeAt } of turns) {
     const head = heads.get(conversationId)
     if (head !== undefined) {
       heads.set(conversationId, { ...head, queued: head.queued + 1 })
       continue
     }
-    const tail = tails.get(turnId)
-    const wakeAt = tail && RecordedWait.wakeAtOf(tail)
     heads.set(conversationId, {
       conversationId,
       turnId,

@@ -35,6 +35,43 @@ export interface SimulatedProvider {
 
 export type ProviderConfig = HttpProvider | SimulatedProvider
 
+/** How a tool server is reached: as a process of its own, or over HTTP. */
+export type ToolServerReach =
+  | {
+      readonly type: "stdio"
+      readonly command: string
+      readonly args: ReadonlyArray<string>
+      /** On top of the few variables that every process needs; none of Holdfast's own keys are among them. */
+      readonly env: Readonly<Record<string, Redacted.Redacted>>
+      /** An absolute path; without it the service's own. */
+      readonly cwd: string | undefined
+    }
+  | {
+      readonly type: "http"
+      readonly url: string
+      readonly headers: Readonly<Record<string, Redacted.Redacted>>
+    }
+
+/** A server of tools (MCP). */
+export interface ToolServer {
+  readonly name: string
+  readonly reach: ToolServerReach
+  /** How long a call may take. */
+  readonly timeout: Duration.Duration
+  /** How long it may take from its start to its list of tools. */
+  readonly startTimeout: Duration.Duration
+  /** How much of an output the model is given, in bytes. */
+  readonly maxOutput: number
+  /** Names of tools, or patterns with `*`: those that are run again after a crash (X8). */
+  readonly idempotent: ReadonlyArray<string>
+  /** Those that are offered; `undefined`: all. */
+  readonly allow: ReadonlyArray<string> | undefined
+  /** Those that are not, whatever `allow` says. */
+  readonly deny: ReadonlyArray<string>
+  /** What of all this must be seen by nobody. */
+  readonly secrets: ReadonlyArray<Redacted.Redacted>
+}
+
 /** Where a value in force came from: `default`, a file's name, a variable or a flag. */
 export type Origin = string
 
@@ -69,6 +106,8 @@ export class Config extends Context.Service<
     }
     /** By name: the built-in ones, and those of the file over them. */
     readonly providers: ReadonlyMap<string, ProviderConfig>
+    /** In the order of the file. */
+    readonly tools: ReadonlyArray<ToolServer>
     /** What a conversation that names no model runs on. */
     readonly model: Target.Target
     /** What a conversation's own settings are merged over; `Profile.resolve` makes a policy of it. */

@@ -149,8 +149,8 @@ const spelledOut = (text: string): string | undefined => {
   return unit === undefined ? undefined : `${parts?.[1]} ${unit}`
 }
 
-/** P2. Headers, variables' names and a database's password stand below or in these keys. */
-const SECRET_KEYS = new Set<PropertyKey>(["token", "tokenEnv", "headers", "apiKeyEnv", "url"])
+/** P2. Headers, variables and their names, arguments and a database's password stand below or in these keys. */
+const SECRET_KEYS = new Set<PropertyKey>(["token", "tokenEnv", "headers", "apiKeyEnv", "url", "env", "args"])
 
 const isSecretPlace = (path: ReadonlyArray<PropertyKey>, found: unknown): boolean =>
   path.some((key) => SECRET_KEYS.has(key)) || (path.length === 0 && typeof found === "string")

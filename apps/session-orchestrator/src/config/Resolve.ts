@@ -13,6 +13,7 @@ import * as ModelChoice from "./ModelChoice.ts"
 import * as Problem from "./Problem.ts"
 import * as ProviderTable from "./ProviderTable.ts"
 import * as Settings from "./Settings.ts"
+import * as ToolTable from "./ToolTable.ts"
 import { isLoopback } from "../transport/http/Loopback.ts"
 
 /** The defaults of a service that is told nothing. */
@@ -57,10 +58,11 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
 
   const table = ProviderTable.make(settings.providers ?? {}, sources.environment)
   const chosen = ModelChoice.choose(settings, table.providers, sources.simulated, originOf("model"))
+  const tools = ToolTable.make(settings.tools ?? {}, sources.environment, (path) => sources.absolute(path, "file"))
   const token = tokenOf(settings, sources.environment)
   const host = settings.server?.host ?? DEFAULT_HOST
 
-  const problems: Array<Problem.Problem> = [...table.problems, ...chosen.problems, ...token.problems]
+  const problems: Array<Problem.Problem> = [...table.problems, ...tools.problems, ...chosen.problems, ...token.problems]
   if (token.value === undefined && token.problems.length === 0 && !isLoopback(host)) {
     problems.push(unprotected(host, originOf("server.host")))
   }
@@ -90,6 +92,7 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
       retention: settings.database?.retention ?? DEFAULT_RETENTION
     },
     providers: table.providers,
+    tools: tools.servers,
     model: chosen.model,
     retry: settings.retry ?? {},
     origins,
@@ -97,7 +100,7 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
       ...chosen.notices,
       ...(url === undefined && origins.has("cluster.runner") ? [alone(originOf("cluster.runner"))] : []),
       ...(url !== undefined && !isLoopback(runner.host) ? [exposed(runner.host)] : []),
-      ...Environment.strangers(sources.environment, namedVariables(settings, table.providers))
+      ...Environment.strangers(sources.environment, namedVariables(settings, table.providers, tools.variables))
     ]
   })
 }
@@ -165,8 +168,13 @@ const refuse = (sources: Sources, problems: ReadonlyArray<Problem.Problem>): Res
   Result.fail(new ConfigError({ subject: sources.file?.name ?? "The configuration", problems }))
 
 /** Variables that the configuration names, whatever they are called. */
-const namedVariables = (settings: Settings.Settings, providers: Values["providers"]): ReadonlySet<string> =>
+const namedVariables = (
+  settings: Settings.Settings,
+  providers: Values["providers"],
+  ofTools: ReadonlyArray<string>
+): ReadonlySet<string> =>
   new Set([
+    ...ofTools,
     ...(settings.server?.tokenEnv === undefined ? [] : [settings.server.tokenEnv]),
     ...Array.from(providers.values()).flatMap((provider) => (provider.type === "simulated" ? [] : provider.apiKeyEnv))
   ])

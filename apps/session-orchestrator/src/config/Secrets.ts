@@ -35,8 +35,18 @@ export class Secrets extends Context.Service<
 
 /** Knows the given secrets, and the usual shapes. */
 export const make = (secrets: Iterable<Redacted.Redacted>): Secrets["Service"] => {
+  const known = conceal(secrets)
+  return { redact: (text) => redactShapes(known(text)) }
+}
+
+/**
+ * Takes the given secrets out, and nothing else: for content, in which what merely looks like a key may be what it is about.
+ *
+ * A tool that prints its environment is an example.
+ */
+export const conceal = (secrets: Iterable<Redacted.Redacted>): ((text: string) => string) => {
   const known = compile(Array.from(secrets, Redacted.value))
-  return { redact: (text) => redactShapes(known === undefined ? text : text.replace(known, PLACEHOLDER)) }
+  return (text) => (known === undefined ? text : text.replace(known, PLACEHOLDER))
 }
 
 /** Knows the shapes alone: for what happens before there is a configuration. */
@@ -56,7 +66,11 @@ export const ofConfig = (config: Values): ReadonlyArray<Redacted.Redacted> => [
             .flatMap(([, value]) => [value, ...withoutScheme(value)]),
           ...inAddress(provider.baseUrl)
         ]
-  )
+  ),
+  ...config.tools.flatMap(({ reach, secrets }) => [
+    ...secrets.flatMap((value) => [value, ...withoutScheme(value)]),
+    ...(reach.type === "http" ? inAddress(reach.url) : [])
+  ])
 ]
 
 /** Knows the secrets of the configuration in force. */

@@ -25,10 +25,14 @@ const Secret = text(`a string of at least ${SHORTEST_TOKEN} characters`)
   .check(Schema.isMinLength(SHORTEST_TOKEN, { message: `Expected a string of at least ${SHORTEST_TOKEN} characters` }))
   .pipe(Schema.RedactedFromValue)
 
-const VariableName = matching(/^[A-Za-z_][A-Za-z0-9_]*$/, "the name of an environment variable (not the key itself)")
+const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+
+const VariableName = matching(VARIABLE_NAME, "the name of an environment variable (not the key itself)")
 
 /** RFC 9110, section 5.5: visible characters and blanks; a line break would start another header. */
-const HeaderValue = matching(/^[\x20-\x7e]*$/, "a header's value: printable ASCII on one line").pipe(
+export const HEADER_VALUE = /^[\x20-\x7e]*$/
+
+const HeaderValue = matching(HEADER_VALUE, "a header's value: printable ASCII on one line").pipe(
   Schema.RedactedFromValue
 )
 
@@ -125,6 +129,47 @@ export const ProviderSettings = Schema.Struct({
 })
 export type ProviderSettings = typeof ProviderSettings.Type
 
+const EXECUTABLE = 'a program to start, such as "npx"; its arguments go into args'
+
+/** With a user, or without http, nothing would be reached that way. */
+const TOOLS_URL = 'an http or https address such as "http://localhost:3001/mcp", without a user and without a fragment'
+
+/** Names of tools; `*` stands for anything. */
+const ToolNames = Schema.Array(filled('a tool\'s name, or a pattern such as "read_*"'))
+
+/** Below this not even an error fits. Above it an output would fill a model's context. */
+export const MIN_OUTPUT_BYTES = 1_024
+export const MAX_OUTPUT_BYTES = 1_048_576
+const OUTPUT = `an integer of bytes from ${MIN_OUTPUT_BYTES} to ${MAX_OUTPUT_BYTES}`
+
+export const ToolServerSettings = Schema.Struct({
+  command: Schema.optionalKey(filled(EXECUTABLE)),
+  args: Schema.optionalKey(Schema.Array(text("a string"))),
+  env: Schema.optionalKey(
+    named(VARIABLE_NAME, "the name of an environment variable", text("a string").pipe(Schema.RedactedFromValue))
+  ),
+  cwd: Schema.optionalKey(filled("a directory's path")),
+  url: Schema.optionalKey(
+    text(TOOLS_URL).check(Schema.makeFilter((value) => isBaseUrl(value) || `Expected ${TOOLS_URL}`))
+  ),
+  headers: Schema.optionalKey(named(HEADER_NAME, "a header: letters, digits and '-'", HeaderValue)),
+  timeout: Schema.optionalKey(Durations.Positive),
+  startTimeout: Schema.optionalKey(Durations.Positive),
+  maxOutput: Schema.optionalKey(
+    Schema.Number.annotate({ message: `Expected ${OUTPUT}` }).check(
+      Schema.isInt({ message: `Expected ${OUTPUT}` }),
+      Schema.isBetween({ minimum: MIN_OUTPUT_BYTES, maximum: MAX_OUTPUT_BYTES }, { message: `Expected ${OUTPUT}` })
+    )
+  ),
+  idempotent: Schema.optionalKey(ToolNames),
+  allow: Schema.optionalKey(ToolNames),
+  deny: Schema.optionalKey(ToolNames)
+})
+export type ToolServerSettings = typeof ToolServerSettings.Type
+
+/** It stands before a tool's name where two servers have a tool of one name, and providers allow 64 characters in all. */
+const TOOL_SERVER_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/
+
 const MODEL = 'a provider and a model, such as "openai/gpt-5"'
 
 export const Settings = Schema.Struct({
@@ -137,14 +182,15 @@ export const Settings = Schema.Struct({
   model: Schema.optionalKey(
     text(MODEL).check(Schema.makeFilter((value) => Target.parse(value) !== undefined || `Expected ${MODEL}`))
   ),
-  retry: Schema.optionalKey(Profile.RetrySettings)
+  retry: Schema.optionalKey(Profile.RetrySettings),
+  tools: Schema.optionalKey(named(TOOL_SERVER_NAME, "at most 32 letters, digits, '_' and '-'", ToolServerSettings))
 })
 export type Settings = typeof Settings.Type
 
 /** An unknown key is an error, and all errors are told at once. */
 export const PARSE_OPTIONS: SchemaAST.ParseOptions = { onExcessProperty: "error", errors: "all" }
 
-/** Later settings over earlier ones, key by key; `retry` primitive by primitive, a provider as a whole. */
+/** Later settings over earlier ones, key by key; `retry` primitive by primitive, a provider or a tool server as a whole. */
 export const merge = (low: Settings, high: Settings): Settings => {
   // A token that stands higher replaces one below, in whichever of its two forms that was given.
   const { token: _token, tokenEnv: _tokenEnv, ...lowServer } = low.server ?? {}
@@ -156,7 +202,8 @@ export const merge = (low: Settings, high: Settings): Settings => {
     database: { ...low.database, ...high.database },
     cluster: { ...low.cluster, ...high.cluster },
     providers: { ...low.providers, ...high.providers },
-    retry: { ...low.retry, ...high.retry }
+    retry: { ...low.retry, ...high.retry },
+    tools: { ...low.tools, ...high.tools }
   }
 }
 

@@ -9,7 +9,7 @@ import { Clock, Effect, Option } from "effect"
 import * as RecordedWait from "../durable/RecordedWait.ts"
 import * as Spread from "../durable/Spread.ts"
 import type { Journal } from "../storage/Journal.ts"
-import type { Conversation, StorageError, Store, Turn } from "../storage/Store.ts"
+import type { Conversation, StorageError, Store, Turn, Unsealed } from "../storage/Store.ts"
 import type { TenancyService } from "../storage/Tenancy.ts"
 import { ShuttingDown, TurnConflict } from "./Conversations.ts"
 import type { Session } from "./Session.ts"
@@ -64,29 +64,33 @@ export const takeUp = Effect.fnUntraced(function* ({
   queue,
   tenancy
 }: Dependencies): Effect.fn.Return<void, StorageError> {
+  const begun = yield* Clock.currentTimeMillis
   const turns = (yield* store.unsealedTurns).filter(({ turnId }) => !tenancy.isElsewhere(turnId))
-  const tails = yield* journal.tails
   const sleepers: Array<Spread.Sleeper> = []
-  const others: Array<Turn> = []
+  const others: Array<Unsealed> = []
   const heads = new Set<Ids.ConversationId>()
   for (const turn of turns) {
     const { conversationId, turnId } = turn
-    const tail = tails.get(turnId)
-    const wakeAt = tail && RecordedWait.wakeAtOf(tail)
     // Only the head of a conversation is parked. One behind it has records if that one had stopped in its last life.
-    if (wakeAt !== undefined && !heads.has(conversationId)) sleepers.push({ conversationId, turnId, wakeAt })
+    const wakeAt = heads.has(conversationId) ? undefined : yield* RecordedWait.endOf(journal, turn)
+    if (wakeAt !== undefined) sleepers.push({ conversationId, turnId, wakeAt })
     else others.push(turn)
     heads.add(conversationId)
   }
-  const starts = Spread.startsOf(sleepers, yield* Clock.currentTimeMillis)
+  const now = yield* Clock.currentTimeMillis
+  const starts = Spread.startsOf(sleepers, now)
   // Before the others: a turn behind one that sleeps must find it there.
   for (const { conversationId, turnId, wakeAt } of sleepers) {
     queue.parking.park(conversationId, turnId, starts.get(turnId) ?? wakeAt)
   }
-  for (const turn of others) {
-    yield* Effect.scoped(Effect.flatMap(sessions.hold(turn.conversationId), (session) => queue.add(session, turn)))
+  for (const { conversationId, turnId } of others) {
+    yield* Effect.scoped(Effect.flatMap(sessions.hold(conversationId), (session) => queue.add(session, turnId)))
   }
-  if (turns.length > 0) yield* Effect.logInfo(`Took up ${turns.length} unfinished turn(s).`)
+  if (turns.length === 0) return
+  const tookMs = (yield* Clock.currentTimeMillis) - begun
+  yield* Effect.logInfo(
+    `Took up ${turns.length} unfinished turn(s) in ${tookMs} ms; ${sleepers.length} of them wait for their time.`
+  )
 })
 
 // --- internal
@@ -114,7 +118,7 @@ const accept = (
     if (acceptance._tag === "Conflict") {
       return yield* new TurnConflict({ message: `The turn id ${turnId} belongs to another turn. Choose a new one.` })
     }
-    if (acceptance._tag === "Accepted") yield* queue.add(session, { ...turn, end: undefined })
+    if (acceptance._tag === "Accepted") yield* queue.add(session, turnId, { isNew: true })
     return turnId
   }, Effect.uninterruptible)
 

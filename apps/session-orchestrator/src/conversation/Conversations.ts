@@ -3,7 +3,8 @@
  *
  * C1. One turn at a time per conversation; the others queue, in the order in which they were accepted.
  * C2. A turn that was accepted runs, whether or not anybody listens; only `abort` ends it.
- * C3. `abort` and `steer` do nothing where there is nothing to do, and say so.
+ * C3. `abort` and `steer` do nothing where there is nothing to do, and say so. Where there is, what they did is on disk when
+ *     they have succeeded.
  */
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Command, ConversationState, Ids, Message, TurnEvent } from "@holdfast/wire"
@@ -111,19 +112,35 @@ export class Conversations extends Context.Service<
     /** A conversation's persisted events after an id (0: all of them), then live ones without end. */
     readonly watch: (id: Ids.ConversationId, after: number) => Stream.Stream<Frame, ConversationNotFound | WatchError>
 
-    /** Ends the running turn: its retry first, then the turn (P14). Whether there was one. */
-    readonly abort: (id: Ids.ConversationId) => Effect.Effect<boolean, ConversationNotFound | StorageError>
     /**
-     * Steers the turn that waits (P14, X4). Whether there was one.
+     * Ends the running turn: its retry first, then the turn (P14). Whether there was one; its seal is on disk by then.
+     *
+     * **Details**
+     *
+     * With `meant` it ends that turn and no other.
      *
      * **Gotchas**
      *
-     * A command whose id was taken before does nothing, also when another wait has begun since, and after a restart.
+     * Fails with `StorageError` where that takes too long, and with `TurnStopped` where the turn stopped before. In the first
+     * case the turn still ends when the disk takes it.
+     */
+    readonly abort: (
+      id: Ids.ConversationId,
+      meant?: Ids.TurnId
+    ) => Effect.Effect<boolean, ConversationNotFound | StorageError | TurnStopped.TurnStopped>
+    /**
+     * Steers the turn that waits (P14, X4). Whether there was one; the command is in its record by then.
+     *
+     * **Gotchas**
+     *
+     * A command whose id was taken before does nothing, also when another wait has begun since, and after a restart. It fails as
+     * `abort` does.
      */
     readonly steer: (
       command: Command.Steering,
-      origin: string
-    ) => Effect.Effect<boolean, ConversationNotFound | InvalidRequest | StorageError>
+      origin: string,
+      meant?: Ids.TurnId
+    ) => Effect.Effect<boolean, ConversationNotFound | InvalidRequest | StorageError | TurnStopped.TurnStopped>
     /** Switches automatic retries (P15). It counts from the next failure on. */
     readonly setAutoRetry: (
       id: Ids.ConversationId,

@@ -54,6 +54,12 @@ export class Hub {
     }
   }
 
+  /** Hears of events that were on disk before this process ran their turn: who watches reads them there. */
+  repeated(events: ReadonlyArray<TurnEvent.PersistedEvent>): void {
+    if (this.last !== undefined) return // H4
+    for (const event of events) this.inProgress.persisted(event)
+  }
+
   /**
    * A turn has stopped unsealed. What was in progress of it is void; those who watch it, or the conversation, are told, and
    * those who watch another turn of it go on.

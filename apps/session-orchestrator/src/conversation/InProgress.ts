@@ -26,6 +26,14 @@ export class InProgress {
     return this.isFinishing || this.said.length > 0 || this.last !== undefined
   }
 
+  /** Whether an event only says again where the turn is: in this wait, or at the beginning of this step. */
+  isKnown(event: TurnEvent.TransientEvent): boolean {
+    const { start, waiting } = this
+    if (event.type === "provider-retry") return waiting?.turnId === event.turnId && waiting.retryAt === event.retryAt
+    if (event.type !== "step-start" || this.last !== undefined || this.said.length > 0) return false
+    return start?.turnId === event.turnId && start.step === event.step && start.target === event.target
+  }
+
   live(event: TurnEvent.TransientEvent): void {
     switch (event.type) {
       case "text-delta":

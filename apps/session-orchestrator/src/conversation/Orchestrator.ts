@@ -6,9 +6,9 @@
  * O3. A turn that the last process did not seal is queued again at start, in the order of acceptance.
  * O4. Until that is done nobody can do anything to a conversation, or be told anything of it: calls wait for it.
  */
-import { type RetryStrategy, TurnStopped } from "@holdfast/kernel"
+import { TurnStopped } from "@holdfast/kernel"
 import { Profile } from "@holdfast/policy"
-import { type Command, type ConversationState, Failure, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
+import { type ConversationState, Failure, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Layer, Option, Result, Schedule, Stream } from "effect"
 import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
 import * as RecordedWait from "../durable/RecordedWait.ts"
@@ -17,6 +17,7 @@ import { Journal, type Record } from "../storage/Journal.ts"
 import { type Conversation, type StorageError, Store, type Turn } from "../storage/Store.ts"
 import { Tenancy } from "../storage/Tenancy.ts"
 import * as Acceptance from "./Acceptance.ts"
+import * as Commands from "./Commands.ts"
 import { Condition } from "./Condition.ts"
 import {
   ConversationNotFound,
@@ -26,15 +27,16 @@ import {
   type TurnCounts
 } from "./Conversations.ts"
 import { Defaults } from "./Defaults.ts"
-import type { Parking, Reason } from "./Parking.ts"
-import { Providers } from "./Providers.ts"
+import type { Parking } from "./Parking.ts"
+import { knownTarget, Providers } from "./Providers.ts"
 import type { Session } from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
+import { Tools } from "./Tools.ts"
 import * as TurnQueue from "./TurnQueue.ts"
 import * as TurnRunner from "./TurnRunner.ts"
 import * as Watching from "./Watching.ts"
 
-type Requirements = Store | Journal | Timer | Providers | Defaults | Condition
+type Requirements = Store | Journal | Timer | Providers | Tools | Defaults | Condition
 
 /** Runs turns for as long as its scope is open; those that it does not get to seal are left for the next process. */
 export const layer: Layer.Layer<Conversations, StorageError, Requirements> = Layer.suspend(() =>
@@ -56,6 +58,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       const journal = yield* Journal
       const timer = yield* Timer
       const providers = yield* Providers
+      const { toolbox } = yield* Tools
       const defaults = yield* Defaults
       const condition = yield* Condition
       const sessions = new Sessions()
@@ -64,15 +67,22 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       const queue = yield* TurnQueue.make({
         store,
         providers,
+        toolbox,
         defaults,
         sessions,
         stopping,
         isStopping: Deferred.isDone(down),
         timer,
         sleepUntil: timer.sleepUntil,
-        checkpointOf: (turnId) =>
-          JournalCheckpoint.make(journal, turnId, (append) => TurnRunner.untilItWorks(append, turnId, stopping))
+        checkpointOf: (turnId, listener, isNew) => {
+          const persist: JournalCheckpoint.Persist = (append) => TurnRunner.untilItWorks(append, turnId, stopping)
+          // Should a new turn have records all the same, its first one collides with them (J2).
+          return isNew
+            ? Effect.sync(() => JournalCheckpoint.over(journal, turnId, [], persist, listener))
+            : JournalCheckpoint.make(journal, turnId, persist, listener)
+        }
       })
+      const commands: Commands.Dependencies = { store, sessions, queue, providers, stopping }
       yield* Effect.addFinalizer(() => Deferred.succeed(down, undefined))
       const acceptance: Acceptance.Dependencies = {
         store,
@@ -93,18 +103,6 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
             onSome: Effect.succeed
           })
         )
-      /** Something is wanted of the turn of a conversation, wherever it is: in memory, or parked. */
-      const reach = (
-        id: Ids.ConversationId,
-        awake: (session: Session) => Effect.Effect<boolean>,
-        parked: Reason
-      ): Effect.Effect<boolean, ConversationNotFound | StorageError> =>
-        Effect.flatMap(find(id), () => {
-          if (queue.parking.leave(id, parked)) return Effect.succeed(true)
-          const session = sessions.find(id)
-          return session === undefined ? Effect.succeed(false) : awake(session)
-        })
-
       const waitOf = (conversation: Conversation, turnId: Ids.TurnId) =>
         Effect.map(journal.load(turnId), (records) => waitEventOf(conversation, turnId, records, defaults))
 
@@ -154,15 +152,14 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
             })
           ),
         // P14: cancelling the retry is part of aborting; the kernel closes the chain before the seal.
-        abort: (id) => reach(id, (session) => session.abort(), { _tag: "Abort" }),
-        steer: (steering, origin) =>
+        abort: (conversationId, turnId) =>
+          Effect.andThen(find(conversationId), Commands.abort(commands, { conversationId, turnId })),
+        steer: (steering, origin, turnId) =>
           Effect.gen(function* () {
-            const wake = yield* wakeOf(steering, origin, providers)
             const { conversationId } = steering
-            return yield* reach(conversationId, (session) => Effect.sync(() => session.steer(wake)), {
-              _tag: "Wake",
-              wake
-            })
+            const command = yield* Commands.decode(steering, origin, providers)
+            yield* find(conversationId)
+            return yield* Commands.steer(commands, { conversationId, turnId }, command)
           }),
         setAutoRetry: (id, enabled) =>
           Effect.gen(function* () {
@@ -222,40 +219,6 @@ const conversationOf = Effect.fnUntraced(function* (
     createdAt: yield* Clock.currentTimeMillis
   }
 })
-
-/** The command as the wait takes it, and as it stands in the record. */
-const wakeOf = (
-  steering: Command.Steering,
-  origin: string,
-  providers: Providers["Service"]
-): Effect.Effect<RetryStrategy.Wake, InvalidRequest> => {
-  const by = { commandId: steering.commandId ?? globalThis.crypto.randomUUID(), origin }
-  switch (steering.type) {
-    case "retry-now":
-      return Effect.succeed({ type: "now", by })
-    case "abort-retry":
-      return Effect.succeed({ type: "cancelled", by })
-    case "wait-until":
-      return Effect.succeed({ type: "until", until: steering.until, by })
-    case "extend-budget":
-      return Effect.succeed({ type: "extended", byMs: steering.byMs, by })
-    case "switch-target":
-      return Effect.map(knownTarget(steering.model, providers), (target) => ({ type: "switched", target, by }))
-    default:
-      return steering satisfies never
-  }
-}
-
-const knownTarget = (name: string, providers: Providers["Service"]): Effect.Effect<Target.Target, InvalidRequest> => {
-  const target = Target.parse(name)
-  return target !== undefined && providers.names.includes(target.provider)
-    ? Effect.succeed(target)
-    : Effect.fail(
-        new InvalidRequest({
-          message: `model: expected "provider/model" with a provider of the configuration (${providers.names.join(", ")}), got "${name}".`
-        })
-      )
-}
 
 /** Callers have the id from an acceptance, so the turn is there. */
 const turnOf = (store: Store["Service"], turnId: Ids.TurnId): Effect.Effect<Turn, StorageError> =>
@@ -345,14 +308,14 @@ const stateOf = (
 ): ConversationState.ConversationState => {
   const { conversationId, model, autoRetryEnabled } = conversation
   const retry = parked ?? session?.hub.inProgress.retry
-  const turnId = parked?.turnId ?? session?.running?.turnId
+  const turnId = parked?.turnId ?? session?.head?.turnId
   return {
     conversationId,
     status: turnId === undefined ? "idle" : retry === undefined ? "running" : "retrying",
     model,
     autoRetryEnabled: session?.autoRetry ?? autoRetryEnabled,
     isRetrying: retry !== undefined,
-    queued: session?.queue.map(({ turnId }) => turnId) ?? [],
+    queued: (parked === undefined ? session?.behind : session?.queue)?.map(({ turnId }) => turnId) ?? [],
     ...(turnId === undefined ? undefined : { turnId }),
     ...(retry === undefined ? undefined : retryState(retry))
   }

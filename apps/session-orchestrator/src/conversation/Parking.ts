@@ -6,9 +6,9 @@
  * P2. It leaves exactly once: when its time has come, or when somebody wants something of it, whatever is first.
  * P3. A conversation has at most one, the turn at its head; those behind it stay in its session's queue.
  */
-import type { RetryStrategy } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import type { Timer } from "../durable/Timer.ts"
+import type { Running } from "./Session.ts"
 
 /** A turn that waits. */
 export interface Parked {
@@ -17,11 +17,11 @@ export interface Parked {
   readonly wakeAt: number
 }
 
-/** Why it is taken up again. */
-export type Reason = { readonly _tag: "Wake"; readonly wake: RetryStrategy.Wake } | { readonly _tag: "Abort" }
+/** Why it is taken up again: what is done to its handles before it runs. */
+export type Reason = (running: Running) => void
 
 /** Its time has come. */
-export const ELAPSED: Reason = { _tag: "Wake", wake: { type: "elapsed" } }
+const elapsed: Reason = ({ wait }) => wait.elapse()
 
 export class Parking {
   private readonly turns = new Map<Ids.ConversationId, Entry>()
@@ -46,7 +46,7 @@ export class Parking {
   }
 
   park(conversationId: Ids.ConversationId, turnId: Ids.TurnId, wakeAt: number): void {
-    const cancel = this.timer.at(wakeAt, () => this.leave(conversationId, ELAPSED))
+    const cancel = this.timer.at(wakeAt, () => this.leave(conversationId, elapsed))
     this.turns.set(conversationId, { turnId, wakeAt, cancel })
   }
 

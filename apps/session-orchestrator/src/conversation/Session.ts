@@ -5,33 +5,41 @@
  * N2. Turns run one at a time, in the order of the queue, which is the order of acceptance (C1).
  */
 import type { Ids } from "@holdfast/wire"
-import type { RetryStrategy } from "@holdfast/kernel"
-import { Deferred, Effect, Semaphore } from "effect"
-import type { Turn } from "../storage/Store.ts"
-import type { Reason } from "./Parking.ts"
-import type { Wait } from "./Wait.ts"
+import type { TurnStopped } from "@holdfast/kernel"
+import { Deferred, Semaphore } from "effect"
 import { Hub } from "./Hub.ts"
+import { Wait } from "./Wait.ts"
 
-/** A turn that runs, with the handles that commands reach it by. */
+/**
+ * A turn in memory, queued or running, with the handles that commands reach it by. They are its own for as long as it is
+ * there, so what came while it was queued, read from the disk, or about to leave is heard when it runs.
+ */
 export interface Running {
   readonly turnId: Ids.TurnId
+  /** It was accepted by this process and has not been run: there are no records of it. */
+  isNew: boolean
   readonly abort: Deferred.Deferred<void>
+  /** Its seal is on disk, or it has stopped without one. */
+  readonly ended: Deferred.Deferred<void, TurnStopped.TurnStopped>
   readonly wait: Wait
   /** When it wants to be taken up again, once it has left memory to wait; epoch milliseconds. */
   parkedUntil: number | undefined
 }
 
-/** A turn in the queue; one that was parked has a reason instead of a row, which is read when it is its turn. */
-export interface Queued {
-  readonly turnId: Ids.TurnId
-  readonly turn: Turn | undefined
-  readonly reason: Reason | undefined
-}
+/** Handles for a turn that comes into memory. */
+export const running = (turnId: Ids.TurnId, isNew: boolean): Running => ({
+  turnId,
+  isNew,
+  abort: Deferred.makeUnsafe(),
+  ended: Deferred.makeUnsafe(),
+  wait: new Wait(),
+  parkedUntil: undefined
+})
 
 export class Session {
   readonly conversationId: Ids.ConversationId
   readonly hub = new Hub()
-  readonly queue: Array<Queued> = []
+  readonly queue: Array<Running> = []
   running: Running | undefined = undefined
   /**
    * The conversation's switch (P15), if it was turned since this session woke; otherwise it is as the store has it. Who
@@ -57,15 +65,13 @@ export class Session {
     return this.running?.turnId === turnId || this.queue.some((queued) => queued.turnId === turnId)
   }
 
-  /** Steers the wait in progress; whether there was one. */
-  steer(wake: RetryStrategy.Wake): boolean {
-    return this.running?.wait.steer(wake) ?? false
+  /** The turn that runs, or is about to: the one that commands are for. */
+  get head(): Running | undefined {
+    return this.running ?? this.queue[0]
   }
 
-  /** Ends the running turn; whether there was one. */
-  abort(): Effect.Effect<boolean> {
-    return Effect.suspend(() =>
-      this.running === undefined ? Effect.succeed(false) : Deferred.succeed(this.running.abort, undefined)
-    )
+  /** The turns behind it, in order. */
+  get behind(): ReadonlyArray<Running> {
+    return this.running === undefined ? this.queue.slice(1) : this.queue
   }
 }

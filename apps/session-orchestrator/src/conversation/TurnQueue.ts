@@ -6,8 +6,10 @@
  * Q3. A turn that cannot be run as it stands, because its model or its settings are gone from the configuration, is sealed
  *     as failed and says so; it does not block those behind it.
  * Q4. Neither does one that stops unsealed, because it is run elsewhere or because of a bug. Whoever waits for it is told.
- * Q5. From the moment at which a parked turn is wanted it is reached through its session: no command and no abort that comes
- *     while it leaves memory, or while it is read from the disk, is lost.
+ * Q5. From the moment at which a parked turn is wanted it is reached through its session, by handles that stay the same:
+ *     of the commands and aborts that come while it leaves memory, or while it is read from the disk, none is lost, and
+ *     they are heard in their order.
+ * Q6. Whoever waits to hear that a command is on record (`Wait`), or a turn sealed, hears of it when it has stopped instead.
  */
 import { type Provider, TurnStopped } from "@holdfast/kernel"
 import { Profile } from "@holdfast/policy"
@@ -15,19 +17,21 @@ import { type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Cause, Deferred, Effect, Exit, FiberSet, Option, Result, type Scope, Stream } from "effect"
 import type * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
 import type { Timer } from "../durable/Timer.ts"
+import * as TurnRecord from "../durable/TurnRecord.ts"
 import type { Conversation, StorageError, Turn } from "../storage/Store.ts"
 import type { Defaults } from "./Defaults.ts"
-import { Parking, type Reason } from "./Parking.ts"
+import { Parking } from "./Parking.ts"
 import type { Providers } from "./Providers.ts"
 import { Seals } from "./Seals.ts"
-import type { Running, Session } from "./Session.ts"
+import { type Running, running as handlesOf, type Session } from "./Session.ts"
 import type { Sessions } from "./Sessions.ts"
+import type { Tools } from "./Tools.ts"
 import * as TurnRunner from "./TurnRunner.ts"
-import { Wait } from "./Wait.ts"
+import type { Wait } from "./Wait.ts"
 
 export interface TurnQueue {
   /** Queues an accepted turn behind the others of its conversation. */
-  readonly add: (session: Session, turn: Turn) => Effect.Effect<void>
+  readonly add: (session: Session, turnId: Ids.TurnId, options?: { readonly isNew: boolean }) => Effect.Effect<void>
   /** What becomes of a turn from now on: its seal, or why it stopped without one. */
   readonly sealOf: (turnId: Ids.TurnId) => Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped>
   /** Whether a turn runs here, waits for those before it, or is parked. */
@@ -36,14 +40,19 @@ export interface TurnQueue {
   readonly parking: Parking
 }
 
-export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint"> {
+export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint" | "toolbox"> {
   readonly sessions: Sessions
   readonly providers: Providers["Service"]
   readonly defaults: Defaults["Service"]
+  readonly toolbox: Tools["Service"]["toolbox"]
   readonly timer: Timer["Service"]
   readonly isStopping: Effect.Effect<boolean>
   /** The records of a turn, as a checkpoint over them. */
-  readonly checkpointOf: (turnId: Ids.TurnId) => Effect.Effect<JournalCheckpoint.Resumed, StorageError>
+  readonly checkpointOf: (
+    turnId: Ids.TurnId,
+    listener: JournalCheckpoint.Listener,
+    isNew: boolean
+  ) => Effect.Effect<JournalCheckpoint.Resumed, StorageError>
 }
 
 /** A queue whose turns stop, unsealed, with the scope. */
@@ -61,32 +70,41 @@ export const make = Effect.fnUntraced(function* (
     fork(work(session))
   }
 
+  const stopped = (session: Session, running: Running, error: TurnStopped.TurnStopped): void => {
+    const { turnId } = running
+    session.hub.stopped(turnId, error)
+    tell(running, Exit.fail(error))
+    seals.tell(turnId, Exit.fail(error))
+  }
+
   const work = Effect.fnUntraced(function* (session: Session) {
-    for (let next = session.queue.shift(); next !== undefined; next = session.queue.shift()) {
-      const { turnId, reason } = next
-      const running: Running = { turnId, abort: Deferred.makeUnsafe(), wait: new Wait(), parkedUntil: undefined }
-      if (reason?._tag === "Abort") yield* Deferred.succeed(running.abort, undefined)
-      if (reason?._tag === "Wake") running.wait.begin(reason.wake)
+    for (let running = session.queue.shift(); running !== undefined; running = session.queue.shift()) {
+      const { turnId } = running
       session.running = running
-      const end = yield* Effect.exit(run(dependencies, session, running, next.turn))
+      const end = yield* run(dependencies, session, running).pipe(
+        Effect.onInterrupt(() => Effect.sync(() => stopped(session, running, TurnRunner.goingDown))),
+        Effect.exit
+      )
       // From here on up to where those who wait are told nothing gives way: a turn that nobody runs has said what became of it.
       session.running = undefined
-      const left = Exit.isFailure(end) ? leaving(running) : undefined
-      if (left?._tag === "Parked") {
-        parking.park(session.conversationId, turnId, left.until)
-        break
-      }
-      if (left?._tag === "Wanted") {
-        session.queue.unshift({ turnId, turn: undefined, reason: left.reason }) // Q5
+      running.isNew = false
+      const { parkedUntil } = running
+      if (Exit.isFailure(end) && parkedUntil !== undefined) {
+        if (!isWanted(running)) {
+          parking.park(session.conversationId, turnId, parkedUntil)
+          break
+        }
+        running.parkedUntil = undefined
+        session.queue.unshift(running) // Q5
         continue
       }
       if (Exit.isSuccess(end)) {
+        tell(running, end)
         seals.tell(turnId, end)
       } else {
-        const stopped = stoppedBy(end.cause)
-        session.hub.stopped(turnId, stopped)
-        seals.tell(turnId, Exit.fail(stopped))
-        yield* Effect.logWarning(`Turn ${turnId} stopped unsealed: ${stopped.message}`)
+        const error = stoppedBy(end.cause)
+        stopped(session, running, error)
+        yield* Effect.logWarning(`Turn ${turnId} stopped unsealed: ${error.message}`)
       }
       if (yield* isStopping) break
     }
@@ -96,7 +114,9 @@ export const make = Effect.fnUntraced(function* (
 
   const parking: Parking = new Parking(timer, (conversationId, turnId, reason) => {
     const session = sessions.wake(conversationId)
-    session.queue.unshift({ turnId, turn: undefined, reason })
+    const running = handlesOf(turnId, false)
+    reason(running)
+    session.queue.unshift(running)
     begin(session)
   })
 
@@ -104,9 +124,9 @@ export const make = Effect.fnUntraced(function* (
 
   return {
     parking,
-    add: (session, turn) =>
+    add: (session, turnId, { isNew } = { isNew: false }) =>
       Effect.sync(() => {
-        session.queue.push({ turnId: turn.turnId, turn, reason: undefined })
+        session.queue.push(handlesOf(turnId, isNew))
         begin(session)
       }),
     sealOf: (turnId) => seals.await(turnId),
@@ -117,22 +137,27 @@ export const make = Effect.fnUntraced(function* (
 
 // --- internal
 
-/** What follows for a turn that wanted to wait on disk; `undefined` for one that has stopped for another reason. */
-const leaving = ({
-  abort,
-  parkedUntil,
-  wait
-}: Running):
-  | { readonly _tag: "Parked"; readonly until: number }
-  | { readonly _tag: "Wanted"; readonly reason: Reason }
-  | undefined => {
-  if (parkedUntil === undefined) return undefined
-  if (Deferred.isDoneUnsafe(abort)) return { _tag: "Wanted", reason: { _tag: "Abort" } }
-  const wake = wait.take()
-  return wake === undefined
-    ? { _tag: "Parked", until: parkedUntil }
-    : { _tag: "Wanted", reason: { _tag: "Wake", wake } }
+/** Whether somebody wants something of a turn that is about to wait on disk. */
+const isWanted = ({ abort, wait }: Running): boolean => Deferred.isDoneUnsafe(abort) || wait.hasNews
+
+/** Q6 */
+const tell = ({ ended, wait }: Running, outcome: Exit.Exit<unknown, TurnStopped.TurnStopped>): void => {
+  wait.end(outcome)
+  Deferred.doneUnsafe(ended, Exit.asVoid(outcome))
 }
+
+/** Commands hear from the journal what became of them. */
+const listenerOf = (wait: Wait): JournalCheckpoint.Listener => ({
+  begins: (name) => {
+    // Before anybody is told of the wait: a command may be the answer to that.
+    if (TurnRecord.isWake(name)) wait.open()
+    else wait.pass()
+  },
+  recorded: (record) => {
+    const wake = TurnRecord.wakeOf(record)
+    if (wake !== undefined) wait.hear(wake)
+  }
+})
 
 /** Q4 */
 const stoppedBy = (cause: Cause.Cause<TurnStopped.TurnStopped>): TurnStopped.TurnStopped =>
@@ -142,46 +167,33 @@ const stoppedBy = (cause: Cause.Cause<TurnStopped.TurnStopped>): TurnStopped.Tur
   )
 
 const run = Effect.fnUntraced(function* (
-  { providers, defaults, checkpointOf, ...resources }: Dependencies,
+  { providers, defaults, checkpointOf, toolbox, ...resources }: Dependencies,
   session: Session,
-  running: Running,
-  known: Turn | undefined
+  running: Running
 ) {
-  const { turnId } = running
-  const { conversationId } = session
+  const { isNew, turnId, wait } = running
   const patiently = <A>(effect: Effect.Effect<A, StorageError>) =>
     TurnRunner.untilItWorks(effect, turnId, resources.stopping)
-  const turn = known ?? Option.getOrThrow(yield* patiently(resources.store.turn(turnId)))
-  const conversation = yield* patiently(resources.store.conversation(conversationId))
-  const history = yield* patiently(resources.store.messages(conversationId))
-  const { checkpoint, commandIds } = yield* patiently(checkpointOf(turnId))
-  running.wait.know(commandIds)
+  const resumption = Option.getOrThrow(yield* patiently(resources.store.resumption(turnId)))
+  const { conversation } = resumption
+  const { checkpoint, commandIds } = yield* patiently(checkpointOf(turnId, listenerOf(wait), isNew))
+  wait.know(commandIds)
   return yield* TurnRunner.run(
     {
       session,
       running,
-      turn,
-      target: targetOf(Option.getOrUndefined(conversation), defaults),
+      resumption,
+      target: Target.parse(conversation.model) ?? defaults.model,
       provider: route(providers),
-      system: Option.getOrUndefined(conversation)?.system,
-      // What this turn has written itself, before a restart, it writes again.
-      history: history.filter((message) => message.turnId !== turnId),
-      policy: policyOf(Option.getOrUndefined(conversation), defaults),
-      autoRetryEnabled: Option.getOrUndefined(conversation)?.autoRetryEnabled ?? true
+      policy: policyOf(conversation, defaults)
     },
-    { ...resources, checkpoint }
+    { ...resources, checkpoint, toolbox: yield* toolbox }
   )
 })
 
 /** The policy of a conversation: its own settings over the configuration's. */
-export const policyOf = (conversation: Conversation | undefined, { retry }: Defaults["Service"]) =>
-  Profile.resolve({
-    ...retry,
-    ...Result.getOrElse(Profile.decode(conversation?.retry ?? {}), () => undefined)
-  })
-
-const targetOf = (conversation: Conversation | undefined, { model }: Defaults["Service"]): Target.Target =>
-  (conversation && Target.parse(conversation.model)) ?? model
+export const policyOf = ({ retry: own }: Conversation, { retry }: Defaults["Service"]) =>
+  Profile.resolve(own === undefined ? retry : { ...retry, ...Result.getOrElse(Profile.decode(own), () => undefined) })
 
 /** Every target's own provider: a turn can be switched from one to another. */
 const route = (providers: Providers["Service"]): Provider.Provider["Service"] => ({

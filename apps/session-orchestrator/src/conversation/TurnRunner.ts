@@ -5,27 +5,26 @@
  * R2. The end of a sleep is absolute: `sleepUntil` gets a moment, not a duration.
  * R3. A turn that is run again and says something else than it has on disk is stopped, before anybody is told what is not
  *     there: the disk keeps what was first.
+ * R4. What a turn that is run again says for the second time is not written for the second time: whoever watches has it from
+ *     the disk.
  */
 import { Checkpoint, EventSink, Provider, RetryStrategy, Toolbox, Turn, TurnStopped } from "@holdfast/kernel"
 import { Basis, type Profile, RetryStrategies } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
-import type { Ids, Message, Target, TurnEvent } from "@holdfast/wire"
-import { Clock, Deferred, Duration, Effect, Layer, Schedule } from "effect"
+import type { Ids, Target, TurnEvent } from "@holdfast/wire"
+import { Clock, Context, Deferred, Duration, Effect, Schedule } from "effect"
 import type { JournalConflict } from "../storage/Journal.ts"
-import type { StorageError, Store, Turn as StoredTurn } from "../storage/Store.ts"
+import type { Resumption, StorageError, Store } from "../storage/Store.ts"
 import type { Running, Session } from "./Session.ts"
 
 /** What a turn needs to know of the conversation it is in. */
 export interface Setting {
   readonly session: Session
   readonly running: Running
-  readonly turn: StoredTurn
+  /** What the store has of the turn and of its conversation. */
+  readonly resumption: Resumption
   readonly target: Target.Target
-  readonly system: string | undefined
-  readonly history: ReadonlyArray<Message.Message>
   readonly policy: ReturnType<typeof Profile.resolve>
-  /** The conversation's switch (P15), as the store has it. */
-  readonly autoRetryEnabled: boolean
   readonly provider: Provider.Provider["Service"]
 }
 
@@ -33,6 +32,8 @@ export interface Setting {
 export interface Resources {
   readonly store: Store["Service"]
   readonly checkpoint: Checkpoint.Checkpoint["Service"]
+  /** What its tools are run by, once it is known which there are. */
+  readonly toolbox: Toolbox.Toolbox["Service"]
   /** Waits for a moment in epoch milliseconds (D11). */
   readonly sleepUntil: (end: number) => Effect.Effect<void>
   /** Succeeds when the service goes down. */
@@ -44,8 +45,10 @@ export const run = (
   setting: Setting,
   resources: Resources
 ): Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped> => {
-  const { session, running, target, system, history, policy, provider } = setting
-  const { turnId, conversationId, prompt, acceptedAt } = setting.turn
+  const { running, target, policy, provider } = setting
+  const { turn, conversation, history } = setting.resumption
+  const { turnId, conversationId, prompt, acceptedAt } = turn
+  const { system } = conversation
   return Turn.runTurn({
     conversationId,
     turnId,
@@ -56,13 +59,13 @@ export const run = (
     ...(system === undefined ? undefined : { system }),
     ...(prompt === undefined ? undefined : { prompt })
   }).pipe(
-    Effect.provide(
-      Layer.mergeAll(
-        Layer.succeed(Provider.Provider, Limits.withLimits(provider, policy.requestTimeout)),
-        Layer.succeed(EventSink.EventSink, sinkOf(session, setting.turn, resources)),
-        Layer.succeed(RetryStrategy.RetryStrategy, strategyOf(setting, resources)),
-        Layer.succeed(Checkpoint.Checkpoint, resources.checkpoint),
-        Toolbox.layerNoop
+    // A context, not layers: nothing here has to be built, and ten thousand turns come by.
+    Effect.provideContext(
+      Context.make(Provider.Provider, Limits.withLimits(provider, policy.requestTimeout)).pipe(
+        Context.add(EventSink.EventSink, sinkOf(setting, resources)),
+        Context.add(RetryStrategy.RetryStrategy, strategyOf(setting, resources)),
+        Context.add(Checkpoint.Checkpoint, resources.checkpoint),
+        Context.add(Toolbox.Toolbox, resources.toolbox)
       )
     )
   )
@@ -77,41 +80,52 @@ export const untilItWorks = <A>(
   turnId: Ids.TurnId,
   stopping: Effect.Effect<void>
 ): Effect.Effect<A, TurnStopped.TurnStopped> =>
-  effect.pipe(
-    Effect.tapErrorTag("StorageError", ({ message }) => Effect.logError(`Turn ${turnId} is paused: ${message}`)),
-    Effect.retry({ schedule: patience, while: ({ _tag }) => _tag === "StorageError" }),
-    Effect.raceFirst(Effect.andThen(stopping, Effect.fail(goingDown))),
-    Effect.mapError(({ message }) => new TurnStopped.TurnStopped({ message }))
-  )
+  // A disk that works, as disks do, costs nothing but this one look at the outcome.
+  Effect.catch(effect, (error) => {
+    let failure: StorageError | JournalConflict | undefined = error
+    return Effect.suspend(() => {
+      const first = failure
+      failure = undefined
+      return first === undefined ? effect : Effect.fail(first)
+    }).pipe(
+      Effect.tapErrorTag("StorageError", ({ message }) => Effect.logError(`Turn ${turnId} is paused: ${message}`)),
+      Effect.retry({ schedule: patience, while: ({ _tag }) => _tag === "StorageError" }),
+      Effect.raceFirst(Effect.andThen(stopping, Effect.fail(goingDown))),
+      Effect.mapError(({ message }) => new TurnStopped.TurnStopped({ message }))
+    )
+  })
+
+/** What those hear who wait for a turn that its process lets go of. */
+export const goingDown = new TurnStopped.TurnStopped({
+  message: "This process lets the turn go; it goes on where it is taken up next."
+})
 
 // --- internal
 
 const patience = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
 
-const goingDown = new TurnStopped.TurnStopped({
-  message: "This process lets the turn go; it goes on where it is taken up next."
-})
-
 const sinkOf = (
-  { hub }: Session,
-  { conversationId, turnId }: StoredTurn,
+  { resumption: { persisted, turn }, session: { hub } }: Setting,
   { store, stopping }: Resources
 ): EventSink.EventSink["Service"] => ({
   live: (event) => {
-    // A turn that is taken up again tells of the wait that it is in; nobody needs to hear of it twice.
-    const known = hub.inProgress.retry
-    const isKnown = event.type === "provider-retry" && known?.turnId === event.turnId && known.retryAt === event.retryAt
-    if (!isKnown) hub.live(event)
+    // A turn that is taken up again tells where it is; nobody needs to hear of it twice.
+    if (!hub.inProgress.isKnown(event)) hub.live(event)
   },
-  persist: (events, position) =>
-    Effect.flatMap(
+  persist: (events, position) => {
+    const { conversationId, turnId } = turn
+    if (events.some(({ type }, i) => type !== (persisted[position + i] ?? type))) return Effect.fail(otherwise(turnId)) // R3
+    if (position + events.length <= persisted.length) return Effect.sync(() => hub.repeated(events)) // R4
+    return Effect.flatMap(
       untilItWorks(store.appendEvents(conversationId, turnId, events, position), turnId, stopping),
       (stored) => {
+        // Somebody else may have written since this turn was read.
         if (stored.some(({ event }, i) => event.type !== events[i]?.type)) return Effect.fail(otherwise(turnId)) // R3
         hub.persisted(stored)
         return Effect.void
       }
     )
+  }
 })
 
 const otherwise = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>
@@ -119,11 +133,14 @@ const otherwise = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>
     message: `Turn ${turnId} has gone on otherwise than it did before; what is on disk was left as it is.`
   })
 
+/** What a turn ends with that is parked; one for all, as nobody is shown it and every error takes a picture of its stack. */
+const parked = new TurnStopped.TurnStopped({ message: "The turn waits on disk." })
+
 /** Up to here a wait stays in memory: leaving it and coming back costs a few reads of the disk. */
 export const RESIDENT_MS = 5_000
 
 const strategyOf = (
-  { autoRetryEnabled, policy, running, session }: Setting,
+  { policy, resumption, running, session }: Setting,
   { sleepUntil }: Resources
 ): RetryStrategy.RetryStrategy["Service"] => {
   const { wait } = running
@@ -133,12 +150,11 @@ const strategyOf = (
       if (Duration.toMillis(delay) <= RESIDENT_MS || wait.hasNews) {
         return wait.sleep(sleepUntil(end), () => session.hub.inProgress.resume())
       }
-      wait.open()
       running.parkedUntil = end
-      return Effect.fail(new TurnStopped.TurnStopped({ message: "The turn waits on disk." }))
+      return Effect.fail(parked)
     })
   )
-  const isEnabled = () => session.autoRetry ?? autoRetryEnabled
+  const isEnabled = () => session.autoRetry ?? resumption.conversation.autoRetryEnabled
   return {
     ...strategy,
     delayFor: (attempt, failure, spent) => (isEnabled() ? strategy.delayFor(attempt, failure, spent) : undefined),

@@ -3,87 +3,148 @@
  *
  * W1. Commands are taken in order, and none is lost between two parts of one wait: moving its end, or extending the budget,
  *     ends a sleep and begins another, and the wait is still the same.
- * W2. A command id that was taken once is never taken again (X4).
- * W3. What a person wants comes before what the clock says.
+ * W2. A command id that was taken once is never taken again (X4): whoever sends it again hears what became of the first.
+ * W3. What a person wants comes before what the clock says, and an end that was moved is no end any more.
+ * W4. Who sent a command hears of it when it is on record; or that there was nothing to do, when what it came too late for is
+ *     on record. What was only in memory when the process died was promised to nobody.
  */
-import type { RetryStrategy } from "@holdfast/kernel"
-import { Deferred, Effect } from "effect"
+import type { RetryStrategy, TurnStopped } from "@holdfast/kernel"
+import { Deferred, Effect, Exit } from "effect"
 
 type Wake = RetryStrategy.Wake
 
+/** A command as a wait takes it, and as it stands in the record. */
+export type Command = Exclude<Wake, { readonly type: "elapsed" }> & { readonly by: RetryStrategy.Command }
+
+/** Whether a command did something; it is on disk by then. Fails where the turn stopped before. */
+export type Answer = Effect.Effect<boolean, TurnStopped.TurnStopped>
+
 export class Wait {
-  private readonly taken = new Set<string>()
-  private readonly inbox: Array<Wake> = []
+  private readonly recorded = new Set<string>()
+  /** What the turn has not heard yet. */
+  private readonly inbox: Array<Pending> = []
+  /** What the turn has heard, and is putting on record. */
+  private heard: Pending | undefined = undefined
   private bell: Deferred.Deferred<void> | undefined = undefined
-  private isOpen = false
-
-  /** Counts commands as taken: those that the turn has on record. They are not heard again, if they came meanwhile. */
-  know(commandIds: ReadonlyArray<string>): void {
-    for (const id of commandIds) this.taken.add(id)
-    const news = this.inbox.filter(({ by }) => by === undefined || !commandIds.includes(by.commandId))
-    this.inbox.splice(0, this.inbox.length, ...news)
-  }
-
-  /** Goes on with a wait that was parked; what ended its parking is the first command. */
-  begin(wake: Wake): void {
-    this.open()
-    this.steer(wake)
-  }
+  /** Open, too, until the turn has come to where it was; `ending`: it is over, and that is not on record yet. */
+  private phase: "closed" | "open" | "ending" = "open"
+  private isDue = false
 
   /** Takes commands from now on. */
   open(): void {
-    this.isOpen = true
+    this.phase = "open"
   }
 
-  /** The first command that nobody has heard yet. */
-  take(): Wake | undefined {
-    const commanded = this.inbox.findIndex(({ type }) => type !== "elapsed") // W3
-    const [wake] = this.inbox.splice(Math.max(0, commanded), 1)
-    return wake
+  /** Its time has come while the turn was not in memory. */
+  elapse(): void {
+    this.isDue = true
   }
 
-  /** Hands in a command; whether there is a wait that it can do something to. */
-  steer(wake: Wake): boolean {
-    if (!this.isOpen) return false
-    if (wake.by !== undefined && this.taken.has(wake.by.commandId)) return true // W2
-    if (wake.by !== undefined) this.taken.add(wake.by.commandId)
-    this.inbox.push(wake)
+  /** Counts commands as taken: those that the turn has on record when it is taken up. */
+  know(commandIds: ReadonlyArray<string>): void {
+    for (const id of commandIds) this.record(id)
+  }
+
+  /** The turn does something else than wait. */
+  pass(): void {
+    this.close(NOTHING)
+  }
+
+  /** The turn has put on record how a sleep ended (W4). */
+  hear(wake: Wake): void {
+    if (wake.by !== undefined) this.record(wake.by.commandId)
+    if (isLast(wake)) this.close(NOTHING)
+  }
+
+  /** The turn is sealed, or has stopped: nothing more is put on record. */
+  end(outcome: Exit.Exit<unknown, TurnStopped.TurnStopped>): void {
+    this.close(Exit.map(outcome, () => false))
+  }
+
+  /** Hands in a command, there and then; what it gives answers for it. */
+  steer(command: Command): Answer {
+    const { commandId } = command.by
+    if (this.recorded.has(commandId)) return Effect.succeed(true) // W2
+    const known = [this.heard, ...this.inbox].find((pending) => pending?.command.by.commandId === commandId)
+    if (known !== undefined) return Deferred.await(known.answer) // W2
+    if (this.phase === "closed") return Effect.succeed(false)
+    const pending: Pending = { command, answer: Deferred.makeUnsafe() }
+    this.inbox.push(pending)
     if (this.bell !== undefined) Deferred.doneUnsafe(this.bell, Effect.void)
-    return true
+    return Deferred.await(pending.answer)
   }
 
-  /** Whether a command waits to be heard. */
+  /** Whether there is something that the turn has not heard yet. */
   get hasNews(): boolean {
-    return this.inbox.length > 0
+    return this.inbox.length > 0 || this.isDue
   }
 
   /** Sleeps until `elapsed` succeeds or a command comes. `over` is called when the wait, and not just a part of it, has ended. */
   sleep(elapsed: Effect.Effect<void>, over: () => void): Effect.Effect<Wake> {
-    const close = () => {
-      this.isOpen = false
-      this.inbox.length = 0
+    const ends = () => {
+      this.phase = "ending"
+      this.isDue = false
+      this.bell = undefined
       over()
     }
     return Effect.suspend((): Effect.Effect<Wake> => {
-      this.isOpen = true
-      const next = this.take()
-      if (next !== undefined) return Effect.succeed(next)
+      this.phase = "open"
+      if (this.hasNews) return Effect.succeed(this.take())
       const bell = Deferred.makeUnsafe<void>()
       this.bell = bell
-      const rung = Effect.map(Deferred.await(bell), () => this.take() ?? ELAPSED)
-      return Effect.raceFirst(rung, Effect.as(elapsed, ELAPSED))
+      return Effect.map(Effect.raceFirst(Deferred.await(bell), elapsed), () => this.take())
     }).pipe(
       Effect.tap((wake) =>
         Effect.sync(() => {
           this.bell = undefined
-          if (wake.type !== "until" && wake.type !== "extended") close()
+          if (isLast(wake)) ends()
         })
       ),
-      Effect.onInterrupt(() => Effect.sync(close))
+      Effect.onInterrupt(() => Effect.sync(ends))
     )
+  }
+
+  /** The next thing to hear (W3). */
+  private take(): Wake {
+    this.heard = this.inbox.shift()
+    const wake = this.heard?.command ?? ELAPSED
+    if (wake.type === "until") this.isDue = false
+    return wake
+  }
+
+  private record(commandId: string): void {
+    this.recorded.add(commandId)
+    if (this.heard?.command.by.commandId === commandId) {
+      tell(this.heard, DONE)
+      this.heard = undefined
+    }
+    const at = this.inbox.findIndex(({ command }) => command.by.commandId === commandId)
+    for (const pending of at < 0 ? [] : this.inbox.splice(at, 1)) tell(pending, DONE)
+  }
+
+  private close(answer: Exit.Exit<boolean, TurnStopped.TurnStopped>): void {
+    this.phase = "closed"
+    this.isDue = false
+    if (this.heard !== undefined) tell(this.heard, answer)
+    this.heard = undefined
+    for (const pending of this.inbox.splice(0)) tell(pending, answer)
   }
 }
 
 // --- internal
 
+/** A command that is not on record, and whoever waits until it is. */
+interface Pending {
+  readonly command: Command
+  readonly answer: Deferred.Deferred<boolean, TurnStopped.TurnStopped>
+}
+
+const DONE = Exit.succeed(true)
+const NOTHING = Exit.succeed(false)
 const ELAPSED: Wake = { type: "elapsed" }
+
+const tell = ({ answer }: Pending, outcome: Exit.Exit<boolean, TurnStopped.TurnStopped>): void =>
+  void Deferred.doneUnsafe(answer, outcome)
+
+/** Whether a wait is over with it, and not just a part of it. */
+const isLast = ({ type }: Wake): boolean => type !== "until" && type !== "extended"

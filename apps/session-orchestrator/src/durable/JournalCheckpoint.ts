@@ -6,10 +6,14 @@
  *     was.
  * K3. Records are handed in one by one, and a number is used up when its record is on disk: whatever dies when, there is no
  *     gap. Behind one, a turn that is taken up again would find its next number taken, and stop for good.
+ * K4. An attempt that failed before any content is recorded together with the decision about it, which the kernel makes on the
+ *     spot: nobody acts on the one without the other. A process that dies between the two has lost an attempt that showed
+ *     nothing, and makes it again.
+ * K5. Whoever listens hears of an effect before it is run, and of its record when it is on disk.
  */
 import type { Checkpoint, TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
-import { Effect, Schema, Semaphore } from "effect"
+import { type Array as Arr, Effect, Predicate, Schema, Semaphore } from "effect"
 import type { Journal, JournalConflict, Record } from "../storage/Journal.ts"
 import type { StorageError } from "../storage/Store.ts"
 import * as TurnRecord from "./TurnRecord.ts"
@@ -19,6 +23,14 @@ export type Persist = <A>(
   append: Effect.Effect<A, StorageError | JournalConflict>
 ) => Effect.Effect<A, TurnStopped.TurnStopped>
 
+/** Somebody who follows what a turn does (K5). What is on record already when the turn is taken up is not told. */
+export interface Listener {
+  /** An effect without a record is about to be run. */
+  readonly begins: (name: string) => void
+  /** Its record is on disk. */
+  readonly recorded: (record: Record) => void
+}
+
 /** What a turn goes on with. */
 export interface Resumed {
   readonly checkpoint: Checkpoint.Checkpoint["Service"]
@@ -27,37 +39,59 @@ export interface Resumed {
 }
 
 /** A checkpoint over what has been recorded of a turn until now. */
-export const make = Effect.fnUntraced(function* (
+export const make = (
   journal: Journal["Service"],
   turnId: Ids.TurnId,
-  persist: Persist
-): Effect.fn.Return<Resumed, StorageError> {
-  const known = yield* journal.load(turnId)
+  persist: Persist,
+  listener?: Listener
+): Effect.Effect<Resumed, StorageError> =>
+  Effect.map(journal.load(turnId), (known) => over(journal, turnId, known, persist, listener))
+
+/** The same, of a turn whose records are known. */
+export const over = (
+  journal: Pick<Journal["Service"], "append">,
+  turnId: Ids.TurnId,
+  known: ReadonlyArray<Record>,
+  persist: Persist,
+  listener?: Listener
+): Resumed => {
   const recorded = new Map(known.map(({ name, value }) => [name, value]))
   const inOrder = Semaphore.makeUnsafe(1)
   let next = known.length
-  const append = (name: string, value: string) =>
-    Effect.suspend(() => persist(journal.append(turnId, next, { name, value }))).pipe(
-      Effect.tap(Effect.sync(() => next++)),
-      inOrder.withPermits(1) // K3
-    )
+  let held: Record | undefined
+  const append = (record: Record) =>
+    Effect.suspend(() => {
+      const records: Arr.NonEmptyReadonlyArray<Record> = held === undefined ? [record] : [held, record]
+      held = undefined
+      return Effect.map(persist(journal.append(turnId, next, ...records)), () => {
+        next += records.length
+        for (const each of records) listener?.recorded(each)
+      })
+    }).pipe(inOrder.withPermits(1)) // K3
 
   const checkpoint: Checkpoint.Checkpoint["Service"] = {
     isRecorded: (name) => recorded.has(name),
     run: <A, I, E, R>(name: string, schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E, R>) => {
-      const codec = codecOf(schema)
+      const { decode, encode } = codecOf(schema)
       const value = recorded.get(name)
-      if (value !== undefined) return Effect.orDie(Schema.decodeUnknownEffect(codec)(value))
+      if (value !== undefined) return Effect.orDie(decode(value))
       const record = (result: A) =>
-        Effect.orDie(Schema.encodeEffect(codec)(result)).pipe(
-          Effect.flatMap((value) => append(name, value)),
+        Effect.orDie(encode(result)).pipe(
+          Effect.flatMap((value) => {
+            if (!isWithDecision(result)) return append({ name, value })
+            held = { name, value }
+            return Effect.void
+          }),
           Effect.uninterruptible
         )
-      return Effect.tap(effect, record)
+      return Effect.suspend(() => {
+        listener?.begins(name)
+        return Effect.tap(effect, record)
+      })
     }
   }
   return { checkpoint, commandIds: known.flatMap(commandIdOf) }
-})
+}
 
 // --- internal
 
@@ -66,13 +100,23 @@ const commandIdOf = (record: Record): ReadonlyArray<string> => {
   return id === undefined ? [] : [id]
 }
 
+/** K4. After content the outcome must not be lost: without it the attempt's mark would stand for one that died (X2). */
+const isWithDecision = (result: unknown): boolean =>
+  Predicate.isTagged(result, "Failed") && Predicate.hasProperty(result, "contentSeen") && result.contentSeen === false
+
+interface Codec<A> {
+  readonly decode: (value: string) => Effect.Effect<A, Schema.SchemaError>
+  readonly encode: (result: A) => Effect.Effect<string, Schema.SchemaError>
+}
+
 const codecs = new WeakMap<object, unknown>()
 
-/** A codec compiles its parser once, and there are four schemas in all. */
-const codecOf = <A, I>(schema: Schema.Codec<A, I>): Schema.Codec<A, string> => {
+/** A codec compiles its parsers once, and there is a handful of schemas in all. */
+const codecOf = <A, I>(schema: Schema.Codec<A, I>): Codec<A> => {
   const known = codecs.get(schema)
-  if (known !== undefined) return known as Schema.Codec<A, string> // what was put there for this very schema
+  if (known !== undefined) return known as Codec<A> // what was put there for this very schema
   const codec = Schema.fromJsonString(Schema.toCodecJson(schema))
-  codecs.set(schema, codec)
-  return codec
+  const made = { decode: Schema.decodeEffect(codec), encode: Schema.encodeEffect(codec) }
+  codecs.set(schema, made)
+  return made
 }

@@ -5,20 +5,29 @@
  * C2. A record of another kind, or one that cannot be read, is passed over and counted; the rest is told all the same. So an
  *     older Holdfast can look at what a newer one wrote.
  */
-import type { Attempt, Directive, RetryStrategy, ToolCalls } from "@holdfast/kernel"
+import {
+  type Attempt,
+  type Compaction,
+  Directive,
+  type FinalStep,
+  type RetryStrategy,
+  type ToolCalls
+} from "@holdfast/kernel"
 import { type Failure, Target } from "@holdfast/wire"
 import * as TurnRecord from "../durable/TurnRecord.ts"
 import type { Record } from "../storage/Journal.ts"
 
-/** One attempt and what followed from it. */
+/** One attempt, or one call for a summary (P19), and what followed from it. */
 export interface AttemptAccount {
   readonly step: number
   /** 0-based within its step. */
   readonly number: number
+  /** `provider/model` that it went to, where a command (X4) or a router has sent the turn somewhere. */
+  readonly target: string | undefined
   /** Some of its answer had left the process. */
   readonly hasContent: boolean
   /** Absent while it is under way, or when its process died before anything had come of it. */
-  readonly outcome: Attempt.AttemptOutcome | undefined
+  readonly outcome: Attempt.AttemptOutcome | Compaction.CompactionRecord | undefined
   /** What was decided about its failure. */
   readonly decision: Directive.Directive | undefined
   /** What the wait that was decided on met with, in order: commands, and its end. */
@@ -53,7 +62,7 @@ export interface Waiting {
   readonly since: number
   /** What is waited for to pass. */
   readonly failure: Failure.Failure
-  /** `provider/model` that a command has sent the turn to (X4); absent where none has. */
+  /** `provider/model` that failed, where a command (X4) or a router has sent the turn there. */
   readonly target: string | undefined
 }
 
@@ -70,15 +79,19 @@ export interface Account {
   readonly attempts: ReadonlyArray<AttemptAccount>
   /** In the order of their steps; of one step, in that in which they were begun. */
   readonly tools: ReadonlyArray<ToolAccount>
+  /** Why a step was the last (A11). */
+  readonly finals: ReadonlyArray<{ readonly step: number; readonly cause: FinalStep.Cause }>
   readonly place: Place
   readonly spending: Spending
+  /** `provider/model` of the next attempt, where a command (X4) or a router has sent the turn there. */
+  readonly target: string | undefined
   /** Names of records that this reader knows nothing to do with. */
   readonly unread: ReadonlyArray<string>
 }
 
 /** Reads a turn's records, oldest first. */
 export const of = (records: ReadonlyArray<Record>): Account => {
-  const drafts: Drafts = { attempts: new Map(), tools: new Map() }
+  const drafts: Drafts = { attempts: new Map(), tools: new Map(), finals: [], target: undefined }
   const unread: Array<string> = []
   for (const record of records) {
     const read = TurnRecord.of(record)
@@ -87,8 +100,13 @@ export const of = (records: ReadonlyArray<Record>): Account => {
   }
   const attempts = Array.from(drafts.attempts.values())
   const tools = Array.from(drafts.tools.values())
-  return { attempts, tools, place: placeOf(attempts), spending: spendingOf(attempts), unread }
+  const { finals, target } = drafts
+  return { attempts, tools, finals, place: placeOf(attempts), spending: spendingOf(attempts), target, unread }
 }
+
+/** Calls of a provider that have come to an end. */
+export const endedCalls = (attempts: ReadonlyArray<AttemptAccount>): number =>
+  attempts.filter(({ outcome }) => outcome !== undefined && outcome._tag !== "Nothing").length
 
 // --- internal
 
@@ -97,6 +115,9 @@ type Draft<A> = { -readonly [Key in keyof A]: A[Key] }
 interface Drafts {
   readonly attempts: Map<string, Draft<AttemptAccount>>
   readonly tools: Map<string, Draft<ToolAccount>>
+  readonly finals: Array<Account["finals"][number]>
+  /** Where the next attempt goes. */
+  target: string | undefined
 }
 
 /** Puts a record where it belongs. */
@@ -106,6 +127,7 @@ const take = (drafts: Drafts, record: TurnRecord.TurnRecord): void => {
       attemptOf(drafts, record).hasContent = true
       break
     case "Attempt":
+    case "Compaction":
       attemptOf(drafts, record).outcome = record.outcome
       break
     case "Decision":
@@ -122,14 +144,22 @@ const take = (drafts: Drafts, record: TurnRecord.TurnRecord): void => {
     case "Tool":
       toolOf(drafts, record).result = record.result
       break
+    case "Final":
+      drafts.finals.push({ step: record.step, cause: record.final.cause })
+      break
+    case "Route":
+      break
     default:
       record satisfies never
   }
+  const target = TurnRecord.targetOf(record)
+  if (target !== undefined) drafts.target = Target.format(target)
 }
 
-const attemptOf = ({ attempts }: Drafts, { number, step }: TurnRecord.Place): Draft<AttemptAccount> =>
+const attemptOf = ({ attempts, target }: Drafts, { number, step }: TurnRecord.Place): Draft<AttemptAccount> =>
   ofPlace(attempts, { step, number }, (place) => ({
     ...place,
+    target,
     hasContent: false,
     outcome: undefined,
     decision: undefined,
@@ -153,10 +183,8 @@ const placeOf = (attempts: ReadonlyArray<AttemptAccount>): Place => {
   const last = attempts.at(-1)
   if (last === undefined) return { _tag: "Fresh" }
   const { decision, outcome, step, wakes } = last
-  const isWaiting = decision?._tag === "Retry" && outcome?._tag === "Failed" && !wakes.some(isOver)
-  if (!isWaiting) {
-    const isNext = wakes.some(isOver) || outcome?._tag === "Lost"
-    return { _tag: "Working", step, attempt: isNext ? last.number + 1 : last.number }
+  if (decision?._tag !== "Retry" || outcome?._tag !== "Failed" || isNext(last)) {
+    return { _tag: "Working", step, attempt: isNext(last) ? last.number + 1 : last.number }
   }
   return {
     _tag: "Waiting",
@@ -165,14 +193,16 @@ const placeOf = (attempts: ReadonlyArray<AttemptAccount>): Place => {
     wakeAt: wakes.reduce((at, wake) => (wake.type === "until" ? wake.until : at), decision.retryAt),
     since: decision.retryAt - decision.delayMs,
     failure: outcome.failure,
-    target: targetOf(attempts)
+    target: last.target
   }
 }
 
-const targetOf = (attempts: ReadonlyArray<AttemptAccount>): string | undefined => {
-  const switched = attempts.flatMap(({ wakes }) => wakes).findLast((wake) => wake.type === "switched")
-  return switched?.type === "switched" ? Target.format(switched.target) : undefined
-}
+/** Whether what is under way comes after an attempt. */
+const isNext = ({ decision, outcome, wakes }: AttemptAccount): boolean =>
+  wakes.some(isOver) ||
+  outcome?._tag === "Lost" ||
+  outcome?._tag === "Compacted" ||
+  (decision?._tag === "Retry" && Directive.isImmediate(decision))
 
 const spendingOf = (attempts: ReadonlyArray<AttemptAccount>): Spending => {
   const step = attempts.at(-1)?.step

@@ -5,7 +5,7 @@
  * E2. All text that came from a provider or a client is cleaned once more on its way in: a record may be older than the rule
  *     that would have cleaned it, and a key may have been told to us since.
  */
-import { ModelContext, type RetryStrategy } from "@holdfast/kernel"
+import { Directive, ModelContext, type RetryStrategy } from "@holdfast/kernel"
 import { type Failure, type Message, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
 import type { Record as JournalRecord } from "../storage/Journal.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
@@ -58,21 +58,26 @@ const stepsOf = (
 ): ReadonlyArray<TurnExplanation.Step> => {
   const steps = new Map<
     number,
-    { step: number; attempts: Array<TurnExplanation.Attempt>; tools: ReadonlyArray<TurnExplanation.Tool> }
+    {
+      readonly step: number
+      readonly final?: string
+      readonly attempts: Array<TurnExplanation.Attempt>
+      tools: ReadonlyArray<TurnExplanation.Tool>
+    }
   >()
-  let target = firstTarget(events) ?? conversation.model
+  const first = firstTarget(events) ?? conversation.model
   for (const attempt of [...account.attempts, ...unrecorded(turn, events, records, account)]) {
-    const step = steps.get(attempt.step) ?? { step: attempt.step, attempts: [], tools: [] }
+    const cause = account.finals.find(({ step }) => step === attempt.step)?.cause
+    const final = cause === undefined ? undefined : { final: cause }
+    const step = steps.get(attempt.step) ?? { step: attempt.step, ...final, attempts: [], tools: [] }
     steps.set(attempt.step, step)
-    step.attempts.push(attemptOf(attempt, target, turn.end, redact))
+    step.attempts.push(attemptOf(attempt, attempt.target ?? first, turn.end, redact))
     if (attempt.outcome?._tag === "Completed") step.tools = toolsOf(attempt, account.tools, turn.end)
-    const switched = attempt.wakes.find((wake) => wake.type === "switched")
-    if (switched?.type === "switched") target = Target.format(switched.target)
   }
   return Array.from(steps.values())
 }
 
-/** What the turn ran on before anybody switched it. */
+/** What the turn ran on before anybody sent it elsewhere. */
 const firstTarget = (events: ReadonlyArray<TurnEvent.PersistedEvent>): string | undefined =>
   events.find((event) => event.type === "model-change")?.from
 
@@ -81,13 +86,13 @@ const unrecorded = (
   { end }: Turn,
   events: ReadonlyArray<TurnEvent.PersistedEvent>,
   records: ReadonlyArray<JournalRecord>,
-  { attempts, place, tools }: Account.Account
+  { attempts, place, target, tools }: Account.Account
 ): ReadonlyArray<Account.AttemptAccount> => {
   const isEnded =
-    end === undefined ? events.length === 0 : end.status === "completed" || end.attempts <= attempts.length
+    end === undefined ? events.length === 0 : end.status === "completed" || end.attempts <= Account.endedCalls(attempts)
   // A sealed turn without records may have had any number of attempts.
   if (isEnded || (end !== undefined && records.length === 0 && hasDecided(events, end))) return []
-  const none = { hasContent: false, outcome: undefined, decision: undefined, wakes: [] }
+  const none = { target, hasContent: false, outcome: undefined, decision: undefined, wakes: [] }
   const last = attempts.at(-1)
   if (last === undefined) return [{ step: 0, number: 0, ...none }]
   if (place._tag === "Working" && place.attempt > last.number)
@@ -110,13 +115,28 @@ const attemptOf = (
     target,
     outcome: outcomeOf(account, end),
     ...(outcome === undefined ? {} : { endedAt: outcome.endedAt }),
-    hasContent: outcome?._tag === "Failed" ? outcome.contentSeen : hasContent,
+    hasContent: outcome?._tag === "Failed" && "contentSeen" in outcome ? outcome.contentSeen || hasContent : hasContent,
     ...(failure === undefined ? {} : { failure }),
     ...(outcome?._tag === "Completed" ? { finishReason: outcome.finishReason } : {}),
+    ...compactionOf(outcome),
     ...(failure === undefined || decision === undefined ? {} : decided(account, decision, failure, end, redact)),
-    rules: outcome?._tag === "Lost" ? ["X2"] : []
+    rules: rulesOf(outcome)
   }
   return { ...told, words: Words.attempt(told) }
+}
+
+/** Only an attempt's failure says whether content was seen: nobody hears a summary. */
+const compactionOf = (
+  outcome: Account.AttemptAccount["outcome"]
+): { readonly compaction?: TurnExplanation.Compaction } => {
+  if (outcome?._tag === "Compacted") return { compaction: "compacted" }
+  if (outcome?._tag === "Nothing") return { compaction: "nothing" }
+  return outcome?._tag === "Failed" && !("contentSeen" in outcome) ? { compaction: "failed" } : {}
+}
+
+const rulesOf = (outcome: Account.AttemptAccount["outcome"]): ReadonlyArray<string> => {
+  if (outcome?._tag === "Lost") return ["X2"]
+  return compactionOf(outcome).compaction === undefined ? [] : ["P19"]
 }
 
 const outcomeOf = (
@@ -125,6 +145,8 @@ const outcomeOf = (
 ): TurnExplanation.AttemptOutcome => {
   switch (outcome?._tag) {
     case "Completed":
+    case "Compacted":
+    case "Nothing":
       return "completed"
     case "Failed":
       return "failed"
@@ -146,7 +168,7 @@ const decided = (
 ): Pick<TurnExplanation.Attempt, "decision" | "wait"> => {
   const grounds = Grounds.of(directive, failure)
   const decision = { ...grounds, words: Words.decision(grounds, failure, at) }
-  return grounds.type === "retry"
+  return grounds.type === "retry" && account.decision?._tag === "Retry" && !Directive.isImmediate(account.decision)
     ? { decision, wait: waitOf(account.wakes, grounds.retryAt, end, redact) }
     : { decision }
 }

@@ -37,7 +37,7 @@ export const lines = (
   }
   for (const step of steps) {
     page.blank()
-    page.plain(`Step ${step.step + 1}, on ${step.attempts[0]?.target ?? "no target"}`)
+    page.plain(`Step ${step.step + 1}, on ${step.attempts[0]?.target ?? "no target"}${Words.last(step.final)}`)
     let known: Failure.Failure | undefined
     for (const attempt of step.attempts) known = writeAttempt(page, clock, attempt, known)
     for (const tool of step.tools) page.entry(tool.endedAt, Words.tool(tool))
@@ -126,7 +126,7 @@ const writeAttempt = (
     return known
   }
   const why = decision === undefined ? "" : Words.decision(decision, failure, seenFrom(clock, endedAt))
-  if (known !== undefined && !hasContent && isSame(known, failure)) {
+  if (known !== undefined && !hasContent && attempt.compaction === undefined && isSame(known, failure)) {
     page.entry(endedAt, `Attempt ${attempt.attempt + 1}: same. ${why}`) // L1
   } else {
     page.entry(endedAt, Words.attempt(attempt), Words.evidence(failure), why)

@@ -4,9 +4,9 @@
  * G1. What the record does not say is not guessed: a strategy that recorded no basis has decisions without numbers.
  * G2. The rule that decided comes first; the others say what it decided on. docs/explain.md lists them.
  */
-import type { Directive } from "@holdfast/kernel"
+import type { Directive, Route } from "@holdfast/kernel"
 import { Basis } from "@holdfast/policy"
-import type { Failure, TurnExplanation } from "@holdfast/wire"
+import { type Failure, Target, type TurnExplanation } from "@holdfast/wire"
 import { Option, Schema } from "effect"
 
 /** A decision without its words. */
@@ -23,21 +23,31 @@ export const of = (directive: Directive.Directive, failure: Failure.Failure): Gr
 const decodeBasis = Schema.decodeUnknownOption(Basis.Basis)
 
 const retried = (
-  { attempt, delayMs, retryAt }: Extract<Directive.Directive, { readonly _tag: "Retry" }>,
+  { attempt, delayMs, retryAt, route }: Extract<Directive.Directive, { readonly _tag: "Retry" }>,
   failure: Failure.Failure,
   basis: Basis.Basis | undefined
 ): Grounds => {
-  const decided = { type: "retry" as const, retry: attempt, decidedAt: retryAt - delayMs, delayMs, retryAt }
-  if (basis?._tag !== "Delay") return { ...decided, rules: mayRetry(failure) }
+  const decided = {
+    type: "retry" as const,
+    retry: attempt,
+    decidedAt: retryAt - delayMs,
+    delayMs,
+    retryAt,
+    ...(route === undefined ? {} : { ...route, target: Target.format(route.target) })
+  }
+  if (basis?._tag === "AtOnce") return { ...decided, ...spendingOf(basis), rules: atOnceRules(basis) }
+  const may = route === undefined ? mayRetry(failure) : mayGo(route)
+  if (basis?._tag !== "Delay") return { ...decided, rules: may }
   const { clipped, hintMs, jitterMs, scheduledMs } = basis
   return {
     ...decided,
-    scheduledMs,
-    ...(hintMs === undefined ? {} : { hintMs }),
+    // A provider's own delay that stood instead of a longer schedule is told by the wait itself (A6).
+    ...(isReplaced(basis) ? {} : { scheduledMs }),
+    ...(hintMs === undefined || isReplaced(basis) ? {} : { hintMs }),
     ...(jitterMs > 0 ? { jitterMs } : {}),
     ...(clipped ? { clipped } : {}),
     ...spendingOf(basis),
-    rules: [...mayRetry(failure), ...waitRules(basis)]
+    rules: [...may, ...waitRules(basis)]
   }
 }
 
@@ -48,16 +58,31 @@ const mayRetry = ({ defect, reason }: Failure.Failure): ReadonlyArray<string> =>
   return reason === "quota-exhausted" ? ["C2"] : ["D3"]
 }
 
+type Delay = Extract<Basis.Basis, { readonly _tag: "Delay" }>
+
+const isReplaced = ({ byReason, clipped, delayMs, hintMs, jitterMs, scheduledMs }: Delay): boolean =>
+  byReason === true && !clipped && hintMs === delayMs - jitterMs && hintMs < scheduledMs
+
+/** Why there is no wait. */
+const atOnceRules = ({
+  because,
+  routing
+}: Extract<Basis.Basis, { readonly _tag: "AtOnce" }>): ReadonlyArray<string> => {
+  if (because === "other-credential") return ["P7"]
+  return routing === "fallback-chain" ? ["P8"] : [because === "same-target" ? "A3" : "A4"]
+}
+
+/** Why a retry may go where it was sent. */
+const mayGo = ({ credential, role }: Route.Route): ReadonlyArray<string> => {
+  if (role !== undefined) return ["P8"]
+  return credential === undefined ? ["A4"] : ["P7"]
+}
+
 /** Why the wait is as long as it is. */
-const waitRules = ({
-  clipped,
-  hintMs = 0,
-  jitterMs,
-  limits,
-  scheduledMs
-}: Extract<Basis.Basis, { readonly _tag: "Delay" }>): ReadonlyArray<string> => {
-  const schedule = limits === undefined ? [] : scheduleRules[limits.schedule]
-  const wait = hintMs > scheduledMs ? ["P5"] : schedule
+const waitRules = (basis: Delay): ReadonlyArray<string> => {
+  const { byReason, clipped, hintMs = 0, jitterMs, limits, scheduledMs } = basis
+  const schedule = limits === undefined ? [] : byReason === true ? ["X11"] : scheduleRules[limits.schedule]
+  const wait = hintMs > scheduledMs && byReason !== true ? ["P5"] : schedule
   return Array.from(new Set([...wait, ...(jitterMs > 0 ? ["P5"] : []), ...(clipped ? ["D1"] : [])]))
 }
 
@@ -85,7 +110,7 @@ const gaveUp = (
 /** A policy that would have waited, and was not asked, had been switched off: older records say no more than that. */
 const refusalOf = (basis: Basis.Basis | undefined): TurnExplanation.GaveUpBecause => {
   if (basis === undefined) return "exhausted"
-  return basis._tag === "Delay" ? "switched-off" : basis.because
+  return basis._tag === "Refused" ? basis.because : "switched-off"
 }
 
 const limitOf = (because: TurnExplanation.GaveUpBecause, basis: Basis.Basis | undefined): number | undefined => {

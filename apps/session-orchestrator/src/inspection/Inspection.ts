@@ -12,6 +12,7 @@ import type { Defaults } from "../conversation/Defaults.ts"
 import * as TurnQueue from "../conversation/TurnQueue.ts"
 import * as ConversationTable from "../storage/ConversationTable.ts"
 import * as EventTable from "../storage/EventTable.ts"
+import type { Record } from "../storage/Journal.ts"
 import * as JournalTable from "../storage/JournalTable.ts"
 import * as Migrations from "../storage/Migrations.ts"
 import * as Patience from "../storage/Patience.ts"
@@ -143,7 +144,7 @@ const reports = Effect.fnUntraced(function* (
       found.push(TurnReport.ofQueued(turn, conversation, now))
     } else {
       begun.add(turn.conversationId)
-      const account = Account.of(yield* JournalTable.load(sql, turn.turnId))
+      const account = Account.of(yield* recordsOf(sql, turn.turnId))
       const policy = TurnQueue.policyOf(conversation, defaults)
       found.push(TurnReport.ofOpen(turn, account, conversation, policy, now))
     }
@@ -159,12 +160,17 @@ const evidenceOf = Effect.fnUntraced(function* (
   if (Option.isNone(turn)) return Option.none()
   const conversation = yield* conversationOf(sql, turn.value)
   const events = (yield* EventTable.ofTurn(sql, turnId)).map(({ event }) => event)
-  return Option.some({ turn: turn.value, conversation, events, records: yield* JournalTable.load(sql, turnId) })
+  return Option.some({ turn: turn.value, conversation, events, records: yield* recordsOf(sql, turnId) })
 })
 
 /** A turn's row refers to it, so it is there. */
 const conversationOf = (sql: SqlClient.SqlClient, turn: Turn): Effect.Effect<Conversation, Failure> =>
-  Effect.map(ConversationTable.find(sql, turn.conversationId), Option.getOrThrow)
+  Effect.map(ConversationTable.findAll(sql, [turn.conversationId]), (found) =>
+    Option.getOrThrow(Option.fromUndefinedOr(found.get(turn.conversationId)))
+  )
+
+const recordsOf = (sql: SqlClient.SqlClient, turnId: Ids.TurnId): Effect.Effect<ReadonlyArray<Record>, Failure> =>
+  Effect.map(JournalTable.load(sql)([turnId]), ([records = []]) => records)
 
 const serviceOf = (path: string): Effect.Effect<Service> =>
   Tenancy.ownerOf(path).pipe(

@@ -5,7 +5,7 @@
 import { Budget, type RetryPolicy } from "@holdfast/policy"
 import { Failure, type Ids, type TurnEvent } from "@holdfast/wire"
 import type { Conversation, Turn } from "../storage/Store.ts"
-import type * as Account from "./Account.ts"
+import * as Account from "./Account.ts"
 
 /** What a turn that is not sealed does, or how it ended. */
 export type State = "queued" | "running" | "waiting" | TurnEvent.TurnStatus
@@ -81,7 +81,7 @@ export const ofOpen = (
   now: number
 ): TurnReport => {
   const head = headOf(turn, conversation, now)
-  const attempts = account.attempts.filter(({ outcome }) => outcome !== undefined).length
+  const attempts = Account.endedCalls(account.attempts)
   const budget = budgetOf(account.spending, policy, now)
   const { place } = account
   if (place._tag !== "Waiting") return { ...head, state: "running", attempts, ...budget }

@@ -34,6 +34,7 @@ export const evidence = ({ evidence = {}, hint }: Failure.Failure): string => {
 /** What came of an attempt. */
 export const attempt = (attempt: Untold<TurnExplanation.Attempt>): string => {
   const name = `Attempt ${attempt.attempt + 1}`
+  if (attempt.compaction !== undefined) return compaction(attempt)
   switch (attempt.outcome) {
     case "completed":
       return `${name} was answered${attempt.finishReason === undefined ? "" : ` (${attempt.finishReason})`}.`
@@ -55,7 +56,7 @@ export const attempt = (attempt: Untold<TurnExplanation.Attempt>): string => {
 /** What was decided about a failure, and why. */
 export const decision = (decision: Untold<TurnExplanation.Decision>, failed: Failure.Failure, at: At): string =>
   decision.type === "retry"
-    ? `Retry ${decision.retry + 1} at ${at(decision.retryAt)}, after ${lengthOf(decision, failed)} ${ruled(decision.rules)}${spentWith(decision)}.`
+    ? `Retry ${decision.retry + 1} ${whenOf(decision, failed, at)}${whereOf(decision)} ${ruled(decision.rules)}${spentWith(decision)}.`
     : `Gave up: ${whyNot(decision, failed)} ${ruled(decision.rules)}.`
 
 /** What somebody changed about a wait. */
@@ -88,6 +89,13 @@ export const waitEnd = (end: Untold<TurnExplanation.WaitEnd>, retryAt: number): 
 export const isLate = (end: Untold<TurnExplanation.WaitEnd>, retryAt: number): boolean =>
   lateMs(end, retryAt) >= LATE_MS
 
+/** That a step was the last, and why; empty where it was not. */
+export const last = (final: string | undefined): string => {
+  if (final === undefined) return ""
+  const why = WHY_LAST[final] ?? final
+  return `, the last that there could be: ${why} (A11)`
+}
+
 /** What came of a tool call. */
 export const tool = ({ outcome, tool, toolName }: Untold<TurnExplanation.Tool>): string => {
   const name = `Tool call ${tool + 1}, ${Prose.oneLine(toolName)},`
@@ -117,6 +125,13 @@ export const seal = ({ attempts, error, rules, sleptMs, status }: Untold<TurnExp
 
 // --- internal
 
+/** By the cause of `final-turn`. */
+const WHY_LAST: Readonly<Record<string, string>> = {
+  "max-turns": "the turn had as many steps as it may have",
+  context: "the next request would have been too long",
+  "malformed-report": "a final report had been handed in that would not do"
+}
+
 /** Timers of a busy process are late by less. */
 const LATE_MS = 1000
 
@@ -138,6 +153,32 @@ const ruled = (rules: ReadonlyArray<string>): string => (rules.length === 0 ? ""
 
 const by = ({ by }: { readonly by?: TurnExplanation.By }): string =>
   by === undefined ? "" : ` by ${Prose.oneLine(by.origin)}, command ${by.commandId}`
+
+const compaction = ({ attempt, compaction, failure: failed }: Untold<TurnExplanation.Attempt>): string => {
+  const name = `Call ${attempt + 1}, for a summary,`
+  switch (compaction) {
+    case "compacted":
+      return `${name} was answered: it stands for the older messages from here on (P19).`
+    case "nothing":
+      return "Nothing of what was too long could be left out (P19)."
+    case "failed":
+      return ended(`${name} failed${failed === undefined ? "" : `: ${failure(failed)}`}`)
+    case undefined:
+      return ""
+    default:
+      return compaction satisfies never
+  }
+}
+
+const whenOf = (decision: Untold<TurnExplanation.Retry>, failed: Failure.Failure, at: At): string =>
+  decision.delayMs === 0 ? "at once" : `at ${at(decision.retryAt)}, after ${lengthOf(decision, failed)}`
+
+/** Where a retry goes that was sent somewhere. */
+const whereOf = ({ credential, role, target }: Untold<TurnExplanation.Retry>): string => {
+  if (target === undefined) return ""
+  const key = credential === undefined ? "" : ` with credential ${Prose.oneLine(credential)}`
+  return `, on ${target}${key}${role === undefined ? "" : `, of the chain ${Prose.oneLine(role)}`}`
+}
 
 /** The wait and where its length comes from. */
 const lengthOf = (decision: Untold<TurnExplanation.Retry>, { hint }: Failure.Failure): string => {

@@ -1,7 +1,8 @@
 /** The rows of conversations. */
 import { Ids } from "@holdfast/wire"
-import { Effect, Option, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
+import { padded } from "./GroupRead.ts"
 import { insertAll } from "./Inserts.ts"
 import type { Conversation } from "./Store.ts"
 
@@ -38,13 +39,14 @@ export const setAutoRetry =
       )
     )
 
-export const find = (
+/** Those of some conversations that are there. */
+export const findAll = (
   sql: SqlClient.SqlClient,
-  id: Ids.ConversationId
-): Effect.Effect<Option.Option<Conversation>, SqlError.SqlError | Schema.SchemaError> =>
-  sql`SELECT * FROM conversations WHERE conversation_id = ${id}`.pipe(
+  ids: ReadonlyArray<Ids.ConversationId>
+): Effect.Effect<ReadonlyMap<Ids.ConversationId, Conversation>, SqlError.SqlError | Schema.SchemaError> =>
+  sql`SELECT * FROM conversations WHERE ${sql.in("conversation_id", padded(ids))}`.pipe(
     Effect.flatMap((rows) => decodeRows(rows)),
-    Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), conversationOf))
+    Effect.map((rows) => new Map(rows.map((row) => [row.conversation_id, conversationOf(row)])))
   )
 
 // --- internal

@@ -1,4 +1,4 @@
-/** The rows of events, and of the messages that some of them bring. */
+/** The rows of events. A message is one of them. */
 import { Ids, type Message, TurnEvent } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
@@ -9,7 +9,7 @@ import * as TurnTable from "./TurnTable.ts"
 
 type Failure = SqlError.SqlError | Schema.SchemaError
 
-/** Writes what is new of a group, with the messages and the ends of turns in it (W3), and gives each append its events. */
+/** Writes what is new of a group, with the ends of turns in it (W3), and gives each append its events. */
 export const append =
   (sql: SqlClient.SqlClient) =>
   (appends: ReadonlyArray<Append>): Effect.Effect<ReadonlyArray<ReadonlyArray<StoredEvent>>, Failure> =>
@@ -20,7 +20,6 @@ export const append =
       const lastIds = new Map([...turns.values()].map((turn) => [turn.conversation_id, turn.last_event_id ?? 0]))
       const { added, results } = plan(appends, stored.flat(), lastIds)
       yield* insertAll(sql, "events", added.map(eventRowOf))
-      yield* insertAll(sql, "messages", added.flatMap(messageRowOf))
       for (const { event, id, turnId } of added) if (event.type === "turn-end") yield* TurnTable.seal(sql, turnId, id)
       return results
     })
@@ -38,22 +37,13 @@ export const page = (
 export const ofTurn = (sql: SqlClient.SqlClient, id: Ids.TurnId): Effect.Effect<ReadonlyArray<StoredEvent>, Failure> =>
   select(sql, sql`turn_id = ${id} ORDER BY position`)
 
-/**
- * The messages of a conversation.
- *
- * Read at the beginning of every turn, and many: they were written from the type that they are read as, so only their JSON
- * is checked.
- */
+/** The messages of a conversation. */
 export const messages = (
   sql: SqlClient.SqlClient,
   id: Ids.ConversationId
 ): Effect.Effect<ReadonlyArray<Message.Message>, Failure> =>
-  sql<{ readonly payload: string }>`
-    SELECT e.payload FROM messages m
-    JOIN events e ON e.conversation_id = m.conversation_id AND e.event_id = m.event_id
-    WHERE m.conversation_id = ${id} ORDER BY m.event_id`.pipe(
-    Effect.flatMap((rows) => Effect.forEach(rows, ({ payload }) => parsePayload(payload))),
-    Effect.map((events) => events.flatMap((event) => (event.type === "message" ? [event.message] : [])))
+  Effect.map(select(sql, sql`conversation_id = ${id} AND type = 'message' ORDER BY event_id`), (events) =>
+    events.flatMap(({ event }) => (event.type === "message" ? [event.message] : []))
   )
 
 // --- internal
@@ -67,15 +57,6 @@ const Row = Schema.Struct({
 })
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 const decodePayload = Schema.decodeUnknownEffect(Schema.fromJsonString(TurnEvent.PersistedEvent))
-
-/** Damaged JSON is told as decoding tells it. */
-const parsePayload = (payload: string): Effect.Effect<TurnEvent.PersistedEvent, Schema.SchemaError> => {
-  try {
-    return Effect.succeed(JSON.parse(payload) as TurnEvent.PersistedEvent) // what `append` encoded from this type
-  } catch {
-    return decodePayload(payload)
-  }
-}
 
 const TurnRow = Schema.Struct({
   turn_id: Ids.TurnId,
@@ -132,15 +113,3 @@ const eventRowOf = (placed: Placed) => ({
   type: placed.event.type,
   payload: placed.json
 })
-
-const messageRowOf = ({ conversationId, event, id }: Placed) =>
-  event.type === "message"
-    ? [
-        {
-          message_id: event.message.id,
-          conversation_id: conversationId,
-          event_id: id,
-          role: event.message.role
-        }
-      ]
-    : []

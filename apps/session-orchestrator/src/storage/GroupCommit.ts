@@ -9,6 +9,8 @@
  * G3. What concerns all (a full disk, a lost connection) fails all writes of the commit, and none is there.
  * G4. A lock of another process is waited for without stopping this one (`Patience`).
  * G5. Closing takes no more writes and commits what was queued. An interrupted caller's write is made all the same.
+ * G6. Behind the commit of a crowd it gives way a few times, to find the crowd's next writes together again: each commit is a
+ *     sync that stops the thread. That takes microseconds where nobody has anything to do, and few writes never wait for it.
  *
  * Writes of one lane keep their order. Writes of one commit are made lane by lane: callers that were waiting at the same
  * time have no order between them.
@@ -38,6 +40,12 @@ export interface Options<E> {
 /** Of one lane and commit. Some ten milliseconds of the thread; beyond that a person who reads along sees the text halt. */
 export const MAX_WRITES = 500
 
+/** More writes than this in a commit, and those who made them are likely to come back together. */
+const CROWD = 4
+
+/** Turns of the event loop from the end of a crowd's commit to its next write: it hears of the one, reads, and writes (G6). */
+const CROWD_ROUNDS = 8
+
 /** Starts the writer. It ends with the scope, after its last commit (G5). */
 export const make = Effect.fnUntraced(function* <E>(
   options: Options<E>
@@ -45,6 +53,7 @@ export const make = Effect.fnUntraced(function* <E>(
   const lanes: Array<Lane<E>> = []
   const work = Latch.makeUnsafe(false)
   let closed = false
+  let rounds = 1
 
   const writer = yield* Effect.gen(function* () {
     while (true) {
@@ -53,12 +62,11 @@ export const make = Effect.fnUntraced(function* <E>(
         work.closeUnsafe()
         yield* work.await
       }
-      // Whoever is about to write in this turn of the event loop gets into this commit.
-      yield* Effect.yieldNow
-      yield* commit(
-        options,
-        lanes.filter((lane) => !lane.isEmpty()).map((lane) => lane.take())
-      )
+      // Whoever is about to write in this turn of the event loop gets into this commit (G6).
+      for (let round = 0; round < rounds; round++) yield* Effect.yieldNow
+      const taken = lanes.filter((lane) => !lane.isEmpty()).map((lane) => lane.take())
+      yield* commit(options, taken)
+      rounds = taken.reduce((count, { size }) => count + size, 0) > CROWD ? CROWD_ROUNDS : 1
     }
   }).pipe(Effect.forkScoped)
   // Added after the fork, so run before it: the writer ends by itself.
@@ -97,8 +105,9 @@ interface Lane<E> {
   readonly take: () => Taken<E>
 }
 
-/** What was taken from a lane for one commit. Either way of writing it gives what tells the callers, after the commit (G1). */
+/** What was taken from a lane for one commit, and how much it is. Either way of writing it gives what tells the callers, after the commit (G1). */
 interface Taken<E> {
+  readonly size: number
   readonly together: Effect.Effect<() => void, E>
   readonly oneByOne: Effect.Effect<() => void, E>
   readonly fail: (error: E) => void
@@ -144,6 +153,7 @@ const laneOf = <In, Out, E>(
         )
       )
     return {
+      size: taken.length,
       together: write(taken.map(({ input }) => input)).pipe(
         Effect.map((results) => tell((index) => resultAt(results, index)))
       ),

@@ -5,7 +5,7 @@
  * J2. (turn, seq) is the fence: of two that believe they run a turn, one collides on its next append.
  */
 import type { Ids } from "@holdfast/wire"
-import { Context, type Effect, Schema } from "effect"
+import { type Array, Context, type Effect, Schema } from "effect"
 import type { StorageError } from "./Store.ts"
 
 /** One record, its value as JSON text. */
@@ -28,13 +28,11 @@ export class Journal extends Context.Service<
   {
     /** Everything recorded of a turn, oldest first. */
     readonly load: (turnId: Ids.TurnId) => Effect.Effect<ReadonlyArray<Record>, StorageError>
-    /** The newest record of every turn that is not sealed: what a start needs to know of turns that wait. */
-    readonly tails: Effect.Effect<ReadonlyMap<Ids.TurnId, Record>, StorageError>
-    /** Appends the record with number `seq` (0-based). */
+    /** Appends records, the first of them with number `seq` (0-based), all or none. */
     readonly append: (
       turnId: Ids.TurnId,
       seq: number,
-      record: Record
+      ...records: Array.NonEmptyReadonlyArray<Record>
     ) => Effect.Effect<void, StorageError | JournalConflict>
     /**
      * Deletes the records of turns that were sealed before a moment, of a few turns at a time, and gives the turn to go on

@@ -2,44 +2,59 @@
 import { Ids, TurnEvent } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
+import { padded } from "./GroupRead.ts"
 import { insertAll } from "./Inserts.ts"
 import type { Record } from "./Journal.ts"
+import type { Unsealed } from "./Store.ts"
 
 type Failure = SqlError.SqlError | Schema.SchemaError
 
-/** One record and its place. */
-export interface Append extends Record {
+/** Records of a turn, and the place of the first of them. */
+export interface Append {
   readonly turnId: Ids.TurnId
   readonly seq: number
+  readonly records: ReadonlyArray<Record>
 }
 
 /**
- * Writes records whose places are free, and says of each whether its place holds it now. The same record again is there
- * already; another one in its place is a collision (J2).
+ * Writes records whose places are free, and says of each append whether its places hold it now. The same record again is there
+ * already; another one in its place is a collision (J2), and nothing of that append is written.
  */
 export const append =
   (sql: SqlClient.SqlClient) =>
   (appends: ReadonlyArray<Append>): Effect.Effect<ReadonlyArray<boolean>, Failure> =>
     Effect.gen(function* () {
-      const taken = new Map((yield* findTaken(sql, appends)).map((row) => [placeOf(row.turn_id, row.seq), row]))
-      const added: Array<Append> = []
-      const holds = appends.map((append) => {
-        const place = placeOf(append.turnId, append.seq)
-        const row = taken.get(place)
-        if (row !== undefined) return row.name === append.name && row.value === append.value
-        taken.set(place, rowOf(append))
-        added.push(append)
+      const wanted = appends.map(rowsOf)
+      const taken = new Map((yield* findTaken(sql, wanted.flat())).map((row) => [placeOf(row), row]))
+      const added: Array<Row> = []
+      const holds = wanted.map((rows) => {
+        const isFree = (row: Row) => isSame(taken.get(placeOf(row)) ?? row, row)
+        if (!rows.every(isFree)) return false
+        for (const row of rows) {
+          if (taken.has(placeOf(row))) continue
+          taken.set(placeOf(row), row)
+          added.push(row)
+        }
         return true
       })
-      yield* insertAll(sql, "journal", added.map(rowOf))
+      yield* insertAll(sql, "journal", added)
       return holds
     })
 
-/** The records of a turn, oldest first. */
-export const load = (sql: SqlClient.SqlClient, id: Ids.TurnId): Effect.Effect<ReadonlyArray<Record>, Failure> =>
-  Effect.flatMap(sql`SELECT turn_id, seq, name, value FROM journal WHERE turn_id = ${id} ORDER BY seq`, (rows) =>
-    Effect.map(decodeRows(rows), (rows) => rows.map(({ name, value }) => ({ name, value })))
-  )
+/** The records of each of some turns, oldest first. */
+export const load =
+  (sql: SqlClient.SqlClient) =>
+  (ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<ReadonlyArray<ReadonlyArray<Record>>, Failure> =>
+    Effect.map(
+      // The columns are text and NOT NULL, so there is nothing to decode.
+      sql<{ readonly turn_id: Ids.TurnId; readonly name: string; readonly value: string }>`
+        SELECT turn_id, name, value FROM journal WHERE ${sql.in("turn_id", padded(ids))} ORDER BY turn_id, seq`,
+      (rows) => {
+        const journals = new Map<Ids.TurnId, Array<Record>>(ids.map((id) => [id, []]))
+        for (const { name, turn_id, value } of rows) journals.get(turn_id)?.push({ name, value })
+        return ids.map((id) => journals.get(id) ?? [])
+      }
+    )
 
 /** The next turns after an id that have records and an end, with the moment of that end; at most `limit`. */
 export const sealed = (
@@ -65,32 +80,55 @@ export const forget =
   (turns: ReadonlyArray<ReadonlyArray<Ids.TurnId>>): Effect.Effect<ReadonlyArray<void>, Failure> =>
     Effect.forEach(turns, (ids) => Effect.asVoid(sql`DELETE FROM journal WHERE ${sql.in("turn_id", ids)}`))
 
-/** The newest record of every turn that is not sealed. */
-export const tails = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyMap<Ids.TurnId, Record>, Failure> =>
-  sql`
-    SELECT j.turn_id, j.seq, j.name, j.value FROM turns t
-    JOIN journal j ON j.turn_id = t.turn_id AND j.seq = (SELECT max(seq) FROM journal WHERE turn_id = t.turn_id)
-    WHERE t.end_event_id IS NULL`.pipe(
-    Effect.flatMap((rows) => decodeRows(rows)),
-    Effect.map((rows) => new Map(rows.map(({ turn_id, name, value }) => [turn_id, { name, value }])))
+/**
+ * The turns that are not sealed, of all conversations or of one, oldest first, each with its newest record.
+ *
+ * A start waits for this, with ten thousand rows and more. All columns are text that was written from these types.
+ */
+export const unsealed = (
+  sql: SqlClient.SqlClient,
+  of?: Ids.ConversationId
+): Effect.Effect<ReadonlyArray<Unsealed>, Failure> =>
+  Effect.map(
+    sql<UnsealedRow>`
+      SELECT t.turn_id, t.conversation_id, j.name, j.value FROM turns t
+      LEFT JOIN journal j ON j.turn_id = t.turn_id AND j.seq = (SELECT max(seq) FROM journal WHERE turn_id = t.turn_id)
+      WHERE t.end_event_id IS NULL ${of === undefined ? sql`` : sql`AND t.conversation_id = ${of}`} ORDER BY t.seq`,
+    (rows) =>
+      rows.map(({ conversation_id, name, turn_id, value }) => ({
+        turnId: turn_id,
+        conversationId: conversation_id,
+        tail: name === null || value === null ? undefined : { name, value }
+      }))
   )
 
 // --- internal
+
+interface UnsealedRow {
+  readonly turn_id: Ids.TurnId
+  readonly conversation_id: Ids.ConversationId
+  readonly name: string | null
+  readonly value: string | null
+}
 
 const EndRow = Schema.Struct({ turn_id: Ids.TurnId, payload: Schema.fromJsonString(TurnEvent.TurnEnd) })
 const decodeEnds = Schema.decodeUnknownEffect(Schema.Array(EndRow))
 
 const Row = Schema.Struct({ turn_id: Ids.TurnId, seq: Schema.Int, name: Schema.String, value: Schema.String })
+type Row = typeof Row.Type
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 
-const rowOf = ({ turnId, seq, name, value }: Append): typeof Row.Type => ({ turn_id: turnId, seq, name, value })
+const rowsOf = ({ turnId, seq, records }: Append): ReadonlyArray<Row> =>
+  records.map(({ name, value }, i) => ({ turn_id: turnId, seq: seq + i, name, value }))
 
-const placeOf = (turnId: string, seq: number): string => `${seq} ${turnId}`
+const placeOf = ({ seq, turn_id }: Row): string => `${seq} ${turn_id}`
 
-/** The places of a group that are taken already. */
-const findTaken = (sql: SqlClient.SqlClient, appends: ReadonlyArray<Append>) => {
+const isSame = (a: Row, b: Row): boolean => a.name === b.name && a.value === b.value
+
+/** The rows of a group whose places are taken already. */
+const findTaken = (sql: SqlClient.SqlClient, rows: ReadonlyArray<Row>) => {
   // PostgreSQL takes a parameter in VALUES for text unless told otherwise.
-  const places = appends.map(({ turnId, seq }) => sql`(${turnId}, CAST(${seq} AS INTEGER))`)
+  const places = padded(rows).map(({ turn_id, seq }) => sql`(${turn_id}, CAST(${seq} AS INTEGER))`)
   // Row values instead of one OR a place: SQLite limits the depth of an expression to 1,000.
   return Effect.flatMap(
     sql`SELECT turn_id, seq, name, value FROM journal WHERE (turn_id, seq) IN (VALUES ${sql.csv(places)})`,

@@ -8,8 +8,11 @@ import { Effect, Schedule } from "effect"
 const INTERVAL = "100 millis"
 const TRIES = 50
 
+const retries = { schedule: Schedule.spaced(INTERVAL), times: TRIES - 1 }
+
 /** Runs an effect again while it fails for being locked out, for about five seconds. */
 export const whileBusy =
   <E>(isBusy: (error: E) => boolean) =>
   <A, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.retry(effect, { while: isBusy, schedule: Schedule.spaced(INTERVAL), times: TRIES })
+    // The schedule comes into it when there is something to wait for: reads are many, and locks are rare.
+    Effect.catchIf(effect, isBusy, () => Effect.delay(Effect.retry(effect, { while: isBusy, ...retries }), INTERVAL))

@@ -12,11 +12,13 @@ import * as ConversationTable from "./ConversationTable.ts"
 import * as DatabaseFile from "./DatabaseFile.ts"
 import * as EventTable from "./EventTable.ts"
 import * as GroupCommit from "./GroupCommit.ts"
+import * as GroupRead from "./GroupRead.ts"
 import { Journal, JournalConflict } from "./Journal.ts"
 import * as JournalTable from "./JournalTable.ts"
 import * as Migrations from "./Migrations.ts"
 import * as Patience from "./Patience.ts"
 import * as PostgresTransaction from "./PostgresTransaction.ts"
+import * as Resumptions from "./Resumptions.ts"
 import * as SqliteClient from "./SqliteClient.ts"
 import * as StorageFailure from "./StorageFailure.ts"
 import { StorageError, Store } from "./Store.ts"
@@ -27,6 +29,9 @@ export const PAGE = 256
 
 /** Turns whose journals are deleted in one commit: some hundred rows, some milliseconds of the thread. */
 const FORGOTTEN_AT_ONCE = 32
+
+/** Small rows that are read in one query. */
+const READS_AT_ONCE = 64
 
 /** What a table's functions fail with. */
 type Failure = SqlError.SqlError | Schema.SchemaError
@@ -95,6 +100,14 @@ const make = Effect.fnUntraced(function* (database: string) {
     )
   )
 
+  const together = <In, Out>(size: number, apply: GroupRead.Apply<In, Out, Failure>) =>
+    GroupRead.make(size, (inputs: ReadonlyArray<In>) => Patience.whileBusy(isBusy)(apply(inputs)))
+  const findConversation = yield* together(READS_AT_ONCE, (ids: ReadonlyArray<Ids.ConversationId>) =>
+    Effect.map(ConversationTable.findAll(sql, ids), (found) => ids.map((id) => Option.fromUndefinedOr(found.get(id))))
+  )
+  const resume = yield* together(Resumptions.AT_ONCE, Resumptions.find(sql))
+  const load = yield* together(READS_AT_ONCE, JournalTable.load(sql))
+
   const events = (id: Ids.ConversationId, after: number) =>
     Stream.paginate(after, (after) =>
       EventTable.page(sql, id, after, PAGE).pipe(
@@ -109,15 +122,16 @@ const make = Effect.fnUntraced(function* (database: string) {
   const store = Store.of({
     createConversation: (conversation) =>
       create(conversation).pipe(failed(`create conversation ${conversation.conversationId}`)),
-    conversation: (id) => ConversationTable.find(sql, id).pipe(read(`conversation ${id}`)),
+    conversation: (id) => findConversation(id).pipe(failed(`read conversation ${id}`)),
     setAutoRetry: (conversationId, enabled) =>
       setAutoRetry({ conversationId, enabled }).pipe(failed(`switch automatic retries of ${conversationId}`)),
     acceptTurn: (turn) => accept(turn).pipe(failed(`record turn ${turn.turnId}`)),
     turn: (id) => TurnTable.find(sql, id).pipe(read(`turn ${id}`)),
+    resumption: (id) =>
+      Effect.map(resume(id), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
     lastTurn: (id) => TurnTable.last(sql, id).pipe(read(`the last turn of conversation ${id}`)),
-    unsealedTurnsOf: (id) => TurnTable.unsealedOf(sql, id).pipe(read(`the unsealed turns of conversation ${id}`)),
-    unsealedIds: TurnTable.unsealedIds(sql).pipe(read("which turns are not sealed")),
-    unsealedTurns: TurnTable.unsealed(sql).pipe(read("the turns that are not sealed")),
+    unsealedTurnsOf: (id) => JournalTable.unsealed(sql, id).pipe(read(`the unsealed turns of conversation ${id}`)),
+    unsealedTurns: JournalTable.unsealed(sql).pipe(read("the turns that are not sealed")),
     appendEvents: (conversationId, turnId, events, position) =>
       Effect.suspend(() =>
         // Encoded here, outside the transaction that others wait for.
@@ -129,11 +143,10 @@ const make = Effect.fnUntraced(function* (database: string) {
     check: Effect.flatMap(Clock.currentTimeMillis, probe).pipe(failed("read and write"))
   })
   const journal = Journal.of({
-    load: (turnId) => JournalTable.load(sql, turnId).pipe(read(`the journal of turn ${turnId}`)),
-    tails: JournalTable.tails(sql).pipe(read("where the turns stand that are not sealed")),
-    append: (turnId, seq, { name, value }) =>
-      record({ turnId, seq, name, value }).pipe(
-        failed(`record ${name} of turn ${turnId}`),
+    load: (turnId) => load(turnId).pipe(failed(`read the journal of turn ${turnId}`)),
+    append: (turnId, seq, ...records) =>
+      record({ turnId, seq, records }).pipe(
+        failed(`record ${records.map(({ name }) => name).join(", ")} of turn ${turnId}`),
         Effect.flatMap((holds) => (holds ? Effect.void : Effect.fail(new JournalConflict({ turnId }))))
       ),
     forget: (sealedBefore, after) =>

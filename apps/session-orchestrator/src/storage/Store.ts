@@ -8,6 +8,7 @@
  */
 import type { Ids, Message, TurnEvent } from "@holdfast/wire"
 import { type Array, Context, type Effect, type Option, Schema, type Stream } from "effect"
+import type { Record } from "./Journal.ts"
 
 /** The disk said no: full, read-only, locked, corrupt. Nothing of the write is there. */
 export class StorageError extends Schema.TaggedError<StorageError>()("StorageError", {
@@ -40,15 +41,30 @@ export interface Turn {
   readonly end: TurnEvent.TurnEnd | undefined
 }
 
-/** A turn that is not sealed, without what it says. */
-export type UnsealedTurn = Pick<Turn, "turnId" | "conversationId">
-
 /** A persisted event with its place in the conversation: 1, 2, 3 … in the order in which clients see them (X3). */
 export interface StoredEvent {
   readonly id: number
   readonly event: TurnEvent.PersistedEvent
   /** The event as it is on disk, so that sending it again costs no encoding. */
   readonly json: string
+}
+
+/** What a turn goes on with, from its beginning or from where it was. */
+export interface Resumption {
+  readonly turn: Turn
+  readonly conversation: Conversation
+  /** The conversation's messages without the turn's own, oldest first. */
+  readonly history: ReadonlyArray<Message.Message>
+  /** The types of the turn's events that are on disk, by position. */
+  readonly persisted: ReadonlyArray<string>
+}
+
+/** A turn that is not sealed, as a start needs to know it: without its prompt, and without what it has been through. */
+export interface Unsealed {
+  readonly turnId: Ids.TurnId
+  readonly conversationId: Ids.ConversationId
+  /** Its newest record; `undefined` where nothing is recorded yet. */
+  readonly tail: Record | undefined
 }
 
 /** What became of a turn that a client handed in. */
@@ -69,14 +85,14 @@ export class Store extends Context.Service<
     /** Records a turn before anybody is told that it was accepted. */
     readonly acceptTurn: (turn: Omit<Turn, "end">) => Effect.Effect<Acceptance, StorageError>
     readonly turn: (id: Ids.TurnId) => Effect.Effect<Option.Option<Turn>, StorageError>
+    /** What a turn that is about to run needs. */
+    readonly resumption: (id: Ids.TurnId) => Effect.Effect<Option.Option<Resumption>, StorageError>
     /** The newest turn of a conversation, in the order of acceptance. */
     readonly lastTurn: (id: Ids.ConversationId) => Effect.Effect<Option.Option<Turn>, StorageError>
     /** Every turn that is not sealed, oldest first: what a start has to take up. */
-    readonly unsealedTurns: Effect.Effect<ReadonlyArray<Turn>, StorageError>
+    readonly unsealedTurns: Effect.Effect<ReadonlyArray<Unsealed>, StorageError>
     /** Those of one conversation. */
-    readonly unsealedTurnsOf: (id: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Turn>, StorageError>
-    /** All of them, oldest first, by their ids alone: what a runner looks through that takes over from another. */
-    readonly unsealedIds: Effect.Effect<ReadonlyArray<UnsealedTurn>, StorageError>
+    readonly unsealedTurnsOf: (id: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Unsealed>, StorageError>
 
     /**
      * Appends events of one turn, all or none, and returns them with their ids; those that were there already come back with

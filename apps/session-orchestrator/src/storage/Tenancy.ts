@@ -19,6 +19,7 @@ import * as os from "node:os"
 import * as DatabaseFile from "./DatabaseFile.ts"
 import * as FileLock from "./FileLock.ts"
 import { StorageError } from "./Store.ts"
+import * as TurnIds from "./TurnIds.ts"
 
 /** Who has a file; what its lock says. */
 export const Holder = Schema.Struct({
@@ -43,7 +44,7 @@ export interface TenancyService {
 /** Without a layer: nobody else can reach the data, or others see to it that turns are run once. */
 export const Tenancy = Context.Reference<TenancyService>("@holdfast/session-orchestrator/storage/Tenancy", {
   defaultValue: () => ({
-    newTurnId: () => Ids.TurnId.make(globalThis.crypto.randomUUID()),
+    newTurnId: TurnIds.make,
     isElsewhere: () => false
   })
 })
@@ -65,7 +66,7 @@ export const layerOwner = (options: {
           const file = yield* fileOf(options.path)
           yield* own(file, options.path, options.url)
           return {
-            newTurnId: () => Ids.TurnId.make(globalThis.crypto.randomUUID()),
+            newTurnId: TurnIds.make,
             isElsewhere: (turnId) => isGuestAlive(file, turnId)
           }
         })
@@ -82,7 +83,7 @@ export const layerGuest = (options: { readonly path: string }): Layer.Layer<neve
           const name = globalThis.crypto.randomUUID().slice(0, GUEST_NAME_LENGTH)
           yield* checkIn(file, options.path, name)
           return {
-            newTurnId: () => Ids.TurnId.make(`${GUEST}-${name}-${globalThis.crypto.randomUUID()}`),
+            newTurnId: () => Ids.TurnId.make(`${GUEST}-${name}-${TurnIds.make()}`),
             // A guest takes up no turns of others, so it has no reason to ask.
             isElsewhere: () => false
           }

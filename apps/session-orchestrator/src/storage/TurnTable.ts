@@ -6,8 +6,9 @@
 import { Ids, TurnEvent } from "@holdfast/wire"
 import { Effect, Option, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
+import { padded } from "./GroupRead.ts"
 import { insertAll } from "./Inserts.ts"
-import type { Acceptance, Turn, UnsealedTurn } from "./Store.ts"
+import type { Acceptance, Turn } from "./Store.ts"
 
 type Failure = SqlError.SqlError | Schema.SchemaError
 
@@ -45,6 +46,12 @@ export const accept =
 export const find = (sql: SqlClient.SqlClient, id: Ids.TurnId): Effect.Effect<Option.Option<Turn>, Failure> =>
   Effect.map(select(sql, sql`t.turn_id = ${id}`), ([turn]) => Option.fromUndefinedOr(turn))
 
+/** Those of some turns that are there. */
+export const findAll = (
+  sql: SqlClient.SqlClient,
+  ids: ReadonlyArray<Ids.TurnId>
+): Effect.Effect<ReadonlyArray<Turn>, Failure> => select(sql, sql.in("t.turn_id", padded(ids)))
+
 /** The newest turn of a conversation. */
 export const last = (sql: SqlClient.SqlClient, id: Ids.ConversationId): Effect.Effect<Option.Option<Turn>, Failure> =>
   Effect.map(select(sql, sql`t.seq = (SELECT max(seq) FROM turns WHERE conversation_id = ${id})`), ([turn]) =>
@@ -54,19 +61,6 @@ export const last = (sql: SqlClient.SqlClient, id: Ids.ConversationId): Effect.E
 /** The turns without an end, oldest first. */
 export const unsealed = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Turn>, Failure> =>
   select(sql, sql`t.end_event_id IS NULL`)
-
-/** The turns of a conversation without an end, oldest first. */
-export const unsealedOf = (
-  sql: SqlClient.SqlClient,
-  id: Ids.ConversationId
-): Effect.Effect<ReadonlyArray<Turn>, Failure> => select(sql, sql`t.conversation_id = ${id} AND t.end_event_id IS NULL`)
-
-/** The turns without an end, oldest first, by their ids. */
-export const unsealedIds = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<UnsealedTurn>, Failure> =>
-  sql`SELECT turn_id, conversation_id FROM turns WHERE end_event_id IS NULL ORDER BY seq`.pipe(
-    Effect.flatMap((rows) => decodeIds(rows)),
-    Effect.map((rows) => rows.map((row) => ({ turnId: row.turn_id, conversationId: row.conversation_id })))
-  )
 
 /** Every turn, oldest first. */
 export const all = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Turn>, Failure> =>
@@ -89,10 +83,6 @@ const Row = Schema.Struct({
   accepted_at: Schema.Finite,
   end_event: Schema.NullOr(Schema.fromJsonString(TurnEvent.TurnEnd))
 })
-
-const decodeIds = Schema.decodeUnknownEffect(
-  Schema.Array(Schema.Struct({ turn_id: Ids.TurnId, conversation_id: Ids.ConversationId }))
-)
 
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 

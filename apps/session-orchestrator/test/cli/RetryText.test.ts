@@ -42,18 +42,66 @@ describe("RetryText", () => {
     )
   })
 
+  it("A2: cycling is told in attempts", () => {
+    expect(last({ profile: "cycling" })).toContain("there are no more than 3 attempts (retry.maxRetries).")
+  })
+
+  it("A6: says where a provider's own wait counts otherwise", () => {
+    expect(RetryText.remarks(policy({ profile: "cycling" }))).toContain(
+      "For rate-limited its own wait stands instead, longer or shorter."
+    )
+    expect(RetryText.remarks(policy({ profile: "cycling", hints: false })).join()).not.toContain("stands instead")
+  })
+
+  it("A5, A7: tells by kind of failure what is waited and where it goes", () => {
+    const routing = { type: "round-robin", targets: ["a/a", "b/b"] }
+    const lines = RetryText.byKind(policy({ profile: "cycling", routing }), { provider: "a", model: "a" })
+    expect(lines).toEqual([
+      "",
+      "By kind of failure, on a/a and while it lasts everywhere:",
+      "",
+      "  rate-limited",
+      "    b/b at once, a/a after 2 s, then the turn fails (max-retries)",
+      "  overloaded, server-error, quota-exhausted, auth, model-unavailable, bad-request, refused",
+      "    b/b at once, a/a at once, then the turn fails (max-retries)",
+      "  an error inside an answer, invalid-response, unknown",
+      "    a/a at once, a/a at once, then the turn fails (max-retries)",
+      "  network, timeout, aborted",
+      "    a/a after 1 s, a/a after 2 s, then the turn fails (max-retries)"
+    ])
+  })
+
+  it("P8: tells where a chain goes, and says nothing where the schedule says all", () => {
+    const chained = policy({
+      profile: "interactive",
+      routing: { type: "fallback-chain", chains: { default: ["b/b"] } }
+    })
+    expect(RetryText.byKind(chained, { provider: "a", model: "a" }).slice(3, 7)).toEqual([
+      "  rate-limited, overloaded, server-error, an error inside an answer, network, timeout, aborted, invalid-response, unknown",
+      "    b/b at once, a/a after 4 s, b/b after 8 s, then the turn fails (max-retries)",
+      "  quota-exhausted, auth, model-unavailable",
+      "    b/b at once, then the turn fails (not-retryable)"
+    ])
+    expect(RetryText.byKind(policy({}), { provider: "a", model: "a" })).toEqual([])
+  })
+
   it("every primitive is named as the configuration names it", () => {
     expect(RetryText.primitives(policy({})).map(([name]) => name)).toEqual([
       "enabled",
       "schedule",
       "jitter",
+      "reasons",
       "maxRetries",
+      "counts",
       "budget",
       "measure",
       "maxDelay",
       "hints",
       "requestTimeout.firstContent",
-      "requestTimeout.idle"
+      "requestTimeout.idle",
+      "routing",
+      "maxTurns",
+      "finalReport"
     ])
   })
 })

@@ -58,7 +58,6 @@ const followed = (
       const path = `/v1/conversations/${id}/events`
       const live = yield* runner.open({ path, headers: { "last-event-id": String(onlooker.lastId) } })
       if (live.status !== 200) return
-      onlooker.comesBack()
       let rest = ""
       for (;;) {
         const frames = (rest + (yield* live.next)).split("\n\n")

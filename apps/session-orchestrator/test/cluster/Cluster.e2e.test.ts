@@ -312,6 +312,48 @@ const shared = (): PostgresServer.PostgresServer => {
   }
 
   test(
+    "X4: a runner that dies right after a 202 has forgotten no command, wherever it came in",
+    Effect.gen(function* () {
+      const runners = yield* Runners.make(shared(), ["1 hour"])
+      const both = yield* runners.startAll(2)
+      const [first, second] = [at(both, 0), at(both, 1)]
+      runners.provider.otherwise(overloaded)
+      const ids = yield* create(both, 8)
+      yield* post(both, ids, "provider-retry")
+      runners.provider.otherwise(whole)
+      const woken = ids.slice(0, 4)
+      const statuses = yield* Effect.forEach(
+        ids,
+        (id, i) => {
+          const name = woken.includes(id) ? "retry-now" : "abort"
+          return at(both, i).call({ path: `/v1/conversations/${id}/${name}`, body: { commandId: "k" } })
+        },
+        { concurrency: 8 }
+      )
+      assert.deepStrictEqual(
+        statuses.map(({ status }) => status),
+        ids.map(() => 202)
+      )
+      yield* first.end("SIGKILL")
+      const audience = yield* Audience.watch([second], ids)
+      yield* Audience.seenEnd(audience, 0)
+      for (const [id, { answers, events, faults }] of audience) {
+        const end = events.findLast((event) => event.type === "turn-end")
+        assert.deepStrictEqual(answers, woken.includes(id) ? [WHOLE] : [""])
+        assert.strictEqual(end?.status, woken.includes(id) ? "completed" : "aborted")
+        assert.deepStrictEqual(faults, [])
+      }
+      for (const id of ids.slice(woken.length)) {
+        // The same again finds nothing to do.
+        const again = yield* second.call({ path: `/v1/conversations/${id}/abort`, method: "POST" })
+        assert.strictEqual(again.status, 202)
+      }
+      // One failure each, and one answer each for those that were woken; one that was cut may be asked for again.
+      assert.isAtMost(runners.provider.count(), ids.length + 2 * woken.length)
+    }).pipe(Effect.scoped)
+  )
+
+  test(
     "X6: a runner that has frozen accepts nothing and asks nobody before it knows what it owns",
     Effect.gen(function* () {
       const runners = yield* Runners.make(shared(), ["20 millis"])

@@ -61,20 +61,4 @@ describe("Owner.followed", () => {
       expect(exit).toEqual(Exit.void)
     })
   )
-
-  it.effect("O3: where nothing says that it begins anew, the client is let go of instead of being told it twice", () =>
-    Effect.gen(function* () {
-      const { exit, seen } = yield* watch([said("a")], [said("ab"), message(1), end(2)])
-      expect(seen).toEqual(["a"])
-      expect(exit !== undefined && Exit.isFailure(exit) && String(exit.cause)).toContain("SubscriberTooSlow")
-    })
-  )
-
-  it.effect("O3: a client to whom nothing was said yet is not let go of", () =>
-    Effect.gen(function* () {
-      const { exit, seen } = yield* watch([begins], [said("a"), message(1), end(2)])
-      expect(seen).toEqual(["step-start", "a", "message 1", "turn-end 2"])
-      expect(exit).toEqual(Exit.void)
-    })
-  )
 })

@@ -6,6 +6,7 @@ import { type Alarm, AlarmClock } from "../../src/cluster/AlarmClock.ts"
 import * as Resident from "../../src/cluster/Resident.ts"
 import { Defaults } from "../../src/conversation/Defaults.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
+import { Tools } from "../../src/conversation/Tools.ts"
 import * as Timer from "../../src/durable/Timer.ts"
 import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
@@ -24,7 +25,7 @@ const make = Effect.gen(function* () {
   const journal = yield* Journal
   yield* store.createConversation(Given.conversation(1, { model: "scripted/m" }))
   const sure = Latch.makeUnsafe(true)
-  const state = { asked: 0, isUp: true, busy: 0 }
+  const state = { asked: 0, isUp: true, busy: 0, callsTool: false, ran: 0 }
   const clock = yield* Clock.Clock
   const alarms = new AlarmClock({
     timer: yield* Timer.Timer,
@@ -38,6 +39,13 @@ const make = Effect.gen(function* () {
     stream: () =>
       Stream.suspend((): ReturnType<Provider.Provider["Service"]["stream"]> => {
         state.asked++
+        if (state.callsTool) {
+          state.callsTool = false
+          return Stream.make(
+            { type: "tool-call", toolCallId: "1", toolName: "look", input: {} } as const,
+            { type: "finish", finishReason: "tool-calls" } as const
+          )
+        }
         return state.isUp
           ? Stream.make(
               { type: "text-delta", delta: "Hello" } as const,
@@ -48,6 +56,12 @@ const make = Effect.gen(function* () {
   }
   const resident = Resident.make({ id, alarms, sure: sure.await, busy: () => void state.busy++ }).pipe(
     Effect.provideService(Providers, { get: () => provider, names: ["scripted"] }),
+    Effect.provideService(Tools, {
+      toolbox: Effect.succeed({
+        definitions: [{ name: "look", inputSchema: { type: "object" } }],
+        run: () => Effect.sync(() => ({ output: ++state.ran, isError: false }))
+      })
+    }),
     Effect.provideService(Defaults, {
       model: { provider: "scripted", model: "m" },
       retry: { schedule: { type: "steps", delays: [Duration.minutes(1)] } }
@@ -100,6 +114,27 @@ describe("Resident", () => {
       expect(yield* journal.load(turnId)).toEqual([])
       expect(shown).not.toContain("provider-retry")
       expect((yield* store.unsealedTurns).length).toBe(1)
+    })
+  )
+
+  test(
+    "X8: runs no tool while it is not sure: the next owner may have said already that nobody knows what became of it",
+    Effect.gen(function* () {
+      const { journal, resident, state, sure } = yield* make
+      state.callsTool = true
+      // It is stopped when it is on record that the call begins.
+      const append: Journal["Service"]["append"] = (turnId, seq, ...records) =>
+        Effect.tap(journal.append(turnId, seq, ...records), () =>
+          records.some(({ name }) => name.endsWith("/begun")) ? sure.close : Effect.void
+        )
+      const { conversations } = yield* Effect.provideService(resident, Journal, { ...journal, append })
+      yield* conversations.prompt(id, { prompt: "Hello?", turnId })
+      yield* settle
+      expect((yield* journal.load(turnId)).at(-1)?.name).toBe("step/0/tool/0/begun")
+      expect(state.ran).toBe(0)
+      yield* sure.open
+      expect((yield* conversations.result(turnId)).text).toBe("Hello")
+      expect(state.ran).toBe(1)
     })
   )
 

@@ -11,7 +11,9 @@ describe("Resolve", () => {
       [
         "an unknown section",
         { file: { sever: {} } },
-        ['sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, retry.']
+        [
+          'sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, retry, tools.'
+        ]
       ],
       [
         "an unknown key deep inside",
@@ -38,9 +40,7 @@ describe("Resolve", () => {
       [
         "a misspelt profile",
         { file: { retry: { profile: "overnigt" } } },
-        [
-          'retry.profile: found "overnigt"; expected "overnight" or "interactive"; "cycling" is planned and not in this version. Did you mean "overnight"?'
-        ]
+        ['retry.profile: found "overnigt"; expected "overnight", "interactive" or "cycling". Did you mean "overnight"?']
       ],
       [
         "an abbreviated duration",

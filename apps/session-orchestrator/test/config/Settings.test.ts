@@ -12,6 +12,8 @@ const variable = fc.stringMatching(/^[A-Z][A-Z0-9_]{0,12}$/)
 const duration = fc
   .tuple(fc.integer({ min: 1, max: 1000 }), fc.constantFrom("millis", "seconds", "minutes", "hours"))
   .map(([n, unit]) => `${n} ${unit}`)
+const target = fc.tuple(word, word).map(([provider, model]) => `${provider}/${model}`)
+const targets = fc.uniqueArray(target, { maxLength: 3 })
 const record = <T extends Record<string, fc.Arbitrary<unknown>>>(fields: T) => fc.record(fields, { requiredKeys: [] })
 
 const settings = record({
@@ -36,9 +38,9 @@ const settings = record({
     ),
     { maxKeys: 3 }
   ),
-  model: fc.tuple(word, word).map(([provider, model]) => `${provider}/${model}`),
+  model: target,
   retry: record({
-    profile: fc.constantFrom("overnight", "interactive"),
+    profile: fc.constantFrom("overnight", "interactive", "cycling"),
     enabled: fc.boolean(),
     schedule: fc.oneof(
       fc.record({
@@ -52,7 +54,21 @@ const settings = record({
     maxRetries: fc.nat({ max: 1000 }),
     budget: duration,
     maxDelay: duration,
-    hints: fc.boolean()
+    hints: fc.boolean(),
+    reasons: record({
+      network: record({ schedule: fc.constant("none"), hint: fc.constant("replace"), atMost: duration }),
+      "rate-limited": record({ schedule: fc.record({ type: fc.constant("linear"), base: duration }) })
+    }),
+    routing: fc.oneof(
+      record({
+        chains: fc.dictionary(target, targets, { maxKeys: 3 }),
+        revert: fc.constant("never"),
+        cooldown: duration
+      }).map((chain) => ({ type: "fallback-chain", ...chain })),
+      record({ targets }).map((robin) => ({ type: "round-robin", ...robin }))
+    ),
+    maxTurns: fc.integer({ min: 1, max: 100 }),
+    finalReport: fc.record({ schema: fc.constant({ type: "object", properties: {} }) })
   })
 })
 

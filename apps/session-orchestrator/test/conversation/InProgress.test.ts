@@ -49,3 +49,19 @@ it("an answer that was discarded is none", () => {
   turn.persisted({ type: "step-discarded", ...ids, step: 0, message: "Restarted." })
   expect(turn.isAnswering).toBe(false)
 })
+
+it("X3: where the turn is, told again, is known; a step that has said something, or another target, is not", () => {
+  const turn = new InProgress()
+  expect(turn.isKnown(start)).toBe(false)
+  turn.live(start)
+  expect(turn.isKnown(start)).toBe(true)
+  expect(turn.isKnown({ ...start, target: "other/m" })).toBe(false)
+  expect(turn.isKnown({ ...start, step: 1 })).toBe(false)
+  turn.live(delta)
+  expect(turn.isKnown(start)).toBe(false)
+  turn.live(start)
+  // What was said before it is forgotten: here as at every client.
+  expect(turn.events()).toEqual([start])
+  turn.persisted({ type: "step-discarded", ...ids, step: 0, message: "Restarted." })
+  expect(turn.isKnown(start)).toBe(false)
+})

@@ -2,7 +2,8 @@
  * Journal, parking and commands under everything that people, clocks and machines may do, in any order, and at once.
  *
  * Between two things that happen the service is let come to rest or is caught in the middle of what it does. What must hold at
- * rest is looked at there; in the end the provider answers, the clock runs on, and every turn has to have come to its seal.
+ * rest is looked at there; what somebody is told of a command is compared with the disk there and then, and sometimes the process
+ * dies right after it has told; in the end the provider answers, the clock runs on, and every turn has to have come to its seal.
  *
  * `HOLDFAST_MODEL_RUNS=5000` is the nightly form; `HOLDFAST_SEED` begins with a seed of one's own.
  */
@@ -26,9 +27,15 @@ type Steer =
   | { readonly type: "extend-budget" }
   | { readonly type: "switch-target" }
 
-type Happening =
-  | { readonly type: "prompt" | "abort" | "watch" | "unwatch"; readonly of: number }
+type Commanded =
+  | { readonly type: "abort"; readonly of: number }
   | { readonly type: "steer"; readonly of: number; readonly steer: Steer; readonly commandId: string | undefined }
+
+type Happening =
+  | Commanded
+  | { readonly type: "prompt" | "watch" | "unwatch"; readonly of: number }
+  /** The process is killed as soon as the command is answered. */
+  | { readonly type: "last words"; readonly command: Commanded; readonly awayMs: number }
   | { readonly type: "advance"; readonly ms: number }
   | { readonly type: "restart"; readonly crashes: boolean; readonly awayMs: number }
   | { readonly type: "together"; readonly all: ReadonlyArray<Happening> }
@@ -57,18 +64,27 @@ const steer: fc.Arbitrary<Steer> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ type: "switch-target" } as const) }
 )
 
+const abort: fc.Arbitrary<Commanded> = fc.record({ type: fc.constant("abort" as const), of })
+
+const steering: fc.Arbitrary<Commanded> = fc.record({
+  type: fc.constant("steer" as const),
+  of,
+  steer,
+  // Few ids, so that some come again.
+  commandId: fc.constantFrom(undefined, undefined, "k1", "k2", "k3")
+})
+
 const alone: fc.Arbitrary<Happening> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ type: fc.constant("prompt" as const), of }) },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant("abort" as const), of }) },
+  { weight: 1, arbitrary: abort },
   { weight: 2, arbitrary: fc.record({ type: fc.constantFrom("watch" as const, "unwatch" as const), of }) },
+  { weight: 5, arbitrary: steering },
   {
-    weight: 5,
+    weight: 2,
     arbitrary: fc.record({
-      type: fc.constant("steer" as const),
-      of,
-      steer,
-      // Few ids, so that some come again.
-      commandId: fc.constantFrom(undefined, undefined, "k1", "k2", "k3")
+      type: fc.constant("last words" as const),
+      command: fc.oneof({ weight: 1, arbitrary: abort }, { weight: 3, arbitrary: steering }),
+      awayMs: fc.constantFrom(0, 700)
     })
   },
   {
@@ -119,7 +135,10 @@ class Model {
   readonly acknowledged = new Map<Ids.ConversationId, Array<Ids.TurnId>>()
   readonly aborts = new Map<Ids.ConversationId, number>()
   readonly cancellations = new Map<Ids.ConversationId, number>()
+  /** Commands that are not answered yet. */
+  asking = 0
   private prompts = 0
+  private commands = 0
 
   constructor(rig: Rig, ids: ReadonlyArray<Ids.ConversationId>) {
     this.rig = rig
@@ -142,13 +161,16 @@ class Model {
           (accepted) => void (accepted !== undefined && this.acknowledged.get(id)?.push(accepted))
         )
       }
-      case "abort": {
-        const id = this.id(happening.of)
-        this.aborts.set(id, (this.aborts.get(id) ?? 0) + 1)
-        return rig.ask((conversations) => conversations.abort(id)).pipe(Effect.asVoid)
-      }
+      case "abort":
       case "steer":
-        return this.steer(happening)
+        // Nobody waits for the answer: what happens next may happen before it.
+        return Effect.asVoid(Effect.forkDetach(this.command(happening), { startImmediately: true }))
+      case "last words":
+        return this.command(happening.command).pipe(
+          Effect.andThen(rig.down(true)),
+          Effect.andThen(TestClock.adjust(happening.awayMs)),
+          Effect.andThen(rig.up)
+        )
       case "watch":
         return rig.watch(this.id(happening.of))
       case "unwatch":
@@ -161,8 +183,9 @@ class Model {
           .pipe(Effect.andThen(TestClock.adjust(happening.awayMs)), Effect.andThen(rig.up))
       case "together": {
         // One process at a time.
-        const first = happening.all.findIndex(({ type }) => type === "restart")
-        const all = happening.all.filter(({ type }, i) => type !== "restart" || i === first)
+        const isRestart = ({ type }: Happening) => type === "restart" || type === "last words"
+        const first = happening.all.findIndex(isRestart)
+        const all = happening.all.filter((one, i) => !isRestart(one) || i === first)
         return Effect.forEach(all, (one) => this.perform(one), { concurrency: "unbounded", discard: true })
       }
       default:
@@ -170,13 +193,36 @@ class Model {
     }
   }
 
+  /** Gives a command, and compares what is answered with what is on disk at that moment. */
+  private command(command: Commanded): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.asking++
+      return Effect.orDie(command.type === "abort" ? this.abort(command.of) : this.steer(command))
+    }).pipe(Effect.ensuring(Effect.sync(() => this.asking--)))
+  }
+
+  private abort(of: number): Effect.Effect<void, unknown> {
+    return Effect.gen({ self: this }, function* () {
+      const { rig } = this
+      const id = this.id(of)
+      this.aborts.set(id, (this.aborts.get(id) ?? 0) + 1)
+      const head = (yield* rig.store.unsealedTurns).find(({ conversationId }) => conversationId === id)
+      const isDone = yield* rig.ask((conversations) => inTime(conversations.abort(id)))
+      if (isDone !== true || head === undefined) return
+      const unsealed = (yield* rig.store.unsealedTurns).map(({ turnId }) => turnId)
+      if (unsealed.includes(head.turnId)) rig.faults.push(`the abort of ${head.turnId} was answered before its seal`)
+    })
+  }
+
   private steer({
     of,
     steer,
     commandId
-  }: Extract<Happening, { readonly type: "steer" }>): Effect.Effect<void, unknown> {
+  }: Extract<Commanded, { readonly type: "steer" }>): Effect.Effect<void, unknown> {
     return Effect.gen({ self: this }, function* () {
+      const { rig } = this
       const conversationId = this.id(of)
+      const origin = `command ${this.commands++}`
       if (steer.type === "abort-retry") {
         this.cancellations.set(conversationId, (this.cancellations.get(conversationId) ?? 0) + 1)
       }
@@ -185,10 +231,32 @@ class Model {
         conversationId,
         ...(commandId === undefined ? undefined : { commandId: Ids.CommandId.make(commandId) })
       })
-      yield* this.rig.ask((conversations) => conversations.steer(command, "a test"))
+      const isDone = yield* rig.ask((conversations) => inTime(conversations.steer(command, origin)))
+      if (isDone !== true) return
+      const wakes = yield* this.wakesOf(conversationId)
+      const isRecorded = wakes.some(({ by }) => by?.origin === origin || by?.commandId === (commandId ?? ""))
+      if (!isRecorded) rig.faults.push(`${origin} (${steer.type}) was answered before it was recorded`)
+    })
+  }
+
+  /** The ends of all waits of a conversation, as they are on disk. */
+  private wakesOf(id: Ids.ConversationId) {
+    return Effect.gen({ self: this }, function* () {
+      const { rig } = this
+      const started = turnsWith(yield* eventsOf(rig, id), "turn-start")
+      const records = yield* Effect.forEach(started, (turnId) => rig.journal.load(turnId))
+      return records.flatMap(wakesOf)
     })
   }
 }
+
+/** A clock that a test turns by a minute while a command is on its way gives nobody a second. */
+const inTime = <A, E extends { readonly _tag: string }>(answer: Effect.Effect<A, E>) =>
+  Effect.catchIf(
+    answer,
+    ({ _tag }) => _tag === "StorageError",
+    () => Effect.succeed(undefined)
+  )
 
 const commandOf = (
   steer: Steer,
@@ -239,6 +307,7 @@ const acceptedOf = Effect.fnUntraced(function* ({ acknowledged, rig }: Model, id
 const assertAtRest = Effect.fnUntraced(function* (model: Model) {
   const { rig } = model
   assert.deepStrictEqual(rig.faults, [])
+  assert.strictEqual(model.asking, 0)
   for (const id of model.ids) {
     const events = yield* eventsOf(rig, id)
     const accepted = yield* acceptedOf(model, id, events)

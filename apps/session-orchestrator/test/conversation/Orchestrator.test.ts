@@ -1,85 +1,17 @@
-/** Conversations as a whole, on a store in memory and a clock that a test moves: what goes wrong between their parts. */
+/** Conversations as a whole: what goes wrong between their parts. */
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
-import type { Profile } from "@holdfast/policy"
 import { Ids, type TurnEvent } from "@holdfast/wire"
-import { Deferred, Duration, Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import * as Condition from "../../src/conversation/Condition.ts"
-import { Conversations, type Frame } from "../../src/conversation/Conversations.ts"
-import { Defaults } from "../../src/conversation/Defaults.ts"
-import * as Orchestrator from "../../src/conversation/Orchestrator.ts"
-import { Providers } from "../../src/conversation/Providers.ts"
-import * as Timer from "../../src/durable/Timer.ts"
-import { Journal, JournalConflict } from "../../src/storage/Journal.ts"
-import * as SqlStore from "../../src/storage/SqlStore.ts"
-import { StorageError, Store } from "../../src/storage/Store.ts"
+import type { Conversations } from "../../src/conversation/Conversations.ts"
+import { type Journal, JournalConflict } from "../../src/storage/Journal.ts"
+import { StorageError } from "../../src/storage/Store.ts"
+import { asking, waits, watching, withService } from "./Given.ts"
 
 const { answer, emits, hangs, overloaded, text, throws, unauthorized } = ScriptedProvider
 
 const id = Ids.TurnId.make
-
-/** Waits of so many seconds, one after the other; beyond 5 s a turn leaves memory. */
-const waits = (...seconds: ReadonlyArray<number>): Profile.RetrySettings => ({
-  schedule: { type: "steps", delays: seconds.map(Duration.seconds) },
-  maxRetries: seconds.length
-})
-
-interface Options {
-  readonly scripts: ReadonlyArray<ScriptedProvider.Script>
-  readonly retry?: Profile.RetrySettings
-  /** Stands between the service and its store. */
-  readonly store?: (store: Store["Service"]) => Partial<Store["Service"]>
-  readonly journal?: (journal: Journal["Service"]) => Partial<Journal["Service"]>
-}
-
-/** Runs a test against a service, which is gone behind it. */
-const withService = <E>(
-  { scripts, retry = waits(1), store = () => ({}), journal = () => ({}) }: Options,
-  test: (service: {
-    readonly conversations: Conversations["Service"]
-    readonly store: Store["Service"]
-    readonly provider: ReturnType<typeof ScriptedProvider.make>
-    /** Takes the service down. */
-    readonly stop: Effect.Effect<void>
-  }) => Effect.Effect<void, E, Scope.Scope>
-) =>
-  Effect.gen(function* () {
-    const provider = ScriptedProvider.make(scripts)
-    const real = yield* Store
-    const between = Layer.mergeAll(
-      Layer.succeed(Store, { ...real, ...store(real) }),
-      Layer.effect(
-        Journal,
-        Effect.map(Journal, (real) => ({ ...real, ...journal(real) }))
-      )
-    )
-    const resources = Layer.mergeAll(
-      Layer.succeed(Providers, { get: () => provider, names: ["test"] }),
-      Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry }),
-      Timer.layer,
-      Condition.layer
-    )
-    const scope = yield* Scope.fork(yield* Scope.Scope)
-    const context = yield* Layer.buildWithScope(
-      Orchestrator.layer.pipe(Layer.provide(resources), Layer.provide(between)),
-      scope
-    )
-    const conversations = yield* Effect.provide(Conversations, context)
-    yield* test({ conversations, store: real, provider, stop: Scope.close(scope, Exit.void) })
-  }).pipe(Effect.scoped, Effect.provide(SqlStore.layerMemory))
-
-/** Watches, and keeps what comes. */
-const watching = (frames: Stream.Stream<Frame, unknown>) =>
-  Effect.gen(function* () {
-    const seen: Array<Frame> = []
-    const fiber = yield* Stream.runForEach(frames, (frame) => Effect.sync(() => seen.push(frame))).pipe(
-      Effect.forkScoped({ startImmediately: true })
-    )
-    const until = (type: TurnEvent.TurnEvent["type"], count = 1) =>
-      Effect.repeat(Effect.yieldNow, { until: () => seen.filter(({ event }) => event.type === type).length >= count })
-    return { seen, fiber, until, types: () => seen.map(({ event }) => event.type) }
-  })
 
 describe("a turn that stops without a seal", () => {
   const elsewhere = (stopped: Ids.TurnId) => (real: Journal["Service"]) => ({
@@ -116,7 +48,7 @@ describe("a turn that stops without a seal", () => {
         scripts: [answer("two")],
         store: (real) => {
           let calls = 0
-          return { messages: (c) => (calls++ === 0 ? Effect.die(new Error("boom")) : real.messages(c)) }
+          return { resumption: (id) => (calls++ === 0 ? Effect.die(new Error("boom")) : real.resumption(id)) }
         }
       },
       Effect.fnUntraced(function* ({ conversations }) {
@@ -225,7 +157,7 @@ describe("a turn that waits on disk", () => {
       readonly conversations: Conversations["Service"]
       readonly c: Ids.ConversationId
       readonly provider: ReturnType<typeof ScriptedProvider.make>
-    }) => Effect.Effect<void, unknown>
+    }) => Effect.Effect<void, unknown, Scope.Scope>
   ) => {
     const isOpen = Deferred.makeUnsafe<void>()
     let isHeld = false
@@ -235,7 +167,7 @@ describe("a turn that waits on disk", () => {
       {
         scripts: [emits(overloaded), answer("late")],
         retry: waits(3_600),
-        store: (real) => ({ turn: (turnId) => held(real.turn(turnId)), messages: (c) => held(real.messages(c)) })
+        store: (real) => ({ resumption: (turnId) => held(real.resumption(turnId)) })
       },
       Effect.fnUntraced(function* ({ conversations, provider }) {
         const c = yield* conversations.create({})
@@ -255,8 +187,24 @@ describe("a turn that waits on disk", () => {
   }
 
   it.effect("Q5, D8: an abort that comes while it comes back is heard, and no attempt is made", () =>
-    comingBack(({ conversations, c }) => Effect.map(conversations.abort(c), (heard) => assert.isTrue(heard)))
+    comingBack(({ conversations, c }) => Effect.asVoid(asking(conversations.abort(c))))
   )
+
+  it.effect("X4: an abort is answered when the seal is on disk, and so is the same abort again", () => {
+    const answers: Array<Effect.Success<ReturnType<typeof asking>>> = []
+    return Effect.andThen(
+      comingBack(({ conversations, c }) =>
+        Effect.gen(function* () {
+          for (let n = 0; n < 2; n++) answers.push(yield* asking(conversations.abort(c)))
+          yield* TestClock.adjust("1 second")
+          for (const answer of answers) assert.isUndefined(answer.pollUnsafe())
+        })
+      ),
+      Effect.sync(() => {
+        for (const answer of answers) assert.deepStrictEqual(answer.pollUnsafe(), Exit.succeed(true))
+      })
+    )
+  })
 
   it.effect("Q5: and is told of in the conversation's state meanwhile", () =>
     comingBack(({ conversations, c }) =>
@@ -264,7 +212,7 @@ describe("a turn that waits on disk", () => {
         const { turnId, status } = yield* conversations.state(c)
         assert.strictEqual(turnId, "a")
         assert.notStrictEqual(status, "idle")
-        yield* conversations.abort(c)
+        yield* asking(conversations.abort(c))
       })
     )
   )
@@ -277,7 +225,8 @@ describe("a turn that waits on disk", () => {
         scripts: [emits(overloaded), answer("late")],
         retry: waits(3_600),
         store: (real) => ({
-          messages: (c) => (isHeld ? Effect.andThen(Deferred.await(isOpen), real.messages(c)) : real.messages(c))
+          resumption: (id) =>
+            isHeld ? Effect.andThen(Deferred.await(isOpen), real.resumption(id)) : real.resumption(id)
         })
       },
       Effect.fnUntraced(function* ({ conversations, provider }) {
@@ -287,9 +236,10 @@ describe("a turn that waits on disk", () => {
         yield* told.until("provider-retry")
         isHeld = true
         yield* TestClock.adjust("1 hour")
-        assert.isTrue(yield* conversations.steer({ type: "abort-retry", conversationId: c }, "a test"))
+        const answer = yield* asking(conversations.steer({ type: "abort-retry", conversationId: c }, "a test"))
         yield* Deferred.succeed(isOpen, undefined)
         yield* Fiber.join(told.fiber)
+        assert.isTrue(yield* Fiber.join(answer))
         const end = told.seen.find(({ event }) => event.type === "retry-end")?.event
         assert.isTrue(end?.type === "retry-end" && end.finalError === "Retry cancelled")
         assert.strictEqual(provider.requests.length, 1)

@@ -15,6 +15,7 @@ import { Conversations } from "../../src/conversation/Conversations.ts"
 import { Defaults } from "../../src/conversation/Defaults.ts"
 import * as Orchestrator from "../../src/conversation/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
+import * as Tools from "../../src/conversation/Tools.ts"
 import * as Timer from "../../src/durable/Timer.ts"
 import { Journal } from "../../src/storage/Journal.ts"
 import { StorageError, Store } from "../../src/storage/Store.ts"
@@ -150,7 +151,6 @@ export class Rig {
       const fiber = this.watching.get(id)
       this.watching.delete(id)
       if (fiber !== undefined) yield* Fiber.interrupt(fiber)
-      this.onlookers.get(id)?.comesBack()
     })
   }
 
@@ -170,6 +170,7 @@ export class Rig {
         Layer.succeed(Journal, { ...journal, append: (...append) => alive(journal.append(...append)) }),
         Layer.succeed(Providers, { get: () => this.provider, names: ["scripted", "other"] }),
         Layer.succeed(Defaults, { model: { provider: "scripted", model: "m" }, retry: RETRY }),
+        Tools.layerNoop,
         Timer.layer,
         Condition.layer
       ])

@@ -1,9 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { TurnStopped } from "@holdfast/kernel"
+import { Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { Wait } from "../../src/conversation/Wait.ts"
+import { type Answer, Wait } from "../../src/conversation/Wait.ts"
 
 const by = (commandId: string) => ({ commandId, origin: "a test" })
+
+/** Somebody who waits for what becomes of a command; `undefined` while nobody knows. */
+const asking = (answer: Answer) =>
+  Effect.map(
+    Effect.forkChild(answer, { startImmediately: true }),
+    (fiber) => () =>
+      fiber.pollUnsafe()?.pipe(Exit.getSuccess, (heard) => (heard._tag === "Some" ? heard.value : "failed"))
+  )
 
 describe("a wait", () => {
   it.effect("ends by itself, once", () =>
@@ -17,7 +26,6 @@ describe("a wait", () => {
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(yield* Fiber.join(fiber), { type: "elapsed" })
       assert.strictEqual(ended, 1)
-      assert.isFalse(wait.steer({ type: "now" }))
     })
   )
 
@@ -26,14 +34,70 @@ describe("a wait", () => {
       const wait = new Wait()
       const sleep = wait.sleep(Effect.never, () => {})
       const first = yield* Effect.forkChild(sleep, { startImmediately: true })
-      assert.isTrue(wait.steer({ type: "extended", byMs: 1, by: by("a") }))
-      assert.isTrue(wait.steer({ type: "until", until: 5, by: by("b") }))
-      assert.strictEqual((yield* Fiber.join(first)).type, "extended")
-      // The first is being recorded; the wait is not over.
-      assert.isTrue(wait.steer({ type: "now", by: by("c") }))
-      assert.strictEqual((yield* sleep).type, "until")
-      assert.strictEqual((yield* sleep).type, "now")
-      assert.isFalse(wait.steer({ type: "now", by: by("d") }))
+      const a = yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("a") }))
+      const b = yield* asking(wait.steer({ type: "until", until: 5, by: by("b") }))
+      wait.hear(yield* Fiber.join(first))
+      // The first is on record; the wait is not over.
+      const c = yield* asking(wait.steer({ type: "now", by: by("c") }))
+      assert.deepStrictEqual([a(), b(), c()], [true, undefined, undefined])
+      wait.hear(yield* sleep)
+      wait.hear(yield* sleep)
+      yield* Effect.yieldNow
+      assert.deepStrictEqual([a(), b(), c()], [true, true, true])
+      assert.isFalse(yield* wait.steer({ type: "now", by: by("d") }))
+    })
+  )
+
+  it.effect("W4: tells nobody that a command was taken before it is on record", () =>
+    Effect.gen(function* () {
+      const wait = new Wait()
+      const sleep = yield* Effect.forkChild(
+        wait.sleep(Effect.never, () => {}),
+        { startImmediately: true }
+      )
+      const first = yield* asking(wait.steer({ type: "now", by: by("a") }))
+      const wake = yield* Fiber.join(sleep)
+      // The same again, and one that comes too late: neither is sure of anything before the first is.
+      const again = yield* asking(wait.steer({ type: "now", by: by("a") }))
+      const late = yield* asking(wait.steer({ type: "until", until: 5, by: by("b") }))
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual([first(), again(), late()], [undefined, undefined, undefined])
+      wait.hear(wake)
+      yield* Effect.yieldNow
+      assert.deepStrictEqual([first(), again(), late()], [true, true, false])
+    })
+  )
+
+  it.effect("W4: a command that never got on record is answered by what became of the turn", () =>
+    Effect.gen(function* () {
+      for (const [outcome, expected] of [
+        [Exit.void, false],
+        [Exit.fail(new TurnStopped.TurnStopped({ message: "elsewhere" })), "failed"]
+      ] as const) {
+        const wait = new Wait()
+        const sleep = yield* Effect.forkChild(
+          wait.sleep(Effect.never, () => {}),
+          { startImmediately: true }
+        )
+        const heard = yield* asking(wait.steer({ type: "now", by: by("a") }))
+        yield* Fiber.join(sleep)
+        const unheard = yield* asking(wait.steer({ type: "until", until: 5, by: by("b") }))
+        wait.end(outcome)
+        yield* Effect.yieldNow
+        assert.deepStrictEqual([heard(), unheard()], [expected, expected])
+      }
+    })
+  )
+
+  it.effect("W4: of a turn that comes back to something else than a wait there was nothing to do", () =>
+    Effect.gen(function* () {
+      const wait = new Wait()
+      const answer = yield* asking(wait.steer({ type: "now", by: by("a") }))
+      assert.isUndefined(answer())
+      wait.pass()
+      yield* Effect.yieldNow
+      assert.isFalse(answer())
+      assert.isFalse(yield* wait.steer({ type: "now", by: by("b") }))
     })
   )
 
@@ -45,9 +109,9 @@ describe("a wait", () => {
         wait.sleep(Effect.never, () => {}),
         { startImmediately: true }
       )
-      wait.steer({ type: "now", by: by("old") })
+      assert.isTrue(yield* wait.steer({ type: "now", by: by("old") }))
       assert.isUndefined(fiber.pollUnsafe())
-      wait.steer({ type: "cancelled", by: by("new") })
+      yield* asking(wait.steer({ type: "cancelled", by: by("new") }))
       assert.strictEqual((yield* Fiber.join(fiber)).type, "cancelled")
     })
   )
@@ -55,9 +119,11 @@ describe("a wait", () => {
   it.effect("X4: forgets a command that came before it was known to be on record", () =>
     Effect.gen(function* () {
       const wait = new Wait()
-      wait.begin({ type: "extended", byMs: 1, by: by("old") })
-      wait.steer({ type: "now", by: by("new") })
+      const old = yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("old") }))
+      yield* asking(wait.steer({ type: "now", by: by("new") }))
       wait.know(["old"])
+      yield* Effect.yieldNow
+      assert.isTrue(old())
       assert.deepStrictEqual((yield* wait.sleep(Effect.never, () => {})).by, by("new"))
     })
   )
@@ -65,10 +131,25 @@ describe("a wait", () => {
   it.effect("W3: hears what a person wants before what the clock says", () =>
     Effect.gen(function* () {
       const wait = new Wait()
-      wait.begin({ type: "elapsed" })
-      assert.isTrue(wait.steer({ type: "cancelled", by: by("a") }))
+      wait.elapse()
+      yield* asking(wait.steer({ type: "cancelled", by: by("a") }))
       assert.strictEqual((yield* wait.sleep(Effect.void, () => {})).type, "cancelled")
       assert.isFalse(wait.hasNews)
+    })
+  )
+
+  it.effect("W3, X4: an end that was moved is no end any more, though its time had come", () =>
+    Effect.gen(function* () {
+      const wait = new Wait()
+      wait.elapse()
+      yield* asking(wait.steer({ type: "until", until: 60_000, by: by("a") }))
+      wait.hear(yield* wait.sleep(Effect.never, () => {}))
+      assert.isFalse(wait.hasNews)
+      // More budget moves no end.
+      wait.elapse()
+      yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("b") }))
+      wait.hear(yield* wait.sleep(Effect.never, () => {}))
+      assert.strictEqual((yield* wait.sleep(Effect.never, () => {})).type, "elapsed")
     })
   )
 })

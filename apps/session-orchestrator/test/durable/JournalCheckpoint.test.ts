@@ -1,6 +1,6 @@
 /** A turn's records, through whatever happens to their disk. */
 import { assert, describe, it } from "@effect/vitest"
-import { TurnStopped } from "@holdfast/kernel"
+import { Attempt, TurnStopped } from "@holdfast/kernel"
 import { Deferred, Effect, Exit, Fiber, Schema } from "effect"
 import * as JournalCheckpoint from "../../src/durable/JournalCheckpoint.ts"
 import { Journal, type Record } from "../../src/storage/Journal.ts"
@@ -26,6 +26,15 @@ const names = Effect.map(
   (records: ReadonlyArray<Record>) => records.map(({ name }) => name)
 )
 
+const failed = (contentSeen: boolean): Attempt.AttemptOutcome => ({
+  _tag: "Failed",
+  content: [],
+  endedAt: 0,
+  failure: { reason: "overloaded", message: "Overloaded", retryable: true },
+  contentSeen,
+  spread: 0
+})
+
 const count = (effects: { runs: number }) => Effect.sync(() => ++effects.runs)
 
 describe("JournalCheckpoint", () => {
@@ -39,6 +48,30 @@ describe("JournalCheckpoint", () => {
       assert.isTrue(next.isRecorded("a"))
       assert.strictEqual(yield* next.run("a", Schema.Number, count(effects)), 1)
       assert.strictEqual(effects.runs, 1)
+    }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
+
+  it.effect("K4: who listens hears of an effect before it is run, and of its record when it is on disk", () =>
+    Effect.gen(function* () {
+      yield* Effect.ignore(Given.oneTurn)
+      const heard: Array<string> = []
+      const disk = Deferred.makeUnsafe<void>()
+      const make = Effect.flatMap(Journal, (journal) =>
+        JournalCheckpoint.make(journal, turnId, (append) => Effect.andThen(Deferred.await(disk), atOnce(append)), {
+          begins: (name) => heard.push(`begins ${name}`),
+          recorded: ({ name, value }) => heard.push(`recorded ${name}: ${value}`)
+        })
+      )
+      const { checkpoint } = yield* make
+      const run = Effect.sync(() => heard.push("runs"))
+      const fiber = yield* Effect.forkChild(checkpoint.run("a", Schema.Number, run), { startImmediately: true })
+      assert.deepStrictEqual(heard, ["begins a", "runs"])
+      yield* Deferred.succeed(disk, undefined)
+      yield* Fiber.join(fiber)
+      assert.deepStrictEqual(heard.slice(2), ["recorded a: 2"])
+      // Of what is on record already nobody hears again.
+      yield* (yield* make).checkpoint.run("a", Schema.Number, run)
+      assert.strictEqual(heard.length, 3)
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 
@@ -131,6 +164,28 @@ describe("JournalCheckpoint", () => {
       )
       assert.isTrue(Exit.hasDies(exit))
       assert.strictEqual(effects.runs, 0)
+    }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
+
+  it.effect("K4: an attempt that failed before content is recorded with the decision about it, in their order", () =>
+    Effect.gen(function* () {
+      const appends = { runs: 0 }
+      const checkpoint = yield* resume((append) => Effect.andThen(count(appends), atOnce(append)))
+      yield* checkpoint.run("step/0/attempt/0", Attempt.AttemptOutcome, Effect.succeed(failed(false)))
+      assert.deepStrictEqual(yield* names, [])
+      yield* checkpoint.run("step/0/decision/0", Schema.Number, Effect.succeed(0))
+      assert.deepStrictEqual(yield* names, ["step/0/attempt/0", "step/0/decision/0"])
+      assert.strictEqual(appends.runs, 1)
+      yield* checkpoint.run("step/0/sleep/0", Schema.Number, Effect.succeed(0))
+      assert.strictEqual((yield* names).length, 3)
+    }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
+
+  it.effect("K4: one that failed after content is on disk before anybody knows of it", () =>
+    Effect.gen(function* () {
+      const checkpoint = yield* resume()
+      yield* checkpoint.run("step/0/attempt/0", Attempt.AttemptOutcome, Effect.succeed(failed(true)))
+      assert.deepStrictEqual(yield* names, ["step/0/attempt/0"])
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 })

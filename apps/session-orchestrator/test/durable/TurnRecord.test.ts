@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Failure } from "@holdfast/wire"
+import { type Failure, Ids } from "@holdfast/wire"
+import { Effect } from "effect"
 import * as RecordedWait from "../../src/durable/RecordedWait.ts"
 import * as TurnRecord from "../../src/durable/TurnRecord.ts"
+import type { Record } from "../../src/storage/Journal.ts"
 
 const record = (name: string, value: unknown = true) => ({ name, value: JSON.stringify(value) })
 
@@ -19,7 +21,10 @@ describe("TurnRecord", () => {
       ["step/1/sleep/12", "Wake", 1, 12],
       ["step/1/sleep/12/3", "Wake", 1, 12],
       ["step/10/tool/0", "Tool", 10, 0],
-      ["step/10/tool/0/begun", "Begun", 10, 0]
+      ["step/10/tool/0/begun", "Begun", 10, 0],
+      ["step/3/compaction/2", "Compaction", 3, 2],
+      ["step/3/route", "Route", 3, 0],
+      ["step/3/final", "Final", 3, 0]
     ] as const
     for (const [name, kind, step, number] of names) {
       assert.deepStrictEqual(TurnRecord.nameOf(record(name)), { kind, step, number })
@@ -33,7 +38,10 @@ describe("TurnRecord", () => {
       "step/0/verdict/0",
       "step/0/attempt/1/2",
       "step/0/decision/0/content",
-      "step/x/tool/0"
+      "step/x/tool/0",
+      "step/0/route/1",
+      "step/0/attempt",
+      "step/0/compaction/1/2"
     ]) {
       assert.isUndefined(TurnRecord.of(record(name)), name)
     }
@@ -48,6 +56,13 @@ describe("TurnRecord", () => {
       wake: { type: "now" }
     })
     assert.isUndefined(TurnRecord.wakeOf(record("step/0/decision/0", retry)))
+    const beginning = { route: { target: { provider: "openai", model: "gpt-5" } }, state: 1 }
+    assert.deepInclude(TurnRecord.of(record("step/0/route", beginning)), { _tag: "Route", beginning })
+    const nothing = { _tag: "Nothing", endedAt: 1 } as const
+    assert.deepInclude(TurnRecord.of(record("step/0/compaction/1", nothing)), { _tag: "Compaction", outcome: nothing })
+    const final = { cause: "context", at: 1 } as const
+    assert.deepInclude(TurnRecord.of(record("step/0/final", final)), { _tag: "Final", final })
+    assert.isUndefined(TurnRecord.of(record("step/0/final", { cause: "whim", at: 1 })))
   })
 })
 
@@ -71,6 +86,35 @@ describe("RecordedWait", () => {
     assert.isUndefined(RecordedWait.of([record("step/0/attempt/0", failed), record("step/0/decision/0", gaveUp)]))
   })
 
+  it("X1: its end is in the newest record, unless somebody has moved it", () => {
+    const decision = (value: unknown) => RecordedWait.wakeAtOf(record("step/0/decision/0", value))
+    const sleep = (value: unknown) => RecordedWait.wakeAtOf(record("step/0/sleep/0/1", value))
+    assert.strictEqual(decision(retry), 6_000)
+    assert.strictEqual(decision({ ...retry, basis: { retryAt: 1, _tag: "GiveUp" } }), 6_000)
+    assert.isUndefined(decision({ _tag: "GiveUp", because: "exhausted" }))
+    assert.isUndefined(decision("Retry"))
+    assert.isUndefined(RecordedWait.wakeAtOf({ name: "step/0/decision/0", value: "{" }))
+    assert.strictEqual(sleep({ type: "until", until: 9_000 }), "Moved")
+    assert.strictEqual(sleep({ type: "extended", byMs: 1 }), "Moved")
+    assert.isUndefined(sleep({ type: "elapsed" }))
+    assert.isUndefined(RecordedWait.wakeAtOf(record("step/0/attempt/0", failed)))
+  })
+
+  it.effect("X4: of a wait that was moved the records before tell the end; they are read for no other", () =>
+    Effect.gen(function* () {
+      const turnId = Ids.TurnId.make("t")
+      const read: Array<string> = []
+      const moved = [...waiting, record("step/0/sleep/0/1", { type: "until", until: 9_000 })]
+      const load = (turnId: string) => Effect.sync(() => (read.push(turnId), moved))
+      const endOf = (tail: Record | undefined) => RecordedWait.endOf({ load }, { turnId, tail })
+      assert.strictEqual(yield* endOf(waiting.at(-1)), 6_000)
+      assert.isUndefined(yield* endOf(undefined))
+      assert.deepStrictEqual(read, [])
+      assert.strictEqual(yield* endOf(moved.at(-1)), 9_000)
+      assert.deepStrictEqual(read, [turnId])
+    })
+  )
+
   it("X4: goes to the target that a command has sent the turn to", () => {
     const switched = record("step/0/sleep/0", { type: "switched", target: { provider: "openai", model: "gpt-5" } })
     const records = [
@@ -80,5 +124,39 @@ describe("RecordedWait", () => {
       record("step/0/decision/1", { ...retry, attempt: 1 })
     ]
     assert.strictEqual(RecordedWait.of(records)?.target, "openai/gpt-5")
+  })
+
+  it("P8: is none where a retry was sent elsewhere at once", () => {
+    const route = { target: { provider: "openai", model: "gpt-5" } }
+    const at = record("step/0/decision/0", { ...retry, delayMs: 0, retryAt: 1_000, route })
+    assert.isUndefined(RecordedWait.of([record("step/0/attempt/0", failed), at]))
+    assert.isUndefined(RecordedWait.wakeAtOf(at))
+  })
+
+  it("A5: waits for what failed, wherever the turn goes when it has waited", () => {
+    const here = { route: { target: { provider: "anthropic", model: "big" } } }
+    const there = { route: { target: { provider: "openai", model: "gpt-5" } } }
+    const records = [
+      record("step/0/route", here),
+      record("step/0/attempt/0", failed),
+      record("step/0/decision/0", { ...retry, ...there })
+    ]
+    assert.strictEqual(RecordedWait.of(records)?.target, "anthropic/big")
+    const later = [
+      ...records,
+      record("step/0/sleep/0", { type: "elapsed" }),
+      record("step/0/attempt/1", failed),
+      record("step/0/decision/1", retry)
+    ]
+    assert.strictEqual(RecordedWait.of(later)?.target, "openai/gpt-5")
+  })
+
+  it("P19: may be for a summary", () => {
+    const records = [
+      record("step/0/attempt/0", failed),
+      record("step/0/compaction/1", { _tag: "Failed", failure: overloaded, spread: 0, endedAt: 1_000 }),
+      record("step/0/decision/1", retry)
+    ]
+    assert.deepInclude(RecordedWait.of(records), { failure: overloaded, retryAt: 6_000 })
   })
 })

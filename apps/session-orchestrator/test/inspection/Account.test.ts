@@ -2,12 +2,14 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Account from "../../src/inspection/Account.ts"
 import * as Records from "./GivenRecords.ts"
 
-const { completed, failed, giveUp, lost, mark, overloaded, retry, wake } = Records
+const { begins, compaction, completed, failed, giveUp, lost, mark, messageId, overloaded, retry, sent, wake } = Records
 
 describe("Account", () => {
   it("a turn of which nothing is recorded has not begun", () => {
     expect(Account.of([])).toEqual({
       attempts: [],
+      finals: [],
+      target: undefined,
       place: { _tag: "Fresh" },
       spending: { scheduledMs: 0, extendedMs: 0, firstFailureAt: undefined },
       tools: [],
@@ -59,6 +61,39 @@ describe("Account", () => {
     expect(place).toMatchObject({ _tag: "Waiting", retry: 1, target: "other/m" })
   })
 
+  it("P8: a retry that was sent elsewhere at once is no wait, and the next attempt is there", () => {
+    const { place, target } = Account.of([begins("anthropic"), failed(0, 1_000), sent(0, 0, 1_000, "openai")])
+    expect(place).toEqual({ _tag: "Working", step: 0, attempt: 1 })
+    expect(target).toBe("openai/m")
+  })
+
+  it("A5: a turn waits for the target that failed, and goes where it was sent when it has waited", () => {
+    const records = [begins("anthropic"), failed(0, 1_000), sent(0, 7_000, 8_000, "openai")]
+    expect(Account.of(records).place).toMatchObject({ _tag: "Waiting", wakeAt: 8_000, target: "anthropic/m" })
+    const { attempts } = Account.of([...records, wake(0, 0, { type: "elapsed" }), completed(1, 9_000)])
+    expect(attempts.map(({ target }) => target)).toEqual(["anthropic/m", "openai/m"])
+  })
+
+  it("P19: a wait for a summary is a wait, and what follows the summary is the next attempt", () => {
+    const failing = [
+      failed(0, 1_000),
+      compaction(1, { _tag: "Failed", failure: overloaded, spread: 0, endedAt: 2_000 })
+    ]
+    const waiting = Account.of([...failing, retry(1, 5_000, 7_000)])
+    expect(waiting.place).toMatchObject({ _tag: "Waiting", wakeAt: 7_000, failure: overloaded })
+    const summary = { _tag: "Compacted" as const, summary: "So far.", upTo: messageId, endedAt: 8_000 }
+    const done = Account.of([
+      ...failing,
+      retry(1, 5_000, 7_000),
+      wake(1, 0, { type: "elapsed" }),
+      compaction(2, summary)
+    ])
+    expect(done.place).toEqual({ _tag: "Working", step: 0, attempt: 3 })
+    expect(Account.endedCalls(done.attempts)).toBe(3)
+    const nothing = Account.of([failed(0, 1_000), compaction(1, { _tag: "Nothing", endedAt: 2_000 })])
+    expect(Account.endedCalls(nothing.attempts)).toBe(1)
+  })
+
   it("P10: what is spent counts from 0 with every step", () => {
     const { place, spending } = Account.of([
       failed(0, 1_000),
@@ -87,7 +122,7 @@ describe("Account", () => {
     expect(Account.of([failed(0, 1_000), giveUp(0)]).place._tag).toBe("Working")
   })
 
-  it("C2: what cannot be read is passed over and counted", () => {
+  it("what cannot be read is passed over and counted", () => {
     const strange = [
       { name: "step/0/tool/0", value: "{}" },
       { name: "step/0/decision/7", value: "not JSON" }

@@ -1,10 +1,10 @@
 /** Turns that have really happened, and what is said of them afterwards. */
 import { assert, describe, it } from "@effect/vitest"
-import { RetryStrategy } from "@holdfast/kernel"
-import { ScriptedProvider } from "@holdfast/kernel/testing"
+import { Compactor, FinalReport, RetryStrategy } from "@holdfast/kernel"
+import { ScriptedProvider, TestRouter } from "@holdfast/kernel/testing"
 import { Basis, Profile } from "@holdfast/policy"
-import { type Failure, TurnExplanation } from "@holdfast/wire"
-import { Duration, Effect, Schema } from "effect"
+import { Failure, TurnExplanation } from "@holdfast/wire"
+import { Duration, Effect, Layer, Schema } from "effect"
 import * as Explanation from "../../src/inspection/Explanation.ts"
 import { Journal } from "../../src/storage/Journal.ts"
 import { Store } from "../../src/storage/Store.ts"
@@ -40,6 +40,28 @@ const wordsOf = ({ seal, steps }: TurnExplanation.TurnExplanation): ReadonlyArra
   ]),
   ...(seal === undefined ? [] : [seal.words])
 ]
+
+const fallback = { target: { provider: "openai", model: "gpt-5" }, role: "default" }
+
+const sends = (move: TestRouter.Move) => new TestRouter.TestRouter({ direct: () => move }).layer
+
+/** Does one after another. */
+const compactor = (...does: ReadonlyArray<Effect.Effect<never, Failure.ProviderFailure> | string | undefined>) => {
+  let n = 0
+  return Layer.succeed(Compactor.Compactor, {
+    compact: ({ messages }) => {
+      const what = does[n++]
+      if (what !== undefined && typeof what !== "string") return what
+      const upTo = messages[0]?.id
+      return Effect.succeed(what === undefined || upTo === undefined ? undefined : { summary: what, upTo })
+    }
+  })
+}
+
+const report = Layer.succeed(FinalReport.FinalReport, {
+  tool: { name: "report", inputSchema: {} },
+  validate: () => undefined
+})
 
 interface Case {
   readonly title: string
@@ -207,6 +229,64 @@ const cases: ReadonlyArray<Case> = [
     plan: { scripts: [...down(1), answer("Hello")] },
     live: ({ wake }) => wake({ type: "switched", target: { provider: "openai", model: "gpt-5" }, by }),
     says: ["The wait was ended by HTTP from 127.0.0.1, command k1, to go on with openai/gpt-5 (X4)."]
+  },
+  {
+    title: "a switch to a fallback (P8)",
+    plan: { scripts: [...down(1), answer("Hello")], services: sends({ delayMs: 0, route: fallback }) },
+    says: [
+      'Attempt 1 failed before any content: overloaded, 529 overloaded_error: "Overloaded".',
+      "Retry 1 at once, on openai/gpt-5, of the chain default (P8).",
+      "Attempt 2 was answered (stop).",
+      "The turn was answered after 2 attempts."
+    ]
+  },
+  {
+    title: "a switch to another credential (P7)",
+    plan: {
+      scripts: [emits(quota), answer("Hello")],
+      services: sends({ delayMs: 0, route: { target: { provider: "openai", model: "gpt-5" }, credential: "second" } })
+    },
+    says: ["Retry 1 at once, on openai/gpt-5 with credential second (P7)."]
+  },
+  {
+    title: "a round that has to wait (A4)",
+    plan: {
+      scripts: [...down(1), answer("Hello")],
+      services: sends({ delayMs: 7_000, route: { target: fallback.target } })
+    },
+    says: ["Retry 1 at 2031-04-01 22:58:07 UTC, after 7 s, on openai/gpt-5 (A4).", "The wait was over."]
+  },
+  {
+    title: "a context that was made smaller, and the wait for it (P19)",
+    plan: {
+      scripts: [emits(tooLong), answer("Hello")],
+      services: compactor(Effect.fail(new Failure.ProviderFailure({ failure: overloaded })), "So far.")
+    },
+    says: [
+      'Attempt 1 failed before any content: context-overflow: "prompt is too long".',
+      'Call 2, for a summary, failed: overloaded, 529 overloaded_error: "Overloaded".',
+      "Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s, the schedule's (D3, D1); 5 s of 8 h spent.",
+      "Call 3, for a summary, was answered: it stands for the older messages from here on (P19).",
+      "Attempt 4 was answered (stop).",
+      "The turn was answered after 4 attempts and 5 s of waiting."
+    ]
+  },
+  {
+    title: "a context that could not be made smaller (P19)",
+    plan: { scripts: [emits(tooLong)], services: compactor(undefined) },
+    says: [
+      "Gave up: what is too long for the model is not sent again (P2).",
+      "Nothing of what was too long could be left out (P19).",
+      'The turn failed after 1 attempt: context-overflow: "prompt is too long".'
+    ]
+  },
+  {
+    title: "words where a report was asked for (A9)",
+    plan: { scripts: [answer("Well."), tools(call("report"))], services: report },
+    says: [
+      'Attempt 1 failed after content had left: invalid-response: "The response had neither a tool call nor a final report."',
+      "Attempt 2 was answered (tool-calls)."
+    ]
   },
   {
     title: "retries that were given up (P14)",

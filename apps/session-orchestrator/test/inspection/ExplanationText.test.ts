@@ -55,6 +55,22 @@ describe("ExplanationText", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
+  it.effect("A11: says of a step that it was the last there could be, and why", () =>
+    Effect.gen(function* () {
+      const explanation = yield* ScriptedTurn.happened({
+        scripts: [ScriptedProvider.tools(ScriptedProvider.call("search")), ScriptedProvider.answer("Hello")],
+        limits: { maxTurns: 2 }
+      })
+      assert.deepStrictEqual(
+        ExplanationText.lines(explanation, surroundings).filter((line) => line.startsWith("Step")),
+        [
+          "Step 1, on anthropic/claude-sonnet-4-5",
+          "Step 2, on anthropic/claude-sonnet-4-5, the last that there could be: the turn had as many steps as it may have (A11)"
+        ]
+      )
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
   it.effect("says of a turn that waits when it is to wake", () =>
     Effect.gen(function* () {
       const plan = { scripts: Night.plan.scripts }

@@ -1,6 +1,6 @@
 /** A turn's journal, record by record, as the kernel writes it. */
-import { Attempt, Directive, RetryStrategy } from "@holdfast/kernel"
-import type { Failure } from "@holdfast/wire"
+import { Attempt, Compaction, Directive, RetryStrategy, Router } from "@holdfast/kernel"
+import { type Failure, Ids } from "@holdfast/wire"
 import { Schema } from "effect"
 import type { Record } from "../../src/storage/Journal.ts"
 
@@ -48,3 +48,22 @@ export const giveUp = (n: number, step = 0): Record =>
 
 export const wake = (n: number, part: number, wake: RetryStrategy.Wake, step = 0): Record =>
   record(`step/${step}/sleep/${n}${part === 0 ? "" : `/${part}`}`, RetryStrategy.Wake, wake)
+
+/** Where a step begins: the model `m` of a provider. */
+export const begins = (provider: string, step = 0): Record =>
+  record(`step/${step}/route`, Router.Beginning, { route: { target: { provider, model: "m" } } })
+
+/** A retry that is sent to the model `m` of another provider. */
+export const sent = (n: number, delayMs: number, retryAt: number, provider: string, step = 0): Record =>
+  record(`step/${step}/decision/${n}`, Directive.Directive, {
+    _tag: "Retry",
+    attempt: n,
+    delayMs,
+    retryAt,
+    route: { target: { provider, model: "m" } }
+  })
+
+export const compaction = (n: number, outcome: Compaction.CompactionRecord, step = 0): Record =>
+  record(`step/${step}/compaction/${n}`, Compaction.CompactionRecord, outcome)
+
+export const messageId = Ids.messageIdOf(Ids.TurnId.make("t0"), 0)

@@ -2,7 +2,16 @@
  * A turn that has really happened: the kernel, the policy, the journal and the store are what the service runs; the provider
  * plays a script, and the clock is the test's.
  */
-import { Checkpoint, EventSink, Provider, RetryStrategy, Toolbox, Turn, TurnStopped } from "@holdfast/kernel"
+import {
+  Checkpoint,
+  EventSink,
+  Provider,
+  RetryStrategy,
+  Toolbox,
+  Turn,
+  type TurnLimits,
+  TurnStopped
+} from "@holdfast/kernel"
 import type { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Profile, RetryStrategies } from "@holdfast/policy"
 import { Ids, type TurnExplanation } from "@holdfast/wire"
@@ -23,6 +32,9 @@ export interface Plan {
   readonly scripts: ReadonlyArray<ScriptedProvider.Script>
   readonly retry?: Profile.RetrySettings
   readonly toolbox?: Toolbox.Toolbox["Service"]
+  readonly limits?: TurnLimits.TurnLimits
+  /** What else the turn runs on. */
+  readonly services?: Layer.Layer<never, never, Provider.Provider>
   /** Its process dies, once, when it has done what is recorded under this name and has not recorded it. */
   readonly diesBefore?: string
   /** When it is accepted. */
@@ -188,11 +200,13 @@ const turnOf = (plan: Plan, startedAt: number, abort: Effect.Effect<void>, night
         history: [],
         prompt: "Hello",
         startedAt,
-        abort
+        abort,
+        ...(plan.limits === undefined ? {} : { limits: plan.limits })
       }).pipe(
         Effect.provide(
           Layer.mergeAll(
             Layer.succeed(Provider.Provider, provider),
+            Layer.provide(plan.services ?? Layer.empty, Layer.succeed(Provider.Provider, provider)),
             Layer.succeed(EventSink.EventSink, sinkOf(store)),
             Layer.succeed(Checkpoint.Checkpoint, mortal),
             plan.toolbox === undefined ? Toolbox.layerNoop : Layer.succeed(Toolbox.Toolbox, plan.toolbox),

@@ -10,8 +10,13 @@
 import { describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { Effect, Fiber, Semaphore } from "effect"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import * as ToolsGiven from "../tools/Given.ts"
 import * as CrashStage from "./CrashStage.ts"
 import { assertWhole } from "./CrashVerdict.ts"
+import * as Process from "./Process.ts"
+import { toolCalls } from "./ToolFrames.ts"
 
 const { ErrorBody, answerFrames, errorFrame } = ScriptedServer
 
@@ -57,6 +62,10 @@ const both = (stage: CrashStage.Stage) => Effect.andThen(stage.post("one"), stag
 
 const waits = (stage: CrashStage.Stage, attempt: number) =>
   stage.sees(`wait ${attempt}`, ({ retries }) => retries.at(-1)?.attempt === attempt)
+
+/** What tools have left by now. */
+const runsOf = ({ runs }: CrashStage.Stage) =>
+  Effect.sync(() => (fs.existsSync(runs) ? fs.readFileSync(runs, "utf8").trim().split("\n") : []))
 
 const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
@@ -136,6 +145,35 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
     })
   ],
   [
+    "right after it has told that it wakes",
+    Effect.fnUntraced(function* (stage) {
+      // In memory, and on disk alone.
+      yield* stage.begin("100 millis", `${stage.chance.of(3_000, 8_000)} millis`, "100 millis")
+      fails(stage, stage.chance.from(2, 3))
+      yield* both(stage)
+      yield* waits(stage, 1)
+      yield* stage.passes(0, 300)
+      yield* stage.wakes
+      yield* stage.kill
+      yield* stage.revive
+    })
+  ],
+  [
+    "right after it has told that it is aborted",
+    Effect.fnUntraced(function* (stage) {
+      yield* stage.begin("100 millis", `${stage.chance.of(3_000, 8_000)} millis`)
+      fails(stage, stage.chance.of(1, 2))
+      const gate = gated(stage, stage.chance.from(0, LAST))
+      yield* both(stage)
+      yield* Effect.raceFirst(waits(stage, 1), gate.reached)
+      yield* stage.passes(0, 300)
+      yield* stage.aborts("one")
+      yield* stage.kill
+      yield* gate.open // for "two", where "one" never came to it
+      yield* stage.revive
+    })
+  ],
+  [
     "as it wakes",
     Effect.fnUntraced(function* (stage) {
       yield* stage.begin("100 millis", `${stage.chance.from(300, 800)} millis`)
@@ -145,6 +183,29 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
       const retryAt = stage.onlooker.retries.at(-1)?.retryAt ?? 0
       yield* Effect.sleep(Math.max(0, retryAt - Date.now() + stage.chance.from(-15, 15)))
       yield* stage.kill
+      yield* stage.revive
+    })
+  ],
+  [
+    "in a tool",
+    Effect.fnUntraced(function* (stage) {
+      const gate = path.join(stage.directory, "gate")
+      const names = ["append", "append_again"]
+      stage.tools = {
+        unruly: { command: process.execPath, args: [ToolsGiven.UNRULY], allow: names, idempotent: ["append_again"] }
+      }
+      yield* stage.begin("50 millis")
+      fails(stage, stage.chance.from(0, 1))
+      const input = { file: stage.runs, gate }
+      stage.provider.respond({ frames: toolCalls(...names.map((name) => ({ name, input }))) })
+      yield* both(stage)
+      // Both run, or one of them, or they have been asked for; and one may have answered.
+      const running = stage.chance.from(0, 2)
+      yield* Process.eventually("tools to run", runsOf(stage), (lines) => lines.length >= running)
+      if (stage.chance.of(true, false)) fs.writeFileSync(gate, "")
+      yield* stage.passes(0, 20)
+      yield* stage.kill
+      fs.writeFileSync(gate, "")
       yield* stage.revive
     })
   ],

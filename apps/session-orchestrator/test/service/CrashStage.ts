@@ -3,10 +3,12 @@
  *
  * C1. Chance is drawn from the seed alone; two runs of one seed differ in what the machine makes of the milliseconds.
  * C2. A turn counts as acknowledged when the head of its answer has come. What was not is sent again, under the same id.
- * C3. Whoever was told of a wait before a death holds the service to it (`promises`).
+ * C3. Whoever was told of a wait before a death holds the service to it (`promises`); whoever was told that a command was taken
+ *     holds it to that (`commanded`, `aborted`).
  */
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { Effect, Fiber, type Scope } from "effect"
+import * as path from "node:path"
 import { Chance } from "./Chance.ts"
 import { Onlooker } from "./Onlooker.ts"
 import * as Process from "./Process.ts"
@@ -42,9 +44,15 @@ export class Stage {
   readonly onlooker = new Onlooker()
   readonly acknowledged = new Set<string>()
   readonly promises: Array<Promised> = []
+  /** The ids of commands that were answered with 202 while a turn waited. */
+  readonly commanded: Array<string> = []
+  /** The turns that somebody was told were aborted. */
+  readonly aborted = new Set<string>()
   readonly spans: Array<Span> = []
   /** When each request came to the provider. */
   readonly askedAt: Array<number> = []
+  /** Tool servers of the configuration; set before the first process is started. */
+  tools: object = {}
   deaths = 0
   conversationId = ""
   private delays: ReadonlyArray<string> = ["100 millis"]
@@ -61,6 +69,11 @@ export class Stage {
   get alive(): Life {
     if (this.life === undefined) throw new Error("the process is dead")
     return this.life
+  }
+
+  /** Where tools leave a line each time they run. */
+  get runs(): string {
+    return path.join(this.directory, "runs")
   }
 
   /** Starts the first process, with delays before the retries, and makes the conversation. */
@@ -88,16 +101,41 @@ export class Stage {
   }
 
   /** Asks for something at the conversation. */
-  command(name: string): Effect.Effect<number, Error> {
+  command(name: string, body: object = {}): Effect.Effect<number, Error> {
     return Effect.map(
-      this.alive.call({ method: "POST", path: `/v1/conversations/${this.conversationId}/${name}` }),
+      this.alive.call({ method: "POST", path: `/v1/conversations/${this.conversationId}/${name}`, body }),
       ({ status }) => status
     )
+  }
+
+  /** Has the wait of a turn ended, and is told that it is; the next attempt is due from that moment on, whatever dies then. */
+  get wakes(): Effect.Effect<void, Error> {
+    return Effect.gen({ self: this }, function* () {
+      const [retryAt, nth] = [Date.now(), this.provider.count() + 1]
+      const commandId = `k${this.commanded.length}`
+      const status = yield* this.command("retry-now", { commandId })
+      if (status !== 202) return yield* Effect.fail(new Error(`retry-now was answered with ${status}`))
+      this.commanded.push(commandId)
+      this.promises.push({ retryAt, nth })
+    })
+  }
+
+  /** Aborts a turn, and is told that it is. */
+  aborts(turnId: string): Effect.Effect<void, Error> {
+    return Effect.map(this.command("abort"), (status) => void (status === 202 && this.aborted.add(turnId)))
   }
 
   /** Some milliseconds, by chance. */
   passes(least: number, most: number): Effect.Effect<void> {
     return Effect.sleep(this.chance.from(least, most))
+  }
+
+  /** The onlooker's connection goes, and another one comes. */
+  get reconnects(): Effect.Effect<void, Error, Requirements> {
+    return Effect.gen({ self: this }, function* () {
+      if (this.watching !== undefined) yield* Fiber.interrupt(this.watching)
+      yield* this.watch
+    })
   }
 
   /** Waits until the onlooker sees something. */
@@ -109,11 +147,12 @@ export class Stage {
     ).pipe(Effect.asVoid)
   }
 
-  /** Ends the process at once; what it was told of a wait that is not over is a promise. */
+  /** Ends the process at once; what it was told of a wait that is not over is a promise, where none was made already. */
   get kill(): Effect.Effect<void, Error> {
     return Effect.gen({ self: this }, function* () {
       const retry = this.onlooker.retries.at(-1)
-      const isWaiting = retry !== undefined && retry.retryAt > Date.now()
+      const isWaiting =
+        retry !== undefined && retry.retryAt > Date.now() && this.promises.length + this.aborted.size === 0
       yield* this.alive.end("SIGKILL")
       this.deaths++
       this.life = undefined
@@ -171,18 +210,26 @@ export class Stage {
     })
   }
 
+  /** The file. */
+  get database(): string {
+    return path.join(this.directory, DATABASE)
+  }
+
   private get config() {
     return {
       server: { port: 0 },
       providers: { scripted: { type: "openai-compatible", baseUrl: `${this.provider.url}/v1` } },
       model: "scripted/m",
-      database: { path: "holdfast.db" },
-      retry: { schedule: { type: "steps", delays: this.delays } }
+      database: { path: DATABASE },
+      retry: { schedule: { type: "steps", delays: this.delays } },
+      tools: this.tools
     }
   }
 }
 
 // --- internal
+
+const DATABASE = "holdfast.db"
 
 /** Watches for as long as the connection holds. */
 const follow = (onlooker: Onlooker, { open }: Life, conversationId: string): Effect.Effect<void> =>

@@ -1,10 +1,11 @@
 /**
  * A person who watches a conversation through a client that reconnects, and what that client has put together.
  *
- * N1. It comes back with the id of the last event that it saw, and believes what it is sent: `step-start` begins a step's text
- *     anew, deltas are appended, `step-discarded` clears what the step has shown, a `message` finishes it.
- * N2. What no client may ever see is a fault: an id twice or left out, an answer that is not what was shown of it, other text
- *     than was shown before without a word that that is void (X2).
+ * N1. It comes back with the id of the last event that it saw, and believes what it is sent: `step-start` begins the text of a
+ *     step anew, deltas are appended, `step-discarded` voids what the step has shown, a `message` finishes it.
+ * N2. It holds on to what it shows when its connection goes. That is all that a client has to do (CONTRACTS.md).
+ * N3. What no client may ever see is a fault: an id twice or left out, text of a step whose beginning it was not told of, an
+ *     answer that is not what was shown of it, other text than was shown before without a word that that is void (X2).
  */
 import { Message, TurnEvent } from "@holdfast/wire"
 import { Schema } from "effect"
@@ -21,6 +22,9 @@ export class Onlooker {
   /** What was shown of it before its text began anew. */
   private before = ""
   readonly faults: Array<string> = []
+  /** How often it was told that the text of a step begins. */
+  begun = 0
+  private isBegun = false
 
   /** The id of the last event that it saw. */
   get lastId(): number {
@@ -32,25 +36,24 @@ export class Onlooker {
     return this.events.some((event) => event.type === type && event.turnId === turnId)
   }
 
-  /** It comes back to a process that it has watched before, which shows it all of the step in progress again. */
-  comesBack(): void {
-    if (this.current.length > this.before.length) this.before = this.current
-    this.current = ""
-  }
-
   see(event: TurnEvent.TurnEvent, id: number | undefined): void {
     if (TurnEvent.isPersisted(event)) {
       if (id !== this.lastId + 1) this.faults.push(`event ${id} (${event.type}) came after event ${this.lastId}`)
       this.events.push(event)
     }
     switch (event.type) {
+      case "step-start":
+        if (this.current.length > this.before.length) this.before = this.current
+        this.current = ""
+        this.isBegun = true
+        this.begun++
+        break
       case "text-delta":
+        if (!this.isBegun) this.faults.push(`${JSON.stringify(event.delta)} came before its step was begun`)
         this.current += event.delta
         break
-      case "step-start":
-        this.comesBack()
-        break
       case "step-discarded":
+      case "turn-end":
         this.clear()
         break
       case "message":
@@ -82,6 +85,7 @@ export class Onlooker {
   private clear(): void {
     this.before = ""
     this.current = ""
+    this.isBegun = false
   }
 }
 

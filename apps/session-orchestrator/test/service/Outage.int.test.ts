@@ -329,7 +329,7 @@ describe("commands on a turn that waits", () => {
     })
   )
 
-  it.live("C2: a client that goes away does not end its turn", () =>
+  it.live("a client that goes away does not end its turn", () =>
     Effect.gen(function* () {
       const { live, post, service, id } = yield* waiting()
       yield* live.hangUp

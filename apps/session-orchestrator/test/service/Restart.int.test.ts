@@ -34,6 +34,28 @@ describe("a service that is started again", () => {
     })
   )
 
+  it.live("X1, X4: leaves one waiting until the moment that somebody has moved its wait to", () =>
+    Effect.gen(function* () {
+      const database = yield* temporaryFile
+      const provider = yield* ScriptedServer.start()
+      provider.otherwise(overloaded)
+      const first = yield* Service.start({ provider, database, retry: Service.LONG })
+      const { id, live } = yield* waiting(first)
+      const until = Date.now() + 7_200_000
+      yield* first.call({ path: `/v1/conversations/${id}/wait-until`, body: { until } })
+      yield* live.until(`"retryAt":${until}`)
+      yield* first.call({ path: `/v1/conversations/${id}/extend-budget`, body: { byMs: 1_000 } })
+      yield* first.stop
+      const second = yield* Service.start({ provider, database, retry: Service.LONG })
+      const { retryAt, status } = yield* stateOf(second, id)
+      assert.deepStrictEqual({ retryAt, status }, { retryAt: until, status: "retrying" })
+      yield* second.call({ method: "POST", path: `/v1/conversations/${id}/abort` })
+      const events = yield* second.open({ path: `/v1/conversations/${id}/events` })
+      assert.include(yield* events.until("turn-end"), '"status":"aborted"')
+      assert.strictEqual(provider.count(), 1)
+    })
+  )
+
   it.live("X4: a command that was taken before the restart is not taken again", () =>
     Effect.gen(function* () {
       const database = yield* temporaryFile

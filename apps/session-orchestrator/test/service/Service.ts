@@ -12,6 +12,8 @@ import * as Composition from "../../src/Composition.ts"
 import { Config } from "../../src/config/Config.ts"
 import * as Socket from "../transport/http/Socket.ts"
 
+export { shown } from "./Shown.ts"
+
 /** Wire formats, as `type` in the configuration. */
 export type Format = "openai-compatible" | "anthropic"
 
@@ -21,6 +23,8 @@ export interface Options {
   /** A file; otherwise the data is gone with the service. */
   readonly database?: string
   readonly apiKey?: string
+  /** Names of providers, all on one server, each under its own path. The first is the default. */
+  readonly providers?: ReadonlyArray<string>
   readonly provider?: Effect.Success<ReturnType<typeof ScriptedServer.start>>
 }
 
@@ -43,6 +47,7 @@ export const start = Effect.fnUntraced(function* ({
   retry = QUICK,
   database = ":memory:",
   apiKey = "sk-test-0123456789",
+  providers = ["scripted"],
   provider: given
 }: Options = {}) {
   const provider = given ?? (yield* ScriptedServer.start())
@@ -51,20 +56,21 @@ export const start = Effect.fnUntraced(function* ({
     server: { host: "127.0.0.1", port: 0, hostnames: [], token: undefined },
     database: { path: database, url: undefined, retention: Duration.infinity },
     cluster: { runner: { host: "127.0.0.1", port: 1 }, shards: 1 },
-    providers: new Map([
-      [
-        "scripted",
+    providers: new Map(
+      providers.map((name) => [
+        name,
         {
           type: format,
-          name: "scripted",
-          baseUrl: `${provider.url}/v1`,
+          name,
+          baseUrl: `${provider.url}/${name}/v1`,
           apiKeyEnv: ["SCRIPTED_API_KEY"],
           credentials: [{ name: "SCRIPTED_API_KEY", value: Redacted.make(apiKey) }],
           headers: {}
         }
-      ]
-    ]),
-    model: { provider: "scripted", model: "m" },
+      ])
+    ),
+    tools: [],
+    model: { provider: providers[0] ?? "scripted", model: "m" },
     retry,
     origins: new Map(),
     notices: []
@@ -94,17 +100,5 @@ export const eventsOf = (text: string): ReadonlyArray<TurnEvent.TurnEvent> =>
     .split("\n")
     .filter((line) => line.trim() !== "")
     .map((line) => decode(line))
-
-/** The text that a client shows in the end: what was said to be void is gone (X2). */
-export const shown = (events: ReadonlyArray<TurnEvent.TurnEvent>): string => {
-  let finished = ""
-  let current = ""
-  for (const event of events) {
-    if (event.type === "text-delta") current += event.delta
-    if (event.type === "step-discarded") current = ""
-    if (event.type === "message") [finished, current] = [finished + current, ""]
-  }
-  return finished + current
-}
 
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(TurnEvent.TurnEvent))

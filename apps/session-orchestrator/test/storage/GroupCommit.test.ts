@@ -1,4 +1,4 @@
-import { describe, expect, it } from "@effect/vitest"
+import { assert, describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Latch, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as GroupCommit from "../../src/storage/GroupCommit.ts"
@@ -188,5 +188,22 @@ describe("GroupCommit", () => {
       expect(yield* together(inputs.map(write))).toEqual(inputs.map(Exit.succeed))
       expect(commits.map((commit) => commit.length)).toEqual([GroupCommit.MAX_WRITES, 1])
     })
+  )
+
+  it.effect("G6: a crowd that comes back from its commit one after another finds itself in one commit again", () =>
+    Effect.gen(function* () {
+      const { commits, insert, options } = database()
+      const write = yield* start((inputs) => insert(inputs), options)
+      yield* Effect.forEach(
+        Array.from({ length: 6 }, (_, n) => n),
+        (n) =>
+          Effect.andThen(write(`a${n}`), Effect.andThen(Effect.repeat(Effect.yieldNow, { times: n }), write(`b${n}`))),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(
+        commits.map((commit) => commit.length),
+        [6, 6]
+      )
+    }).pipe(Effect.scoped)
   )
 })

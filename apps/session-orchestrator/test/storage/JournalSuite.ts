@@ -70,6 +70,15 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
       expect(yield* journal.load(Given.turnId(1))).toEqual([record(0)])
     }))
 
+  test("records that are handed in together are there together, or not at all", (journal) =>
+    Effect.gen(function* () {
+      yield* journal.append(Given.turnId(1), 0, record(0), record(1))
+      yield* journal.append(Given.turnId(1), 0, record(0), record(1), record(2))
+      const error = yield* Effect.flip(journal.append(Given.turnId(1), 2, record(2, "another value"), record(3)))
+      expect(error).toBeInstanceOf(JournalConflict)
+      expect(yield* journal.load(Given.turnId(1))).toEqual([record(0), record(1), record(2)])
+    }))
+
   test("J2: of many who write the same place at once one succeeds", (journal) =>
     Effect.gen(function* () {
       const writers = Array.from({ length: 20 }, (_, writer) =>
@@ -89,9 +98,15 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
         for (let seq = 0; seq < n; seq++) yield* journal.append(Given.turnId(n), seq, record(seq, { n }))
       }
       yield* store.appendEvents(Given.conversationId(1), Given.turnId(2), [Given.end(2, 1)], 0)
-      const tails = yield* journal.tails
-      expect(Array.from(tails.keys()).toSorted()).toEqual([1, 3].map(Given.turnId))
-      expect([1, 3].map((n) => tails.get(Given.turnId(n)))).toEqual([record(0, { n: 1 }), record(2, { n: 3 })])
+      const unsealed = (n: number, tail: Record | undefined) => ({
+        turnId: Given.turnId(n),
+        conversationId: Given.conversationId(1),
+        tail
+      })
+      const expected = [unsealed(1, record(0, { n: 1 })), unsealed(3, record(2, { n: 3 })), unsealed(4, undefined)]
+      expect(yield* store.unsealedTurns).toEqual(expected)
+      expect(yield* store.unsealedTurnsOf(Given.conversationId(1))).toEqual(expected)
+      expect(yield* store.unsealedTurnsOf(Given.conversationId(2))).toEqual([])
     }))
 
   test("records of turns that were sealed long ago are forgotten, and no others", (journal) =>

@@ -1,12 +1,14 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Latch, Layer, Option } from "effect"
 import { Reactivity } from "effect/reactivity"
-import { SqlClient } from "effect/sql"
+import { Migrator, SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as DatabaseFile from "../../src/storage/DatabaseFile.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import * as Migrations from "../../src/storage/Migrations.ts"
+import { migration as initial } from "../../src/storage/migrations/0001_initial.ts"
 import * as SqliteClient from "../../src/storage/SqliteClient.ts"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
 import { type StorageError, Store } from "../../src/storage/Store.ts"
@@ -124,6 +126,48 @@ describe("a SQLite file", () => {
           )
         })
       )
+    })
+  )
+
+  it.live("a database of the first version is brought to this one with all that is in it", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      yield* DatabaseFile.prepare(filename)
+      yield* withSql(filename, (sql) =>
+        Effect.gen(function* () {
+          yield* Migrator.make({})({
+            loader: Migrator.fromRecord({ "0001_initial": initial }),
+            table: Migrations.TABLE
+          })
+          const { turn_id, conversation_id } = { turn_id: Given.turnId(1), conversation_id: Given.conversationId(1) }
+          const { model, createdAt } = Given.conversation(1)
+          yield* sql`INSERT INTO conversations
+            ${sql.insert({ conversation_id, model, auto_retry_enabled: 1, created_at: createdAt })}`
+          yield* sql`INSERT INTO turns ${sql.insert({ turn_id, conversation_id, prompt: "Hi", accepted_at: 1 })}`
+          const payload = JSON.stringify(Given.message(1, 1, 0))
+          yield* sql`INSERT INTO events
+            ${sql.insert({ conversation_id, event_id: 1, turn_id, position: 0, type: "message", payload })}`
+          yield* sql`INSERT INTO messages ${sql.insert({ message_id: "m", conversation_id, event_id: 1, role: "user" })}`
+          for (const seq of [1, 0]) {
+            yield* sql`INSERT INTO journal ${sql.insert({ turn_id, seq, name: `n${seq}`, value: "true" })}`
+          }
+        }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+      )
+      yield* Effect.gen(function* () {
+        const store = yield* Store
+        expect(yield* store.messages(Given.conversationId(1))).toEqual([Given.message(1, 1, 0).message])
+        expect(yield* (yield* Journal).load(Given.turnId(1))).toEqual([
+          { name: "n0", value: "true" },
+          { name: "n1", value: "true" }
+        ])
+        const more = yield* store.appendEvents(
+          Given.conversationId(1),
+          Given.turnId(1),
+          [Given.message(1, 1, 0), Given.message(1, 1, 1)],
+          0
+        )
+        expect(more.map(({ id }) => id)).toEqual([1, 2])
+      }).pipe(Effect.provide(SqlStore.layer({ path: filename })))
     })
   )
 

@@ -113,16 +113,10 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       const unsealedOf = (of: number) =>
         Effect.map(store.unsealedTurnsOf(Given.conversationId(of)), (turns) => turns.map((turn) => turn.turnId))
       expect(yield* unsealedOf(1)).toEqual([7, 5].map(Given.turnId))
-      expect(yield* store.unsealedIds).toEqual([
-        { turnId: Given.turnId(7), conversationId: Given.conversationId(1) },
-        { turnId: Given.turnId(3), conversationId: Given.conversationId(2) },
-        { turnId: Given.turnId(5), conversationId: Given.conversationId(1) }
-      ])
 
       yield* store.appendEvents(Given.conversationId(2), Given.turnId(3), [Given.end(3, 2)], 0)
       expect((yield* store.unsealedTurns).map((turn) => turn.turnId)).toEqual([7, 5].map(Given.turnId))
       expect(yield* unsealedOf(2)).toEqual([])
-      expect((yield* store.unsealedIds).map((turn) => turn.turnId)).toEqual([7, 5].map(Given.turnId))
     })
   )
 
@@ -154,6 +148,38 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
         Given.message(1, 1, 1).message
       ])
       expect(yield* store.messages(Given.conversationId(2))).toEqual([])
+    })
+  )
+
+  test(
+    "what a turn goes on with: itself, its conversation, the history without its own messages, and what it has said",
+    Effect.gen(function* () {
+      const store = yield* Given.oneTurn
+      yield* store.acceptTurn(Given.turn(2, 1))
+      const first = [Given.message(1, 1, 0), Given.usage(1, 1, 0), Given.message(1, 1, 1), Given.end(1, 1)] as const
+      yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), first, 0)
+      yield* store.appendEvents(Given.conversationId(1), Given.turnId(2), [Given.message(2, 1, 0)], 0)
+      const [one, two, none] = yield* Effect.all(
+        [1, 2, 9].map((n) => store.resumption(Given.turnId(n))),
+        { concurrency: "unbounded" }
+      )
+      expect(one).toEqual(
+        Option.some({
+          turn: { ...Given.turn(1, 1), end: Given.end(1, 1) },
+          conversation: Given.conversation(1),
+          history: [Given.message(2, 1, 0).message],
+          persisted: ["message", "usage", "message", "turn-end"]
+        })
+      )
+      expect(two).toEqual(
+        Option.some({
+          turn: { ...Given.turn(2, 1), end: undefined },
+          conversation: Given.conversation(1),
+          history: [Given.message(1, 1, 0).message, Given.message(1, 1, 1).message],
+          persisted: ["message"]
+        })
+      )
+      expect(none).toEqual(Option.none())
     })
   )
 

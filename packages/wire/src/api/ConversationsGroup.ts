@@ -64,7 +64,16 @@ const State = ConversationState.annotate({
   description: "The conversation as it is now; while it waits, when the next attempt is due."
 })
 
+/** What a command can be answered with besides: it is not on disk, and the client must send it again to be sure. */
+const commandProblems = [...conversationProblems, Problem.TurnStopped, Problem.ShuttingDown] as const
+
 const accepted = (description: string) => HttpApiSchema.Empty(202).annotate({ description })
+
+const howItIsAnswered = [
+  "It is answered when it is on disk, so nothing that was answered with 202 is forgotten, whatever the process dies of. Where that",
+  "takes more than ten seconds, the answer is a problem that says why, and the command is carried out as soon as it can be",
+  "recorded, if the service lives that long; the same call again, with the same `commandId` where it has one, tells."
+].join("\n")
 
 const describe = (summary: string, description?: string) =>
   OpenApi.annotations(description === undefined ? { summary } : { summary, description })
@@ -92,12 +101,12 @@ const messages = HttpApiEndpoint.get("messages", "/v1/conversations/:conversatio
 
 const abort = HttpApiEndpoint.post("abort", "/v1/conversations/:conversationId/abort", {
   params: conversationParams,
-  success: accepted("The turn is ended, or there was none."),
-  error: conversationProblems
+  success: accepted("The turn is ended, which is on disk; or there was none."),
+  error: commandProblems
 }).annotateMerge(
   describe(
     "End its turn",
-    "Ends the wait first, then the turn, which seals `aborted`. Does nothing where nothing runs."
+    `Ends the wait first, then the turn, which seals \`aborted\`. Does nothing where nothing runs.\n\n${howItIsAnswered}`
   )
 )
 
@@ -114,18 +123,24 @@ const abortRetry = HttpApiEndpoint.post("abortRetry", "/v1/conversations/:conver
   params: conversationParams,
   payload: onlyId,
   success: accepted("The wait is ended, or there was none."),
-  error: conversationProblems
+  error: commandProblems
 }).annotateMerge(
-  describe("Give up waiting", "Ends the wait, and the turn with its last error. Does nothing where nothing waits.")
+  describe(
+    "Give up waiting",
+    `Ends the wait, and the turn with its last error. Does nothing where nothing waits.\n\n${howItIsAnswered}`
+  )
 )
 
 const retryNow = HttpApiEndpoint.post("retryNow", "/v1/conversations/:conversationId/retry-now", {
   params: conversationParams,
   payload: onlyId,
   success: accepted("The next attempt is made, or there was no wait."),
-  error: conversationProblems
+  error: commandProblems
 }).annotateMerge(
-  describe("Try again now", "Ends the wait and makes the next attempt at once. Does nothing where nothing waits.")
+  describe(
+    "Try again now",
+    `Ends the wait and makes the next attempt at once. Does nothing where nothing waits.\n\n${howItIsAnswered}`
+  )
 )
 
 export const WaitUntil = Schema.Struct({
@@ -137,8 +152,10 @@ const waitUntil = HttpApiEndpoint.post("waitUntil", "/v1/conversations/:conversa
   params: conversationParams,
   payload: WaitUntil,
   success: accepted("The wait ends then, or there was none."),
-  error: conversationProblems
-}).annotateMerge(describe("Wait until a time", "Moves the end of the wait. Does nothing where nothing waits."))
+  error: commandProblems
+}).annotateMerge(
+  describe("Wait until a time", `Moves the end of the wait. Does nothing where nothing waits.\n\n${howItIsAnswered}`)
+)
 
 export const SwitchTarget = Schema.Struct({
   ...commandId,
@@ -149,11 +166,11 @@ const switchTarget = HttpApiEndpoint.post("switchTarget", "/v1/conversations/:co
   params: conversationParams,
   payload: SwitchTarget,
   success: accepted("The next attempt goes there, or there was no wait."),
-  error: conversationProblems
+  error: commandProblems
 }).annotateMerge(
   describe(
     "Go on elsewhere",
-    "Ends the wait; the rest of the turn runs on this model. Does nothing where nothing waits."
+    `Ends the wait; the rest of the turn runs on this model. Does nothing where nothing waits.\n\n${howItIsAnswered}`
   )
 )
 
@@ -166,9 +183,12 @@ const extendBudget = HttpApiEndpoint.post("extendBudget", "/v1/conversations/:co
   params: conversationParams,
   payload: ExtendBudget,
   success: accepted("The step that waits may wait so much longer in all, or nothing waits."),
-  error: conversationProblems
+  error: commandProblems
 }).annotateMerge(
-  describe("Extend the budget", "Adds to what the waiting step may spend on waits. Does nothing where nothing waits.")
+  describe(
+    "Extend the budget",
+    `Adds to what the waiting step may spend on waits. Does nothing where nothing waits.\n\n${howItIsAnswered}`
+  )
 )
 
 const setAutoRetry = HttpApiEndpoint.put("setAutoRetry", "/v1/conversations/:conversationId/auto-retry", {

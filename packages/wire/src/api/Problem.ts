@@ -139,7 +139,10 @@ export class StorageUnavailable extends HttpApiError.Problem<StorageUnavailable>
   "StorageUnavailableProblem",
   { type: type("storage-unavailable"), status: 503, title: "The storage is unavailable" },
   {},
-  { description: "The disk said no: full, read-only, locked or corrupt. Nothing of the call was kept." }
+  {
+    description:
+      "The disk said no: full, read-only, locked or corrupt. Nothing of the call was kept; only a command may still be carried out, and its `detail` says so."
+  }
 ) {}
 
 /** The service has not taken up yet what its last process left. */
@@ -160,7 +163,7 @@ export class TurnStopped extends HttpApiError.Problem<TurnStopped>()(
   {},
   {
     description:
-      "The turn cannot be recorded at present, or another process runs it. It is on disk and is not lost; the same `turnId` again is the same turn."
+      "The turn cannot be recorded at present, or another process runs it. It is on disk and is not lost; the same `turnId` again is the same turn, and the same command can be sent again."
   }
 ) {}
 

@@ -4,7 +4,8 @@
  * T1. A turn is on disk before the head of its answer leaves. From then on it runs, whoever listens; only abort ends it.
  * T2. While a turn waits, its answer says so in bytes that mean nothing, so that neither proxies nor clients give up on it:
  *     a space before the next line or document (NDJSON, JSON), a comment frame (SSE).
- * T3. A stream without `turn-end` broke off. The connection is cut then, never ended as if it were complete.
+ * T3. A stream without `turn-end` broke off. The connection is cut then, never ended as if it were complete. Over SSE a last frame
+ *     named `reconnect` says why, where the client still reads.
  */
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -155,7 +156,12 @@ const events = HttpApiEndpoint.get("events", "/v1/conversations/:conversationId/
     description: [
       "The persisted events of the conversation, then live ones without end. Persisted events carry an `id:`;",
       "a client that comes back with the last one it saw misses nothing and gets nothing twice.",
-      "A client that falls too far behind is sent away; it comes back the same way."
+      "Events without an `id:` are told again to a client that comes back: `step-start` begins the text of a step anew, so what was",
+      "held of that step is to be forgotten, and the text so far follows; `step-discarded` says that it is void.",
+      "",
+      "A client that falls 4 MiB behind, or takes nothing for a minute, is sent away; it comes back the same way. The last frame of a",
+      "stream that ends before its time is named `reconnect` and says why: `{code, message}`, the code `too-slow`, `turn-stopped`,",
+      "`storage-unavailable`, `shutting-down` or `unexpected`. `EventSource` comes back by itself."
     ].join("\n"),
     transform: withContent({ [Sse.CONTENT_TYPE]: streams[Sse.CONTENT_TYPE] })
   })

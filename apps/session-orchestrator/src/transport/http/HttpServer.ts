@@ -7,7 +7,7 @@
  *     `SHUTDOWN_GRACE`.
  * H4. It is bound before there is anything behind it. Requests that come so early wait, and none is lost.
  */
-import { NodeHttpServer } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Api } from "@holdfast/wire/api"
 import { ByteSize, Duration, Effect, Layer, Predicate, type Redacted, Schema } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"

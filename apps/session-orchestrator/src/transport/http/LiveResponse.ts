@@ -7,12 +7,15 @@
  * L1. The items of one chunk leave in one write.
  * L2. Signs of life are written between items, never inside one, and only after a quiet interval.
  * L3. Memory is bounded: nothing is pulled while the client has not taken what was written. One that takes nothing for
- *     `STALL_LIMIT` is cut off; until then its source may give up on it first.
+ *     `STALL_LIMIT` is let go of; until then its source may give up on it first.
  * L4. Only a response that is complete is ended. One that broke off is cut, unless it was endless anyway (`endless`).
  * L5. A client that goes away ends the pulling, and nothing else.
+ * L6. Whoever is let go of before the end is told why, and that it has to come back, as far as its format can say so
+ *     (`farewell`). It stands behind all that was written, so a client that has only slept finds it, for `FAREWELL_LIMIT`.
  */
-import { NodeHttpServerRequest } from "@effect/platform-node"
-import { Cause, Duration, Effect, Schema, Stream } from "effect"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import type { Sse } from "@holdfast/wire"
+import { Cause, Duration, Effect, Option, Predicate, Schema, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ServerResponse } from "node:http"
 import type { Drain } from "./Drain.ts"
@@ -23,6 +26,9 @@ export const KEEP_ALIVE_INTERVAL = Duration.seconds(15)
 
 /** How long a client may take nothing of what was written for it. */
 export const STALL_LIMIT = Duration.seconds(60)
+
+/** How long a client has to take what it is told in the end. One that is gone holds a socket that much longer. */
+export const FAREWELL_LIMIT = Duration.seconds(5)
 
 /** A client stopped reading. */
 export class ClientStalled extends Schema.TaggedError<ClientStalled>()("ClientStalled", {}) {
@@ -39,6 +45,8 @@ export interface Options<A, E> {
   readonly encode: (items: ReadonlyArray<A>) => string
   /** The stream has no end of its own, so that ending it cannot be mistaken for completeness. */
   readonly endless: boolean
+  /** What is written last where the response ends before its time (L6). */
+  readonly farewell?: (why: Sse.Reconnect) => string
 }
 
 /** Answers a request with 200 and what the stream gives. Succeeds when the response is over, however it ended. */
@@ -66,19 +74,19 @@ export const send = Effect.fnUntraced(function* <A, E>(
     quiet = true
   }).pipe(Effect.delay(KEEP_ALIVE_INTERVAL), Effect.forever)
 
-  const isComplete = yield* Stream.runForEachArray(options.items, write).pipe(
-    Effect.as(true),
+  const broken = yield* Stream.runForEachArray(options.items, write).pipe(
+    Effect.as(undefined),
     Effect.raceFirst(signsOfLife),
-    Effect.raceFirst(Effect.as(drain.ended, false)),
+    Effect.raceFirst(Effect.as(drain.ended, GOING_DOWN)),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt
-        : Effect.as(Effect.logDebug("A response broke off.", cause), false)
+        : Effect.as(Effect.logDebug("A response broke off.", cause), whyOf(cause))
     ),
     Effect.onInterrupt(() => Effect.sync(() => response.destroy()))
   )
-  if (isComplete || options.endless) yield* end(response)
-  else response.destroy() // L4
+  if (broken === undefined) yield* end(response, "", STALL_LIMIT)
+  else yield* leave(response, options.farewell?.(broken) ?? "", options.endless)
   // The response is written; this only tells those who count.
   return HttpServerResponse.empty({ status: 200 })
 })
@@ -89,37 +97,48 @@ const nodeResponse = (request: HttpServerRequest.HttpServerRequest): ServerRespo
   // The server below speaks HTTP/1.1 alone, so this is never a response of HTTP/2.
   NodeHttpServerRequest.toServerResponse(request) as ServerResponse
 
-/** Gives a client `STALL_LIMIT` to take what was written, or else cuts it off. */
-const orCut = (response: ServerResponse, taken: Effect.Effect<void>): Effect.Effect<void, ClientStalled> =>
-  Effect.timeoutOrElse(taken, {
-    duration: STALL_LIMIT,
-    orElse: () => {
-      response.destroy()
-      return Effect.fail(new ClientStalled())
-    }
-  })
+const GOING_DOWN: Sse.Reconnect = { code: "shutting-down", message: "Holdfast is going down; connect again soon." }
 
+const UNEXPECTED: Sse.Reconnect = { code: "unexpected", message: "Something went wrong; connect again." }
+
+/** By the tag of what a stream failed with. */
+const CODES: Readonly<Record<string, Sse.Reconnect["code"]>> = {
+  ClientStalled: "too-slow",
+  SubscriberTooSlow: "too-slow",
+  TurnStopped: "turn-stopped",
+  StorageError: "storage-unavailable"
+}
+
+const whyOf = (cause: Cause.Cause<unknown>): Sse.Reconnect => {
+  const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+  const code = Predicate.hasProperty(error, "_tag") ? CODES[String(error._tag)] : undefined
+  return code !== undefined && error instanceof Error ? { code, message: error.message } : UNEXPECTED
+}
+
+/** Waits until a client has taken what was written, for as long as it may take. */
 const untilRead = (response: ServerResponse): Effect.Effect<void, ClientStalled> =>
-  orCut(
-    response,
-    Effect.callback<void>((resume) => {
-      const onDrain = () => resume(Effect.void)
-      response.once("drain", onDrain)
-      return Effect.sync(() => response.off("drain", onDrain))
-    })
-  )
+  Effect.callback<void>((resume) => {
+    const onDrain = () => resume(Effect.void)
+    response.once("drain", onDrain)
+    return Effect.sync(() => response.off("drain", onDrain))
+  }).pipe(Effect.timeoutOrElse({ duration: STALL_LIMIT, orElse: () => Effect.fail(new ClientStalled()) }))
 
-const end = (response: ServerResponse): Effect.Effect<void> =>
+/** Ends a response behind a last text, and cuts it if the client does not take that in time. */
+const end = (response: ServerResponse, last: string, limit: Duration.Duration): Effect.Effect<void> =>
   response.destroyed
     ? Effect.void
-    : Effect.ignore(
-        orCut(
-          response,
-          Effect.callback<void>((resume) => {
-            const onClose = () => resume(Effect.void)
-            response.once("close", onClose)
-            response.end(onClose)
-            return Effect.sync(() => response.off("close", onClose))
-          })
-        )
-      )
+    : Effect.callback<void>((resume) => {
+        const onClose = () => resume(Effect.void)
+        response.once("close", onClose)
+        response.end(last, onClose)
+        return Effect.sync(() => response.off("close", onClose))
+      }).pipe(Effect.timeoutOrElse({ duration: limit, orElse: () => Effect.sync(() => response.destroy()) }))
+
+/** Lets go of a response before its end (L4, L6). */
+const leave = (response: ServerResponse, farewell: string, endless: boolean): Effect.Effect<void> => {
+  if (endless) return end(response, farewell, FAREWELL_LIMIT)
+  const cut = Effect.sync(() => response.destroy())
+  if (farewell === "" || response.destroyed) return cut
+  const told = Effect.callback<void>((resume) => void response.write(farewell, () => resume(Effect.void)))
+  return Effect.andThen(Effect.timeoutOption(told, FAREWELL_LIMIT), cut)
+}

@@ -101,6 +101,7 @@ const ndjson = {
 const sse = {
   contentType: Sse.CONTENT_TYPE,
   keepAlive: Sse.KEEP_ALIVE,
+  farewell: Sse.reconnect,
   encode: (frames: ReadonlyArray<Frame>): string => {
     let text = ""
     for (const frame of frames) text += Sse.frame(frame.json, frame.id)

@@ -1,6 +1,8 @@
 import { expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import * as TestServer from "./TestServer.ts"
+
+const turnOfTheLoop = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
 
 const withConversation = Effect.gen(function* () {
   const server = yield* TestServer.start()
@@ -41,6 +43,37 @@ it.effect("P14: abort, abort-retry and retry-now are 202, whether or not there w
       expect((yield* server.call({ path: `${path}/${command}`, method: "POST" })).status).toBe(202)
     }
     expect(server.conversations.calls).toEqual(["abort", "abort-retry", "retry-now", "abort"])
+  })
+)
+
+it.effect("X4: a command that is not on disk yet is not answered, and given up as a problem on the way down", () =>
+  Effect.gen(function* () {
+    const { path, server } = yield* withConversation
+    server.conversations.broken.holdsCommands = true
+    const calls = yield* Effect.forEach(["abort", "retry-now"], (command) =>
+      Effect.forkScoped(server.call({ path: `${path}/${command}`, method: "POST" }), { startImmediately: true })
+    )
+    yield* Effect.repeat(turnOfTheLoop, { until: () => server.conversations.calls.length === 2 })
+    for (const call of calls) expect(call.pollUnsafe()).toBeUndefined()
+    yield* server.drain.end
+    for (const call of calls) {
+      const { status, text } = yield* Fiber.join(call)
+      expect(status).toBe(503)
+      expect(JSON.parse(text)).toMatchObject({ type: "/docs#problem-shutting-down" })
+      expect(text).toContain("not on disk")
+    }
+  })
+)
+
+it.effect("X4: a command that the disk refuses is a problem", () =>
+  Effect.gen(function* () {
+    const { path, server } = yield* withConversation
+    server.conversations.broken.storage = true
+    for (const command of ["abort", "retry-now"]) {
+      const { status, text } = yield* server.call({ path: `${path}/${command}`, method: "POST" })
+      expect(status).toBe(503)
+      expect(JSON.parse(text)).toMatchObject({ type: "/docs#problem-storage-unavailable" })
+    }
   })
 )
 

@@ -50,7 +50,7 @@ export const make = () => {
   const turns = new Map<string, Turn>()
   const arrivals = new Map<string, Deferred.Deferred<Turn>>()
   const calls: Array<string> = []
-  const broken = { storage: false, isShuttingDown: false, defect: undefined as unknown }
+  const broken = { storage: false, isShuttingDown: false, holdsCommands: false, defect: undefined as unknown }
   let ids = 0
 
   const arrival = (id: string): Deferred.Deferred<Turn> => {
@@ -133,6 +133,12 @@ export const make = () => {
     }
   }
 
+  const command = (id: Ids.ConversationId, name: string) =>
+    Effect.flatMap(existing(id), () => {
+      calls.push(name)
+      return broken.holdsCommands ? Effect.never : Effect.void
+    })
+
   const service = Conversations.of({
     create: (options) =>
       Effect.sync(() => {
@@ -157,16 +163,8 @@ export const make = () => {
           )
         )
       ),
-    abort: (id) =>
-      Effect.as(
-        Effect.tap(existing(id), () => Effect.sync(() => calls.push("abort"))),
-        false
-      ),
-    steer: ({ conversationId, type }) =>
-      Effect.as(
-        Effect.tap(existing(conversationId), () => Effect.sync(() => calls.push(type))),
-        true
-      ),
+    abort: (id) => Effect.as(command(id, "abort"), false),
+    steer: ({ conversationId, type }) => Effect.as(command(conversationId, type), true),
     setAutoRetry: (id, enabled) =>
       Effect.map(existing(id), (conversation) => {
         conversation.autoRetryEnabled = enabled
@@ -192,6 +190,8 @@ export const make = () => {
     /** The turn, once it has been asked for. */
     arrival: (id: string) => Deferred.await(arrival(id)),
     turn,
+    /** How many watch a conversation. */
+    watchersOf: (id: string) => conversations.get(id)?.watchers.size ?? 0,
     /** Emits events of a turn, in one chunk. */
     emit: (id: string, events: ReadonlyArray<TurnEvent.TurnEvent>) => {
       const { chunks, conversationId, watchers } = turn(id)
@@ -219,13 +219,13 @@ export const make = () => {
         setAutoRetry: () => die,
         acceptTurn: () => die,
         turn: () => die,
+        resumption: () => die,
         lastTurn: () => die,
         unsealedTurnsOf: () => die,
-        unsealedIds: die,
         unsealedTurns: Effect.suspend(() =>
           broken.storage
             ? Effect.fail(new StorageError({ message: "The disk is full." }))
-            : Effect.succeed([...turns.values()].map((turn) => ({ ...turn, acceptedAt: 0, end: undefined })))
+            : Effect.succeed([...turns.values()].map((turn) => ({ ...turn, tail: undefined })))
         ),
         appendEvents: () => die,
         events: () => Stream.die("not part of this test"),

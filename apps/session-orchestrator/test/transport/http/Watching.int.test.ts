@@ -64,8 +64,55 @@ it.effect("a watcher that is too slow is sent away in a way that makes a browser
     server.conversations.emit("t", [events.delta("x".repeat(32_000_000))])
     for (let count = 0; count < 200; count++) server.conversations.emit("t", [events.delta("y")])
     yield* live.resume
-    // It ends as it should, so EventSource reconnects with the last id it has.
-    yield* live.rest
+    // It ends as it should, so EventSource reconnects with the last id it has; who listens is told why.
+    expect(lastOf(yield* live.rest)).toEqual({ code: "too-slow", message: "The client is too slow." })
+  })
+)
+
+/** What the last frame says, where that is named `reconnect`. */
+const lastOf = (text: string): unknown => {
+  const [, data] = /\nevent: reconnect\ndata: (.*)\n\n$/.exec(text) ?? []
+  return data === undefined ? undefined : JSON.parse(data)
+}
+
+/** Lets Node do what it has to do. */
+const turnsOfTheLoop = Effect.promise(async () => {
+  for (let n = 0; n < 20; n++) await new Promise((resolve) => setImmediate(resolve))
+})
+
+/** A client that has stopped reading, with more sent to it than fits; and how many seconds later it was let go of. */
+const stalled = Effect.gen(function* () {
+  const { conversation, events, path, server } = yield* withHistory
+  const live = yield* server.open({ path })
+  yield* live.pause
+  const watchers = Effect.sync(() => server.conversations.watchersOf(conversation))
+  yield* Effect.repeat(turnsOfTheLoop, { until: () => Effect.map(watchers, (count) => count === 1) })
+  server.conversations.emit("t", [events.start, events.delta("x".repeat(32_000_000))])
+  yield* turnsOfTheLoop
+  let seconds = 0
+  while ((yield* watchers) > 0 && seconds < 120) {
+    yield* TestClock.adjust("1 second")
+    yield* turnsOfTheLoop
+    seconds++
+  }
+  return { live, seconds }
+})
+
+it.effect("X3: a client that takes nothing for a minute is let go of, and finds out why when it reads again", () =>
+  Effect.gen(function* () {
+    const { live, seconds } = yield* stalled
+    expect(seconds).toBe(60)
+    yield* live.resume
+    expect(lastOf(yield* live.rest)).toEqual({ code: "too-slow", message: "The client has read nothing for 1m." })
+  })
+)
+
+it.effect("X3: a client that is dead is cut off some seconds later, and nothing is kept for it", () =>
+  Effect.gen(function* () {
+    const { live } = yield* stalled
+    for (let second = 0; second < 6; second++) yield* Effect.andThen(TestClock.adjust("1 second"), turnsOfTheLoop)
+    yield* live.resume
+    yield* Effect.flip(live.rest)
   })
 )
 

@@ -1,0 +1,34 @@
+/**
+ * What every turn writes, in fewer rows and fewer indexes.
+ *
+ * `messages` said nothing that `events` does not say: a message is an event of its type. The turns of a conversation have an
+ * index already, the one that makes them unique. And a journal is read by its key alone, so the key is the table.
+ */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+export const migration = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  yield* sql`DROP TABLE messages`
+  yield* sql`DROP INDEX turns_by_conversation`
+
+  // PostgreSQL has no such tables; what its rows lie in is a heap.
+  yield* sql.onDialectOrElse({
+    pg: () => Effect.void,
+    orElse: () =>
+      Effect.gen(function* () {
+        yield* sql`CREATE TABLE journal_by_key (
+          turn_id TEXT NOT NULL REFERENCES turns (turn_id),
+          seq INTEGER NOT NULL,
+          name TEXT NOT NULL,
+          value TEXT NOT NULL,
+          PRIMARY KEY (turn_id, seq)
+        ) WITHOUT ROWID`
+        yield* sql`INSERT INTO journal_by_key (turn_id, seq, name, value)
+          SELECT turn_id, seq, name, value FROM journal ORDER BY turn_id, seq`
+        yield* sql`DROP TABLE journal`
+        yield* sql`ALTER TABLE journal_by_key RENAME TO journal`
+      })
+  })
+})

@@ -1,0 +1,128 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Duration, Redacted } from "effect"
+import * as ConfigCheck from "../../src/cli/ConfigCheck.ts"
+import * as Secrets from "../../src/config/Secrets.ts"
+import * as Given from "./Given.ts"
+
+const TOKEN = "ghp-not-a-real-token-0123456789"
+
+const tools = (tools: unknown, environment = {}) => ({ file: { tools }, environment })
+
+describe("tools", () => {
+  it("a server is a command or a url; the rest has defaults", () => {
+    const [files, remote] = Given.config(
+      tools({
+        files: { command: "npx", args: ["-y", "server-files"], cwd: "./work", idempotent: ["read_*"] },
+        remote: { url: "https://tools.example.org/mcp", timeout: "5 minutes", allow: ["search"], maxOutput: 2048 }
+      })
+    ).tools
+    expect(files?.reach).toEqual({
+      type: "stdio",
+      command: "npx",
+      args: ["-y", "server-files"],
+      env: {},
+      cwd: "/etc/work"
+    })
+    expect(files?.timeout).toEqual(Duration.seconds(60))
+    expect(files?.idempotent).toEqual(["read_*"])
+    expect(files?.allow).toBeUndefined()
+    expect(remote?.reach).toEqual({ type: "http", url: "https://tools.example.org/mcp", headers: {} })
+    expect(remote?.timeout).toEqual(Duration.minutes(5))
+    expect(remote?.maxOutput).toBe(2048)
+  })
+
+  it("${NAME} stands for a variable, in env and headers, and what it stands for is a secret", () => {
+    const config = Given.config(
+      tools(
+        {
+          one: { command: "one", env: { GITHUB_TOKEN: "${GH}", LEVEL: "production" } },
+          two: { url: "http://localhost:1/mcp", headers: { Authorization: "Bearer ${GH}" } }
+        },
+        { GH: TOKEN }
+      )
+    )
+    const [one, two] = config.tools
+    const env = one?.reach.type === "stdio" ? one.reach.env : {}
+    expect(env["GITHUB_TOKEN"] && Redacted.value(env["GITHUB_TOKEN"])).toBe(TOKEN)
+    expect(env["LEVEL"] && Redacted.value(env["LEVEL"])).toBe("production")
+    const headers = two?.reach.type === "http" ? two.reach.headers : {}
+    expect(headers["Authorization"] && Redacted.value(headers["Authorization"])).toBe(`Bearer ${TOKEN}`)
+    expect(JSON.stringify(config.tools)).not.toContain(TOKEN)
+    const { redact } = Secrets.make(Secrets.ofConfig(config))
+    expect(redact(`it said ${TOKEN} in production`)).toBe(`it said ${Secrets.PLACEHOLDER} in production`)
+  })
+
+  it("what is written out in env is a secret when its name says so", () => {
+    const config = Given.config(
+      tools({ one: { command: "one", env: { DB_PASSWORD: "open-sesame", MODE: "read-only" } } })
+    )
+    const { redact } = Secrets.make(Secrets.ofConfig(config))
+    expect(redact("open-sesame, read-only")).toBe(`${Secrets.PLACEHOLDER}, read-only`)
+  })
+
+  it("`config check` shows servers without what is in their variables", () => {
+    const config = Given.config(
+      tools(
+        {
+          one: { command: "one", args: ["--fast"], env: { GITHUB_TOKEN: "${GH}" } },
+          two: { url: "http://localhost:1/mcp?key=open-sesame", headers: { "X-Key": "open-sesame-2" } }
+        },
+        { GH: TOKEN }
+      )
+    )
+    const report = ConfigCheck.report(config).join("\n")
+    expect(report).toContain(`one --fast, GITHUB_TOKEN=${Secrets.PLACEHOLDER}, 1m a call`)
+    expect(report).toContain(
+      `http://localhost:1/mcp?key=${Secrets.PLACEHOLDER}, X-Key: ${Secrets.PLACEHOLDER}, 1m a call`
+    )
+  })
+
+  it.each<[string, unknown, ReadonlyArray<string>]>([
+    ["neither", { a: {} }, ["tools.a: it has no command and no url. Expected one of the two."]],
+    [
+      "both",
+      { a: { command: "x", url: "http://localhost/mcp" } },
+      ["tools.a.url: there is a command too. Keep one of them."]
+    ],
+    [
+      "a key of the other kind",
+      { a: { command: "x", headers: { "X-A": "b" } }, b: { url: "http://localhost/mcp", args: ["y"] } },
+      [
+        "tools.a.headers: a server that is started by its command has none. Expected env.",
+        "tools.b.args: a server that is reached by its url has none."
+      ]
+    ],
+    [
+      "a variable that is not set",
+      { a: { command: "x", env: { TOKEN: "${NOT_SET}" } } },
+      ["tools.a.env.TOKEN: the environment variable NOT_SET is not set."]
+    ],
+    [
+      "an unknown key",
+      { a: { comand: "x" } },
+      [
+        'tools.a.comand: unknown key. Did you mean "command"? Known here: command, args, env, cwd, url, headers, timeout, startTimeout, maxOutput, idempotent, allow, deny.'
+      ]
+    ],
+    [
+      "a name that could stand before no tool's",
+      { "my tools": { command: "x" } },
+      [`tools["my tools"]: this name will not do; expected at most 32 letters, digits, '_' and '-'.`]
+    ],
+    [
+      "a limit that is none",
+      { a: { command: "x", timeout: "Infinity", maxOutput: 10 } },
+      [
+        'tools.a.timeout: found "Infinity"; expected a finite duration of at least 1 millisecond.',
+        "tools.a.maxOutput: found 10; expected an integer of bytes from 1024 to 1048576."
+      ]
+    ],
+    [
+      "an argument that is no text, which is not shown",
+      { a: { command: "x", args: [{ secret: "open-sesame" }], env: { A: 1 } } },
+      ["tools.a.args[0]: found an object; expected a string.", "tools.a.env.A: found a number; expected a string."]
+    ]
+  ])("%s is refused, by its path", (_, given, expected) => {
+    expect(Given.problems(tools(given))).toEqual(expected)
+  })
+})

@@ -1,0 +1,217 @@
+/** What a call meets: the responses of providers and of what stands in front of them, in either wire format. */
+import * as ScriptedServer from "@holdfast/providers/testing"
+
+const { ErrorBody, answerFrames, toolCallFrames } = ScriptedServer
+
+/** What a response depends on besides itself. */
+export interface Wire {
+  readonly format: ScriptedServer.ErrorBody.Format
+  /** Shortens a duration in milliseconds as the runner does. */
+  readonly ms: (ms: number) => number
+}
+
+/** What happens inside the program that makes the call, which no server can bring about. */
+export type Inside =
+  /** The client fails with this. */
+  | { readonly throws: unknown }
+  /** The response takes its time. */
+  | { readonly takesMs: number; readonly response: ScriptedServer.ScriptedResponse }
+
+export type Answer = (wire: Wire) => ScriptedServer.ScriptedResponse | Inside
+
+export const isInside = (response: ReturnType<Answer>): response is Inside =>
+  typeof response === "object" && ("throws" in response || "takesMs" in response)
+
+/** The points at which a response waits for the test. */
+export const gatesOf = (response: ReturnType<Answer>): ReadonlyArray<ScriptedServer.Gate> =>
+  typeof response === "object" && "frames" in response
+    ? response.frames.filter((frame) => typeof frame !== "string")
+    : []
+
+// --- answers
+
+/** The whole answer. */
+export const says =
+  (text: string): Answer =>
+  ({ format }) => ({ frames: answerFrames(format, text) })
+
+/** A whole response that calls a tool. */
+export const callsTool =
+  (name: string): Answer =>
+  ({ format }) => ({ frames: toolCallFrames(format, name, {}) })
+
+/** A tool call whose arguments are no JSON. */
+export const callsBadly =
+  (name: string): Answer =>
+  ({ format }) => ({
+    // The two halves of the arguments `"~"` lose their quotes: what is left is no JSON.
+    frames: toolCallFrames(format, name, "~").map((frame) => frame.replaceAll('\\"', ""))
+  })
+
+/** Some words, and then the connection is cut. */
+export const breaksOff =
+  (words: string): Answer =>
+  ({ format }) => {
+    const frames = answerFrames(format, words).slice(0, -1)
+    return { frames, cutAfter: frames.length }
+  }
+
+/** Some words, and then the stream ends as if that were all. */
+export const justEnds =
+  (words: string): Answer =>
+  ({ format }) => ({ frames: answerFrames(format, words).slice(0, -1) })
+
+/** What a provider sends ahead of its output, and then an error in the stream. */
+export const failsInStream =
+  (error: ScriptedServer.ErrorBody.Name, words = ""): Answer =>
+  ({ format }) => ({ frames: [...begun(format, words), ScriptedServer.errorFrame(format, error)] })
+
+/** The same with an error in the provider's own words, and no code. */
+export const failsInWords =
+  (message: string): Answer =>
+  ({ format }) => ({
+    frames: [
+      format === "anthropic"
+        ? `event: error\ndata: ${JSON.stringify({ type: "error", error: { message } })}\n\n`
+        : `data: ${JSON.stringify({ error: { message } })}\n\n`
+    ]
+  })
+
+/** Half a tool call, and then the connection is cut. */
+export const halfACall =
+  (name: string): Answer =>
+  ({ format }) => {
+    const [preamble = "", call = ""] = toolCallFrames(format, name, { query: "what was never asked" })
+    return { frames: [preamble, call.slice(0, call.indexOf("what was"))], cutAfter: 2 }
+  }
+
+/** Some words; the end of the answer waits for the test. */
+export const holds =
+  (words: string): Answer =>
+  ({ format }) => {
+    const frames = answerFrames(format, words)
+    return { frames: [...frames.slice(0, -1), ScriptedServer.gate(), ...frames.slice(-1)] }
+  }
+
+/** Some words, and then keep-alives and nothing else. */
+export const fallsSilent =
+  (words = ""): Answer =>
+  ({ format }) => {
+    const frames = [...begun(format, words), ": keep-alive\n\n"]
+    return { frames, stallAfter: frames.length }
+  }
+
+// --- failures
+
+/** How an overload was said in the outage that the default profile was made after: HTTP 429, and this body. */
+export const OVERLOADED = "The service is temporarily overloaded. Please retry."
+
+/** An error that a provider words, with any status. */
+export const status =
+  (status: number, name: ScriptedServer.ErrorBody.Name): Answer =>
+  ({ format }) => ({ status, body: ErrorBody.envelope(name, format) })
+
+/** An error in words of one's own; the type says nothing. */
+export const words =
+  (status: number, message: string): Answer =>
+  () => ({ status, body: { error: { message } } })
+
+/** That overload. */
+export const overloaded: Answer = () => ({
+  status: 429,
+  body: { error: { type: "overloaded_error", message: OVERLOADED } }
+})
+
+/** What a gateway says before it. */
+export const badGateway: Answer = page(502)
+
+/** A page where a provider should be. */
+export function page(status: number): Answer {
+  return () => ({ status, headers: { "content-type": "text/html" }, body: ErrorBody.page(status) })
+}
+
+/** Nothing where a provider should be. */
+export const empty: Answer = () => ({ status: 200, body: "" })
+
+/** The connection is reset before there is a response. */
+export const reset: Answer = () => "reset"
+
+/** There never is a response. */
+export const silence: Answer = () => "never"
+
+/** A response that asks for a delay: in one of the headers for it, in Google's RetryInfo, or in words. */
+export const asks =
+  (
+    delayMs: number,
+    how: "retry-after" | "retry-after-ms" | "x-ratelimit-reset-tokens" | "RetryInfo" | "words"
+  ): Answer =>
+  ({ ms }) => {
+    const seconds = `${ms(delayMs) / 1_000}s`
+    const failure = { code: "rate_limit_exceeded", message: "Rate limit reached." }
+    switch (how) {
+      case "retry-after":
+        return { status: 429, headers: { "retry-after": String(ms(delayMs) / 1_000) }, body: { error: failure } }
+      case "retry-after-ms":
+        return { status: 429, headers: { "retry-after-ms": String(ms(delayMs)) }, body: { error: failure } }
+      case "x-ratelimit-reset-tokens":
+        return {
+          status: 429,
+          headers: { "x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": seconds },
+          body: { error: failure }
+        }
+      case "RetryInfo":
+        return {
+          status: 429,
+          body: {
+            error: {
+              code: 429,
+              status: "RESOURCE_EXHAUSTED",
+              message: "Resource has been exhausted.",
+              details: [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: seconds }]
+            }
+          }
+        }
+      case "words":
+        return {
+          status: 429,
+          body: { error: { ...failure, message: `${failure.message} Please try again in ${seconds}.` } }
+        }
+      default:
+        return how satisfies never
+    }
+  }
+
+/** A quota that is used up, by a provider that says when it is reset. */
+export const exhausted =
+  (resetMs: number): Answer =>
+  ({ ms }) => ({
+    status: 429,
+    headers: { "retry-after": String(ms(resetMs) / 1_000) },
+    body: { error: { type: "usage_limit_reached", message: "The usage limit has been reached" } }
+  })
+
+/** A header as it is, whatever it says. */
+export const header =
+  (status: number, name: string, value: string): Answer =>
+  () => ({ status, headers: { [name]: value }, body: { error: { message: "Please wait." } } })
+
+// --- inside
+
+/** The client fails. */
+export const throws =
+  (error: unknown): Answer =>
+  () => ({ throws: error })
+
+/** The response takes its time. */
+export const takes =
+  (takesMs: number, answer: Answer): Answer =>
+  (wire) => {
+    const response = answer(wire)
+    return isInside(response) ? response : { takesMs, response }
+  }
+
+// --- internal
+
+/** The frames of a stream up to these words. */
+const begun = (format: ScriptedServer.ErrorBody.Format, words: string): ReadonlyArray<string> =>
+  answerFrames(format, words).slice(0, -1)

@@ -1,0 +1,49 @@
+/** What a call asks, read off the wire: where it went, and what the model is shown by it. */
+import { Schema } from "effect"
+
+export interface Asked {
+  /** `provider/model`. */
+  readonly target: string
+  /** A line a message, or a part of one: who, and what. */
+  readonly lines: ReadonlyArray<string>
+}
+
+/** Reads a request. Providers are served under their names: `/scripted/v1/chat/completions`. */
+export const read = (request: { readonly path: string; readonly body: string }): Asked => {
+  const { model, messages } = decode(request.body)
+  return { target: `${request.path.split("/")[1]}/${model}`, lines: messages.flatMap(linesOf) }
+}
+
+// --- internal
+
+const Part = Schema.Struct({
+  type: Schema.String,
+  text: Schema.optionalKey(Schema.String),
+  /** Of Anthropic's tool calls. */
+  name: Schema.optionalKey(Schema.String)
+})
+
+const WireMessage = Schema.Struct({
+  role: Schema.String,
+  content: Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Array(Part)]))),
+  /** Of OpenAI's. */
+  tool_calls: Schema.optionalKey(Schema.Array(Schema.Struct({ function: Schema.Struct({ name: Schema.String }) })))
+})
+type WireMessage = typeof WireMessage.Type
+
+const decode = Schema.decodeUnknownSync(
+  Schema.fromJsonString(Schema.Struct({ model: Schema.String, messages: Schema.Array(WireMessage) }))
+)
+
+/** Tool results are lines of their own, without what they say: the formats put them in different places. */
+const linesOf = ({ role, content, tool_calls = [] }: WireMessage): ReadonlyArray<string> => {
+  const calls = tool_calls.map(({ function: { name } }) => `assistant calls ${name}`)
+  if (role === "tool") return ["tool"]
+  if (typeof content === "string") return [...(content === "" ? [] : [`${role}: ${content}`]), ...calls]
+  return [...(content ?? []).map((part) => lineOf(role, part)), ...calls]
+}
+
+const lineOf = (role: string, { type, text = "", name = "" }: typeof Part.Type): string => {
+  if (type === "tool_result") return "tool"
+  return type === "tool_use" ? `${role} calls ${name}` : `${role}: ${text}`
+}

@@ -1,0 +1,169 @@
+/** The truth about a failure (rules C), as a turn shows it. */
+import type { Failure } from "@holdfast/wire"
+import * as Answers from "./Answers.ts"
+import { BEGUN, type Pattern, type Scenario, answered } from "./Scenario.ts"
+import { ANSWER, BOTH, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
+
+const { says } = Answers
+
+/** Waits of a second, so that many failures fit into a turn. */
+const EVEN = { schedule: { type: "steps", delays: ["1 second"] } } as const
+
+const secondsOf = (...reasons: ReadonlyArray<Failure.Reason>): ReadonlyArray<Pattern> =>
+  reasons.map((reason, attempt) => ({ type: "provider-retry", attempt, delayMs: SECOND, reason }))
+
+/** Statuses that pass, and what a bare page with one is taken for. */
+const passing: ReadonlyArray<readonly [status: number, reason: Failure.Reason]> = [
+  [408, "timeout"],
+  [409, "server-error"],
+  [425, "server-error"],
+  [429, "rate-limited"],
+  [500, "server-error"],
+  [501, "server-error"],
+  [502, "server-error"],
+  [503, "overloaded"],
+  [504, "timeout"],
+  [520, "server-error"],
+  [521, "server-error"],
+  [522, "timeout"],
+  [523, "server-error"],
+  [524, "timeout"],
+  [529, "overloaded"]
+]
+
+const classification: ReadonlyArray<Scenario> = [
+  outlives(
+    "C1: a failure is told of with its reason, its status and the provider's words",
+    [Answers.status(529, "overloaded"), Answers.status(500, "server-error")],
+    [
+      { type: "provider-retry", reason: "overloaded", code: "529", message: "Overloaded" },
+      { type: "provider-retry", reason: "server-error", code: "500", message: "Internal server error" }
+    ],
+    { formats: ["anthropic"] }
+  ),
+  outlives(
+    "C2: 408, 409, 425, 429 and every 5xx are retried, each for what it is",
+    passing.map(([status]) => Answers.page(status)),
+    passing.map(([status, reason], attempt) => ({ type: "provider-retry", attempt, reason, code: String(status) })),
+    { retry: EVEN }
+  ),
+  endsIn("C2: 402 is a quota that is used up, and is not waited for", "quota-exhausted", [
+    Answers.status(402, "quota")
+  ]),
+  endsIn("C2: so is insufficient_quota with a 429", "quota-exhausted", [Answers.status(429, "quota")], [], {
+    formats: BOTH
+  }),
+  outlives(
+    "C2: a quota whose reset is named is waited for",
+    [Answers.exhausted(10 * MINUTE)],
+    [{ type: "provider-retry", reason: "quota-exhausted", delayMs: 10 * MINUTE }]
+  ),
+  outlives(
+    "C2: x-should-retry has a client error retried",
+    [Answers.header(400, "x-should-retry", "true")],
+    [{ type: "provider-retry", code: "400" }]
+  ),
+  endsIn("C2: x-should-retry has a server error end the step", "overloaded", [
+    Answers.header(503, "x-should-retry", "false")
+  ]),
+  outlives(
+    "C3: an error, a page and nothing inside a 200 are failures",
+    [Answers.failsInStream("overloaded"), Answers.page(200), Answers.empty],
+    secondsOf("overloaded", "invalid-response", "network"),
+    { retry: EVEN, formats: BOTH }
+  ),
+  endsIn("C4: what an error quotes of the request is not read", "bad-request", [
+    Answers.words(400, "Invalid value: 'rate limit exceeded, 503 overloaded'. Expected a number.")
+  ]),
+  outlives(
+    "C5: the cause of a thrown error is looked into",
+    [Answers.throws(new Error("request failed", { cause: Object.assign(new Error("no"), { status: 503 }) }))],
+    [{ type: "provider-retry", reason: "overloaded", code: "503" }],
+    { only: { runner: "kernel", because: "an error that no server brings about" } }
+  ),
+  endsIn(
+    "C5: a thrown error with a final status is final",
+    "auth",
+    [Answers.throws(new Error("request failed", { cause: Object.assign(new Error("no"), { status: 401 }) }))],
+    [],
+    { only: { runner: "kernel", because: "an error that no server brings about" } }
+  ),
+  endsIn(
+    "C10: a bug is tried again twice, and no more",
+    "unknown",
+    times(3, Answers.throws(new TypeError("undefined is not a function"))),
+    secondsOf("unknown", "unknown"),
+    { retry: EVEN, only: { runner: "kernel", because: "a bug of the program itself" } }
+  )
+]
+
+const streams: ReadonlyArray<Scenario> = [
+  endsIn(
+    "C6: a stream that ends as if it were complete, and is not, has failed",
+    "network",
+    [Answers.justEnds("Here I")],
+    [],
+    { formats: BOTH, shown: "Here I" }
+  ),
+  outlives("C6: before any output it is asked for again", [Answers.justEnds("")], secondsOf("network"), {
+    retry: EVEN,
+    formats: BOTH
+  }),
+  outlives(
+    "C7: half a tool call is no call, and no content: it is asked for again",
+    [Answers.halfACall("send")],
+    secondsOf("network"),
+    {
+      retry: EVEN,
+      formats: BOTH
+    }
+  ),
+  {
+    title: "C7: a whole one is run",
+    formats: BOTH,
+    turns: [
+      {
+        given: [Answers.callsTool("send"), says(ANSWER)],
+        follows: {
+          events: [
+            ...BEGUN,
+            { type: "tool-call", toolName: "send" },
+            "usage",
+            "message",
+            { type: "tool-result", toolName: "send", isError: true },
+            "message",
+            "step-start",
+            ...answered()
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", "assistant: calls send", "tool: send failed", `assistant: ${ANSWER}`]
+  },
+  outlives(
+    "C8, D4: what a provider sends ahead of its output is no content: an overload behind it is retried",
+    [Answers.failsInStream("overloaded")],
+    secondsOf("overloaded"),
+    { retry: EVEN, formats: BOTH }
+  ),
+  outlives(
+    "C8: keep-alives are no progress: the limit for the first content holds, and does not shrink",
+    [Answers.fallsSilent(), Answers.silence],
+    secondsOf("timeout", "timeout"),
+    { retry: { ...EVEN, requestTimeout: { firstContent: "1 minute" } }, scale: 200 }
+  ),
+  endsIn("C8: between contents another limit holds", "timeout", [Answers.fallsSilent("Here I")], [], {
+    retry: { requestTimeout: { firstContent: "10 minutes", idle: "1 minute" } },
+    scale: 200,
+    shown: "Here I"
+  }),
+  outlives(
+    "C9: however a request fails, it is not made again but by the turn",
+    [Answers.reset, Answers.badGateway, Answers.empty, Answers.failsInStream("server-error"), Answers.page(307)],
+    secondsOf("network", "server-error", "network", "server-error", "invalid-response"),
+    { retry: EVEN, formats: BOTH }
+  )
+]
+
+export const scenarios = [...classification, ...streams]

@@ -1,0 +1,224 @@
+/**
+ * Runs a scenario against the kernel and the policies, under the test clock.
+ *
+ * Providers are the real adapters of the wire formats, on endpoints in memory; limits are the real ones. What the shell would
+ * do, the runner does: it sleeps on the test's clock, keeps the history, and carries commands to the sleep.
+ *
+ * K1. Time passes only when the turn can go no further without it, and only as far as it must.
+ * K2. A call that follows a wait comes at the moment that clients were told, to the millisecond.
+ */
+import { assert } from "@effect/vitest"
+import { Checkpoint, EventSink, Provider, RetryStrategy, Toolbox, Turn } from "@holdfast/kernel"
+import { RecordingSink, ReplayCheckpoint } from "@holdfast/kernel/testing"
+import { Profile, RetryStrategies } from "@holdfast/policy"
+import { Anthropic, Limits, OpenAiCompatible } from "@holdfast/providers"
+import { Ids, type Message, Target, type TurnEvent } from "@holdfast/wire"
+import { Clock, Deferred, Duration, Effect, Fiber, Layer, Queue, Result } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { TestClock } from "effect/testing"
+import * as Answers from "./Answers.ts"
+import { MemoryEndpoint, type Standstill } from "./MemoryEndpoint.ts"
+import type { Played, PlayedTurn } from "./Played.ts"
+import * as Scenario from "./Scenario.ts"
+
+/** Whether a turn is run once, or from its start again after every record (X1). */
+export type Mode = "once" | "again after every record"
+
+/** Where a turn can go no further by itself. */
+type Signal =
+  | Standstill
+  | {
+      readonly _tag: "Asleep"
+      readonly delayMs: number
+      readonly wake: Deferred.Deferred<RetryStrategy.Wake, RetryStrategy.SleepFailure>
+    }
+  | { readonly _tag: "Held" }
+  | { readonly _tag: "Ended" }
+
+export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, format: Scenario.Format, mode: Mode) {
+  const policy = Profile.resolve(Result.getOrThrow(Profile.decode(scenario.retry ?? {})))
+  const signals = yield* Queue.unbounded<Signal>()
+  const endpoint = yield* endpointOf(signals)
+  const provider = Limits.withLimits(yield* providersOf(scenario, format, endpoint), policy.requestTimeout)
+  const strategy = scenario.retry === null ? Layer.empty : RetryStrategies.layer(policy, sleepOn(signals))
+  const history: Array<Message.Message> = []
+  const turns: Array<PlayedTurn> = []
+
+  for (const [i, turn] of scenario.turns.entries()) {
+    const sink = new RecordingSink.RecordingSink()
+    const abort = yield* Deferred.make<void>()
+    const before = endpoint.calls.length
+    const responses = turn.given.map((answer) => answer({ format, ms: (ms) => ms }))
+    endpoint.respond(responses)
+    for (const gate of responses.flatMap(Answers.gatesOf)) {
+      yield* Effect.forkScoped(Effect.andThen(gate.reached, Queue.offer(signals, { _tag: "Held" })))
+    }
+    const { checkpoint, toSeal } = recordsOf(mode)
+    const fiber = yield* Turn.runTurn({
+      conversationId: Ids.ConversationId.make("c1"),
+      turnId: Ids.TurnId.make(`t${i}`),
+      target: targetOf(scenario.targets?.[0] ?? Scenario.TARGET),
+      history: history.slice(),
+      startedAt: yield* Clock.currentTimeMillis,
+      abort: Deferred.await(abort),
+      ...(turn.prompt === null ? {} : { prompt: turn.prompt ?? Scenario.PROMPT })
+    }).pipe(
+      Effect.provide(
+        Layer.mergeAll(
+          Layer.succeed(Provider.Provider, provider),
+          Layer.succeed(EventSink.EventSink, sink.service),
+          Layer.succeed(Checkpoint.Checkpoint, checkpoint),
+          Toolbox.layerNoop,
+          strategy
+        )
+      ),
+      toSeal,
+      Effect.ensuring(Queue.offer(signals, { _tag: "Ended" })),
+      Effect.forkScoped({ startImmediately: true })
+    )
+    yield* drive({ turn, fiber, abort, endpoint, signals, sink })
+    yield* Fiber.join(fiber)
+    assert.strictEqual(endpoint.left, 0, `turn ${i}: responses that nobody asked for`)
+    assert.deepStrictEqual(sink.contradictions, [], `turn ${i}: run again, it persisted something else`)
+    history.push(...sink.of("message").map(({ message }) => message))
+    turns.push({ calls: endpoint.calls.slice(before), events: sink.events.filter(isNews) })
+  }
+  return { turns, history } satisfies Played
+})
+
+// --- internal
+
+interface Running {
+  readonly turn: Scenario.Turn
+  readonly fiber: Fiber.Fiber<TurnEvent.TurnEnd, unknown>
+  readonly abort: Deferred.Deferred<void>
+  readonly endpoint: MemoryEndpoint
+  readonly signals: Queue.Queue<Signal>
+  readonly sink: RecordingSink.RecordingSink
+}
+
+/** Lets time pass, and people act, until the turn has ended. */
+const drive = Effect.fnUntraced(function* (running: Running) {
+  const { endpoint, fiber, signals, sink, turn } = running
+  const due: Array<readonly [call: number, at: number]> = []
+  const actsAt = (at: Scenario.When["at"]) => (turn.when ?? []).flatMap((when) => (when.at === at ? [when.act] : []))
+  for (let waits = 0; ;) {
+    const signal = yield* next(signals)
+    if (signal._tag === "Ended") break
+    assert.isUndefined(fiber.pollUnsafe(), "P13: a turn that waits has not ended")
+    switch (signal._tag) {
+      case "Asleep": {
+        const acts = actsAt(waits++)
+        for (const act of acts) yield* perform(act, running, signal.wake)
+        if (acts.length > 0) break
+        due.push([endpoint.calls.length, sink.of("provider-retry").at(-1)?.retryAt ?? assert.fail("nobody was told")]) // D5
+        yield* TestClock.adjust(signal.delayMs)
+        break
+      }
+      case "Held":
+        for (const act of actsAt("held")) yield* perform(act, running, undefined)
+        break
+      case "Slow":
+        yield* TestClock.adjust(signal.takesMs)
+        break
+      case "Silent":
+        yield* pass(signal.isLetGo)
+        break
+      default:
+        return signal satisfies never
+    }
+  }
+  for (const [call, at] of due) assert.strictEqual(endpoint.calls[call]?.at, at, `K2: call ${call}`)
+})
+
+/** The next standstill. The wait for it is real, and should be over at once. */
+const next = (signals: Queue.Queue<Signal>): Effect.Effect<Signal, unknown> =>
+  TestClock.withLive(Effect.timeout(Queue.take(signals), "4 seconds"))
+
+/** Seconds go by until a response that never ends is let go of. */
+const pass = Effect.fnUntraced(function* (isLetGo: () => boolean) {
+  while (!isLetGo()) {
+    yield* TestClock.adjust("1 second")
+    // What follows from that second is done before the next.
+    for (let n = 0; n < 3; n++) yield* Effect.promise(() => new Promise(setImmediate))
+  }
+})
+
+const perform = (
+  act: Scenario.Act,
+  { abort }: Running,
+  wake: Deferred.Deferred<RetryStrategy.Wake, RetryStrategy.SleepFailure> | undefined
+): Effect.Effect<unknown> => {
+  if (act === "abort") return Deferred.succeed(abort, undefined)
+  if (wake === undefined) return Effect.die(new Error("only an abort can end what is no wait"))
+  if (typeof act === "object" && "switchesTo" in act) {
+    return Deferred.succeed(wake, { type: "switched", target: targetOf(act.switchesTo) })
+  }
+  switch (act) {
+    case "retry-now":
+      return Deferred.succeed(wake, { type: "now" })
+    case "abort-retry":
+      return Deferred.succeed(wake, { type: "cancelled" })
+    case "sleep fails":
+      return Deferred.fail(wake, new RetryStrategy.SleepFailure({ message: "There is no timer." }))
+    default:
+      return Effect.die(new Error("this is the service's to do"))
+  }
+}
+
+const targetOf = (name: string): Target.Target => Target.parse(name) ?? assert.fail(`${name} is no target`)
+
+const sleepOn =
+  (signals: Queue.Queue<Signal>): RetryStrategies.Sleep =>
+  (delay) =>
+    Effect.suspend(() => {
+      const wake = Deferred.makeUnsafe<RetryStrategy.Wake, RetryStrategy.SleepFailure>()
+      Queue.offerUnsafe(signals, { _tag: "Asleep", delayMs: Duration.toMillis(delay), wake })
+      return Effect.raceFirst(Deferred.await(wake), Effect.as(Effect.sleep(delay), { type: "elapsed" } as const))
+    })
+
+const endpointOf = Effect.fnUntraced(function* (signals: Queue.Queue<Signal>) {
+  const clock = yield* Clock.Clock
+  const run = Effect.runPromiseWith(yield* Effect.context<never>())
+  return new MemoryEndpoint({
+    tell: (standstill) => void Queue.offerUnsafe(signals, standstill),
+    now: () => clock.currentTimeMillisUnsafe(),
+    sleep: (ms) => run(Effect.sleep(ms))
+  })
+})
+
+/** The providers of a scenario's targets, each under its name. */
+const providersOf = Effect.fnUntraced(function* (
+  { targets = [Scenario.TARGET] }: Scenario.Scenario,
+  format: Scenario.Format,
+  endpoint: MemoryEndpoint
+) {
+  const providers = new Map<string, Provider.Provider["Service"]>()
+  for (const name of new Set(targets.map((target) => target.split("/")[0] ?? target))) {
+    const options = { baseUrl: `http://endpoint/${name}/v1` }
+    const made = format === "anthropic" ? Anthropic.make(options) : OpenAiCompatible.make(options)
+    providers.set(name, yield* Effect.provide(made, clientOf(endpoint)))
+  }
+  return {
+    stream: (request) => providers.get(request.target.provider)?.stream(request) ?? assert.fail("no such provider")
+  } satisfies Provider.Provider["Service"]
+})
+
+/** A turn that is run from its start again says once more where the text of the step begins (X3). */
+const isNews = (event: TurnEvent.TurnEvent, i: number, events: ReadonlyArray<TurnEvent.TurnEvent>): boolean => {
+  if (event.type !== "step-start") return true
+  const before = events.slice(0, i).findLast(({ type }) => type === "step-start" || type === "step-discarded")
+  return before?.type !== "step-start" || before.step !== event.step
+}
+
+const clientOf = ({ fetch }: MemoryEndpoint) =>
+  FetchHttpClient.layer.pipe(Layer.provide(Layer.succeed(FetchHttpClient.Fetch, fetch)))
+
+type Sealing = <E>(turn: Effect.Effect<TurnEvent.TurnEnd, E>) => Effect.Effect<TurnEvent.TurnEnd, E>
+
+const recordsOf = (mode: Mode): { readonly checkpoint: Checkpoint.Checkpoint["Service"]; readonly toSeal: Sealing } => {
+  const records = new ReplayCheckpoint.ReplayCheckpoint()
+  return mode === "once"
+    ? { checkpoint: { run: (_name, _schema, effect) => effect, isRecorded: () => false }, toSeal: (turn) => turn }
+    : { checkpoint: records.service, toSeal: (turn) => records.toSeal(turn) }
+}

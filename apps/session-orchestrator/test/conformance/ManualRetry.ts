@@ -1,0 +1,158 @@
+/** Manual retry (rules M). */
+import * as Answers from "./Answers.ts"
+import {
+  BEGUN,
+  BEGUN_AGAIN,
+  type Expected,
+  type Scenario,
+  type Turn,
+  aborted,
+  answered,
+  failed,
+  waits
+} from "./Scenario.ts"
+import { ANSWER, BOTH, SECOND, outlives } from "./Shapes.ts"
+
+const { breaksOff, overloaded, says, status } = Answers
+
+/** A manual retry that is answered, after the model has been asked for nothing but the prompt. */
+const again: Turn = {
+  prompt: null,
+  given: [says(ANSWER)],
+  follows: { asked: [["user: Hello"]], events: [...BEGUN_AGAIN, ...answered()], shown: ANSWER }
+}
+
+const STEP: ReadonlyArray<Expected> = ["tool-call", "usage", "message", "tool-result", "message", "step-start"]
+
+const INTERACTIVE = { profile: "interactive" } as const
+
+const manual: ReadonlyArray<Scenario> = [
+  {
+    title: "M1: after an error before content it runs the model again from the last user message",
+    formats: BOTH,
+    turns: [{ given: [status(401, "auth")], follows: { events: [...BEGUN, ...failed("auth")] } }, again],
+    history: ["user: Hello", "assistant (auth):", `assistant: ${ANSWER}`]
+  },
+  {
+    title:
+      "M1: after an answer that broke off it asks anew: what was said of it stays in the history and is never shown to the model",
+    formats: BOTH,
+    turns: [
+      {
+        given: [breaksOff("Half of")],
+        follows: { events: [...BEGUN, "text-delta", ...failed("network")], shown: "Half of" }
+      },
+      again
+    ],
+    history: ["user: Hello", "assistant (network): Half of", `assistant: ${ANSWER}`]
+  },
+  {
+    title: "M1: after an abort in the middle of an answer",
+    formats: BOTH,
+    turns: [
+      {
+        given: [Answers.holds("Half of")],
+        when: [{ at: "held", act: "abort" }],
+        follows: { events: [...BEGUN, "text-delta", ...aborted()], shown: "Half of" }
+      },
+      again
+    ],
+    history: ["user: Hello", "assistant (aborted): Half of", `assistant: ${ANSWER}`]
+  },
+  {
+    title: "M1: after an abort in a wait",
+    turns: [
+      {
+        given: [overloaded],
+        when: [{ at: 0, act: "abort" }],
+        follows: { events: [...BEGUN, ...waits(5 * SECOND), ...aborted(0)] }
+      },
+      again
+    ],
+    history: ["user: Hello", "assistant (aborted):", `assistant: ${ANSWER}`]
+  },
+  {
+    title: "M1, P10: after retries that were exhausted, with retries of its own that count from 0",
+    retry: { ...INTERACTIVE, maxRetries: 1 },
+    turns: [
+      {
+        given: [overloaded, overloaded],
+        follows: { events: [...BEGUN, ...waits(2 * SECOND), ...failed("overloaded", { attempt: 0 })] }
+      },
+      {
+        prompt: null,
+        given: [overloaded, says(ANSWER)],
+        follows: {
+          asked: [["user: Hello"], ["user: Hello"]],
+          events: [...BEGUN_AGAIN, ...waits(2 * SECOND), ...answered(0)],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", "assistant (overloaded):", `assistant: ${ANSWER}`]
+  },
+  {
+    title: "M1, P12: as often as it takes: none of the failed responses is ever shown to the model",
+    turns: [
+      { given: [breaksOff("One")], follows: { events: [...BEGUN, "text-delta", ...failed("network")], shown: "One" } },
+      {
+        prompt: null,
+        given: [breaksOff("Two")],
+        follows: {
+          asked: [["user: Hello"]],
+          events: [...BEGUN_AGAIN, "text-delta", ...failed("network")],
+          shown: "Two"
+        }
+      },
+      again
+    ],
+    history: ["user: Hello", "assistant (network): One", "assistant (network): Two", `assistant: ${ANSWER}`]
+  },
+  {
+    title: "M1: after an error in a later step it keeps the steps that were finished",
+    formats: BOTH,
+    turns: [
+      {
+        given: [Answers.callsTool("send"), breaksOff("Half of")],
+        follows: { events: [...BEGUN, ...STEP, "text-delta", ...failed("network")], shown: "Half of" }
+      },
+      {
+        prompt: null,
+        given: [says(ANSWER)],
+        follows: {
+          asked: [["user: Hello", "assistant calls send", "tool"]],
+          events: [...BEGUN_AGAIN, ...answered()],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: [
+      "user: Hello",
+      "assistant: calls send",
+      "tool: send failed",
+      "assistant (network): Half of",
+      `assistant: ${ANSWER}`
+    ]
+  }
+]
+
+const aborts: ReadonlyArray<Scenario> = [
+  outlives(
+    "M3: an abort that the user did not ask for is retried after 2, 4 and 8 s: in the stream's words, or by status",
+    [
+      Answers.failsInWords("Request was aborted."),
+      Answers.words(499, "Client closed request"),
+      Answers.failsInWords("aborted")
+    ],
+    waits(2 * SECOND, 4 * SECOND, 8 * SECOND).map((wait) => ({ ...wait, reason: "aborted" })),
+    { retry: INTERACTIVE }
+  ),
+  outlives(
+    "M3: so is one that the client's own library throws",
+    [Answers.throws(new DOMException("This operation was aborted", "AbortError"))],
+    waits(2 * SECOND),
+    { retry: INTERACTIVE, only: { runner: "kernel", because: "an error that no server brings about" } }
+  )
+]
+
+export const scenarios = [...manual, ...aborts]

@@ -1,0 +1,107 @@
+/**
+ * The endpoints of a scenario without a socket: a `fetch` that plays responses, for the real adapters of the wire formats.
+ *
+ * Where a server would take its time, the test's clock does; whoever turns it is told.
+ */
+import type * as ScriptedServer from "@holdfast/providers/testing"
+import { Effect } from "effect"
+import * as Answers from "./Answers.ts"
+import * as Asked from "./Asked.ts"
+
+/** Time must pass now: until the caller lets go of a response that never ends, or for a number of milliseconds. */
+export type Standstill =
+  | { readonly _tag: "Silent"; readonly isLetGo: () => boolean }
+  | { readonly _tag: "Slow"; readonly takesMs: number }
+
+export interface Call extends Asked.Asked {
+  /** Epoch milliseconds. */
+  readonly at: number
+}
+
+export class MemoryEndpoint {
+  readonly calls: Array<Call> = []
+  private readonly responses: Array<ReturnType<Answers.Answer>> = []
+  private readonly tell: (standstill: Standstill) => void
+  private readonly now: () => number
+  private readonly sleep: (ms: number) => Promise<void>
+
+  constructor(options: {
+    readonly tell: (standstill: Standstill) => void
+    readonly now: () => number
+    readonly sleep: (ms: number) => Promise<void>
+  }) {
+    this.tell = options.tell
+    this.now = options.now
+    this.sleep = options.sleep
+  }
+
+  respond(responses: ReadonlyArray<ReturnType<Answers.Answer>>): void {
+    this.responses.push(...responses)
+  }
+
+  /** Responses that nobody has asked for yet. */
+  get left(): number {
+    return this.responses.length
+  }
+
+  readonly fetch: typeof globalThis.fetch = async (input, init) => {
+    const path = new URL(String(input)).pathname
+    const body = await new Response(init?.body ?? "").text()
+    this.calls.push({ ...Asked.read({ path, body }), at: this.now() })
+    const response = this.responses.shift() ?? { status: 400, body: "No response is scripted for this request." }
+    const isLetGo = () => init?.signal?.aborted === true
+    if (!Answers.isInside(response)) return this.play(response, isLetGo)
+    if ("throws" in response) throw response.throws
+    this.tell({ _tag: "Slow", takesMs: response.takesMs })
+    await this.sleep(response.takesMs)
+    return this.play(response.response, isLetGo)
+  }
+
+  private play(response: ScriptedServer.ScriptedResponse, isLetGo: () => boolean): Response | Promise<Response> {
+    if (response === "reset") throw lost("ECONNRESET", "read ECONNRESET")
+    if (response === "never") {
+      this.tell({ _tag: "Silent", isLetGo })
+      return new Promise(() => {})
+    }
+    if (!("frames" in response)) {
+      const { body = "", headers = {}, status } = response
+      return new Response(typeof body === "string" ? body : JSON.stringify(body), { status, headers })
+    }
+    const { status = 200, headers = {} } = response
+    return new Response(this.stream(response), { status, headers: { "content-type": "text/event-stream", ...headers } })
+  }
+
+  private stream({ frames, cutAfter, stallAfter }: ScriptedServer.StreamedResponse): ReadableStream<Uint8Array> {
+    const left = frames.slice()
+    let written = 0
+    let isCancelled = false
+    const source = {
+      cancel: () => {
+        isCancelled = true
+      },
+      pull: async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+        if (written === cutAfter) return controller.error(lost("UND_ERR_SOCKET", "other side closed"))
+        if (written === stallAfter) {
+          this.tell({ _tag: "Silent", isLetGo: () => isCancelled })
+          return new Promise<void>(() => {})
+        }
+        let frame = left.shift()
+        while (frame !== undefined && typeof frame !== "string") {
+          await Effect.runPromise(frame.pass)
+          frame = left.shift()
+        }
+        if (frame === undefined) return controller.close()
+        written += 1
+        controller.enqueue(new TextEncoder().encode(frame))
+      }
+    }
+    // Nothing is read ahead: what a cut finds unread would be lost.
+    return new ReadableStream(source, { highWaterMark: 0 })
+  }
+}
+
+// --- internal
+
+/** As Node's own `fetch` says it. */
+const lost = (code: string, message: string): TypeError =>
+  new TypeError("fetch failed", { cause: Object.assign(new Error(message), { code }) })

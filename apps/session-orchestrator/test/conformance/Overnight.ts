@@ -1,0 +1,293 @@
+/** Stepped backoff within a budget: the default profile (rules D). */
+import * as Answers from "./Answers.ts"
+import { BEGUN, type Scenario, aborted, answered, failed, waits } from "./Scenario.ts"
+import { ANSWER, ANSWERED, BOTH, HOUR, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
+
+const { OVERLOADED, badGateway, overloaded, says } = Answers
+
+/** D1: the steps, and then the last of them until the night is over. */
+const NIGHT = [
+  ...[5, 10, 30, 60].map((seconds) => seconds * SECOND),
+  ...[5, 10, 15].map((minutes) => minutes * MINUTE),
+  ...times(14, overloaded).map(() => 30 * MINUTE)
+]
+
+const DAYS_30 = 30 * 24 * HOUR
+
+const schedule: ReadonlyArray<Scenario> = [
+  {
+    title: "D1, D7: a dead endpoint is asked 22 times in 7 h 31 min 45 s, and then its last error ends the turn",
+    scale: 5_000,
+    turns: [
+      {
+        given: [...times(20, overloaded), badGateway, overloaded],
+        follows: {
+          events: [
+            ...BEGUN,
+            ...waits(...NIGHT),
+            { type: "retry-end", success: false, attempt: 20, finalError: OVERLOADED },
+            "message",
+            { type: "error", message: OVERLOADED, reason: "overloaded", code: "429" },
+            { type: "turn-end", status: "failed", attempts: 22, sleptMs: 27_105 * SECOND }
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", "assistant (overloaded):"]
+  },
+  {
+    title: "D1: with a budget that clips, the last wait is what is left of 8 h: 22 retries, to the millisecond",
+    scale: 5_000,
+    retry: { budget: { clip: true } },
+    turns: [
+      {
+        given: [...times(22, overloaded), says(ANSWER)],
+        follows: {
+          events: [
+            ...BEGUN,
+            ...waits(...NIGHT, 1_695 * SECOND),
+            ...answered(21).slice(0, -1),
+            { type: "turn-end", status: "completed", attempts: 23, sleptMs: 8 * HOUR }
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ANSWERED
+  },
+  endsIn(
+    "D2: the budget counts scheduled sleep, so slow attempts cost no retry",
+    "overloaded",
+    times(4, Answers.takes(5 * MINUTE, overloaded)),
+    waits(5 * SECOND, 10 * SECOND, 30 * SECOND),
+    { retry: { budget: "1 minute" }, only: { runner: "kernel", because: "responses that take minutes" } }
+  ),
+  endsIn(
+    "D2: by the wall clock it counts from the step's first failure, what the attempts took with it",
+    "overloaded",
+    times(2, Answers.takes(5 * MINUTE, overloaded)),
+    waits(5 * SECOND),
+    {
+      retry: { budget: "5 minutes", measure: "wall-clock" },
+      only: { runner: "kernel", because: "responses that take minutes" }
+    }
+  )
+]
+
+const trigger: ReadonlyArray<Scenario> = [
+  outlives(
+    "D3, C9: an overload that comes as 429, and a gateway's 502, are retried, one request an attempt",
+    [overloaded, overloaded, badGateway],
+    [
+      { type: "provider-retry", attempt: 0, delayMs: 5 * SECOND, code: "429", reason: "overloaded" },
+      { type: "provider-retry", attempt: 1, delayMs: 10 * SECOND, code: "429", reason: "overloaded" },
+      { type: "provider-retry", attempt: 2, delayMs: 30 * SECOND, code: "502", reason: "server-error" }
+    ],
+    { formats: BOTH }
+  ),
+  outlives(
+    "D3: an overload inside a 200 stream is retried",
+    [Answers.failsInStream("overloaded")],
+    [{ type: "provider-retry", delayMs: 5 * SECOND, reason: "overloaded" }],
+    { formats: BOTH }
+  ),
+  outlives(
+    "D3: a connection that is reset, or that closes before any output, is retried",
+    [Answers.reset, Answers.breaksOff("")],
+    [
+      { type: "provider-retry", attempt: 0, delayMs: 5 * SECOND, reason: "network" },
+      { type: "provider-retry", attempt: 1, delayMs: 10 * SECOND, reason: "network" }
+    ],
+    { formats: BOTH }
+  ),
+  outlives(
+    "D3, C5: whatever a client throws is retried, unless it knows better",
+    [Answers.throws(new Error("the SDK broke"))],
+    waits(5 * SECOND),
+    { only: { runner: "kernel", because: "an error that no server brings about" } }
+  ),
+  endsIn("D3: an error that is not retryable ends the step: a wrong key", "auth", [Answers.status(401, "auth")], [], {
+    formats: BOTH
+  }),
+  endsIn("D3: an error that is not retryable ends the step: no such model", "model-unavailable", [
+    Answers.status(404, "model")
+  ]),
+  endsIn("D3: an error that is not retryable ends the step: a bad request", "bad-request", [
+    Answers.status(400, "bad-request")
+  ]),
+  endsIn(
+    "D3, D7: a wait is no promise: an error that is not retryable ends the step then",
+    "auth",
+    [overloaded, Answers.status(403, "forbidden")],
+    waits(5 * SECOND)
+  ),
+  endsIn("D9: without a strategy the first error ends the step", "overloaded", [overloaded], [], { retry: null })
+]
+
+const content: ReadonlyArray<Scenario> = [
+  endsIn(
+    "D4: an answer that is cut is not asked for again, and what was said of it is kept",
+    "network",
+    [Answers.breaksOff("Here I")],
+    [],
+    { formats: BOTH, shown: "Here I" }
+  ),
+  endsIn(
+    "D4: an overload in the middle of an answer is not retried, however retryable it is",
+    "overloaded",
+    [Answers.failsInStream("overloaded", "Here I")],
+    [],
+    { formats: BOTH, shown: "Here I" }
+  ),
+  endsIn(
+    "D4: nor is one in the answer that a retry got",
+    "overloaded",
+    [overloaded, Answers.failsInStream("overloaded", "Here I")],
+    waits(5 * SECOND),
+    { shown: "Here I" }
+  )
+]
+
+const told: ReadonlyArray<Scenario> = [
+  outlives(
+    "D5, D12: a client is told of a wait before it: which retry, how long, whose error, its code, word for word",
+    [overloaded],
+    [
+      {
+        type: "provider-retry",
+        attempt: 0,
+        delayMs: 5 * SECOND,
+        message: OVERLOADED,
+        code: "429",
+        reason: "overloaded",
+        target: "scripted/m"
+      }
+    ],
+    { formats: BOTH }
+  ),
+  {
+    title: "D6: a wait leaves nothing in the history, and nothing in the next prompt",
+    turns: [
+      {
+        given: [overloaded, says(ANSWER)],
+        follows: { events: [...BEGUN, ...waits(5 * SECOND), ...answered(0)], shown: ANSWER }
+      },
+      {
+        prompt: "And?",
+        given: [says("Still here.")],
+        follows: {
+          asked: [["user: Hello", `assistant: ${ANSWER}`, "user: And?"]],
+          events: [...BEGUN, ...answered()],
+          shown: "Still here."
+        }
+      }
+    ],
+    history: [...ANSWERED, "user: And?", "assistant: Still here."]
+  },
+  {
+    title: "D7: no error is told of before the last one, and that one is persisted and seals the turn",
+    retry: { budget: "20 seconds" },
+    formats: BOTH,
+    turns: [
+      {
+        given: [overloaded, badGateway, overloaded],
+        follows: {
+          events: [
+            ...BEGUN,
+            ...waits(5 * SECOND, 10 * SECOND),
+            { type: "retry-end", success: false, attempt: 1, finalError: OVERLOADED },
+            "message",
+            { type: "error", message: OVERLOADED, reason: "overloaded", code: "429" },
+            { type: "turn-end", status: "failed", attempts: 3, sleptMs: 15 * SECOND }
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", "assistant (overloaded):"]
+  }
+]
+
+const sleep: ReadonlyArray<Scenario> = [
+  ...[5 * SECOND, 30 * MINUTE].map((delayMs): Scenario => ({
+    title: `D8: an abort in a wait of ${delayMs / SECOND} s ends it at once, and nobody is asked again`,
+    retry: { schedule: { type: "steps", delays: [`${delayMs} millis`] } },
+    turns: [
+      {
+        given: [overloaded],
+        when: [{ at: 0, act: "abort" }],
+        follows: { events: [...BEGUN, ...waits(delayMs), ...aborted(0)] }
+      }
+    ],
+    history: ["user: Hello", "assistant (aborted):"]
+  })),
+  outlives(
+    "D11: a wait of 30 days, more milliseconds than a timer can hold, is waited to its end",
+    [Answers.asks(DAYS_30, "retry-after")],
+    waits(DAYS_30),
+    {
+      retry: { budget: "Infinity" },
+      only: { runner: "kernel", because: "it takes 30 days, or a timer that is short of them" }
+    }
+  ),
+  {
+    title: "D11, X4: a wait of 30 days is not over at once, and a person can end it",
+    retry: { budget: "Infinity" },
+    turns: [
+      {
+        given: [Answers.asks(DAYS_30, "retry-after"), says(ANSWER)],
+        when: [{ at: 0, act: "retry-now" }],
+        follows: { events: [...BEGUN, ...waits(DAYS_30), ...answered(0)], shown: ANSWER }
+      }
+    ],
+    history: ANSWERED
+  },
+  {
+    title: "X4: a turn that waits and is sent elsewhere goes on there at once, and stays",
+    targets: ["scripted/m", "other/n"],
+    turns: [
+      {
+        given: [overloaded, Answers.callsTool("send"), says(ANSWER)],
+        when: [{ at: 0, act: { switchesTo: "other/n" } }],
+        follows: {
+          calls: ["scripted/m", "other/n", "other/n"],
+          asked: [["user: Hello"], ["user: Hello"], ["user: Hello", "assistant calls send", "tool"]],
+          events: [
+            ...BEGUN,
+            ...waits(5 * SECOND),
+            { type: "model-change", from: "scripted/m", to: "other/n" },
+            { type: "retry-end", success: true, attempt: 0 },
+            "tool-call",
+            "usage",
+            "message",
+            "tool-result",
+            "message",
+            { type: "step-start", target: "other/n" },
+            ...answered()
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", "assistant: calls send", "tool: send failed", `assistant: ${ANSWER}`]
+  },
+  {
+    title: "D14: a sleep that fails ends the turn with that error, and nobody is asked again",
+    only: { runner: "kernel", because: "a real sleep does not fail" },
+    turns: [
+      {
+        given: [overloaded],
+        when: [{ at: 0, act: "sleep fails" }],
+        follows: {
+          events: [
+            ...BEGUN,
+            ...waits(5 * SECOND),
+            ...failed("unknown", { attempt: 0, finalError: "There is no timer." })
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", "assistant (unknown):"]
+  }
+]
+
+export const scenarios = [...schedule, ...trigger, ...content, ...told, ...sleep]

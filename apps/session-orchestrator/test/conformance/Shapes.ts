@@ -1,0 +1,72 @@
+/** Scenarios that many rules come down to: a turn that gets its answer after some failures, and one that does not. */
+import type { Failure } from "@holdfast/wire"
+import { type Answer, says } from "./Answers.ts"
+import * as Scenario from "./Scenario.ts"
+
+export const SECOND = 1_000
+export const MINUTE = 60_000
+export const HOUR = 3_600_000
+
+export const BOTH = ["openai", "anthropic"] as const
+
+export const ANSWER = "Here I am."
+
+/** The history of a turn that got its answer: nothing in it tells of what it took. */
+export const ANSWERED: ReadonlyArray<string> = ["user: Hello", `assistant: ${ANSWER}`]
+
+export const times = (count: number, answer: Answer): ReadonlyArray<Answer> =>
+  Array.from({ length: count }, () => answer)
+
+type Rest = Partial<Omit<Scenario.Scenario, "title" | "turns" | "history">>
+
+/** The failures are told of by these waits, and then the answer comes, once. Each call asks for the same. */
+export const outlives = (
+  title: string,
+  failures: ReadonlyArray<Answer>,
+  waits: ReadonlyArray<Scenario.Pattern>,
+  rest: Rest = {}
+): Scenario.Scenario => ({
+  ...rest,
+  title,
+  turns: [
+    {
+      given: [...failures, says(ANSWER)],
+      follows: {
+        asked: [...failures, ANSWER].map(() => ["user: Hello"]),
+        events: [...Scenario.BEGUN, ...waits, ...Scenario.answered(waits.length === 0 ? undefined : waits.length - 1)],
+        shown: ANSWER
+      }
+    }
+  ],
+  history: ANSWERED
+})
+
+/** The failures are told of by these waits but for the last one, which the turn fails with. */
+export const endsIn = (
+  title: string,
+  reason: Failure.Reason,
+  failures: ReadonlyArray<Answer>,
+  waits: ReadonlyArray<Scenario.Pattern> = [],
+  rest: Rest & { readonly shown?: string } = {}
+): Scenario.Scenario => {
+  const { shown, ...others } = rest
+  return {
+    ...others,
+    title,
+    turns: [
+      {
+        given: failures,
+        follows: {
+          events: [
+            ...Scenario.BEGUN,
+            ...waits,
+            ...(shown === undefined ? [] : (["text-delta"] as const)),
+            ...Scenario.failed(reason, waits.length === 0 ? undefined : { attempt: waits.length - 1 })
+          ],
+          ...(shown === undefined ? {} : { shown })
+        }
+      }
+    ],
+    history: ["user: Hello", [`assistant (${reason}):`, ...(shown === undefined ? [] : [shown])].join(" ")]
+  }
+}

@@ -1,0 +1,80 @@
+/** Conversations as a whole, on a store in memory and a clock that a test moves. */
+import { ScriptedProvider } from "@holdfast/kernel/testing"
+import type { Profile } from "@holdfast/policy"
+import type { TurnEvent } from "@holdfast/wire"
+import { Duration, Effect, Exit, Layer, Scope, Stream } from "effect"
+import * as Condition from "../../src/conversation/Condition.ts"
+import { Conversations, type Frame } from "../../src/conversation/Conversations.ts"
+import { Defaults } from "../../src/conversation/Defaults.ts"
+import * as Orchestrator from "../../src/conversation/Orchestrator.ts"
+import { Providers } from "../../src/conversation/Providers.ts"
+import * as Tools from "../../src/conversation/Tools.ts"
+import * as Timer from "../../src/durable/Timer.ts"
+import { Journal } from "../../src/storage/Journal.ts"
+import * as SqlStore from "../../src/storage/SqlStore.ts"
+import { Store } from "../../src/storage/Store.ts"
+
+/** Waits of so many seconds, one after the other; beyond 5 s a turn leaves memory. */
+export const waits = (...seconds: ReadonlyArray<number>): Profile.RetrySettings => ({
+  schedule: { type: "steps", delays: seconds.map(Duration.seconds) },
+  maxRetries: seconds.length
+})
+
+export interface Options {
+  readonly scripts: ReadonlyArray<ScriptedProvider.Script>
+  readonly retry?: Profile.RetrySettings
+  /** Stands between the service and its store. */
+  readonly store?: (store: Store["Service"]) => Partial<Store["Service"]>
+  readonly journal?: (journal: Journal["Service"]) => Partial<Journal["Service"]>
+}
+
+/** Runs a test against a service, which is gone behind it. */
+export const withService = <E>(
+  { scripts, retry = waits(1), store = () => ({}), journal = () => ({}) }: Options,
+  test: (service: {
+    readonly conversations: Conversations["Service"]
+    readonly store: Store["Service"]
+    readonly journal: Journal["Service"]
+    readonly provider: ReturnType<typeof ScriptedProvider.make>
+    /** Takes the service down. */
+    readonly stop: Effect.Effect<void>
+  }) => Effect.Effect<void, E, Scope.Scope>
+) =>
+  Effect.gen(function* () {
+    const provider = ScriptedProvider.make(scripts)
+    const real = yield* Store
+    const records = yield* Journal
+    const between = Layer.mergeAll(
+      Layer.succeed(Store, { ...real, ...store(real) }),
+      Layer.succeed(Journal, { ...records, ...journal(records) })
+    )
+    const resources = Layer.mergeAll(
+      Layer.succeed(Providers, { get: () => provider, names: ["test"] }),
+      Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry }),
+      Tools.layerNoop,
+      Timer.layer,
+      Condition.layer
+    )
+    const scope = yield* Scope.fork(yield* Scope.Scope)
+    const context = yield* Layer.buildWithScope(
+      Orchestrator.layer.pipe(Layer.provide(resources), Layer.provide(between)),
+      scope
+    )
+    const conversations = yield* Effect.provide(Conversations, context)
+    yield* test({ conversations, store: real, journal: records, provider, stop: Scope.close(scope, Exit.void) })
+  }).pipe(Effect.scoped, Effect.provide(SqlStore.layerMemory))
+
+/** Asks for something that is not answered at once. */
+export const asking = <A, E>(call: Effect.Effect<A, E>) => Effect.forkScoped(call, { startImmediately: true })
+
+/** Watches, and keeps what comes. */
+export const watching = (frames: Stream.Stream<Frame, unknown>) =>
+  Effect.gen(function* () {
+    const seen: Array<Frame> = []
+    const fiber = yield* Stream.runForEach(frames, (frame) => Effect.sync(() => seen.push(frame))).pipe(
+      Effect.forkScoped({ startImmediately: true })
+    )
+    const until = (type: TurnEvent.TurnEvent["type"], count = 1) =>
+      Effect.repeat(Effect.yieldNow, { until: () => seen.filter(({ event }) => event.type === type).length >= count })
+    return { seen, fiber, until, types: () => seen.map(({ event }) => event.type) }
+  })

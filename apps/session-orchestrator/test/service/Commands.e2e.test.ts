@@ -1,0 +1,134 @@
+/** A process that is killed right after it has answered a command with 202, and a disk that takes no command. */
+import { assert, describe, it } from "@effect/vitest"
+import * as ScriptedServer from "@holdfast/providers/testing"
+import { Effect } from "effect"
+import * as path from "node:path"
+import * as Process from "./Process.ts"
+import * as Records from "./Records.ts"
+import * as SmallDisk from "./SmallDisk.ts"
+
+const { ErrorBody, answerFrames } = ScriptedServer
+
+const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "anthropic") }
+const answer = { frames: answerFrames("openai", "At last") }
+
+/** In memory, and on disk alone. */
+const WAITS = ["4 seconds", "1 hour"] as const
+
+const configOf = (provider: { readonly url: string }, delay: string) => ({
+  providers: { scripted: { type: "openai-compatible", baseUrl: `${provider.url}/v1` } },
+  model: "scripted/m",
+  database: { path: "holdfast.db" },
+  retry: { schedule: { type: "steps", delays: [delay] } }
+})
+
+const request = (id: string) => ({
+  path: `/v1/conversations/${id}/turns`,
+  headers: { accept: "application/x-ndjson" },
+  body: { prompt: "one", turnId: "one" }
+})
+
+/** A process with a turn that waits. */
+const waiting = Effect.fnUntraced(function* (directory: string, delay: string) {
+  const provider = yield* ScriptedServer.start()
+  provider.respond(overloaded)
+  provider.otherwise(answer)
+  const config = configOf(provider, delay)
+  const service = yield* Process.start({ directory, config })
+  const id = yield* service.create()
+  const live = yield* service.open(request(id))
+  yield* live.until("provider-retry")
+  const post = (name: string, body: object = {}) =>
+    service.call({ method: "POST", path: `/v1/conversations/${id}/${name}`, body })
+  return { provider, config, service, id, post, database: path.join(directory, "holdfast.db") }
+})
+
+describe.concurrent("a process that is killed right after a 202", () => {
+  for (const delay of WAITS) {
+    it.live(`X4: for retry-now, in a wait of ${delay}, makes the attempt when it is back, and waits no more`, () =>
+      Effect.gen(function* () {
+        const directory = yield* Process.directory
+        const { config, database, id, post, provider, service } = yield* waiting(directory, delay)
+        assert.strictEqual((yield* post("retry-now", { commandId: "k" })).status, 202)
+        yield* service.end("SIGKILL")
+        assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
+        const second = yield* Process.start({ directory, config })
+        const { text } = yield* second.call(request(id))
+        assert.match(text, /"type":"turn-end".*"status":"completed"/)
+        // The same command again is the same one.
+        const again = yield* second.call({ path: `/v1/conversations/${id}/retry-now`, body: { commandId: "k" } })
+        assert.strictEqual(again.status, 202)
+        assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
+        assert.isAtMost(provider.count(), 3)
+      })
+    )
+
+    it.live(`D8: for an abort, in a wait of ${delay}, has sealed the turn, and asks for nothing more`, () =>
+      Effect.gen(function* () {
+        const directory = yield* Process.directory
+        const { config, database, id, post, provider, service } = yield* waiting(directory, delay)
+        assert.strictEqual((yield* post("abort")).status, 202)
+        yield* service.end("SIGKILL")
+        assert.strictEqual(Records.sealOf(database, "one"), "aborted")
+        const second = yield* Process.start({ directory, config })
+        assert.strictEqual((yield* second.state(id)).status, "idle")
+        const { text } = yield* second.call(request(id))
+        assert.match(text, /"type":"turn-end".*"status":"aborted"/)
+        assert.strictEqual(provider.count(), 1)
+      })
+    )
+  }
+
+  it.live("D8: for an abort, in the middle of an answer, has sealed the turn with what was said", () =>
+    Effect.gen(function* () {
+      const directory = yield* Process.directory
+      const provider = yield* ScriptedServer.start()
+      const gate = ScriptedServer.gate()
+      const frames = answerFrames("openai", "One two three")
+      provider.respond({ frames: [...frames.slice(0, 3), gate, ...frames.slice(3)] })
+      const config = configOf(provider, "1 hour")
+      const first = yield* Process.start({ directory, config })
+      const id = yield* first.create()
+      const live = yield* first.open(request(id))
+      yield* gate.reached
+      yield* live.until("text-delta")
+      const { status } = yield* first.call({ method: "POST", path: `/v1/conversations/${id}/abort` })
+      assert.strictEqual(status, 202)
+      yield* first.end("SIGKILL")
+      const second = yield* Process.start({ directory, config })
+      const history = yield* second.history(id)
+      assert.match(history[1] ?? "", /^assistant: One/)
+      const { text } = yield* second.call(request(id))
+      assert.match(text, /"type":"turn-end".*"status":"aborted"/)
+      assert.strictEqual(provider.count(), 1)
+    })
+  )
+})
+
+if (SmallDisk.isPossible()) {
+  it.live(
+    "X4: a command that a full disk keeps out of the record is a problem, and the same again is taken once there is room",
+    () =>
+      Effect.gen(function* () {
+        const { directory, fill, free } = yield* SmallDisk.make
+        const { database, id, post, service } = yield* waiting(directory, "1 hour")
+        yield* fill
+        const command = { commandId: "k" }
+        const refused = yield* post("retry-now", command)
+        assert.strictEqual(refused.status, 503)
+        assert.include(refused.text, "problem-storage-unavailable")
+        assert.match(refused.text, /not on disk after 10s\. .*The disk is full\. Free some space/)
+        yield* free
+        yield* Process.eventually(
+          "the record",
+          Effect.sync(() => Records.commandsOf(database, "one")),
+          (commands) => commands.length > 0
+        )
+        assert.strictEqual((yield* post("retry-now", command)).status, 202)
+        const { text } = yield* service.call(request(id))
+        assert.match(text, /"type":"turn-end".*"status":"completed"/)
+        assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
+      }),
+    60_000
+  )
+}

@@ -1,0 +1,298 @@
+/** The service's tools, on real processes: MCP's own server for tests of clients, and one that misbehaves. */
+import { assert, describe, it } from "@effect/vitest"
+import * as ScriptedServer from "@holdfast/providers/testing"
+import { Effect, Fiber, Schema } from "effect"
+import { execFileSync } from "node:child_process"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import * as Given from "../tools/Given.ts"
+import * as Process from "./Process.ts"
+import * as Service from "./Service.ts"
+import { type Call, toolCalls } from "./ToolFrames.ts"
+
+const { answerFrames } = ScriptedServer
+
+const unruly = (...modes: ReadonlyArray<string>) => ({ command: process.execPath, args: [Given.UNRULY, ...modes] })
+
+const everything = { command: process.execPath, args: [Given.EVERYTHING] }
+
+/** A provider, a directory, and a service with some tool servers that is started over both. */
+const stageOf = Effect.fnUntraced(function* (tools: object) {
+  const directory = yield* Process.directory
+  const provider = yield* ScriptedServer.start()
+  return {
+    directory,
+    provider,
+    asks: (...calls: ReadonlyArray<Call>) => provider.respond({ frames: toolCalls(...calls) }),
+    answers: (text: string) => provider.respond({ frames: answerFrames("openai", text) }),
+    /** What the provider was told of its calls by its nth request, in order. */
+    told: (nth: number) => resultsIn(provider.requests()[nth]?.body ?? "{}"),
+    offered: (nth: number) => toolsIn(provider.requests()[nth]?.body ?? "{}"),
+    start: Process.start({
+      directory,
+      config: {
+        providers: { scripted: { type: "openai-compatible", baseUrl: `${provider.url}/v1` } },
+        model: "scripted/m",
+        database: { path: "holdfast.db" },
+        tools
+      }
+    })
+  }
+})
+
+type Running = Effect.Success<ReturnType<typeof Process.start>>
+
+const turn = (service: Running, id: string, turnId = "one") =>
+  Effect.map(
+    service.call({
+      path: `/v1/conversations/${id}/turns`,
+      headers: { accept: "application/x-ndjson" },
+      body: { prompt: "Go on.", turnId }
+    }),
+    ({ text }) => Service.eventsOf(text)
+  )
+
+const statusOf = (events: ReturnType<typeof Service.eventsOf>) => {
+  const end = events.at(-1)
+  return end?.type === "turn-end" ? end.status : "no end"
+}
+
+const Body = Schema.Struct({
+  messages: Schema.optionalKey(Schema.Array(Schema.Struct({ role: Schema.String, content: Schema.Json }))),
+  tools: Schema.optionalKey(Schema.Array(Schema.Struct({ function: Schema.Struct({ name: Schema.String }) })))
+})
+const bodyOf = Schema.decodeUnknownSync(Schema.fromJsonString(Body))
+
+const resultsIn = (body: string) =>
+  (bodyOf(body).messages ?? []).filter(({ role }) => role === "tool").map(({ content }) => String(content))
+
+const toolsIn = (body: string) => (bodyOf(body).tools ?? []).map(({ function: { name } }) => name)
+
+/** The processes that a process has started. */
+const childrenOf = ({ child: { pid } }: Running): ReadonlyArray<number> => {
+  const table = execFileSync("ps", ["-eo", "pid=,ppid="], { encoding: "utf8" }).trim().split("\n")
+  return table.flatMap((line) => {
+    const [child, parent] = line.trim().split(/\s+/).map(Number)
+    return parent === pid && child !== undefined && commandOf(child).includes("Server") ? [child] : []
+  })
+}
+
+const onlyChildOf = (service: Running): number => {
+  const [pid, ...others] = childrenOf(service)
+  return pid === undefined || others.length > 0 ? assert.fail(`it has ${others.length} others`) : pid
+}
+
+/** What a process has read since its start. */
+const bytesReadBy = (pid: number): number =>
+  Number(/^rchar: (\d+)$/m.exec(fs.readFileSync(`/proc/${pid}/io`, "utf8"))?.[1])
+
+const commandOf = (pid: number): string => {
+  try {
+    return fs.readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("server-everything", "Server")
+  } catch {
+    return ""
+  }
+}
+
+const assertGone = (pids: ReadonlyArray<number>) =>
+  Process.eventually(
+    `${pids.join(", ")} to be gone`,
+    Effect.sync(() => pids.map(commandOf).filter((command) => command !== "")),
+    (left) => left.length === 0
+  )
+
+const linesOf = (file: string): ReadonlyArray<string> =>
+  fs.existsSync(file) ? fs.readFileSync(file, "utf8").trim().split("\n") : []
+
+describe("a turn with tools", () => {
+  it.live("calls a real server's, several at once, and goes on with what they say", () =>
+    Effect.gen(function* () {
+      const stage = yield* stageOf({ everything: { ...everything, deny: ["get-env"] } })
+      stage.asks({ name: "get-sum", input: { a: 1, b: 2 } }, { name: "echo", input: { message: "hi" } }, { name: "no" })
+      stage.answers("Three.")
+      const service = yield* stage.start
+      const events = yield* turn(service, yield* service.create())
+      assert.strictEqual(statusOf(events), "completed")
+      assert.strictEqual(Service.shown(events), "Three.")
+      assert.include(stage.offered(0), "get-sum")
+      assert.notInclude(stage.offered(0), "get-env")
+      assert.deepStrictEqual(stage.offered(0), stage.offered(1))
+      assert.deepStrictEqual(stage.told(1), [
+        "The sum of 1 and 2 is 3.",
+        "Echo: hi",
+        "Error: There is no tool named no."
+      ])
+      const pids = childrenOf(service)
+      assert.lengthOf(pids, 1)
+      assert.strictEqual((yield* service.end("SIGTERM")).code, 0)
+      yield* assertGone(pids)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("outlives a real server that is killed in a call, and frozen in another", () =>
+    Effect.gen(function* () {
+      const stage = yield* stageOf({ everything: { ...everything, timeout: "1500 millis" } })
+      const long = toolCalls({ name: "trigger-long-running-operation", input: { duration: 60, steps: 2 } })
+      const sum = { name: "get-sum", input: { a: 20, b: 22 } }
+      const [kill, freeze] = [ScriptedServer.gate(), ScriptedServer.gate()]
+      stage.provider.respond({ frames: [kill, ...long] })
+      stage.asks(sum)
+      stage.provider.respond({ frames: [freeze, ...long] })
+      stage.asks(sum)
+      stage.answers("It is 42.")
+      const service = yield* stage.start
+      const running = yield* Effect.forkScoped(turn(service, yield* service.create()))
+
+      /** Lets the call go, and waits until the server has read it. */
+      const inCall = Effect.fnUntraced(function* (gate: ScriptedServer.Gate) {
+        yield* gate.reached
+        const pid = onlyChildOf(service)
+        const before = bytesReadBy(pid)
+        yield* gate.open
+        yield* Process.eventually(
+          "the call to be read",
+          Effect.sync(() => bytesReadBy(pid)),
+          (now) => now > before
+        )
+        return pid
+      })
+      const first = yield* inCall(kill)
+      process.kill(first, "SIGKILL")
+      const second = yield* inCall(freeze)
+      assert.notStrictEqual(second, first)
+      process.kill(second, "SIGSTOP")
+      const events = yield* Fiber.join(running)
+
+      assert.strictEqual(statusOf(events), "completed")
+      const [killed, sum1, frozen, sum2] = stage.told(4)
+      assert.match(killed ?? "", /failed in this call: its process ended \(SIGKILL\)/)
+      assert.strictEqual(sum1, "The sum of 20 and 22 is 42.")
+      assert.match(frozen ?? "", /no answer within/)
+      // It is still being found out that it is gone for good.
+      assert.match(sum2 ?? "", /no answer within/)
+      assert.strictEqual((yield* service.end("SIGTERM")).code, 0)
+      yield* assertGone([first, second])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("takes what fits of a server that floods, and its process grows no larger", () =>
+    Effect.gen(function* () {
+      const stage = yield* stageOf({ unruly: { ...unruly(), maxOutput: 4_000 } })
+      const flood = (megabytes: number) => {
+        stage.asks({ name: "flood", input: { bytes: 4_000_000 } })
+        stage.asks({ name: "flood_lines", input: { lines: megabytes, size: 1_000_000 } })
+        stage.asks({ name: "endless" })
+        stage.answers("Enough.")
+      }
+      const service = yield* stage.start
+      const id = yield* service.create()
+      flood(20)
+      assert.strictEqual(statusOf(yield* turn(service, id)), "completed")
+      const before = yield* service.memory
+      flood(300)
+      assert.strictEqual(statusOf(yield* turn(service, id, "two")), "completed")
+      assert.isBelow((yield* service.memory) - before, 150)
+      const [cut = "", passedOver, stopped = ""] = stage.told(3)
+      assert.include(cut, "[Holdfast cut this output: it has 4000000 bytes, and the first 4000 are above.]")
+      assert.strictEqual(passedOver, "flooded")
+      assert.include(stopped, "it sent a message of more than 8 MiB, and was stopped")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("starts, is ready and answers though a server is down, and says so", () =>
+    Effect.gen(function* () {
+      const stage = yield* stageOf({ broken: unruly("broken"), everything })
+      stage.answers("Without.")
+      const service = yield* stage.start
+      const events = yield* turn(service, yield* service.create())
+      assert.strictEqual(statusOf(events), "completed")
+      assert.include(stage.offered(0), "get-sum")
+      assert.strictEqual((yield* service.call({ path: "/readyz" })).status, 200)
+      assert.include(
+        service.stderr(),
+        "The tool server broken is down: its process ended (exit code 3); the last that it said: There is no database.."
+      )
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a process that is killed while tools run", () => {
+  it.live("X8: calls the idempotent one again, never the other one, and says that nobody knows what became of it", () =>
+    Effect.gen(function* () {
+      const stage = yield* stageOf({ unruly: { ...unruly(), idempotent: ["append_again"] } })
+      const [file, gate] = [path.join(stage.directory, "runs"), path.join(stage.directory, "gate")]
+      const input = { file, gate }
+      stage.asks({ name: "append", input }, { name: "append_again", input })
+      stage.answers("So be it.")
+      const first = yield* stage.start
+      const id = yield* first.create()
+      yield* Effect.forkScoped(Effect.ignore(turn(first, id)))
+      yield* Process.eventually(
+        "both to run",
+        Effect.sync(() => linesOf(file)),
+        (lines) => lines.length === 2
+      )
+      const pids = childrenOf(first)
+      yield* first.end("SIGKILL")
+      yield* assertGone(pids)
+
+      fs.writeFileSync(gate, "")
+      const second = yield* stage.start
+      const events = yield* turn(second, id)
+      assert.strictEqual(statusOf(events), "completed")
+      assert.deepStrictEqual(linesOf(file).toSorted(), ["append", "append_again", "append_again"])
+      assert.deepStrictEqual(stage.told(1), [
+        "Error: The call was interrupted before a result came back. Whether it took effect is unknown.",
+        "appended"
+      ])
+      const results = events.flatMap((event) => (event.type === "tool-result" ? [event.isError] : []))
+      assert.deepStrictEqual(results, [true, false])
+      assert.strictEqual(stage.provider.count(), 2)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("X8: an idempotent call is made again as often as it takes", () =>
+    Effect.gen(function* () {
+      const stage = yield* stageOf({ unruly: { ...unruly(), idempotent: ["*"] } })
+      const [file, gate] = [path.join(stage.directory, "runs"), path.join(stage.directory, "gate")]
+      stage.asks({ name: "append_again", input: { file, gate } })
+      stage.answers("At last.")
+      let id = ""
+      for (let life = 1; life <= 3; life++) {
+        const service = yield* stage.start
+        if (id === "") id = yield* service.create()
+        yield* Effect.forkScoped(Effect.ignore(turn(service, id)))
+        yield* Process.eventually(
+          "it to run",
+          Effect.sync(() => linesOf(file)),
+          (lines) => lines.length === life
+        )
+        yield* service.end("SIGKILL")
+      }
+      fs.writeFileSync(gate, "")
+      const service = yield* stage.start
+      assert.strictEqual(statusOf(yield* turn(service, id)), "completed")
+      assert.lengthOf(linesOf(file), 4)
+      assert.deepStrictEqual(stage.told(1), ["appended"])
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a service that goes down", () => {
+  it.live("takes its tool servers with it, on the second signal too", () =>
+    Effect.gen(function* () {
+      const stage = yield* stageOf({ one: unruly("stubborn"), two: unruly("stubborn") })
+      stage.answers("Hello.")
+      const service = yield* stage.start
+      yield* turn(service, yield* service.create())
+      const pids = childrenOf(service)
+      assert.lengthOf(pids, 2)
+      service.child.kill("SIGTERM")
+      yield* Process.eventually("the first to be heard", Effect.sync(service.stderr), (text) =>
+        text.includes("Stopping")
+      )
+      assert.strictEqual((yield* service.end("SIGTERM")).code, 130)
+      yield* assertGone(pids)
+    }).pipe(Effect.scoped)
+  )
+})

@@ -1,0 +1,125 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Duration, Effect, Scope } from "effect"
+import { createServer, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { Readable } from "node:stream"
+import * as Connection from "../../src/tools/Connection.ts"
+import * as HttpTransport from "../../src/tools/HttpTransport.ts"
+
+const stream = (type: string, ...chunks: ReadonlyArray<string>) =>
+  new Response(Readable.toWeb(Readable.from(chunks.map((chunk) => Buffer.from(chunk)))), {
+    headers: { "content-type": type }
+  })
+
+const reads = (response: Response) =>
+  Effect.runPromise(Effect.option(Effect.tryPromise(() => HttpTransport.bounded(response, 100).text()))).then(
+    (text) => text._tag === "Some"
+  )
+
+describe("a response of a tool server", () => {
+  it("is read up to its limit as a whole", async () => {
+    assert.isTrue(await reads(stream("application/json", "x".repeat(60), "y".repeat(40))))
+    assert.isFalse(await reads(stream("application/json", "x".repeat(60), "y".repeat(41))))
+  })
+
+  it("is read without a limit as a stream, and up to it from one event to the next", async () => {
+    const event = `data: ${"x".repeat(50)}\n\n`
+    assert.isTrue(await reads(stream("text/event-stream", ...Array.from({ length: 50 }, () => event))))
+    assert.isTrue(await reads(stream("text/event-stream", ...Array.from({ length: 50 }, () => `${event}da`))))
+    assert.isTrue(await reads(stream("text/event-stream", "x".repeat(80), "\r\n\r\n", "y".repeat(80))))
+    assert.isFalse(await reads(stream("text/event-stream", event, "x".repeat(60), "y".repeat(60))))
+  })
+})
+
+/** A server that shakes hands, and answers a call as a test wants it. */
+const listen = (onCall: (response: ServerResponse, id: number) => void, ended: Array<string> = []) =>
+  Effect.gen(function* () {
+    const server = createServer((request, response) => {
+      if (request.method === "DELETE") ended.push(String(request.headers["mcp-session-id"]))
+      if (request.method !== "POST") return void response.writeHead(405).end()
+      let body = ""
+      request.setEncoding("utf8").on("data", (text: string) => (body += text))
+      request.on("end", () => {
+        const { id, method } = JSON.parse(body) as { readonly id: number; readonly method: string }
+        if (method === "tools/call") return onCall(response, id)
+        if (id === undefined) return void response.writeHead(202).end()
+        const result = {
+          protocolVersion: "2025-06-18",
+          capabilities: { tools: {} },
+          serverInfo: { name: "s", version: "1" }
+        }
+        response.writeHead(200, { "content-type": "application/json", "mcp-session-id": "session-1" })
+        response.end(JSON.stringify({ jsonrpc: "2.0", id, result }))
+      })
+    })
+    yield* Effect.acquireRelease(
+      Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+      () => Effect.sync(() => (server.closeAllConnections(), server.close()))
+    )
+    const { port } = server.address() as AddressInfo
+    const connect = Effect.gen(function* () {
+      const way = yield* HttpTransport.make({ type: "http", url: `http://127.0.0.1:${port}/mcp`, headers: {} })
+      return { ...(yield* Connection.make(way)), way }
+    })
+    return { connect }
+  })
+
+const serve = (onCall: (response: ServerResponse, id: number) => void) =>
+  Effect.flatMap(listen(onCall), ({ connect }) => connect)
+
+const inTime = Effect.timeout(Duration.seconds(10))
+
+describe("a call over HTTP", () => {
+  it.live("whose answer is larger than any may be comes to its end", () =>
+    Effect.gen(function* () {
+      const connection = yield* serve((response, id) => {
+        response.setHeader("content-type", "application/json")
+        const text = "x".repeat(9 * 1_048_576)
+        response.end(JSON.stringify({ jsonrpc: "2.0", id, result: { content: [{ type: "text", text }] } }))
+      })
+      const error = yield* inTime(Effect.flip(connection.call("t", {})))
+      assert.strictEqual(error._tag === "CallError" && error.isRefusal, false)
+      assert.include(error.message, "8 MiB")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("whose stream breaks off, or says too much, comes to its end", () =>
+    Effect.gen(function* () {
+      for (const said of ["event: message\ndata: {", ": nothing\n\n", `data: ${"x".repeat(9 * 1_048_576)}`]) {
+        const connection = yield* serve((response) => {
+          response.writeHead(200, { "content-type": "text/event-stream" })
+          response.write(said, () => response.destroy())
+        })
+        const error = yield* inTime(Effect.flip(connection.call("t", {})))
+        assert.strictEqual(error._tag === "CallError" && error.isRefusal, false)
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is made in a session, which ends with the connection", () =>
+    Effect.gen(function* () {
+      const ended: Array<string> = []
+      const server = yield* Scope.fork(yield* Scope.Scope)
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { connect } = yield* Scope.provide(
+            listen(() => {}, ended),
+            server
+          )
+          yield* connect
+          assert.deepStrictEqual(ended, [])
+        })
+      )
+      assert.deepStrictEqual(ended, ["session-1"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("whose session is gone is no refusal, so that a new one is begun", () =>
+    Effect.gen(function* () {
+      const connection = yield* serve((response) => void response.writeHead(404).end("no such session"))
+      const error = yield* inTime(Effect.flip(connection.call("t", {})))
+      assert.strictEqual(error._tag === "CallError" && error.isRefusal, false)
+      assert.isFalse(yield* Deferred.isDone(connection.way.lost))
+    }).pipe(Effect.scoped)
+  )
+})

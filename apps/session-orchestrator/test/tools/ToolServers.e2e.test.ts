@@ -1,0 +1,257 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Toolbox } from "@holdfast/kernel"
+import { Context, Duration, Effect, Exit, Layer, Redacted, Scope } from "effect"
+import { spawn } from "node:child_process"
+import type { AddressInfo } from "node:net"
+import * as net from "node:net"
+import * as path from "node:path"
+import type * as Config from "../../src/config/Config.ts"
+import { Tools } from "../../src/conversation/Tools.ts"
+import * as ToolServers from "../../src/tools/ToolServers.ts"
+import * as Process from "../service/Process.ts"
+import * as Given from "./Given.ts"
+
+const { call, server, unruly } = Given
+
+/** The toolbox over real servers; `close` is what the way down does. */
+const start = Effect.fnUntraced(function* (...servers: ReadonlyArray<Config.ToolServer>) {
+  const scope = yield* Scope.fork(yield* Scope.Scope)
+  const { toolbox } = Context.get(yield* Layer.buildWithScope(ToolServers.layer(servers), scope), Tools)
+  const { definitions, run } = yield* toolbox
+  return {
+    offered: definitions.map(({ name }) => name),
+    definitions,
+    names: Effect.map(toolbox, ({ definitions }) => definitions.map(({ name }) => name)),
+    run,
+    says: (...[name, input]: Parameters<typeof call>) =>
+      Effect.map(run(call(name, input)), ({ isError, output }) => `${isError ? "ERROR " : ""}${String(output)}`),
+    close: Scope.close(scope, Exit.void)
+  }
+})
+
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const gone = (pid: number) =>
+  Process.eventually(
+    `process ${pid} to be gone`,
+    Effect.sync(() => isAlive(pid)),
+    (alive) => !alive
+  )
+
+/** A port that was free a moment ago. */
+const freePort = Effect.promise(
+  () =>
+    new Promise<number>((resolve) => {
+      const probe = net.createServer().listen(0, "127.0.0.1", () => {
+        const { port } = probe.address() as AddressInfo
+        probe.close(() => resolve(port))
+      })
+    })
+)
+
+/** MCP's own test server, over HTTP, for as long as the scope is open. */
+const everythingOnHttp = Effect.fnUntraced(function* (port: number) {
+  const child = yield* Effect.acquireRelease(
+    Effect.sync(() =>
+      spawn(process.execPath, [Given.EVERYTHING, "streamableHttp"], {
+        env: { PATH: process.env["PATH"], PORT: String(port) },
+        stdio: ["ignore", "ignore", "pipe"]
+      })
+    ),
+    (child) => Effect.sync(() => void child.kill("SIGKILL"))
+  )
+  let said = ""
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (said += text))
+  yield* Process.eventually(
+    "the server to listen",
+    Effect.sync(() => said),
+    (text) => text.includes("listening")
+  )
+})
+
+describe.concurrent("tool servers", () => {
+  it.live("a real one offers its tools over standard input and output, and answers several calls at once", () =>
+    Effect.gen(function* () {
+      const tools = yield* start(
+        server("everything", {
+          reach: { type: "stdio", command: process.execPath, args: [Given.EVERYTHING], env: {}, cwd: undefined },
+          idempotent: ["get-*"]
+        })
+      )
+      const sum = tools.definitions.find(({ name }) => name === "get-sum")
+      assert.isTrue(sum?.isIdempotent)
+      assert.isFalse(tools.definitions.find(({ name }) => name === "echo")?.isIdempotent)
+      assert.include(JSON.stringify(sum?.inputSchema), '"a"')
+      const answers = yield* Effect.all(
+        Array.from({ length: 20 }, (_, n) => tools.says("get-sum", { a: n, b: 1 })),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(
+        answers,
+        answers.map((_, n) => `The sum of ${n} and 1 is ${n + 1}.`)
+      )
+      assert.include(yield* tools.says("get-tiny-image"), "image/png")
+      assert.match(yield* tools.says("get-sum", { a: "one" }), /^ERROR /)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("a real one is reached over HTTP, and again when it was away", () =>
+    Effect.gen(function* () {
+      const port = yield* freePort
+      const life = yield* Scope.fork(yield* Scope.Scope)
+      yield* Scope.provide(everythingOnHttp(port), life)
+      const tools = yield* start(
+        server("everything", { reach: { type: "http", url: `http://127.0.0.1:${port}/mcp`, headers: {} } })
+      )
+      assert.strictEqual(yield* tools.says("get-sum", { a: 1, b: 2 }), "The sum of 1 and 2 is 3.")
+      yield* Scope.close(life, Exit.void)
+      const said = yield* tools.says("get-sum", { a: 1, b: 2 })
+      assert.match(said, /^ERROR The tool server "everything" (failed in this call|is not running)/)
+      yield* everythingOnHttp(port)
+      yield* Process.eventually("it to be back", tools.says("get-sum", { a: 1, b: 2 }), (said) =>
+        said.startsWith("The sum")
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("one that dies in a call is there again for the next one", () =>
+    Effect.gen(function* () {
+      const tools = yield* start(server("unruly"))
+      const [died, other] = yield* Effect.all([tools.says("die"), tools.says("hang")], { concurrency: "unbounded" })
+      for (const said of [died, other]) {
+        assert.strictEqual(
+          said,
+          'ERROR The tool server "unruly" failed in this call: its process ended (exit code 7). Whether it took effect is unknown.'
+        )
+      }
+      assert.strictEqual(yield* tools.says("echo", { text: "hi" }), "echo: hi")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("one that hangs as a whole is killed, though it does not even hear SIGTERM, and started again", () =>
+    Effect.gen(function* () {
+      const tools = yield* start(server("unruly", { timeout: Duration.millis(300) }))
+      const pid = Number(yield* tools.says("pid"))
+      assert.include(yield* tools.says("freeze"), "no answer within 300ms")
+      yield* gone(pid)
+      yield* Process.eventually(
+        "it to be back",
+        tools.says("pid"),
+        (said) => /^\d+$/.test(said) && Number(said) !== pid
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "one that floods is cut: an output at its limit, a line without an end at 8 MiB, notifications not at all",
+    () =>
+      Effect.gen(function* () {
+        const tools = yield* start(server("unruly", { maxOutput: 2_000 }))
+        const output = yield* tools.says("flood", { bytes: 1_000_000 })
+        assert.include(output, "it has 1000000 bytes, and the first 2000 are above")
+        assert.isBelow(output.length, 2_200)
+        assert.strictEqual(yield* tools.says("flood_lines", { lines: 20_000 }), "flooded")
+        const pid = Number(yield* tools.says("pid"))
+        assert.include(yield* tools.says("endless"), "it sent a message of more than 8 MiB, and was stopped")
+        yield* gone(pid)
+        assert.strictEqual(yield* tools.says("echo", { text: "hi" }), "echo: hi")
+      }).pipe(Effect.scoped)
+  )
+
+  it.live("one that prints between its messages, and knows the first protocol alone, is understood", () =>
+    Effect.gen(function* () {
+      const tools = yield* start(server("unruly", { reach: unruly(["old"]) }))
+      assert.strictEqual(yield* tools.says("print"), "printed")
+      assert.include(yield* tools.says("refuse"), "the moon is in the wrong phase")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("one that learns is asked again, and what it has learnt is offered", () =>
+    Effect.gen(function* () {
+      const tools = yield* start(server("unruly"))
+      assert.notInclude(tools.offered, "fly")
+      yield* tools.says("learn", { name: "fly" })
+      yield* Process.eventually("it to be offered", tools.names, (names) => names.includes("fly"))
+      assert.strictEqual(yield* tools.says("fly"), "did fly")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("one that does not start takes nothing from the others, and is there once it does", () =>
+    Effect.gen(function* () {
+      const directory = yield* Process.directory
+      const tools = yield* start(
+        server("late", { reach: unruly([`broken-once=${path.join(directory, "tried")}`]), allow: ["echo"] }),
+        server("good", { allow: ["add"] }),
+        server("absent", {
+          reach: { type: "stdio", command: "/no/such/program", args: [], env: {}, cwd: undefined }
+        })
+      )
+      assert.deepStrictEqual(tools.offered, ["add"])
+      assert.deepStrictEqual(yield* tools.run(call("no")), Toolbox.unknownTool("no"))
+      yield* Process.eventually("the late one", tools.names, (names) => names.includes("echo"))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("one that never answers a handshake holds turns up for ten seconds, and no longer", () =>
+    Effect.gen(function* () {
+      const since = Date.now()
+      const tools = yield* start(server("mute", { reach: unruly(["mute"]) }), server("good", { allow: ["add"] }))
+      assert.isAtLeast(Date.now() - since, 9_900)
+      assert.deepStrictEqual(tools.offered, ["add"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("they are given their own variables and none of Holdfast's, and cannot tell a secret to a model", () =>
+    Effect.gen(function* () {
+      const secret = "hush-hush-0123456789"
+      const tools = yield* start(
+        server("unruly", {
+          reach: unruly([], { SERVICE_TOKEN: secret, LEVEL: "verbose" }),
+          secrets: [Redacted.make(secret)]
+        })
+      )
+      const environment = yield* tools.says("env")
+      assert.include(environment, '"LEVEL":"verbose"')
+      assert.include(environment, '"SERVICE_TOKEN":"[redacted]"')
+      assert.notInclude(environment, "VITEST")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("two that have namesakes offer both, each under its server's name", () =>
+    Effect.gen(function* () {
+      const tools = yield* start(server("one", { allow: ["add", "pid"] }), server("two", { allow: ["pid", "echo"] }))
+      assert.deepStrictEqual(tools.offered, ["add", "one__pid", "echo", "two__pid"])
+      assert.notStrictEqual(yield* tools.says("one__pid"), yield* tools.says("two__pid"))
+      assert.deepStrictEqual(yield* tools.run(call("pid")), Toolbox.unknownTool("pid"))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("they end with the service: those that ignore SIGTERM too, and what they have started", () =>
+    Effect.gen(function* () {
+      const command = [process.execPath, Given.UNRULY].map((word) => `'${word}'`).join(" ")
+      const tools = yield* start(
+        server("stubborn", { reach: unruly(["stubborn"]) }),
+        server("deaf", { reach: unruly(["stubborn"]) }),
+        // As npx does: the server is a grandchild.
+        server("wrapped", {
+          reach: { type: "stdio", command: "/bin/sh", args: ["-c", `${command}; true`], env: {}, cwd: undefined }
+        })
+      )
+      const pids = yield* Effect.forEach(["stubborn", "deaf", "wrapped"], (name) =>
+        Effect.map(tools.says(`${name}__pid`), Number)
+      )
+      assert.isTrue(pids.every(isAlive))
+      const since = Date.now()
+      yield* tools.close
+      assert.deepStrictEqual(pids.filter(isAlive), [])
+      assert.isBelow(Date.now() - since, 3_900) // two after each other would take four seconds
+    }).pipe(Effect.scoped)
+  )
+})

@@ -1,0 +1,56 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import * as ToolServers from "../../src/tools/ToolServers.ts"
+import * as Given from "./Given.ts"
+import { connect, Life, offer } from "./ScriptedConnection.ts"
+
+const { call, server } = Given
+
+/** Servers by name, with their starts. */
+const start = (starts: Readonly<Record<string, Parameters<typeof connect>[0]>>) => {
+  const ways = new Map(Object.entries(starts).map(([name, starts]) => [name, connect(starts)]))
+  return ToolServers.make(
+    Object.keys(starts).map((name) => server(name, { startTimeout: Duration.minutes(1) })),
+    ({ name }) => ways.get(name) ?? Effect.never
+  )
+}
+
+describe("the toolbox of all servers", () => {
+  it.effect("goes by the names that a step was offered, though a namesake comes up in the middle of it", () =>
+    Effect.gen(function* () {
+      const [one, two] = [new Life("find"), new Life()]
+      one.answers = Effect.succeed("one's")
+      const { toolbox } = yield* start({ one: [one], two: [two] })
+      const tools = yield* toolbox
+      assert.deepStrictEqual(
+        tools.definitions.map(({ name }) => name),
+        ["find"]
+      )
+      two.tools = [offer("find")]
+      yield* two.changes
+      yield* TestClock.adjust(0)
+      assert.strictEqual((yield* tools.run(call("find"))).output, "one's")
+      assert.deepStrictEqual(
+        tools.definitions.map(({ name }) => name),
+        ["one__find", "two__find"]
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("turns that begin right after the start wait for servers, 10 s at most and once", () =>
+    Effect.gen(function* () {
+      const { toolbox } = yield* start({ slow: ["never"], good: [new Life("a")] })
+      const waiting = yield* Effect.forkChild(toolbox, { startImmediately: true })
+      yield* TestClock.adjust("9999 millis")
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* TestClock.adjust("1 millis")
+      const { definitions } = yield* Fiber.join(waiting)
+      assert.deepStrictEqual(
+        definitions.map(({ name }) => name),
+        ["a"]
+      )
+      yield* toolbox
+    }).pipe(Effect.scoped)
+  )
+})

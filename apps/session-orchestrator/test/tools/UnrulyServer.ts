@@ -1,0 +1,150 @@
+/**
+ * A tool server that does what it should not: a process that speaks MCP over its standard input and output, line by line, without
+ * any library.
+ *
+ * Modes, from its arguments: `stubborn` ignores SIGTERM and the end of its input; `mute` never answers a handshake; `broken` ends at
+ * once; `old` speaks the first revision of the protocol alone; `broken-once=FILE` ends at once if that file is not there, and makes it.
+ */
+import { appendFileSync, existsSync, writeFileSync } from "node:fs"
+import { createInterface } from "node:readline"
+
+interface Call {
+  readonly id?: number
+  readonly method: string
+  readonly params?: { readonly name?: string; readonly arguments?: Readonly<Record<string, unknown>> }
+}
+
+const modes = process.argv.slice(2)
+const has = (mode: string): boolean => modes.includes(mode)
+const write = (text: string): void => void process.stdout.write(text)
+const send = (message: object): void => write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`)
+
+const once = modes.find((mode) => mode.startsWith("broken-once="))?.slice("broken-once=".length)
+if (has("broken") || (once !== undefined && !existsSync(once))) {
+  if (once !== undefined) writeFileSync(once, "")
+  process.stderr.write("There is no database.\n")
+  process.exit(3)
+}
+if (has("stubborn")) process.on("SIGTERM", () => {})
+
+let tools = [
+  "echo",
+  "add",
+  "append",
+  "append_again",
+  "die",
+  "hang",
+  "freeze",
+  "flood",
+  "flood_lines",
+  "endless",
+  "print",
+  "env",
+  "learn",
+  "refuse",
+  "picture",
+  "pid"
+]
+
+const describe = (name: string) => ({ name, description: `Does ${name}.`, inputSchema: { type: "object" } })
+
+const text = (id: number | undefined, text: string): void => send({ id, result: { content: [{ type: "text", text }] } })
+
+const run = async (id: number | undefined, name: string, input: Readonly<Record<string, unknown>>): Promise<void> => {
+  switch (name) {
+    case "echo":
+      return text(id, `echo: ${String(input["text"])}`)
+    case "add":
+      return text(id, String(Number(input["a"]) + Number(input["b"])))
+    // Leaves a line where a test counts them, and answers once the gate is there.
+    case "append":
+    case "append_again":
+      appendFileSync(String(input["file"]), `${name}${String(input["tag"] ?? "")}\n`)
+      while (typeof input["gate"] === "string" && !existsSync(input["gate"])) {
+        await new Promise((resolve) => setTimeout(resolve, 5))
+      }
+      return text(id, "appended")
+    case "die":
+      return process.exit(7)
+    case "hang":
+      return
+    case "freeze":
+      process.kill(process.pid, "SIGSTOP")
+      return
+    case "flood":
+      return text(id, "é".repeat(Number(input["bytes"]) / 2))
+    case "flood_lines":
+      for (let n = 0; n < Number(input["lines"]); n++) {
+        send({
+          method: "notifications/message",
+          params: { level: "info", data: "x".repeat(Number(input["size"] ?? 1_000)) }
+        })
+      }
+      return text(id, "flooded")
+    // One line without an end, as fast as it is read.
+    case "endless": {
+      const piece = "x".repeat(65_536)
+      const more = (): void => {
+        while (process.stdout.write(piece));
+        process.stdout.once("drain", more)
+      }
+      write('{"jsonrpc":"2.0","result":"')
+      return more()
+    }
+    case "print":
+      write("Listening!\n\n{}\n[1, 2\n")
+      return text(id, "printed")
+    case "pid":
+      return text(id, String(process.pid))
+    case "env":
+      return text(id, JSON.stringify(process.env))
+    case "learn":
+      tools = [...tools, String(input["name"])]
+      send({ method: "notifications/tools/list_changed" })
+      return text(id, "learnt")
+    case "refuse":
+      return send({ id, error: { code: -32602, message: "the moon is in the wrong phase" } })
+    case "picture":
+      return send({
+        id,
+        result: {
+          content: [
+            { type: "image", mimeType: "image/png", data: "AAAA" },
+            { type: "text", text: "It is black." }
+          ],
+          isError: input["fails"] === true
+        }
+      })
+    default:
+      return text(id, `did ${name}`)
+  }
+}
+
+const answer = ({ id, method, params }: Call): void => {
+  switch (method) {
+    case "initialize":
+      if (has("mute")) return
+      return send({
+        id,
+        result: {
+          protocolVersion: has("old") ? "2024-11-05" : "2025-11-25",
+          capabilities: { tools: { listChanged: true } },
+          serverInfo: { name: "unruly", version: "1" }
+        }
+      })
+    case "tools/list":
+      return send({ id, result: { tools: tools.map(describe) } })
+    case "tools/call":
+      return void run(id, params?.name ?? "", params?.arguments ?? {})
+    case "ping":
+      return send({ id, result: {} })
+    default:
+  }
+}
+
+const lines = createInterface({ input: process.stdin })
+lines.on("line", (line) => answer(JSON.parse(line) as Call))
+lines.on("close", () => {
+  if (!has("stubborn")) process.exit(0)
+  setInterval(() => {}, 1_000)
+})

@@ -1,0 +1,36 @@
+/** A provider that is never there, and knows who has asked it, and when. */
+import { createServer } from "node:http"
+
+/** Answers 529 at once, and notes when it was asked by which prompt. */
+export const start = async () => {
+  let onRequest = (_prompt: string): void => {}
+  const server = createServer((request, response) => {
+    let body = ""
+    request.on("data", (chunk: Buffer) => (body += chunk.toString()))
+    request.on("end", () => {
+      onRequest(body)
+      response.writeHead(529, { "content-type": "application/json" })
+      response.end('{"error":{"type":"overloaded_error","message":"Overloaded"}}')
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const address = server.address()
+  return {
+    port: typeof address === "object" ? (address?.port ?? 0) : 0,
+    close: () => {
+      server.close()
+      server.closeAllConnections()
+    },
+    /** How late each of these turns' requests comes, in milliseconds; turns are told apart by their prompts. */
+    expect: (dueAt: ReadonlyMap<string, number>) =>
+      new Promise<Array<number>>((resolve) => {
+        const lags: Array<number> = []
+        onRequest = (body) => {
+          const prompt = /wait for me (\S+?)"/.exec(body)?.[1] ?? ""
+          const due = dueAt.get(prompt)
+          if (due !== undefined) lags.push(Math.max(0, Date.now() - due))
+          if (lags.length === dueAt.size) resolve(lags)
+        }
+      })
+  }
+}

@@ -1,0 +1,13 @@
+/** The port to a final report: where there is one, a turn ends with it and not with words (A9-A14). */
+import { Context, type Schema } from "effect"
+import type { ToolDefinition } from "./Toolbox.ts"
+
+export class FinalReport extends Context.Service<
+  FinalReport,
+  {
+    /** The tool by which a model hands the report in; its arguments are the report. */
+    readonly tool: ToolDefinition
+    /** What is wrong with a report, in words that help a model to mend it; `undefined`: nothing. Pure. */
+    readonly validate: (report: Schema.Json) => string | undefined
+  }
+>()("@holdfast/kernel/FinalReport") {}

@@ -1,0 +1,121 @@
+/**
+ * What a response has to be where a report is asked for, and what becomes of one that is not (A9, A10, A12-A14).
+ *
+ * Judging is pure. A verdict is part of the attempt's record, so a schema that changes overnight changes nothing that has been
+ * judged.
+ *
+ * J1. A response that will not do is a failure (invalid-response): it stays in the history, leaves the model's context, and
+ *     what the model is told instead is a message that is marked as nobody's prompt (A9).
+ * J2. D4 does not stand against its retry: what was shown was a whole response, and stays shown. Nothing is said twice.
+ * J3. A call of the report's tool that will not do is answered like any call that failed, and shortens the turn (A12). In the
+ *     final step it is J1: there is no later step in which it could be mended.
+ * J4. The first good report is the turn's; nothing that fails later takes it away (A13).
+ */
+import type { Failure, Message, TurnEvent } from "@holdfast/wire"
+import { Effect, Random, Schema } from "effect"
+import type { AttemptOutcome } from "./Attempt.ts"
+import type { FinalReport } from "./FinalReport.ts"
+import * as FinalStep from "./FinalStep.ts"
+import type { ToolOutcome } from "./Toolbox.ts"
+import type { TurnState } from "./TurnState.ts"
+
+type Made = Exclude<AttemptOutcome, { readonly _tag: "Lost" }>
+type Failed = Extract<AttemptOutcome, { readonly _tag: "Failed" }>
+
+/** Turns a response that will not do into the failure that it is. */
+export const judged = <E>(turn: TurnState, attempt: Effect.Effect<Made, E>): Effect.Effect<Made, E> =>
+  Effect.flatMap(attempt, (outcome): Effect.Effect<Made> => {
+    if (outcome._tag === "Failed") return Effect.succeed(outcome)
+    const message = shortcoming(outcome.content, turn.ports.report, turn.isFinal)
+    if (message === undefined) return Effect.succeed(outcome)
+    const { finishReason: _, ...said } = outcome
+    const failure: Failure.Failure = { reason: "invalid-response", message, retryable: true }
+    return Effect.map(Random.next, (spread) => ({
+      ...said,
+      _tag: "Failed",
+      failure,
+      contentSeen: false, // J2
+      spread,
+      whole: true
+    }))
+  })
+
+/** Why a response will not do; `undefined` where it will. */
+export const shortcoming = (
+  content: ReadonlyArray<Message.AssistantPart>,
+  report: FinalReport["Service"] | undefined,
+  isFinal: boolean
+): string | undefined => {
+  const calls = content.filter((part) => part.type === "tool-call")
+  if (report === undefined) {
+    return isFinal && calls.length > 0 ? "The response asked for a tool, and no tool could be used." : undefined
+  }
+  if (calls.length > 0 && !isFinal) return undefined
+  const reports = calls.filter((call) => isReport(report, call))
+  if (reports.length > 0) {
+    const faults = reports.map((call) => call.malformed ?? report.validate(call.input))
+    const fault = faults.includes(undefined) ? undefined : faults[0]
+    return fault === undefined ? undefined : `The final report was not valid: ${fault}`
+  }
+  if (calls.length > 0) return "The response asked for a tool other than the final report."
+  const value = inText(content)
+  if (value === undefined) return "The response had neither a tool call nor a final report."
+  const fault = report.validate(value)
+  return fault === undefined ? undefined : `The final report was not valid: ${fault}`
+}
+
+/** What goes on record when a response is asked for again that would not do (J1). */
+export const guide = (turn: TurnState, failed: Failed): ReadonlyArray<TurnEvent.PersistedEvent> => {
+  const { endedAt, failure, usage } = failed
+  turn.unfinished = undefined
+  turn.spend(usage)
+  const guidance = `TURN-FAILED: ${failure.message} ${FinalStep.wayOut(turn)}`
+  return [
+    turn.add(turn.response(failed, endedAt, failure)),
+    turn.event({ type: "synthetic-retry", step: turn.step, guidance }),
+    turn.add(turn.told(guidance, endedAt))
+  ]
+}
+
+/** Whether a call hands in the report. */
+export const isReport = (
+  report: FinalReport["Service"] | undefined,
+  { toolName }: Pick<Message.ToolCallPart, "toolName">
+): boolean => toolName === report?.tool.name
+
+/** The answer to a call of the report's tool whose arguments could be read. */
+export const answer = (report: FinalReport["Service"], { input }: Message.ToolCallPart): ToolOutcome => {
+  const fault = report.validate(input)
+  return fault === undefined
+    ? { output: "The report was accepted.", isError: false }
+    : { output: `The report was not accepted: ${fault}`, isError: true }
+}
+
+/** Keeps a report that was accepted (J4); one that was not shortens the turn (J3). */
+export const settle = (turn: TurnState, { input }: Message.ToolCallPart, { isError }: ToolOutcome): void => {
+  if (isError) FinalStep.collapse(turn)
+  else turn.report ??= { source: "tool-call", success: true, content: input }
+}
+
+/** Keeps a report that is the whole text of a response which was found to do. */
+export const settleText = (turn: TurnState, content: ReadonlyArray<Message.AssistantPart>): void => {
+  const value = inText(content)
+  if (value !== undefined) turn.report ??= { source: "tool-message", success: true, content: value }
+}
+
+/** What stands in for the report of a turn that failed without one (A14). */
+export const synthetic = ({ attempts, step }: TurnState, failure: Failure.Failure): TurnEvent.Report => ({
+  source: "synthetic",
+  success: false,
+  content: { reason: failure.reason, context: `After ${attempts} attempt(s), in step ${step + 1}: ${failure.message}` }
+})
+
+// --- internal
+
+const inText = (content: ReadonlyArray<Message.AssistantPart>): Schema.Json | undefined => {
+  const text = content.map((part) => (part.type === "text" ? part.text : "")).join("")
+  const decoded = decodeJson(text)
+  return decoded._tag === "Some" ? decoded.value : undefined
+}
+
+const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))

@@ -1,0 +1,74 @@
+/**
+ * Where a turn's attempts go, and what is told when that changes (P8, P9).
+ *
+ * G1. Another target is a `model-change`; where a fallback takes over, a `retry-fallback-applied` before it. Another credential
+ *     of the same target is neither.
+ * G2. A fallback that took over and answers is told of once.
+ * G3. A person's choice (X4) stands above any route: it is the primary from there on.
+ */
+import { Target, type TurnEvent } from "@holdfast/wire"
+import { Effect, type Schema } from "effect"
+import type { ProviderRequest } from "./Provider.ts"
+import type { Route } from "./Route.ts"
+import { Beginning, type Question, type Router } from "./Router.ts"
+import type { TurnState } from "./TurnState.ts"
+import type { TurnStopped } from "./TurnStopped.ts"
+
+/** What the router is asked. */
+export const question = (
+  turn: TurnState,
+  state: Schema.Json | undefined,
+  messages: ProviderRequest["messages"]
+): Question => ({
+  primary: turn.primary,
+  current: turn.attempts > 0 ? turn.route : undefined,
+  state,
+  request: { system: turn.input.system, messages, tools: turn.tools }
+})
+
+/** Takes the route that the step begins on, and returns the router's state. */
+export const begin = Effect.fnUntraced(function* (
+  turn: TurnState,
+  router: Router["Service"],
+  messages: ProviderRequest["messages"]
+): Effect.fn.Return<Schema.Json | undefined, TurnStopped> {
+  const { route, state } = yield* turn.ports.checkpoint.run(
+    `step/${turn.step}/route`,
+    Beginning,
+    Effect.suspend(() => router.begin(question(turn, undefined, messages)))
+  )
+  yield* take(turn, route)
+  return state
+})
+
+/** Goes on elsewhere. */
+export const take = (turn: TurnState, route: Route): Effect.Effect<void, TurnStopped> =>
+  turn.persist(() => {
+    const from = turn.targetName
+    turn.route = route
+    const to = turn.targetName
+    if (from === to) return []
+    const { role } = route
+    turn.unproven = role
+    return [
+      ...(role === undefined ? [] : [turn.event({ type: "retry-fallback-applied", from, to, role })]),
+      turn.event({ type: "model-change", from, to })
+    ]
+  })
+
+/** G3 */
+export const choose = (turn: TurnState, target: Target.Target): Effect.Effect<void, TurnStopped> =>
+  turn.persist(() => {
+    const from = turn.targetName
+    turn.primary = target
+    turn.route = { target }
+    turn.unproven = undefined
+    return [turn.event({ type: "model-change", from, to: Target.format(target) })]
+  })
+
+/** The route has answered (G2). */
+export const proven = (turn: TurnState): ReadonlyArray<TurnEvent.RetryFallbackSucceeded> => {
+  const role = turn.unproven
+  turn.unproven = undefined
+  return role === undefined ? [] : [turn.event({ type: "retry-fallback-succeeded", model: turn.targetName, role })]
+}

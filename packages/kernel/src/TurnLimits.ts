@@ -1,0 +1,24 @@
+/** How far a turn may go before it has to come to its end (A11). */
+import type { Message } from "@holdfast/wire"
+import type { ProviderRequest } from "./Provider.ts"
+
+/** What a model would be asked next. */
+export interface Prospect extends Pick<ProviderRequest, "messages" | "tools" | "target"> {
+  readonly system: string | undefined
+  /** What the last response of the turn cost, where its provider said so. */
+  readonly usage: Message.Usage | undefined
+}
+
+/** Absent means none. */
+export interface TurnLimits {
+  /** The most steps; at least 1. The last of them is the final one. */
+  readonly maxTurns?: number
+  /**
+   * Whether a request would be too long for its target. Pure, and asked once a step.
+   *
+   * **Gotchas**
+   *
+   * It is asked before the step has a route: `target` is where the last attempt went.
+   */
+  readonly exceedsContext?: (prospect: Prospect) => boolean
+}

@@ -1,0 +1,374 @@
+import { assert, describe } from "@effect/vitest"
+import { Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/kernel/testing"
+import { Failure, Ids, Message } from "@holdfast/wire"
+import { Deferred, Effect, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { type Compacted, Compactor, type TooLong, summarising } from "../src/Compactor.ts"
+import { Provider } from "../src/Provider.ts"
+import * as Summary from "../src/Summary.ts"
+
+const { bothWays, turnId } = Scenario
+const { answer, call, emits, finish, hangs, overloaded, text, tools, unauthorized } = ScriptedProvider
+
+const overflow: Failure.Failure = { reason: "context-overflow", message: "prompt is too long", retryable: false }
+
+const settle = (run: Scenario.Run) => Effect.andThen(TestClock.adjust("1 hour"), Fiber.join(run.fiber))
+
+const strategy = (delays: ReadonlyArray<number> = [5_000, 10_000]) => new TestStrategy.TestStrategy({ delays })
+
+/** A compactor that does what a test says, call by call, and keeps what it was asked. */
+const compactorOf = (...does: ReadonlyArray<(request: TooLong) => ReturnType<Compactor["Service"]["compact"]>>) => {
+  const asked: Array<TooLong> = []
+  const layer = Layer.succeed(Compactor, {
+    compact: (request) =>
+      Effect.suspend(() => {
+        asked.push(request)
+        return does[asked.length - 1]?.(request) ?? Effect.die(new Error("nobody expected this"))
+      })
+  })
+  return { asked, layer }
+}
+
+const upToFirst = ({ messages }: TooLong) =>
+  Effect.succeed<Compacted>({
+    summary: "They talked.",
+    upTo: messages[0]?.id ?? impossible(),
+    usage: { inputTokens: 7 }
+  })
+
+const fails = (failure: Failure.Failure) => () => Effect.fail(new Failure.ProviderFailure({ failure }))
+
+const impossible = (): never => {
+  throw new Error("there is a message")
+}
+
+const earlier = Ids.TurnId.make("old")
+
+const old = (n: number, text: string): Message.UserMessage => ({
+  role: "user",
+  id: Ids.messageIdOf(earlier, n),
+  turnId: earlier,
+  createdAt: 0,
+  content: [{ type: "text", text }]
+})
+
+const history = [old(0, "What is in a.txt?"), old(1, "And in b.txt?")]
+
+const textsOf = (messages: ReadonlyArray<Message.Message> = []) => messages.map(Message.textOf)
+
+const PREFACE = "The conversation until here, summed up, because it had become too long:\n\n"
+
+describe("a context that is too long", () => {
+  bothWays("P19: is compacted, and the step runs again on what is left", (start) =>
+    Effect.gen(function* () {
+      const { asked, layer } = compactorOf(upToFirst)
+      const run = yield* start({
+        scripts: [emits(overflow), answer("ok")],
+        history,
+        strategy: strategy(),
+        services: layer
+      })
+      const end = yield* settle(run)
+      assert.strictEqual(end.status, "completed")
+      assert.deepStrictEqual([end.attempts, end.steps, end.sleptMs], [3, 1, 0])
+      assert.deepStrictEqual(end.usage, { inputTokens: 17, outputTokens: 5 })
+      assert.deepStrictEqual(textsOf(asked[0]?.messages), ["What is in a.txt?", "And in b.txt?", "Hello"])
+      assert.deepStrictEqual(textsOf(run.provider.requests[1]?.messages), [
+        `${PREFACE}They talked.`,
+        "And in b.txt?",
+        "Hello"
+      ])
+      assert.deepStrictEqual(
+        run.sink.of("compaction").map(({ messages, summary }) => [messages, summary]),
+        [[1, "They talked."]]
+      )
+      assert.deepStrictEqual(
+        run.sink.persisted.map(({ type }) => type),
+        ["turn-start", "message", "compaction", "message", "usage", "message", "turn-end"]
+      )
+      // The history has lost nothing.
+      const summary = run.sink.of("message")[1]?.message
+      assert.deepInclude(summary, { role: "user", synthetic: true, summary: { upTo: old(0, "").id } })
+    })
+  )
+
+  bothWays("P19: the next turn begins with the summary", (start) =>
+    Effect.gen(function* () {
+      const before = yield* start({
+        scripts: [emits(overflow), answer("ok")],
+        history,
+        services: compactorOf(upToFirst).layer
+      })
+      yield* settle(before)
+      const after = [...history, ...before.sink.of("message").map(({ message }) => message)]
+      const run = yield* start({ scripts: [answer("yes")], history: after, prompt: "And now?" })
+      yield* settle(run)
+      assert.deepStrictEqual(textsOf(run.provider.requests[0]?.messages), [
+        `${PREFACE}They talked.`,
+        "And in b.txt?",
+        "Hello",
+        "ok",
+        "And now?"
+      ])
+    })
+  )
+
+  bothWays("P19: one that overflows again fails with the overflow", (start) =>
+    Effect.gen(function* () {
+      const { asked, layer } = compactorOf(upToFirst)
+      const run = yield* start({ scripts: [emits(overflow), emits(overflow)], strategy: strategy(), services: layer })
+      const end = yield* settle(run)
+      assert.deepStrictEqual([end.status, end.error?.reason], ["failed", "context-overflow"])
+      assert.strictEqual(asked.length, 1)
+    })
+  )
+
+  bothWays("P19: a later step may overflow again, and is compacted again", (start) =>
+    Effect.gen(function* () {
+      const { asked, layer } = compactorOf(upToFirst, ({ messages }) =>
+        Effect.succeed({ summary: "They talked more.", upTo: messages[1]?.id ?? impossible() })
+      )
+      const toolbox = { definitions: [], run: () => Effect.succeed({ output: "done", isError: false }) }
+      const run = yield* start({
+        scripts: [emits(overflow), tools(call("look")), emits(overflow), answer("ok")],
+        history,
+        strategy: strategy(),
+        services: layer,
+        toolbox
+      })
+      assert.strictEqual((yield* settle(run)).status, "completed")
+      assert.deepStrictEqual(textsOf(asked[1]?.messages), [`${PREFACE}They talked.`, "And in b.txt?", "Hello", "", ""])
+      assert.deepStrictEqual(textsOf(run.provider.requests[3]?.messages), [
+        `${PREFACE}They talked more.`,
+        "Hello",
+        "",
+        ""
+      ])
+    })
+  )
+
+  for (const [what, compact] of [
+    ["where nothing can be left out", () => Effect.undefined],
+    ["where the older part is too long itself", fails({ ...overflow, message: "even that is too long" })]
+  ] as const) {
+    bothWays(`P19: ${what} it fails with the overflow`, (start) =>
+      Effect.gen(function* () {
+        const run = yield* start({
+          scripts: [emits(overflow)],
+          strategy: strategy(),
+          services: compactorOf(compact).layer
+        })
+        const end = yield* settle(run)
+        assert.deepStrictEqual([end.status, end.error?.message], ["failed", "prompt is too long"])
+        assert.deepStrictEqual(run.sink.of("compaction"), [])
+        assert.deepStrictEqual(run.sink.of("provider-retry"), [])
+      })
+    )
+  }
+
+  bothWays("P2: without a compactor it is final", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({ scripts: [emits(overflow)], strategy: strategy() })
+      assert.strictEqual((yield* settle(run)).error?.reason, "context-overflow")
+    })
+  )
+
+  bothWays("D4: after content it is final, compactor or not", (start) =>
+    Effect.gen(function* () {
+      const { asked, layer } = compactorOf()
+      const run = yield* start({ scripts: [emits(overflow, text("Hal"))], strategy: strategy(), services: layer })
+      assert.strictEqual((yield* settle(run)).status, "failed")
+      assert.deepStrictEqual(asked, [])
+    })
+  )
+})
+
+describe("a summary that fails", () => {
+  bothWays("P19: is waited for in the budget of the step, and asked for again", (start) =>
+    Effect.gen(function* () {
+      const policy = strategy()
+      const { asked, layer } = compactorOf(fails(overloaded), upToFirst)
+      const run = yield* start({
+        scripts: [emits(overflow), emits(overloaded), answer("ok")],
+        history,
+        strategy: policy,
+        services: layer
+      })
+      const end = yield* settle(run)
+      assert.strictEqual(end.status, "completed")
+      assert.deepStrictEqual([end.attempts, end.sleptMs], [5, 15_000])
+      assert.deepStrictEqual(policy.sleeps, [5_000, 10_000])
+      assert.strictEqual(asked.length, 2)
+      assert.deepStrictEqual(
+        run.sink.of("provider-retry").map(({ attempt, reason }) => [attempt, reason]),
+        [
+          [0, "overloaded"],
+          [1, "overloaded"]
+        ]
+      )
+      assert.deepStrictEqual(
+        run.sink.of("retry-end").map(({ attempt, success }) => [attempt, success]),
+        [[1, true]]
+      )
+    })
+  )
+
+  bothWays("P19: goes where the router sends it", (start) =>
+    Effect.gen(function* () {
+      const other = { provider: "other", model: "big" }
+      const router = new TestRouter.TestRouter({ direct: () => ({ delayMs: 0, route: { target: other } }) })
+      const { asked, layer } = compactorOf(fails(unauthorized), upToFirst)
+      const run = yield* start({
+        scripts: [emits(overflow), answer("ok")],
+        strategy: strategy(),
+        services: Layer.merge(layer, router.layer)
+      })
+      assert.strictEqual((yield* settle(run)).status, "completed")
+      assert.deepStrictEqual(
+        asked.map(({ target }) => target.provider),
+        ["test", "other"]
+      )
+      assert.strictEqual(run.provider.requests[1]?.target.provider, "other")
+    })
+  )
+
+  bothWays("D7: fails the turn when the budget is spent", (start) =>
+    Effect.gen(function* () {
+      const { layer } = compactorOf(fails(overloaded), fails(overloaded), fails(overloaded))
+      const run = yield* start({ scripts: [emits(overflow)], strategy: strategy(), services: layer })
+      const end = yield* settle(run)
+      assert.deepStrictEqual([end.status, end.error?.reason], ["failed", "overloaded"])
+      assert.deepInclude(run.sink.of("retry-end")[0], { success: false, attempt: 1 })
+    })
+  )
+
+  bothWays("C10: one that dies of a bug, or stands for nothing, is asked for twice more", (start) =>
+    Effect.gen(function* () {
+      const { asked, layer } = compactorOf(
+        () => Effect.die(new Error("boom")),
+        () => Effect.succeed({ summary: "?", upTo: old(9, "").id }),
+        () => Effect.die(new Error("boom"))
+      )
+      const run = yield* start({
+        scripts: [emits(overflow)],
+        strategy: strategy([0, 0, 0, 0]),
+        services: layer
+      })
+      const end = yield* settle(run)
+      assert.deepInclude(end.error, { defect: true, message: "Error: boom" })
+      assert.strictEqual(asked.length, 3)
+    })
+  )
+
+  bothWays("P14: a wait for it can be cancelled", (start) =>
+    Effect.gen(function* () {
+      const policy = strategy()
+      const { layer } = compactorOf(fails(overloaded))
+      const run = yield* start({ scripts: [emits(overflow)], strategy: policy, services: layer })
+      yield* TestClock.adjust(1_000)
+      yield* policy.wake({ type: "cancelled" })
+      assert.strictEqual((yield* settle(run)).status, "failed")
+      assert.deepInclude(run.sink.of("retry-end")[0], { finalError: "Retry cancelled" })
+    })
+  )
+
+  bothWays("D8: an abort ends it at once", (start) =>
+    Effect.gen(function* () {
+      const reached = yield* Deferred.make<void>()
+      const { layer } = compactorOf(() => Effect.andThen(Deferred.succeed(reached, undefined), Effect.never))
+      const run = yield* start({
+        scripts: [emits(overflow)],
+        strategy: strategy(),
+        services: layer,
+        abort: Deferred.await(reached)
+      })
+      assert.strictEqual((yield* settle(run)).status, "aborted")
+    })
+  )
+})
+
+describe("the model as its own compactor", () => {
+  const request: TooLong = {
+    conversationId: Scenario.conversationId,
+    turnId,
+    step: 0,
+    attempt: 1,
+    target: Scenario.target,
+    credential: "second",
+    messages: [old(0, "a".repeat(400)), old(1, "b".repeat(400)), old(2, "c".repeat(250))]
+  }
+
+  const compact = (script: ScriptedProvider.Script, asked = request) =>
+    Effect.gen(function* () {
+      const provider = ScriptedProvider.make([script])
+      const compacted = yield* Effect.flatMap(Compactor, (compactor) => compactor.compact(asked)).pipe(
+        Effect.provide(Layer.provide(summarising(), Layer.succeed(Provider, provider))),
+        Effect.result
+      )
+      return { compacted, asked: provider.requests[0] }
+    })
+
+  bothWays("P19: sums up the older messages and keeps the newest", () =>
+    Effect.gen(function* () {
+      const { asked, compacted } = yield* compact(answer(" They ", "talked. "))
+      assert.deepInclude(compacted, {
+        success: { summary: "They talked.", upTo: old(1, "").id, usage: { inputTokens: 10, outputTokens: 5 } }
+      })
+      assert.deepInclude(asked, { target: Scenario.target, credential: "second", system: Summary.SYSTEM, tools: [] })
+      assert.match(textsOf(asked?.messages).join(), /^User:\na{10}[\s\S]*User:\nb{10}/)
+      assert.notInclude(textsOf(asked?.messages).join(), "ccc")
+    })
+  )
+
+  bothWays("P19: has nothing to sum up where there is one message", () =>
+    Effect.gen(function* () {
+      const { asked, compacted } = yield* compact(answer("?"), { ...request, messages: request.messages.slice(2) })
+      assert.deepInclude(compacted, { success: undefined })
+      assert.isUndefined(asked)
+    })
+  )
+
+  for (const [what, script, reason] of [
+    ["an outage", emits(overloaded, text("They")), "overloaded"],
+    ["a summary that breaks off", { reads: [[text("They")]], end: Effect.void }, "network"],
+    ["a summary of no words", { reads: [[text("  "), finish]], end: Effect.void }, "invalid-response"]
+  ] as const) {
+    bothWays(`C6: ${what} is a failure that can be retried`, () =>
+      Effect.gen(function* () {
+        const { compacted } = yield* compact(script)
+        if (compacted._tag !== "Failure" || compacted.failure._tag !== "ProviderFailure")
+          return assert.fail("it did not fail")
+        assert.deepInclude(compacted.failure.failure, { reason, retryable: true })
+      })
+    )
+  }
+
+  bothWays("P19: nobody hears the summary as it comes, in a turn", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({
+        scripts: [emits(overflow), answer("They ", "talked."), answer("ok")],
+        history: request.messages,
+        prompt: null,
+        services: summarising()
+      })
+      const end = yield* settle(run)
+      assert.strictEqual(end.status, "completed")
+      assert.strictEqual(run.sink.shown, "ok")
+      assert.strictEqual(run.sink.of("compaction")[0]?.summary, "They talked.")
+    })
+  )
+
+  bothWays("D8: an abort closes its connection", (start) =>
+    Effect.gen(function* () {
+      const reached = yield* Deferred.make<void>()
+      const run = yield* start({
+        scripts: [emits(overflow), hangs(reached, text("They"))],
+        history: request.messages,
+        services: summarising(),
+        abort: Deferred.await(reached)
+      })
+      assert.strictEqual((yield* settle(run)).status, "aborted")
+      assert.strictEqual(run.sink.shown, "")
+    })
+  )
+})

@@ -1,0 +1,455 @@
+import { assert, describe } from "@effect/vitest"
+import { Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/kernel/testing"
+import { Message } from "@holdfast/wire"
+import { Deferred, Effect, Fiber, Layer, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import { FinalReport } from "../src/FinalReport.ts"
+import type { Prospect } from "../src/TurnLimits.ts"
+
+const { bothWays } = Scenario
+const { answer, badGateway, call, dies, emits, overloaded, tools, unauthorized } = ScriptedProvider
+
+const isGood = Schema.is(Schema.Struct({ findings: Schema.String }))
+
+/** A report has findings. */
+const services = Layer.succeed(FinalReport, {
+  tool: { name: "report", inputSchema: { type: "object" } },
+  validate: (value) => (isGood(value) ? undefined : "findings are missing")
+})
+
+const good = { findings: "all is well" }
+const look = () => tools(call("look"))
+const hands = (input: Schema.Json) => tools({ ...call("report"), input })
+
+const ran: Array<string> = []
+const toolbox = {
+  definitions: [{ name: "look", inputSchema: {} }],
+  run: ({ toolName }: { readonly toolName: string }) =>
+    Effect.sync(() => {
+      ran.push(toolName)
+      return { output: "seen", isError: false }
+    })
+}
+
+const strategy = (delays: ReadonlyArray<number> = [0, 0]) => new TestStrategy.TestStrategy({ delays })
+
+const settle = (run: Scenario.Run) => Effect.andThen(TestClock.adjust("1 hour"), Fiber.join(run.fiber))
+
+/** What the model was told last, beside what people and tools said. */
+const told = (run: Scenario.Run, request: number): string =>
+  (run.provider.requests[request]?.messages ?? [])
+    .filter((message) => message.role === "user" && message.synthetic === true)
+    .map(Message.textOf)
+    .join("\n")
+
+const offered = (run: Scenario.Run) => run.provider.requests.map(({ tools }) => tools.map(({ name }) => name))
+
+describe("a turn that is to end with a report", () => {
+  bothWays("A13: ends with the report that its model hands in, however few steps it took", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({ scripts: [look(), hands(good)], services, toolbox, strategy: strategy() })
+      const end = yield* settle(run)
+      assert.strictEqual(end.status, "completed")
+      assert.deepStrictEqual(end.report, { source: "tool-call", success: true, content: good })
+      assert.strictEqual(end.steps, 2)
+      assert.deepStrictEqual(offered(run), [
+        ["look", "report"],
+        ["look", "report"]
+      ])
+      assert.deepInclude(run.sink.of("tool-result").at(-1), { toolName: "report", isError: false })
+    })
+  )
+
+  bothWays("A13: takes a response whose whole text is the report as one", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({ scripts: [answer(" ", JSON.stringify(good), "\n")], services, strategy: strategy() })
+      const end = yield* settle(run)
+      assert.strictEqual(end.status, "completed")
+      assert.deepStrictEqual(end.report, { source: "tool-message", success: true, content: good })
+    })
+  )
+
+  bothWays("A13: has its report, whatever becomes of the calls beside it", (start) =>
+    Effect.gen(function* () {
+      const reached = yield* Deferred.make<void>()
+      const hanging = { ...toolbox, run: () => Effect.andThen(Deferred.succeed(reached, undefined), Effect.never) }
+      const run = yield* start({
+        scripts: [tools({ ...call("report"), input: good }, call("look"))],
+        services,
+        toolbox: hanging,
+        abort: Deferred.await(reached)
+      })
+      const end = yield* settle(run)
+      assert.strictEqual(end.status, "aborted")
+      assert.deepStrictEqual(end.report, { source: "tool-call", success: true, content: good })
+    })
+  )
+
+  bothWays("A9: words alone are asked for again, with guidance, and leave the model's context", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({ scripts: [answer("All is ", "well."), hands(good)], services, strategy: strategy() })
+      const end = yield* settle(run)
+      assert.strictEqual(end.status, "completed")
+      assert.strictEqual(end.attempts, 2)
+      assert.strictEqual(end.steps, 1)
+      // The history has both; the model has the guidance alone.
+      const messages = run.sink.of("message").map(({ message }) => message)
+      const [, failed, guidance] = messages
+      assert.deepInclude(failed?.role === "assistant" ? failed.error : undefined, { reason: "invalid-response" })
+      assert.strictEqual(failed && Message.textOf(failed), "All is well.")
+      assert.deepStrictEqual(
+        run.provider.requests[1]?.messages,
+        messages.filter(({ role }, i) => role === "user" && i < 3)
+      )
+      assert.match(told(run, 1), /^TURN-FAILED: The response had neither a tool call nor a final report\./)
+      assert.strictEqual(guidance?.role === "user" && guidance.synthetic, true)
+      assert.deepStrictEqual(
+        run.sink.of("synthetic-retry").map(({ guidance, step }) => [guidance, step]),
+        [[told(run, 1), 0]]
+      )
+      const told0 = run.sink.of("provider-retry")[0]
+      assert.deepInclude(told0, { attempt: 0, reason: "invalid-response" })
+      assert.deepInclude(run.sink.of("retry-end")[0], { success: true, attempt: 0 })
+      // Both responses have cost what they cost.
+      assert.deepStrictEqual(end.usage, { inputTokens: 20, outputTokens: 10 })
+    })
+  )
+
+  bothWays("A9: a report in words that is not valid is asked for again, and told why", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({ scripts: [answer('{"a":1}'), hands(good)], services, strategy: strategy() })
+      assert.strictEqual((yield* settle(run)).status, "completed")
+      assert.include(told(run, 1), "findings are missing")
+    })
+  )
+
+  bothWays("A9: its retries are counted, waited for and directed like any others", (start) =>
+    Effect.gen(function* () {
+      const policy = strategy([1_000, 2_000])
+      const router = new TestRouter.TestRouter({ direct: ({ retries }) => ({ delayMs: 1_000 * (retries + 1) }) })
+      const run = yield* start({
+        scripts: [answer("Well."), emits(overloaded), hands(good)],
+        services: Layer.merge(services, router.layer),
+        strategy: policy
+      })
+      const end = yield* settle(run)
+      assert.deepStrictEqual(policy.sleeps, [1_000, 2_000])
+      assert.strictEqual(end.sleptMs, 3_000)
+      assert.deepStrictEqual(
+        router.asked.map(([{ failure, contentSeen }]) => [failure.reason, contentSeen]),
+        [
+          ["invalid-response", false],
+          ["overloaded", false]
+        ]
+      )
+    })
+  )
+
+  bothWays("P14: a retry of it that somebody cancels leaves the response in the history once", (start) =>
+    Effect.gen(function* () {
+      const policy = strategy([60_000])
+      const run = yield* start({ scripts: [answer("Well.")], services, strategy: policy })
+      yield* TestClock.adjust(1_000)
+      yield* policy.wake({ type: "cancelled" })
+      const end = yield* settle(run)
+      assert.strictEqual(end.status, "failed")
+      assert.deepStrictEqual(
+        run.sink.of("message").map(({ message }) => message.role),
+        ["user", "assistant", "user"]
+      )
+      assert.deepStrictEqual(end.usage, { inputTokens: 10, outputTokens: 5 })
+    })
+  )
+
+  bothWays("A14: without one it fails with a report that says why", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({ scripts: [answer("a"), answer("b"), answer("c")], services, strategy: strategy() })
+      const end = yield* settle(run)
+      assert.strictEqual(end.status, "failed")
+      assert.strictEqual(end.error?.reason, "invalid-response")
+      assert.deepStrictEqual(end.report, {
+        source: "synthetic",
+        success: false,
+        content: {
+          reason: "invalid-response",
+          context: "After 3 attempt(s), in step 1: The response had neither a tool call nor a final report."
+        }
+      })
+      assert.deepStrictEqual(
+        run.sink.of("message").map(({ message }) => [message.role, message.role === "user" && message.synthetic]),
+        [
+          ["user", undefined],
+          ["assistant", false],
+          ["user", true],
+          ["assistant", false],
+          ["user", true],
+          ["assistant", false]
+        ]
+      )
+    })
+  )
+
+  bothWays("A14: the same when an outage, or an error that nobody retries, ends it", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({ scripts: [look(), emits(unauthorized)], services, toolbox, strategy: strategy() })
+      const end = yield* settle(run)
+      assert.deepInclude(end.report, { source: "synthetic", success: false })
+      assert.deepStrictEqual(end.report?.content, {
+        reason: "auth",
+        context: "After 2 attempt(s), in step 2: invalid x-api-key"
+      })
+    })
+  )
+
+  bothWays("D9: without a strategy words alone end it", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({ scripts: [answer("Well.")], services })
+      const end = yield* settle(run)
+      assert.deepStrictEqual([end.status, end.report?.source], ["failed", "synthetic"])
+      assert.deepStrictEqual(run.sink.of("synthetic-retry"), [])
+    })
+  )
+
+  bothWays("A9: what a model was told in one turn is not in the context of the next", (start) =>
+    Effect.gen(function* () {
+      const before = yield* start({ scripts: [answer("Well."), hands(good)], services, strategy: strategy() })
+      yield* settle(before)
+      const history = before.sink.of("message").map(({ message }) => message)
+      const run = yield* start({ scripts: [answer("ok")], history, prompt: "And now?" })
+      yield* settle(run)
+      assert.deepStrictEqual(
+        run.provider.requests[0]?.messages.map(({ role }) => role),
+        ["user", "assistant", "tool", "user"]
+      )
+      assert.strictEqual(told(run, 0), "")
+    })
+  )
+})
+
+describe("a report that will not do", () => {
+  for (const [what, bad, said] of [
+    ["is not valid", { ...call("report"), input: { a: 1 } }, "findings are missing"],
+    ["is malformed", { ...call("report"), input: '{"find', malformed: "Unexpected end of JSON input" }, '{"find']
+  ] as const) {
+    bothWays(`A12: one that ${what} is answered, and leaves one step to mend it`, (start) =>
+      Effect.gen(function* () {
+        const run = yield* start({ scripts: [tools(bad), hands(good)], services, toolbox, strategy: strategy() })
+        const end = yield* settle(run)
+        assert.strictEqual(end.status, "completed")
+        assert.strictEqual(end.steps, 2)
+        const [result] = run.sink.of("tool-result")
+        assert.isTrue(result?.isError)
+        assert.include(result?.output, said)
+        // A10
+        assert.deepStrictEqual(run.sink.of("synthetic-retry"), [])
+        assert.deepStrictEqual(
+          run.sink.of("final-turn").map(({ cause, step }) => [cause, step]),
+          [["malformed-report", 1]]
+        )
+        assert.deepStrictEqual(offered(run), [["look", "report"], ["report"]])
+      })
+    )
+  }
+
+  bothWays("A12: it shortens no turn that is shorter already", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({
+        scripts: [hands({ a: 1 }), hands(good)],
+        services,
+        toolbox,
+        strategy: strategy(),
+        limits: { maxTurns: 2 }
+      })
+      yield* settle(run)
+      assert.deepInclude(run.sink.of("final-turn")[0], { cause: "max-turns", step: 1 })
+    })
+  )
+
+  bothWays("A13: a second one does not take the place of the first", (start) =>
+    Effect.gen(function* () {
+      const other = { findings: "all is lost" }
+      const scripts = [tools({ ...call("report", "1"), input: good }, { ...call("report", "2"), input: other })]
+      const run = yield* start({ scripts, services, strategy: strategy() })
+      assert.deepStrictEqual((yield* settle(run)).report?.content, good)
+    })
+  )
+})
+
+describe("the final step", () => {
+  bothWays("A11: at maxTurns it is announced, told to the model, and offers the report alone", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({
+        scripts: [look(), look(), hands(good)],
+        services,
+        toolbox,
+        strategy: strategy(),
+        limits: { maxTurns: 3 }
+      })
+      const end = yield* settle(run)
+      assert.deepStrictEqual([end.status, end.steps, end.report?.success], ["completed", 3, true])
+      assert.deepStrictEqual(
+        run.sink.of("final-turn").map(({ cause, step }) => [cause, step]),
+        [["max-turns", 2]]
+      )
+      assert.deepStrictEqual(offered(run), [["look", "report"], ["look", "report"], ["report"]])
+      assert.match(told(run, 2), /^This is the last step of this turn: .* Call report now/)
+      assert.strictEqual(told(run, 1), "")
+    })
+  )
+
+  bothWays("A11: is asked for until the report comes, whatever comes instead", (start) =>
+    Effect.gen(function* () {
+      ran.length = 0
+      const run = yield* start({
+        scripts: [answer("No."), look(), emits(overloaded), hands({ a: 1 }), hands(good)],
+        services,
+        toolbox,
+        strategy: strategy([0, 0, 0, 0]),
+        limits: { maxTurns: 1 }
+      })
+      const end = yield* settle(run)
+      assert.deepStrictEqual([end.status, end.steps, end.attempts], ["completed", 1, 5])
+      assert.deepStrictEqual(ran, [])
+      assert.isTrue(offered(run).every((names) => names.join() === "report"))
+      assert.strictEqual(run.sink.of("final-turn").length, 1)
+      assert.deepStrictEqual(
+        run.sink.of("synthetic-retry").map(({ guidance }) => guidance.slice(0, 50)),
+        [
+          "TURN-FAILED: The response had neither a tool call ",
+          "TURN-FAILED: The response asked for a tool other t",
+          "TURN-FAILED: The final report was not valid: findi"
+        ]
+      )
+    })
+  )
+
+  bothWays("A14: fails with a synthetic report when attempts run out", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({
+        scripts: [look(), answer("a"), look(), answer("c")],
+        services,
+        toolbox,
+        strategy: strategy(),
+        limits: { maxTurns: 2 }
+      })
+      const end = yield* settle(run)
+      assert.deepStrictEqual([end.status, end.attempts, end.report?.source], ["failed", 4, "synthetic"])
+    })
+  )
+
+  bothWays("A11: comes when the next request would be too long", (start) =>
+    Effect.gen(function* () {
+      const asked: Array<Prospect> = []
+      const run = yield* start({
+        scripts: [look(), hands(good)],
+        services,
+        toolbox,
+        strategy: strategy(),
+        limits: {
+          maxTurns: 10,
+          exceedsContext: (prospect) => {
+            asked.push(prospect)
+            return (prospect.usage?.inputTokens ?? 0) >= 10
+          }
+        }
+      })
+      const end = yield* settle(run)
+      assert.strictEqual(end.report?.success, true)
+      assert.deepInclude(run.sink.of("final-turn")[0], { cause: "context", step: 1 })
+      assert.deepStrictEqual(asked.at(-1)?.target, Scenario.target)
+      assert.deepStrictEqual(
+        asked.at(-1)?.messages.map(({ role }) => role),
+        ["user", "assistant", "tool"]
+      )
+      assert.deepStrictEqual(
+        asked.at(-1)?.tools.map(({ name }) => name),
+        ["look", "report"]
+      )
+    })
+  )
+
+  bothWays("A11: calls beside the report are answered and not run", (start) =>
+    Effect.gen(function* () {
+      ran.length = 0
+      const run = yield* start({
+        scripts: [tools(call("look"), { ...call("report"), input: good })],
+        services,
+        toolbox,
+        strategy: strategy(),
+        limits: { maxTurns: 1 }
+      })
+      assert.strictEqual((yield* settle(run)).status, "completed")
+      assert.deepStrictEqual(ran, [])
+      assert.deepStrictEqual(
+        run.sink.of("tool-result").map(({ isError, toolName }) => [toolName, isError]),
+        [
+          ["look", true],
+          ["report", false]
+        ]
+      )
+    })
+  )
+
+  bothWays("A11: without a report to give, it has no tools and its text is the answer", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({
+        scripts: [look(), look(), answer("Well.")],
+        toolbox,
+        strategy: strategy(),
+        limits: { maxTurns: 2 }
+      })
+      const end = yield* settle(run)
+      assert.deepStrictEqual([end.status, end.steps, end.report], ["completed", 2, undefined])
+      assert.deepStrictEqual(offered(run), [["look"], [], []])
+      assert.match(told(run, 2), /Answer now, in words[\s\S]*TURN-FAILED: The response asked for a tool, and no tool/)
+    })
+  )
+
+  bothWays("A13: a turn that ends in time has no final step", (start) =>
+    Effect.gen(function* () {
+      const limits = { maxTurns: 2, exceedsContext: () => false }
+      const run = yield* start({ scripts: [answer("ok")], strategy: strategy(), limits })
+      assert.strictEqual((yield* settle(run)).status, "completed")
+      assert.deepStrictEqual(run.sink.of("final-turn"), [])
+    })
+  )
+})
+
+describe("limits that change while a turn waits", () => {
+  for (const [title, first, then, finals] of [
+    ["a step that has begun is not made the last", 9, 1, 0],
+    ["the last step stays the last", 1, 9, 1]
+  ] as const) {
+    bothWays(`X1: ${title}`, (start) =>
+      Effect.gen(function* () {
+        let maxTurns: number = first
+        const limits = {
+          get maxTurns() {
+            return maxTurns
+          }
+        }
+        const policy = strategy([60_000])
+        const run = yield* start({
+          scripts: [emits(badGateway), hands(good)],
+          services,
+          strategy: policy,
+          limits
+        })
+        yield* TestClock.adjust(1_000)
+        maxTurns = then
+        assert.strictEqual((yield* settle(run)).status, "completed")
+        assert.strictEqual(run.sink.of("final-turn").length, finals)
+      })
+    )
+  }
+})
+
+describe("a bug beside a report", () => {
+  bothWays("A14: a provider that dies of one thrice leaves a report that says so", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({ scripts: [dies("a"), dies("b"), dies("c")], services, strategy: strategy([0, 0, 0]) })
+      const end = yield* settle(run)
+      assert.deepStrictEqual([end.status, end.report?.source], ["failed", "synthetic"])
+    })
+  )
+})

@@ -1,0 +1,375 @@
+import { assert, describe } from "@effect/vitest"
+import { Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/kernel/testing"
+import { Deferred, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import type { Route } from "../src/Route.ts"
+
+const { bothWays } = Scenario
+const { answer, badGateway, call, dies, emits, hangs, overloaded, text, tools, unauthorized } = ScriptedProvider
+
+const primary = Scenario.target
+const fallback: Route = { target: { provider: "other", model: "big" }, role: "default" }
+const second: Route = { target: primary, credential: "second" }
+
+const overflow = { reason: "context-overflow", message: "prompt is too long", retryable: false } as const
+
+const settle = (run: Scenario.Run) => Effect.andThen(TestClock.adjust("1 hour"), Fiber.join(run.fiber))
+
+const strategy = (options: Partial<TestStrategy.Options> = {}) =>
+  new TestStrategy.TestStrategy({ delays: [5_000, 10_000, 30_000], ...options })
+
+/** Goes to the fallback at once, whatever fails. */
+const switching = () => new TestRouter.TestRouter({ direct: () => ({ delayMs: 0, route: fallback }) })
+
+const toolbox = { definitions: [], run: () => Effect.succeed({ output: "done", isError: false }) }
+
+describe("a switch to another target", () => {
+  bothWays("P8: is told of and persisted in order, sleeps nothing, and is proved by the first answer", (start) =>
+    Effect.gen(function* () {
+      const policy = strategy()
+      const run = yield* start({
+        scripts: [emits(overloaded), answer("ok")],
+        strategy: policy,
+        services: switching().layer
+      })
+      const end = yield* settle(run)
+      assert.strictEqual(end.status, "completed")
+      assert.deepStrictEqual(policy.sleeps, [])
+      assert.strictEqual(end.sleptMs, 0)
+      // A life that comes to what is about to be made tells of it again.
+      const again = new Set(["provider-retry", "step-start"])
+      const types = run.sink.types.filter((type, i, all) => !again.has(type) || all.indexOf(type) === i)
+      assert.deepStrictEqual(types, [
+        "turn-start",
+        "message",
+        "step-start",
+        "provider-retry",
+        "retry-fallback-applied",
+        "model-change",
+        "text-delta",
+        "retry-end",
+        "retry-fallback-succeeded",
+        "usage",
+        "message",
+        "turn-end"
+      ])
+      const [told] = run.sink.of("provider-retry")
+      assert.deepInclude(told, { attempt: 0, delayMs: 0, retryAt: 0, target: "test/model" })
+      const ids = { conversationId: Scenario.conversationId, turnId: Scenario.turnId }
+      assert.deepStrictEqual(run.sink.of("retry-fallback-applied"), [
+        { ...ids, type: "retry-fallback-applied", from: "test/model", to: "other/big", role: "default" }
+      ])
+      assert.deepStrictEqual(run.sink.of("model-change"), [
+        { ...ids, type: "model-change", from: "test/model", to: "other/big" }
+      ])
+      assert.deepStrictEqual(run.sink.of("retry-fallback-succeeded"), [
+        { ...ids, type: "retry-fallback-succeeded", model: "other/big", role: "default" }
+      ])
+    })
+  )
+
+  bothWays("P8: every attempt goes to its route, and every message names who answered", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({
+        scripts: [emits(overloaded), answer("ok")],
+        strategy: strategy(),
+        services: switching().layer
+      })
+      yield* settle(run)
+      assert.deepStrictEqual(
+        run.provider.requests.map(({ target }) => target),
+        [primary, fallback.target]
+      )
+      const last = run.sink.of("message").at(-1)?.message
+      assert.deepStrictEqual(last?.role === "assistant" ? last.target : undefined, fallback.target)
+    })
+  )
+
+  bothWays("P11: a switch opens a chain, which is closed when the retries are spent", (start) =>
+    Effect.gen(function* () {
+      const router = new TestRouter.TestRouter({
+        direct: ({ retries }) => (retries === 0 ? { delayMs: 0, route: fallback } : undefined)
+      })
+      const run = yield* start({
+        scripts: [emits(overloaded), emits(badGateway)],
+        strategy: strategy(),
+        services: router.layer
+      })
+      const end = yield* settle(run)
+      assert.strictEqual(end.status, "failed")
+      assert.deepInclude(run.sink.of("retry-end")[0], { success: false, attempt: 0, finalError: "Bad Gateway" })
+      assert.deepStrictEqual(run.sink.of("retry-fallback-succeeded"), [])
+    })
+  )
+
+  bothWays("P7: another credential of the same target is a retry and nothing more", (start) =>
+    Effect.gen(function* () {
+      const router = new TestRouter.TestRouter({ direct: () => ({ delayMs: 0, route: second }) })
+      const run = yield* start({
+        scripts: [emits(overloaded), answer("ok")],
+        strategy: strategy(),
+        services: router.layer
+      })
+      yield* settle(run)
+      assert.deepStrictEqual(
+        run.provider.requests.map(({ credential }) => credential),
+        [undefined, "second"]
+      )
+      assert.strictEqual(run.sink.of("provider-retry")[0]?.credential, "second")
+      assert.deepStrictEqual(run.sink.of("model-change"), [])
+      assert.deepStrictEqual(run.sink.of("retry-fallback-applied"), [])
+      assert.strictEqual(run.sink.of("retry-end").length, 1)
+    })
+  )
+
+  bothWays("A5: a retry that waits and then goes elsewhere changes the model when it has waited", (start) =>
+    Effect.gen(function* () {
+      const policy = strategy()
+      const router = new TestRouter.TestRouter({ direct: () => ({ delayMs: 7_000, route: fallback }) })
+      const run = yield* start({
+        scripts: [emits(overloaded), answer("ok")],
+        strategy: policy,
+        services: router.layer
+      })
+      yield* TestClock.adjust(6_999)
+      assert.deepStrictEqual(run.sink.of("model-change"), [])
+      const end = yield* settle(run)
+      assert.strictEqual(end.sleptMs, 7_000)
+      assert.strictEqual(run.sink.of("model-change").length, 1)
+      assert.deepStrictEqual(run.provider.requests[1]?.target, fallback.target)
+    })
+  )
+
+  bothWays("A4: a retry without a route stays where it was, and hands the router its state back", (start) =>
+    Effect.gen(function* () {
+      const router = new TestRouter.TestRouter({
+        begin: ({ primary }) => ({ route: { target: primary }, state: { cursor: 0 } }),
+        direct: ({ retries }) =>
+          retries === 0 ? { delayMs: 0, route: fallback, state: { cursor: 1 } } : { delayMs: 1_000 }
+      })
+      const run = yield* start({
+        scripts: [emits(overloaded), emits(overloaded), emits(badGateway), answer("ok")],
+        strategy: strategy(),
+        services: router.layer
+      })
+      yield* settle(run)
+      assert.deepStrictEqual(
+        run.provider.requests.map(({ target }) => target.provider),
+        ["test", "other", "other", "other"]
+      )
+      assert.deepStrictEqual(
+        router.asked.map(([, { state }]) => state),
+        [{ cursor: 0 }, { cursor: 1 }, undefined]
+      )
+      assert.deepStrictEqual(
+        router.asked.map(([{ retries, failure }, { current }]) => [retries, failure.reason, current?.target.provider]),
+        [
+          [0, "overloaded", "test"],
+          [1, "overloaded", "other"],
+          [2, "server-error", "other"]
+        ]
+      )
+    })
+  )
+})
+
+describe("what a router is asked about", () => {
+  bothWays("A1: a failure that is final on one target may be none on another", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({
+        scripts: [emits(unauthorized), answer("ok")],
+        strategy: strategy(),
+        services: switching().layer
+      })
+      assert.strictEqual((yield* settle(run)).status, "completed")
+    })
+  )
+
+  for (const [title, script] of [
+    ["D4: content that has been seen", emits(overloaded, text("Hal"))],
+    ["P2: a context that is too long", emits(overflow)]
+  ] as const) {
+    bothWays(`${title} is never sent anywhere again`, (start) =>
+      Effect.gen(function* () {
+        const router = switching()
+        const run = yield* start({ scripts: [script], strategy: strategy(), services: router.layer })
+        assert.strictEqual((yield* settle(run)).status, "failed")
+        assert.deepStrictEqual(router.asked, [])
+      })
+    )
+  }
+
+  bothWays("C10: a bug is tried twice more, wherever, and no third time", (start) =>
+    Effect.gen(function* () {
+      const router = switching()
+      const run = yield* start({
+        scripts: [dies("bug"), dies("bug"), dies("bug")],
+        strategy: strategy(),
+        services: router.layer
+      })
+      assert.strictEqual((yield* settle(run)).status, "failed")
+      assert.strictEqual(run.provider.requests.length, 3)
+    })
+  )
+
+  bothWays("D9: without a strategy there are no retries, whatever a router knows", (start) =>
+    Effect.gen(function* () {
+      const router = switching()
+      const run = yield* start({ scripts: [emits(overloaded)], services: router.layer })
+      assert.strictEqual((yield* settle(run)).status, "failed")
+      assert.deepStrictEqual(router.asked, [])
+    })
+  )
+})
+
+describe("where a step begins", () => {
+  bothWays("P9: on the fallback while the primary cools down, and on the primary again after it", (start) =>
+    Effect.gen(function* () {
+      const router = new TestRouter.TestRouter({
+        begin: ({ current, primary }) => ({ route: current === undefined ? fallback : { target: primary } }),
+        direct: () => undefined
+      })
+      const run = yield* start({
+        scripts: [tools(call("look")), answer("ok")],
+        strategy: strategy(),
+        services: router.layer,
+        toolbox
+      })
+      yield* settle(run)
+      assert.deepStrictEqual(
+        run.sink.persisted.map(({ type }) => type).filter((type) => /change|fallback|^message/.test(type)),
+        [
+          "message",
+          "retry-fallback-applied",
+          "model-change",
+          "retry-fallback-succeeded",
+          "message",
+          "message",
+          "model-change",
+          "message"
+        ]
+      )
+      assert.deepStrictEqual(
+        run.sink.of("model-change").map(({ from, to }) => `${from} > ${to}`),
+        ["test/model > other/big", "other/big > test/model"]
+      )
+      assert.deepStrictEqual(
+        run.sink.of("step-start").map(({ target }) => target),
+        ["other/big", "test/model"]
+      )
+      assert.deepStrictEqual(
+        router.begun.map(({ current, primary, state }) => [current?.target, primary, state]),
+        [
+          [undefined, primary, undefined],
+          [fallback.target, primary, undefined]
+        ]
+      )
+    })
+  )
+
+  bothWays("P9: a router that stays says nothing", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({ scripts: [answer("ok")], strategy: strategy(), services: switching().layer })
+      yield* settle(run)
+      assert.deepStrictEqual(run.sink.types, [
+        "turn-start",
+        "message",
+        "step-start",
+        "text-delta",
+        "usage",
+        "message",
+        "turn-end"
+      ])
+    })
+  )
+
+  bothWays("P9: a target is asked what it would be sent, tools and all", (start) =>
+    Effect.gen(function* () {
+      const router = switching()
+      const definitions = [{ name: "look", inputSchema: {} }]
+      const run = yield* start({
+        scripts: [answer("ok")],
+        services: router.layer,
+        toolbox: { ...toolbox, definitions }
+      })
+      yield* settle(run)
+      const { request } = router.begun[0] ?? assert.fail("it was not asked")
+      assert.deepStrictEqual(request.tools, definitions)
+      assert.deepStrictEqual(
+        request.messages.map(({ role }) => role),
+        ["user"]
+      )
+    })
+  )
+})
+
+describe("a person's word", () => {
+  bothWays("X4: a target that a person chose is the primary from then on, and the router starts anew", (start) =>
+    Effect.gen(function* () {
+      const chosen = { provider: "third", model: "one" }
+      const policy = strategy()
+      const router = new TestRouter.TestRouter({
+        begin: ({ primary }) => ({ route: { target: primary }, state: "begun" }),
+        direct: () => ({ delayMs: 9_000, route: fallback, state: "mine" })
+      })
+      const run = yield* start({
+        scripts: [emits(overloaded), emits(overloaded), tools(call("look")), answer("ok")],
+        strategy: policy,
+        services: router.layer,
+        toolbox
+      })
+      yield* TestClock.adjust(1_000)
+      yield* policy.wake({ type: "switched", target: chosen })
+      yield* settle(run)
+      assert.deepStrictEqual(
+        run.provider.requests.map(({ target }) => target.provider),
+        ["test", "third", "other", "third"]
+      )
+      assert.deepStrictEqual(
+        router.asked.map(([, { primary, state }]) => [primary.provider, state]),
+        [
+          ["test", "begun"],
+          ["third", undefined]
+        ]
+      )
+      assert.deepStrictEqual(
+        run.sink.of("model-change").map(({ to }) => to),
+        ["third/one", "other/big", "third/one"]
+      )
+    })
+  )
+
+  bothWays("X4: a fallback that a person left before it had answered has not succeeded", (start) =>
+    Effect.gen(function* () {
+      const policy = strategy()
+      const router = new TestRouter.TestRouter({
+        direct: ({ retries }) => (retries === 0 ? { delayMs: 0, route: fallback } : { delayMs: 9_000 })
+      })
+      const run = yield* start({
+        scripts: [emits(overloaded), emits(overloaded), answer("ok")],
+        strategy: policy,
+        services: router.layer
+      })
+      yield* TestClock.adjust(1_000)
+      yield* policy.wake({ type: "switched", target: { provider: "third", model: "one" } })
+      assert.strictEqual((yield* settle(run)).status, "completed")
+      assert.strictEqual(run.sink.of("retry-fallback-applied").length, 1)
+      assert.deepStrictEqual(run.sink.of("retry-fallback-succeeded"), [])
+    })
+  )
+
+  bothWays("D8: an abort after a switch ends the turn, and closes the chain", (start) =>
+    Effect.gen(function* () {
+      const reached = yield* Deferred.make<void>()
+      const run = yield* start({
+        scripts: [emits(overloaded), hangs(reached)],
+        strategy: strategy(),
+        services: switching().layer,
+        abort: Deferred.await(reached)
+      })
+      const end = yield* settle(run)
+      assert.strictEqual(end.status, "aborted")
+      assert.deepInclude(run.sink.of("retry-end")[0], { success: false, finalError: "Retry cancelled" })
+    })
+  )
+})

@@ -1,0 +1,126 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Scenario } from "@holdfast/kernel/testing"
+import { Ids, Message } from "@holdfast/wire"
+import * as fc from "fast-check"
+import * as ModelContext from "../src/ModelContext.ts"
+import * as Summary from "../src/Summary.ts"
+
+const { target, turnId } = Scenario
+
+type Said = { readonly who: "user" | "assistant" | "tools" | "summary"; readonly length: number }
+
+/** A history in which each message says as much as it is told to. */
+const historyOf = (said: ReadonlyArray<Said>): ReadonlyArray<Message.Message> => {
+  let n = 0
+  const common = () => ({ id: Ids.messageIdOf(turnId, n++), turnId, createdAt: n })
+  return said.flatMap(({ length, who }): ReadonlyArray<Message.Message> => {
+    const text = "x".repeat(length)
+    const content = [{ type: "text" as const, text }]
+    switch (who) {
+      case "user":
+        return [{ role: "user", ...common(), content }]
+      case "assistant":
+        return [{ role: "assistant", ...common(), content, target }]
+      case "summary":
+        return [{ role: "user", ...common(), content, summary: { upTo: Ids.messageIdOf(turnId, Math.max(0, n - 2)) } }]
+      case "tools": {
+        const call = { toolCallId: `c${n}`, toolName: "look" }
+        return [
+          { role: "assistant", ...common(), target, content: [{ type: "tool-call", ...call, input: {} }] },
+          { role: "tool", ...common(), content: [{ type: "tool-result", ...call, output: text, isError: false }] }
+        ]
+      }
+      default:
+        return who satisfies never
+    }
+  })
+}
+
+const said = fc.record<Said>({
+  who: fc.constantFrom("user", "assistant", "tools", "summary"),
+  length: fc.nat(2_000)
+})
+
+const contexts = fc.array(said, { maxLength: 12 }).map((said) => ModelContext.of(historyOf(said)))
+
+const textOf = (context: ReadonlyArray<Message.Message>) => {
+  const prompt = Summary.plan(context, {})?.prompt
+  return prompt === undefined ? undefined : Message.textOf(prompt)
+}
+
+describe("what is summed up", () => {
+  it("P19: keeps the newest message, and no result without its call", () => {
+    fc.assert(
+      fc.property(contexts, (context) => {
+        const plan = Summary.plan(context, {})
+        if (plan === undefined) return
+        const cut = context.findIndex(({ id }) => id === plan.upTo) + 1
+        assert.isAbove(cut, 0)
+        assert.isBelow(cut, context.length)
+        assert.notStrictEqual(context[cut]?.role, "tool")
+        const last = context[cut - 1]
+        assert.isFalse(last !== undefined && Summary.isSummary(last))
+      })
+    )
+  })
+
+  it("P19: a context that is compacted again and again comes to an end", () => {
+    fc.assert(
+      fc.property(fc.array(said, { maxLength: 12 }), (said) => {
+        const history = [...historyOf(said)]
+        for (let n = 0; n <= said.length; n++) {
+          const plan = Summary.plan(ModelContext.of(history), {})
+          if (plan === undefined) return
+          const before = ModelContext.of(history).length
+          const id = Ids.messageIdOf(turnId, 1_000 + n)
+          history.push({ ...plan.prompt, id, summary: { upTo: plan.upTo } })
+          assert.isAtMost(ModelContext.of(history).length, before)
+        }
+        assert.isAtMost(ModelContext.of(history).length, 3)
+      })
+    )
+  })
+
+  it("P19: what is sent is shorter than what was too long", () => {
+    fc.assert(
+      fc.property(fc.array(said, { minLength: 4, maxLength: 12 }), (said) => {
+        const context = ModelContext.of(historyOf(said.map(({ length, who }) => ({ who, length: length + 1_000 }))))
+        const total = context.reduce((sum, message) => sum + JSON.stringify(message.content).length, 0)
+        const text = textOf(context)
+        if (text !== undefined) assert.isAtMost(text.length, total * 0.8 + 100)
+      })
+    )
+  })
+
+  it("P19: is the older three quarters, unless told otherwise", () => {
+    const context = historyOf(Array.from({ length: 8 }, () => ({ who: "user", length: 100 })))
+    assert.strictEqual(Summary.plan(context, {})?.upTo, context[5]?.id)
+    assert.strictEqual(Summary.plan(context, { keepShare: 0.5 })?.upTo, context[3]?.id)
+    assert.strictEqual(Summary.plan(context, { keepShare: 0 })?.upTo, context[6]?.id)
+    assert.strictEqual(Summary.plan(context, { keepShare: 1 })?.upTo, context[0]?.id)
+  })
+
+  it("P19: has nothing to say of nothing, of one message, and of a summary alone", () => {
+    assert.isUndefined(Summary.plan([], {}))
+    assert.isUndefined(Summary.plan(historyOf([{ who: "tools", length: 9 }]), {}))
+    const summed = historyOf([
+      { who: "user", length: 9 },
+      { who: "summary", length: 9 },
+      { who: "user", length: 900 }
+    ])
+    assert.isUndefined(Summary.plan(ModelContext.of(summed), {}))
+  })
+
+  it("P19: cuts the longest texts first, in their middle", () => {
+    const context = historyOf([
+      { who: "user", length: 90 },
+      { who: "tools", length: 40_000 },
+      { who: "user", length: 9 }
+    ])
+    const text = textOf(context) ?? ""
+    assert.include(text, `User:\n${"x".repeat(90)}\n`)
+    assert.include(text, "Assistant called look: {}")
+    assert.match(text, /Result of look: x+\n\[… \d+ characters …\]\nx+$/)
+    assert.isBelow(text.length, 17_000)
+  })
+})

@@ -1,0 +1,121 @@
+/**
+ * One step under a policy, against an outage that is described and not lived through: the calls that would be made, where they
+ * would go, and how it would end.
+ *
+ * Made by the functions that decide for real turns. What never comes to them is not simulated: content that has been seen, contexts
+ * that are too long, bugs, and people.
+ */
+import type { Directive, Route } from "@holdfast/kernel"
+import type { Failure, Target } from "@holdfast/wire"
+import { Option, Schema } from "effect"
+import * as Basis from "./Basis.ts"
+import type { RetryPolicy } from "./RetryPolicy.ts"
+import type { Models } from "./routing/Models.ts"
+import * as Standing from "./routing/Standing.ts"
+import * as Routes from "./Routes.ts"
+
+/** Answers a call: with a failure, or with none. `at` is in milliseconds from the beginning; `n` counts calls from 0. */
+export type Outage = (route: Route.Route, at: number, n: number) => Failure.Failure | undefined
+
+export interface Scenario {
+  readonly policy: RetryPolicy
+  readonly primary: Target.Target
+  readonly outage: Outage
+  /** Absent: every provider has one and needs no name for it. */
+  readonly credentials?: Routes.Known["credentials"]
+  /** Absent: every target can take everything. */
+  readonly models?: Models
+  /** What is known before. Absent: nothing. */
+  readonly standing?: Standing.Standing
+  /** How long an attempt takes until it fails, in milliseconds. Absent: no time. */
+  readonly attemptMs?: number
+  /** An end for what has none. Absent: `MOST_CALLS`. */
+  readonly mostCalls?: number
+}
+
+export interface Call {
+  /** Milliseconds from the beginning. */
+  readonly at: number
+  readonly route: Route.Route
+  /** Absent: it was answered. */
+  readonly failure?: Failure.Failure
+  /** What was decided about the failure. */
+  readonly directive?: Directive.Directive
+}
+
+export interface Run {
+  /** `endless`: it was stopped after `mostCalls`. */
+  readonly outcome: "answered" | "failed" | "endless"
+  /** Why it failed: which limit, or that the failure was none to wait for. */
+  readonly because?: string
+  readonly calls: ReadonlyArray<Call>
+  /** Sleep in all, in milliseconds. */
+  readonly sleptMs: number
+  /** Milliseconds from the beginning. */
+  readonly endedAt: number
+  /** What was found out. */
+  readonly standing: Standing.Standing
+}
+
+/** Nobody reads further. */
+export const MOST_CALLS = 1_000
+
+/** Runs a step to its end. */
+export const run = (scenario: Scenario): Run => {
+  const { attemptMs = 0, credentials = {}, models = {}, mostCalls = MOST_CALLS, outage, policy, primary } = scenario
+  let standing = scenario.standing ?? Standing.empty
+  const known = (): Routes.Known => ({ standing, credentials, models, countTokens: () => 0 })
+  const request = { system: undefined, messages: [], tools: [] }
+
+  let { route, state } = opening(
+    Routes.begin(policy, { primary, current: undefined, state: undefined, request }, known(), 0)
+  )
+  const calls: Array<Call> = []
+  let now = 0
+  let sleptMs = 0
+  let firstFailureAt: number | undefined
+  while (calls.length < mostCalls) {
+    const failure = outage(route, now, calls.length)
+    const at = now
+    now += attemptMs
+    const ended = { calls, sleptMs, endedAt: now }
+    if (failure === undefined) {
+      calls.push({ at, route })
+      return { outcome: "answered", ...ended, standing }
+    }
+    firstFailureAt ??= now
+    const spent = { sleptMs, elapsedMs: now - firstFailureAt, spread: 0 }
+    const situation = { failure, contentSeen: false, retries: calls.length, defects: 0, spent, now }
+    const { changes, directive } = Routes.direct(
+      policy,
+      situation,
+      { primary, current: route, state, request },
+      known()
+    )
+    standing = Standing.merge(standing, changes)
+    calls.push({ at, route, failure, directive })
+    if (directive._tag === "GiveUp") return { outcome: "failed", because: becauseOf(directive), ...ended, standing }
+    now += directive.delayMs
+    sleptMs += directive.delayMs
+    route = directive.route ?? route
+    state = directive.state ?? state
+  }
+  return { outcome: "endless", calls, sleptMs, endedAt: now, standing }
+}
+
+// --- internal
+
+const opening = ({
+  route,
+  state
+}: ReturnType<typeof Routes.begin>): { route: Route.Route; state: Schema.Json | undefined } => ({
+  route,
+  state
+})
+
+const decodeBasis = Schema.decodeUnknownOption(Basis.Basis)
+
+const becauseOf = ({ basis, because }: Extract<Directive.Directive, { readonly _tag: "GiveUp" }>): string => {
+  const decoded = Option.getOrUndefined(decodeBasis(basis))
+  return decoded?._tag === "Refused" ? decoded.because : because
+}

@@ -1,0 +1,228 @@
+/**
+ * A crowd that waits for one endpoint, in simulation: what a night costs with the gate and without it (X5, X10).
+ *
+ * The turns follow a `RetryPolicy`, the gate is `Gate.ts`, time is a queue of moments: no clock, no socket, no chance but the
+ * one that is handed in. The endpoint is a plain function of the moment and of how many calls are under way.
+ */
+import type { Failure } from "@holdfast/wire"
+import * as RetryPolicy from "../RetryPolicy.ts"
+import * as Gate from "./Gate.ts"
+
+/** An endpoint, as a crowd meets it. */
+export interface Endpoint {
+  /** Whether it answers a call that comes at `now` (milliseconds from the start) while `busy` others are under way. */
+  readonly answers: (now: number, busy: number) => boolean
+  /** Milliseconds from a call to its refusal, or to its first content. */
+  readonly latencyMs: number
+  /** Milliseconds from a call to the end of its answer. */
+  readonly serviceMs: number
+}
+
+export interface Options {
+  readonly turns: number
+  readonly policy: RetryPolicy.RetryPolicy
+  readonly endpoint: Endpoint
+  /** Milliseconds from the start in which the turns make their first attempts, evenly. */
+  readonly arrivalMs: number
+  readonly gated: boolean
+}
+
+export interface Outcome {
+  readonly calls: number
+  /** Calls that were refused. */
+  readonly wasted: number
+  /** Turns that were answered. */
+  readonly answered: number
+  /** Turns whose policy gave up. */
+  readonly gaveUp: number
+  /** Milliseconds from the start to the last answer. */
+  readonly doneMs: number
+}
+
+/** Plays a crowd to its end. */
+export const play = (options: Options): Outcome => new Play(options).run()
+
+// --- internal
+
+interface Turn {
+  readonly id: number
+  retries: number
+  sleptMs: number
+  firstFailureAt: number
+  waitedMs: number
+  /** The moment of its alarm; one that was woken early has another by then, or none. */
+  alarm: number | undefined
+}
+
+const OVERLOADED: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
+
+class Play {
+  private readonly moments = new Agenda()
+  private readonly sleeping = new Set<Turn>()
+  private readonly held: Array<Turn> = []
+  private gate: Gate.Gate = Gate.open
+  private busy = 0
+  private probeAlarm = Infinity
+  private sleepingMs = 0
+  private outcome = { calls: 0, wasted: 0, answered: 0, gaveUp: 0, doneMs: 0 }
+  private readonly options: Options
+
+  constructor(options: Options) {
+    this.options = options
+    for (let id = 0; id < options.turns; id++) {
+      const turn: Turn = { id, retries: 0, sleptMs: 0, firstFailureAt: 0, waitedMs: 0, alarm: undefined }
+      this.moments.add((id / options.turns) * options.arrivalMs, (now) => this.call(turn, now, false))
+    }
+  }
+
+  run(): Outcome {
+    for (let next = this.moments.take(); next !== undefined; next = this.moments.take()) next.act(next.at)
+    return this.outcome
+  }
+
+  private call(turn: Turn, now: number, isRetry: boolean): void {
+    const { endpoint, gated } = this.options
+    if (gated && !isRetry && Gate.askFirst(this.gate, now)._tag === "Share") return this.fail(turn, now)
+    this.outcome.calls++
+    const isAnswered = endpoint.answers(now, this.busy)
+    if (!isAnswered) {
+      this.outcome.wasted++
+      this.moments.add(now + endpoint.latencyMs, (then) => {
+        if (gated) {
+          this.gate = isRetry
+            ? Gate.failed(this.gate, then, OVERLOADED, { beganAt: now, hadAnswered: false })
+            : Gate.failedFirst(this.gate, then, OVERLOADED)
+        }
+        this.fail(turn, then)
+        this.settle(then)
+      })
+      return
+    }
+    this.busy++
+    this.moments.add(now + endpoint.latencyMs, (then) => {
+      if (gated) this.gate = isRetry ? Gate.answered(this.gate) : Gate.answeredFirst(this.gate)
+      this.settle(then)
+    })
+    this.moments.add(now + endpoint.serviceMs, (then) => {
+      this.busy--
+      this.outcome.answered++
+      this.outcome.doneMs = then
+      if (gated && isRetry) this.gate = Gate.ended(this.gate, true)
+      this.settle(then)
+    })
+  }
+
+  private fail(turn: Turn, now: number): void {
+    if (turn.retries === 0) turn.firstFailureAt = now
+    const spent = { sleptMs: turn.sleptMs, elapsedMs: now - turn.firstFailureAt, spread: 0 }
+    const delayMs = RetryPolicy.delay(this.options.policy, turn.retries, OVERLOADED, spent)
+    if (delayMs === undefined) {
+      this.outcome.gaveUp++
+      return
+    }
+    turn.retries++
+    turn.sleptMs += delayMs
+    turn.waitedMs = delayMs
+    this.sleeping.add(turn)
+    this.sleepingMs += delayMs
+    const alarm = this.moments.add(now + delayMs, (then) => {
+      if (turn.alarm === alarm) this.wake(turn, then)
+    })
+    turn.alarm = alarm
+  }
+
+  private wake(turn: Turn, now: number): void {
+    turn.alarm = undefined
+    this.sleeping.delete(turn)
+    this.sleepingMs -= turn.waitedMs
+    if (!this.options.gated) return this.call(turn, now, true)
+    this.held.push(turn)
+    this.settle(now)
+  }
+
+  /** Lets in who may come in, and wakes whom there is room for, until nothing changes any more. */
+  private settle(now: number): void {
+    if (!this.options.gated) return
+    for (;;) {
+      const first = this.held[0]
+      if (first !== undefined) {
+        const [answer, gate] = Gate.ask(this.gate, now, first.waitedMs)
+        this.gate = gate
+        if (answer._tag === "Hold") return
+        this.held.shift()
+        if (answer._tag === "Go") this.call(first, now, true)
+        else this.fail(first, now)
+        continue
+      }
+      const count = this.sleeping.size
+      const { count: early, againAt } = Gate.wakes(this.gate, now, {
+        count,
+        meanWaitMs: count === 0 ? 0 : this.sleepingMs / count
+      })
+      const [turn] = this.sleeping
+      if (early > 0 && turn !== undefined) {
+        turn.alarm = undefined
+        this.sleeping.delete(turn)
+        this.sleepingMs -= turn.waitedMs
+        this.gate = Gate.admit(this.gate, now)
+        this.call(turn, now, true)
+        continue
+      }
+      if (againAt < this.probeAlarm) {
+        this.probeAlarm = againAt
+        this.moments.add(againAt, (then) => {
+          this.probeAlarm = Infinity
+          this.settle(then)
+        })
+      }
+      return
+    }
+  }
+}
+
+/** What happens when, as a heap; what comes first among equals was put in first. */
+class Agenda {
+  private readonly heap: Array<{ readonly at: number; readonly order: number; readonly act: (now: number) => void }> =
+    []
+  private order = 0
+
+  /** Returns a number that no other entry has. */
+  add(at: number, act: (now: number) => void): number {
+    const entry = { at, order: this.order++, act }
+    const { heap } = this
+    heap.push(entry)
+    for (let i = heap.length - 1; i > 0;) {
+      const parent = (i - 1) >> 1
+      if (!isBefore(entry, heap[parent])) break
+      heap[i] = heap[parent] ?? entry
+      heap[parent] = entry
+      i = parent
+    }
+    return entry.order
+  }
+
+  take() {
+    const { heap } = this
+    const first = heap[0]
+    const last = heap.pop()
+    if (first === undefined || last === undefined || heap.length === 0) return first
+    heap[0] = last
+    for (let i = 0; ;) {
+      let least = i
+      for (const child of [2 * i + 1, 2 * i + 2]) {
+        if (child < heap.length && isBefore(heap[child], heap[least])) least = child
+      }
+      const other = heap[least]
+      if (least === i || other === undefined) break
+      heap[least] = last
+      heap[i] = other
+      i = least
+    }
+    return first
+  }
+}
+
+type Entry = { readonly at: number; readonly order: number }
+
+const isBefore = (a: Entry | undefined, b: Entry | undefined): boolean =>
+  a !== undefined && b !== undefined && (a.at < b.at || (a.at === b.at && a.order < b.order))

@@ -1,0 +1,74 @@
+/** The values behind the profiles' names: nothing but configuration over the same primitives. */
+import * as Backoff from "../Backoff.ts"
+import * as Budget from "../Budget.ts"
+import * as Jitter from "../Jitter.ts"
+import type { RetryPolicy } from "../RetryPolicy.ts"
+import * as Routing from "../routing/Routing.ts"
+import * as Waits from "../Waits.ts"
+import type { ProfileName } from "./Settings.ts"
+
+/**
+ * 10 minutes to the first content: what the SDKs of OpenAI and Anthropic allow a request, and what models that think
+ * before they speak need. 5 minutes between contents.
+ */
+const requestTimeout = { firstContentMs: 600_000, idleMs: 300_000 }
+
+/** A8: `llmTimeout`. */
+const LLM_TIMEOUT_MS = 600_000
+
+/**
+ * The policy behind each name.
+ *
+ * **Details**
+ *
+ * `overnight` (rules D) is the stepped schedule within 8 hours. It follows hints: one can only lengthen a wait, never
+ * shorten it, so the schedule stays the lower bound; and one that asks for more than is left of the budget ends the
+ * step at once, instead of spending the night on attempts that are known to fail. It has no cap on a single wait.
+ *
+ * `interactive` (rules P) makes 3 retries after 2, 4 and 8 seconds and fails rather than wait more than 5 minutes.
+ *
+ * Both move from a credential that is used up to the next one of its provider (P7), and down a fallback chain where one is
+ * configured (P8).
+ *
+ * `cycling` (rules A) makes 3 attempts, on its targets in turn, each kind of failure waited out in its own way; a step that makes no
+ * progress for 10 minutes fails (A8), and a turn has 10 steps (A11). Its schedule is for what has no rule of its own.
+ */
+export const profiles: { readonly [Name in ProfileName]: RetryPolicy } = {
+  overnight: {
+    enabled: true,
+    schedule: Backoff.overnight,
+    reasons: {},
+    jitter: Jitter.none,
+    counts: "retries",
+    budget: Budget.overnight,
+    hints: true,
+    requestTimeout,
+    routing: Routing.noChains
+  },
+  interactive: {
+    enabled: true,
+    schedule: Backoff.interactive,
+    reasons: {},
+    jitter: Jitter.none,
+    maxRetries: 3,
+    counts: "retries",
+    budget: Budget.unlimited,
+    maxDelayMs: 300_000,
+    hints: true,
+    requestTimeout,
+    routing: Routing.noChains
+  },
+  cycling: {
+    enabled: true,
+    schedule: Backoff.linear(1_000, 1_000),
+    reasons: Waits.cycling,
+    jitter: Jitter.none,
+    maxRetries: 3,
+    counts: "attempts",
+    budget: Budget.unlimited,
+    hints: true,
+    requestTimeout: { firstContentMs: LLM_TIMEOUT_MS, idleMs: LLM_TIMEOUT_MS },
+    routing: Routing.ownTarget,
+    maxTurns: 10
+  }
+}

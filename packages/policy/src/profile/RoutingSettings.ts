@@ -1,0 +1,71 @@
+/** Routing as a configuration writes it: targets are `provider/model`. */
+import { Target } from "@holdfast/wire"
+import { Schema } from "effect"
+import * as Durations from "../Durations.ts"
+import { ANY_PRIMARY, noChains, type Routing } from "../routing/Routing.ts"
+
+const EXPECTED = 'a provider and a model, such as "openai/gpt-5"'
+
+const TargetName = Schema.String.annotate({ message: `Expected ${EXPECTED}` }).check(
+  Schema.makeFilter((name) => Target.parse(name) !== undefined || `Expected ${EXPECTED}`)
+)
+
+const Targets = Schema.Array(TargetName).check(
+  Schema.makeFilter((names) =>
+    names.flatMap((name, at) =>
+      names.indexOf(name) === at ? [] : [{ path: [at], issue: `Expected each target once; "${name}" is there before` }]
+    )
+  )
+)
+
+const FallbackChain = Schema.Struct({
+  type: Schema.Literal("fallback-chain"),
+  /** By primary, or by `ANY_PRIMARY`: what stands in for it, best first (P8). */
+  chains: Schema.optionalKey(
+    Schema.Record(Schema.String, Targets).check(
+      Schema.makeFilter((chains) =>
+        Object.keys(chains)
+          .filter((key) => key !== ANY_PRIMARY && Target.parse(key) === undefined)
+          .map((key) => ({ path: [key], issue: `Expected ${EXPECTED}, or "${ANY_PRIMARY}" for every other primary` }))
+      )
+    )
+  ),
+  /** When a later step goes back to the primary (P9). Absent: when its cooldown is over. */
+  revert: Schema.optionalKey(Schema.Literals(["cooldown-expiry", "never"])),
+  /** How long a target that failed is left alone, at least (P8). Absent: 5 minutes. */
+  cooldown: Schema.optionalKey(Durations.Positive)
+})
+
+const RoundRobin = Schema.Struct({
+  type: Schema.Literal("round-robin"),
+  /** Absent: the turn's own target alone. */
+  targets: Schema.optionalKey(Targets)
+})
+
+export const RoutingSettings = Schema.Union([FallbackChain, RoundRobin]).annotate({
+  message: 'Expected a routing: an object whose "type" is "fallback-chain" or "round-robin"'
+})
+
+/** The routing that settings describe. */
+export const toRouting = (settings: typeof RoutingSettings.Type): Routing => {
+  switch (settings.type) {
+    case "fallback-chain":
+      return {
+        type: "fallback-chain",
+        chains: Object.fromEntries(
+          Object.entries(settings.chains ?? {}).map(([role, names]) => [role, targetsOf(names)])
+        ),
+        revert: settings.revert ?? noChains.revert,
+        cooldownMs: Durations.millisOr(settings.cooldown, noChains.cooldownMs)
+      }
+    case "round-robin":
+      return { type: "round-robin", targets: targetsOf(settings.targets ?? []) }
+    default:
+      return settings satisfies never
+  }
+}
+
+// --- internal
+
+const targetsOf = (names: ReadonlyArray<string>): ReadonlyArray<Target.Target> =>
+  names.map(Target.parse).filter((target) => target !== undefined)

@@ -1,0 +1,70 @@
+/**
+ * The shape of a `retry` object. What it means is `Profile.ts`'s; the parts of it are in files of their own beside this one.
+ */
+import { Schema } from "effect"
+import * as Durations from "../Durations.ts"
+import { FinalReport } from "../FinalReport.ts"
+import { Reasons } from "./ReasonSettings.ts"
+import { RoutingSettings } from "./RoutingSettings.ts"
+import { Schedule } from "./ScheduleSettings.ts"
+
+/** The profiles that ship. `overnight` is the default. */
+export const ProfileName = Schema.Literals(["overnight", "interactive", "cycling"]).annotate({
+  message: 'Expected "overnight", "interactive" or "cycling"'
+})
+export type ProfileName = typeof ProfileName.Type
+
+const JitterSettings = Schema.Union([
+  Schema.Literal("none"),
+  Schema.Struct({
+    factor: Schema.Finite.check(
+      Schema.makeFilter((factor) => (factor >= 0 && factor <= 1) || "Expected a factor from 0 to 1")
+    )
+  })
+]).annotate({ message: 'Expected "none" or { "factor": 0 to 1 }' })
+
+const BudgetSettings = Schema.Union([
+  Durations.Limit,
+  Schema.Struct({
+    total: Schema.optionalKey(Durations.Limit),
+    /** Cut the last wait to what is left instead of refusing it (D1). */
+    clip: Schema.optionalKey(Schema.Boolean)
+  })
+]).annotate({ message: 'Expected a duration such as "8 hours", or { "total": duration, "clip": boolean }' })
+
+/** The `retry` object of the configuration file and of `POST /v1/conversations`. */
+export const RetrySettings = Schema.Struct({
+  /** Absent: `overnight`. */
+  profile: Schema.optionalKey(ProfileName),
+  enabled: Schema.optionalKey(Schema.Boolean),
+  schedule: Schema.optionalKey(Schedule),
+  /** How single reasons are waited out, over what the profile says about them (A6, A7). */
+  reasons: Schema.optionalKey(Reasons),
+  jitter: Schema.optionalKey(JitterSettings),
+  /** As `counts` counts them (P3, A2). */
+  maxRetries: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+  /** Whether `maxRetries` counts the retries after the first attempt, or all attempts. */
+  counts: Schema.optionalKey(Schema.Literals(["retries", "attempts"])),
+  /** A bare duration is a total. "Infinity" means no limit in time. */
+  budget: Schema.optionalKey(BudgetSettings),
+  /** What the budget counts (D2). */
+  measure: Schema.optionalKey(Schema.Literals(["scheduled", "wall-clock"])),
+  /** A longer wait fails the turn at once (P6). "0 seconds", and anything below, switches the cap off (P3). */
+  maxDelay: Schema.optionalKey(Durations.Any),
+  /** Whether a provider's own delay counts (P5). */
+  hints: Schema.optionalKey(Schema.Boolean),
+  /** How long an attempt may go without content (C8). */
+  requestTimeout: Schema.optionalKey(
+    Schema.Struct({
+      firstContent: Schema.optionalKey(Durations.Positive),
+      idle: Schema.optionalKey(Durations.Positive)
+    })
+  ),
+  /** Where attempts go (P7 to P9, A4, A5). */
+  routing: Schema.optionalKey(RoutingSettings),
+  /** Steps of a turn; the last is the final one (A11). */
+  maxTurns: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))),
+  /** What a turn has to end with (A9 to A14). */
+  finalReport: Schema.optionalKey(FinalReport)
+})
+export type RetrySettings = typeof RetrySettings.Type

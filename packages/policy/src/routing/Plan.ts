@@ -1,0 +1,55 @@
+/**
+ * In which order a fallback chain is gone through, from where the turn is.
+ *
+ * The primary comes first and is never passed over; under "never" the order begins at where the turn is (P9). What stands in for
+ * it must fit the request.
+ */
+import type { Route, Router } from "@holdfast/kernel"
+import { Target } from "@holdfast/wire"
+import type { Way } from "../Basis.ts"
+import * as Models from "./Models.ts"
+import * as Prospect from "./Prospect.ts"
+import * as Routing from "./Routing.ts"
+
+export interface Plan {
+  readonly primary: Target.Target
+  /** The key of the chain; absent where there is none. */
+  readonly role: string | undefined
+  readonly order: ReadonlyArray<Target.Target>
+  /** What the request does not fit. */
+  readonly unfit: ReadonlyArray<Way>
+}
+
+/** The plan for a request of a turn. */
+export const of = (chain: Routing.FallbackChain, question: Router.Question, known: Prospect.Known): Plan => {
+  const { current, primary, request } = question
+  const role = [Target.format(primary), Routing.ANY_PRIMARY].find((key) => Object.hasOwn(chain.chains, key))
+  const standIns = (role === undefined ? undefined : chain.chains[role])?.filter(
+    (target) => !Prospect.isSame(target, primary)
+  )
+  const judged = (standIns ?? []).map((target) => ({
+    target,
+    unfit: Models.unfit(known.models, request, target, known.countTokens)
+  }))
+  const order = [primary, ...judged.filter(({ unfit }) => unfit === undefined).map(({ target }) => target)]
+  const at = chain.revert === "never" ? order.findIndex((target) => isAt(current, target)) : 0
+  return {
+    primary,
+    role,
+    order: at > 0 ? [...order.slice(at), ...order.slice(0, at)] : order,
+    unfit: judged.flatMap(({ target, unfit }) =>
+      unfit === undefined ? [] : [{ target: Target.format(target), unfit }]
+    )
+  }
+}
+
+/** Whether a route leads to a target. */
+export const isAt = (route: Route.Route | undefined, target: Target.Target): boolean =>
+  route !== undefined && Prospect.isSame(route.target, target)
+
+/** The route to a target of the plan, which tells by what chain it was reached (P8). */
+export const routeTo = ({ primary, role }: Plan, { credential, target }: Prospect.Prospect): Route.Route => ({
+  target,
+  ...(credential === undefined ? {} : { credential }),
+  ...(role === undefined || Prospect.isSame(target, primary) ? {} : { role })
+})

@@ -1,0 +1,246 @@
+/**
+ * Targets in turn (A2 to A7).
+ *
+ * The cursor is where the last attempt went, and a step begins at its primary. A cycle is what lies between two waits for rate
+ * limits; a target that the request does not fit is passed over in it, unless it is the primary.
+ *
+ * A1. The cursor moves on a skip and on a rate limit, one place at a time, and on nothing else (A4).
+ * A2. A rate limit is not waited for while some target of the cycle is not limited; then the longest wait that the cycle has seen
+ *     is, once (A5).
+ * A3. Where nothing limits the number of retries, a round without a wait is followed by the policy's own; a round in which every
+ *     failure was final is the last. Otherwise nothing would end it.
+ */
+import type { Directive, Route, Router } from "@holdfast/kernel"
+import { type Failure, Target } from "@holdfast/wire"
+import { Option, Schema } from "effect"
+import * as Basis from "../Basis.ts"
+import * as RetryPolicy from "../RetryPolicy.ts"
+import * as Waits from "../Waits.ts"
+import * as Answer from "./Answer.ts"
+import * as Models from "./Models.ts"
+import * as Pauses from "./Pauses.ts"
+import * as Prospect from "./Prospect.ts"
+import type { RoundRobin } from "./Routing.ts"
+import * as Standing from "./Standing.ts"
+
+/** Where a step begins: at its primary (A4). */
+export const begin = (
+  _: RoundRobin,
+  { current, primary }: Router.Question,
+  known: Prospect.Known,
+  now: number
+): Router.Beginning => ({ route: routeTo(known, primary, current, now) })
+
+/** What comes after a failure, and what it says about its credential. */
+export const direct = (
+  policy: RetryPolicy.RetryPolicy,
+  robin: RoundRobin,
+  situation: Directive.Situation,
+  question: Router.Question,
+  before: Prospect.Known
+): Answer.Answer => {
+  const here = question.current ?? { target: question.primary }
+  const changes = learnt(policy, situation, here, before)
+  const known = { ...before, standing: Standing.merge(before.standing, changes) }
+  const scene = sceneOf(policy, robin, situation, question, here, known)
+  const refused = RetryPolicy.refusal(policy, situation.retries, situation.spent)
+  return {
+    directive:
+      refused === undefined
+        ? decide(scene)
+        : Answer.exhausted(policy, RetryPolicy.Decision.Refused({ because: refused }), situation, scene.ways),
+    changes
+  }
+}
+
+/**
+ * What a failure is answered by, apart from when (A3, A4).
+ *
+ * - `limited`: the next target, and a wait once all are limited.
+ * - `wait`: the same target, after the wait for its reason.
+ * - `again`: the same target, at once: an error inside an answer that had begun well.
+ * - `skip`: the next target, at once.
+ */
+export type Kind = "limited" | "wait" | "again" | "skip"
+
+/** Which of them. An HTTP status other than 200 says more than the reason: the endpoint itself has refused. */
+export const kindOf = (failure: Failure.Failure): Kind => {
+  const { reason, status } = failure
+  if (reason === "rate-limited") return "limited"
+  if ((status !== undefined && status !== 200) || !Answer.isPassing(failure)) return "skip"
+  switch (reason) {
+    case "network":
+    case "timeout":
+    case "invalid-response":
+    case "aborted":
+      return "wait"
+    case "auth":
+    case "quota-exhausted":
+      return "skip"
+    case "overloaded":
+    case "server-error":
+    case "context-overflow":
+    case "refused":
+    case "model-unavailable":
+    case "bad-request":
+    case "unknown":
+      return "again"
+    default:
+      return reason satisfies never
+  }
+}
+
+// --- internal
+
+/** What is handed on from decision to decision within a step. */
+const State = Schema.Struct({
+  /** The targets that are limited in this cycle (A5). */
+  limited: Schema.Array(Schema.String),
+  /** The longest wait for a rate limit in it, in milliseconds. */
+  longestMs: Schema.Finite,
+  /** Retries since the last wait. */
+  atOnce: Schema.Int,
+  /** Whether a failure among them was one that time mends. */
+  isHopeful: Schema.Boolean
+})
+type State = typeof State.Type
+
+const START: State = { limited: [], longestMs: 0, atOnce: 0, isHopeful: false }
+
+interface Scene {
+  readonly policy: RetryPolicy.RetryPolicy
+  readonly situation: Directive.Situation
+  readonly here: Route.Route
+  readonly known: Prospect.Known
+  /** The targets that the request fits, in order. */
+  readonly cycle: ReadonlyArray<Target.Target>
+  /** The target after this one. */
+  readonly next: Target.Target
+  readonly state: State
+  readonly ways: ReadonlyArray<Basis.Way>
+}
+
+const sceneOf = (
+  policy: RetryPolicy.RetryPolicy,
+  { targets }: RoundRobin,
+  situation: Directive.Situation,
+  { primary, request, state }: Router.Question,
+  here: Route.Route,
+  known: Prospect.Known
+): Scene => {
+  const all = targets.some((target) => Prospect.isSame(target, primary)) ? targets : [primary, ...targets]
+  const judged = all.map((target) => ({
+    target,
+    unfit: Prospect.isSame(target, primary) ? undefined : Models.unfit(known.models, request, target, known.countTokens)
+  }))
+  const cycle = judged.filter(({ unfit }) => unfit === undefined).map(({ target }) => target)
+  const cursor = all.findIndex((target) => Prospect.isSame(target, here.target))
+  const following = [...all.slice(cursor + 1), ...all.slice(0, cursor + 1)]
+  const decoded = Option.getOrElse(Schema.decodeUnknownOption(State)(state), () => START)
+  return {
+    policy,
+    situation,
+    here,
+    known,
+    cycle,
+    next: following.find((target) => cycle.includes(target)) ?? primary,
+    state: decoded,
+    ways: judged.map(({ target, unfit }) => {
+      const name = Target.format(target)
+      return {
+        target: name,
+        ...(unfit === undefined ? {} : { unfit }),
+        ...(decoded.limited.includes(name) ? { had: true as const } : {})
+      }
+    })
+  }
+}
+
+const decide = (scene: Scene): Directive.Directive => {
+  const { here, next, policy, situation, state } = scene
+  switch (kindOf(situation.failure)) {
+    case "limited":
+      return limited(scene)
+    case "wait":
+      return waitOr(scene, here.target, waitFor(policy, situation), { ...state, atOnce: 0 })
+    case "again":
+      return atOnce(scene, here.target, state)
+    case "skip":
+      return atOnce(scene, next, state)
+  }
+}
+
+/** A5. */
+const limited = (scene: Scene): Directive.Directive => {
+  const { cycle, here, next, policy, situation, state } = scene
+  const names = Array.from(new Set([...state.limited, Target.format(here.target)]))
+  const wait = waitFor(policy, situation)
+  const longestMs = Math.max(state.longestMs, wait.ms)
+  const isAll = cycle.every((target) => names.includes(Target.format(target)))
+  return isAll
+    ? waitOr(scene, next, wait.ms === longestMs ? wait : { ms: longestMs, scheduledMs: longestMs }, START)
+    : atOnce(scene, next, { ...state, limited: names, longestMs })
+}
+
+const waitFor = (policy: RetryPolicy.RetryPolicy, { failure, retries }: Directive.Situation): Waits.Wait =>
+  Waits.of(policy, retries, failure, policy.maxRetries !== undefined)
+
+const atOnce = (scene: Scene, to: Target.Target, state: State): Directive.Directive => {
+  const { cycle, here, policy, situation, ways } = scene
+  const isHopeful = state.isHopeful || Answer.isPassing(situation.failure)
+  const made = state.atOnce + 1
+  if (policy.maxRetries === undefined && made >= cycle.length) {
+    // A3
+    if (!isHopeful) return Answer.notRetryable
+    const { hint: _, ...unasked } = situation.failure
+    const failure = Prospect.isSame(to, here.target) ? situation.failure : unasked
+    return waitOr(scene, to, waitFor(policy, { ...situation, failure }), { ...state, atOnce: 0, isHopeful: false })
+  }
+  return Answer.retry(situation, 0, {
+    ...routed(scene, to),
+    state: { ...state, atOnce: made, isHopeful },
+    basis: Basis.atOnce(policy, Prospect.isSame(to, here.target) ? "same-target" : "other-target", situation, ways)
+  })
+}
+
+/** The wait, or why there is none within the policy's limits. */
+const waitOr = (scene: Scene, to: Target.Target, wait: Waits.Wait, state: State): Directive.Directive => {
+  const { policy, situation, ways } = scene
+  const decision = RetryPolicy.grant(policy, wait, situation.spent)
+  return decision._tag === "Refused"
+    ? Answer.exhausted(policy, decision, situation, ways)
+    : Answer.retry(situation, decision.delayMs, {
+        ...routed(scene, to),
+        state,
+        basis: Basis.decided(policy, decision, situation, ways)
+      })
+}
+
+/** A route, unless it leads where the attempt went. */
+const routed = ({ here, known, situation }: Scene, to: Target.Target): { readonly route?: Route.Route } => {
+  const route = routeTo(known, to, here, situation.now)
+  return Answer.isSameRoute(route, here) ? {} : { route }
+}
+
+const routeTo = (
+  known: Prospect.Known,
+  to: Target.Target,
+  inUse: Route.Route | undefined,
+  now: number
+): Route.Route => {
+  const { credential } = Prospect.of(known, to, inUse, now)
+  return { target: to, ...(credential === undefined ? {} : { credential }) }
+}
+
+/** A used-up credential is known to everybody (P7), and to this turn when it comes round again. */
+const learnt = (
+  policy: RetryPolicy.RetryPolicy,
+  situation: Directive.Situation,
+  here: Route.Route,
+  known: Prospect.Known
+): Standing.Standing => {
+  const credential = Prospect.credentialOf(known, here)
+  return situation.failure.reason === "quota-exhausted" && credential !== undefined
+    ? Standing.limit(here.target.provider, credential, Pauses.limit(policy, situation))
+    : Standing.empty
+}

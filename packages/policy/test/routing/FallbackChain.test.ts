@@ -1,0 +1,347 @@
+import { describe, expect, it } from "@effect/vitest"
+import { asking, failure, HOUR, MINUTE, Rig, SECOND, START, target } from "./Rig.ts"
+
+const chain = (chains: Record<string, ReadonlyArray<string>>, over: object = {}) => ({
+  type: "fallback-chain",
+  chains,
+  ...over
+})
+
+const overloaded = failure("overloaded", { status: 529 })
+
+const toB = { profile: "interactive", routing: chain({ default: ["b/b"] }) }
+const toBC = { profile: "interactive", maxRetries: 10, routing: chain({ default: ["b/b", "c/c"] }) }
+
+describe("credentials", () => {
+  const credentials = { a: ["first", "second", "third"] }
+  const alone = { settings: { profile: "interactive" }, primary: "a/a", credentials }
+
+  it("P7: a used-up quota limits its credential until its reset, and another one goes on without a wait", () => {
+    const rig = new Rig(alone)
+    rig.begin()
+    expect(rig.fails(asking("quota-exhausted", 5 * HOUR))).toBe("at once on a/a#second")
+    expect(rig.standing).toEqual({
+      targets: {},
+      credentials: {
+        "a/first": {
+          until: START + 5 * HOUR,
+          reason: "quota-exhausted",
+          retryable: true,
+          askedUntil: START + 5 * HOUR
+        }
+      }
+    })
+  })
+
+  it("P7: a quota whose reset nobody named limits for an hour, and moves on although it is not retryable (C2)", () => {
+    const rig = new Rig(alone)
+    rig.begin()
+    expect(rig.fails(failure("quota-exhausted"))).toBe("at once on a/a#second")
+    expect(rig.standing.credentials["a/first"]).toEqual({
+      until: START + HOUR,
+      reason: "quota-exhausted",
+      retryable: false
+    })
+  })
+
+  it("P7: a rate limit keeps its credential", () => {
+    const rig = new Rig(alone)
+    rig.begin()
+    expect(rig.fails(failure("rate-limited", { status: 429 }))).toBe("2000 ms on a/a")
+    expect(rig.standing.credentials).toEqual({})
+  })
+
+  it("P7: a later step keeps the credential that works, until the first one's limit matters no more", () => {
+    const rig = new Rig(alone)
+    rig.begin()
+    rig.fails(asking("quota-exhausted", HOUR))
+    rig.now += 2 * HOUR
+    expect(rig.begin()).toBe("a/a#second") // its prompt cache is warm
+    expect(new Rig({ ...alone, standing: rig.standing }).begin()).toBe("a/a#second") // another runner
+  })
+
+  it("P7: when all are used up, the wait is for the reset that comes first", () => {
+    const rig = new Rig({ ...alone, settings: { profile: "overnight" } })
+    rig.begin()
+    rig.fails(asking("quota-exhausted", 5 * HOUR))
+    rig.fails(asking("quota-exhausted", 2 * HOUR))
+    expect(rig.fails(asking("quota-exhausted", 7 * HOUR))).toBe(`${2 * HOUR} ms on a/a#second`)
+  })
+
+  it("P7: however short limits are, no credential is left twice without a wait between", () => {
+    const rig = new Rig({ ...alone, credentials: { a: ["first", "second"] } })
+    rig.begin()
+    const slow = () => {
+      rig.now += SECOND // longer than the limit
+      return rig.fails(asking("quota-exhausted", 1))
+    }
+    expect([slow(), slow(), slow()]).toEqual(["at once on a/a#second", "4000 ms on a/a", "at once on a/a#second"])
+  })
+
+  it("C2: when the last one is used up and none has a reset, the step ends", () => {
+    const rig = new Rig({ ...alone, settings: { profile: "overnight" }, credentials: { a: ["first", "second"] } })
+    rig.begin()
+    rig.fails(failure("quota-exhausted"))
+    expect(rig.fails(failure("quota-exhausted"))).toBe("gave up: not-retryable")
+  })
+
+  it("P7: a quota that is used up everywhere at one provider leaves its other models alone too", () => {
+    const rig = new Rig({
+      settings: { profile: "interactive", routing: chain({ default: ["a/small", "b/b"] }) },
+      primary: "a/a",
+      credentials: { a: ["only"] }
+    })
+    rig.begin()
+    expect(rig.fails(asking("quota-exhausted", HOUR))).toBe("at once on b/b")
+  })
+})
+
+describe("cooldowns", () => {
+  it("P8: the target that failed cools down for 5 minutes, and the next of its chain takes over without a wait", () => {
+    const rig = new Rig({ settings: toB, primary: "a/a" })
+    expect(rig.begin()).toBe("a/a")
+    expect(rig.fails(overloaded)).toBe("at once on b/b")
+    expect(rig.current?.role).toBe("default")
+    expect(rig.standing.targets).toEqual({
+      "a/a": { until: START + 5 * MINUTE, reason: "overloaded", retryable: true }
+    })
+  })
+
+  it("P8: a hint lengthens the cooldown, and never shortens it", () => {
+    for (const [hint, until] of [
+      [HOUR, HOUR],
+      [SECOND, 5 * MINUTE]
+    ] as const) {
+      const rig = new Rig({ settings: toB, primary: "a/a" })
+      rig.begin()
+      rig.fails(asking("overloaded", hint))
+      expect(rig.standing.targets["a/a"]?.until).toBe(START + until)
+    }
+  })
+
+  it("P8: a target that others know to cool down is passed over", () => {
+    const rig = new Rig({ settings: toBC, primary: "a/a" })
+    rig.begin()
+    rig.standing = {
+      targets: { "b/b": { until: START + MINUTE, reason: "timeout", retryable: true } },
+      credentials: {}
+    }
+    expect(rig.fails(overloaded)).toBe("at once on c/c")
+  })
+
+  it("P8: the chain of the primary itself comes before the default one, and an empty one is none", () => {
+    const settings = { profile: "interactive", routing: chain({ default: ["b/b"], "a/a": ["c/c"], "d/d": [] }) }
+    const ofA = new Rig({ settings, primary: "a/a" })
+    ofA.begin()
+    expect(ofA.fails(overloaded)).toBe("at once on c/c")
+    expect(ofA.current?.role).toBe("a/a")
+    const ofD = new Rig({ settings, primary: "d/d" })
+    ofD.begin()
+    expect(ofD.fails(overloaded)).toBe("2000 ms on d/d")
+  })
+
+  it("P8: a wrong key or a model that is not there is the target's fault too", () => {
+    for (const reason of ["auth", "model-unavailable", "quota-exhausted"] as const) {
+      const rig = new Rig({ settings: toB, primary: "a/a" })
+      rig.begin()
+      expect(rig.fails(failure(reason))).toBe("at once on b/b")
+    }
+  })
+
+  it("P8: what is the request's own fault goes nowhere else", () => {
+    for (const reason of ["bad-request", "refused", "context-overflow"] as const) {
+      const rig = new Rig({ settings: toB, primary: "a/a", credentials: { a: ["first", "second"] } })
+      rig.begin()
+      expect(rig.fails(failure(reason))).toBe("gave up: not-retryable")
+      expect(rig.fails(failure(reason, { retryable: true }))).toBe("2000 ms on a/a")
+      expect(rig.standing).toEqual({ targets: {}, credentials: {} })
+    }
+  })
+
+  it("M3, P8: an abort of a proxy is like any fault of the network", () => {
+    const rig = new Rig({ settings: toB, primary: "a/a" })
+    rig.begin()
+    expect(rig.fails(failure("aborted"))).toBe("at once on b/b")
+  })
+
+  it("P8: with none left there is the schedule's wait, and then the one that is over first", () => {
+    const rig = new Rig({ settings: toBC, primary: "a/a" })
+    rig.begin()
+    expect(rig.fails(overloaded)).toBe("at once on b/b")
+    expect(rig.fails(overloaded)).toBe("at once on c/c")
+    // Switches count: this is the third retry, with the third delay of 2, 4, 8 s.
+    expect(rig.fails(overloaded)).toBe("8000 ms on a/a")
+    expect(rig.fails(overloaded)).toBe("16000 ms on b/b")
+  })
+
+  it("P8: the wait goes to the primary if its cooldown is over by then", () => {
+    const settings = { ...toB, maxRetries: 10, routing: chain({ default: ["b/b"] }, { cooldown: "3 seconds" }) }
+    const rig = new Rig({ settings, primary: "a/a" })
+    rig.begin()
+    rig.fails(overloaded)
+    expect(rig.fails(overloaded)).toBe("4000 ms on a/a")
+  })
+
+  it("P5, P8: hours that one target asked for keep nobody from another that is free in minutes", () => {
+    const rig = new Rig({ settings: { profile: "overnight", routing: chain({ default: ["b/b"] }) }, primary: "a/a" })
+    rig.begin()
+    rig.fails(overloaded)
+    expect(rig.fails(asking("quota-exhausted", 7 * HOUR))).toBe("10000 ms on a/a")
+  })
+
+  it("P5, P8: a wait for another target is as long as that one had asked for", () => {
+    const rig = new Rig({ settings: { profile: "overnight", routing: chain({ default: ["b/b"] }) }, primary: "a/a" })
+    rig.begin()
+    rig.fails(asking("rate-limited", HOUR))
+    expect(rig.fails(asking("rate-limited", 2 * HOUR))).toBe(`${HOUR} ms on a/a`)
+  })
+
+  it("P8: a stand-in that is broken for good makes no turn less patient", () => {
+    const rig = new Rig({ settings: { profile: "overnight", routing: chain({ default: ["b/b"] }) }, primary: "a/a" })
+    rig.begin()
+    expect(rig.fails(overloaded)).toBe("at once on b/b")
+    expect(rig.fails(failure("auth"))).toBe("10000 ms on a/a")
+    expect(rig.fails(overloaded)).toBe("30000 ms on a/a")
+  })
+
+  it("P8: where every target is broken for good, the step ends", () => {
+    const rig = new Rig({ settings: toB, primary: "a/a" })
+    rig.begin()
+    rig.fails(failure("auth"))
+    expect(rig.fails(failure("model-unavailable"))).toBe("gave up: not-retryable")
+  })
+
+  it("P8: however long attempts take, no target is left twice without a wait between", () => {
+    const rig = new Rig({ settings: { profile: "overnight", routing: chain({ default: ["b/b"] }) }, primary: "a/a" })
+    rig.begin()
+    const slow = () => {
+      rig.now += 10 * MINUTE // longer than a cooldown
+      return rig.fails(failure("timeout"))
+    }
+    expect([slow(), slow(), slow(), slow()]).toEqual([
+      "at once on b/b",
+      "10000 ms on a/a",
+      "at once on b/b",
+      "60000 ms on a/a"
+    ])
+  })
+})
+
+describe("limits", () => {
+  it("P3: maxRetries counts every retry, those without a wait too", () => {
+    const rig = new Rig({ settings: { ...toBC, maxRetries: 2 }, primary: "a/a" })
+    rig.begin()
+    expect([rig.fails(overloaded), rig.fails(overloaded), rig.fails(overloaded)]).toEqual([
+      "at once on b/b",
+      "at once on c/c",
+      "gave up: exhausted"
+    ])
+    expect(rig.last).toMatchObject({ basis: { _tag: "Refused", because: "max-retries" } })
+  })
+
+  it("P6: a wait above maxDelay fails the turn at once only where no switch is possible", () => {
+    const rig = new Rig({ settings: toB, primary: "a/a" })
+    rig.begin()
+    expect(rig.fails(asking("overloaded", HOUR))).toBe("at once on b/b")
+    const alone = new Rig({ settings: { profile: "interactive" }, primary: "a/a" })
+    alone.begin()
+    expect(alone.fails(asking("overloaded", HOUR))).toBe("gave up: exhausted")
+    expect(alone.last).toMatchObject({ basis: { because: "max-delay", delayMs: HOUR } })
+  })
+
+  it("P3: switched off, nothing is switched to", () => {
+    const rig = new Rig({ settings: { ...toB, enabled: false }, primary: "a/a" })
+    rig.begin()
+    expect(rig.fails(overloaded)).toBe("gave up: exhausted")
+  })
+
+  it("D2: a budget by wall-clock that attempts have used up ends switches too", () => {
+    const rig = new Rig({ settings: { ...toB, measure: "wall-clock", budget: "1 minute" }, primary: "a/a" })
+    rig.begin()
+    rig.sleptMs = 2 * MINUTE
+    expect(rig.fails(overloaded)).toBe("gave up: exhausted")
+  })
+})
+
+describe("reverting", () => {
+  const steps = (revert: string) => {
+    const settings = { profile: "interactive", routing: chain({ default: ["b/b", "c/c"] }, { revert }) }
+    const rig = new Rig({ settings, primary: "a/a" })
+    rig.begin()
+    rig.fails(overloaded)
+    return rig
+  }
+
+  it("P9: under cooldown-expiry a step begins at the primary as soon as its cooldown is over", () => {
+    const rig = steps("cooldown-expiry")
+    rig.now = START + 5 * MINUTE - 1
+    expect(rig.begin()).toBe("b/b")
+    expect(rig.current?.role).toBe("default")
+    rig.now = START + 5 * MINUTE
+    expect(rig.begin()).toBe("a/a")
+    expect(rig.current?.role).toBeUndefined()
+  })
+
+  it("P9: under never it stays where it is, and goes on from there", () => {
+    const rig = steps("never")
+    rig.now = START + HOUR
+    expect(rig.begin()).toBe("b/b")
+    expect(rig.fails(overloaded)).toBe("at once on c/c")
+    expect(rig.fails(overloaded)).toBe("at once on a/a")
+  })
+
+  it("P9: with everything cooling down a step begins where that is over first", () => {
+    const rig = steps("cooldown-expiry")
+    rig.now += MINUTE
+    rig.fails(overloaded)
+    rig.now += MINUTE
+    rig.fails(overloaded)
+    expect(rig.begin()).toBe("a/a")
+  })
+})
+
+describe("what fits", () => {
+  const models = { "b/b": { contextWindow: 1_000 }, "c/c": { tools: false } }
+
+  it("P8: a target that cannot hold the context is passed over, and the primary never is", () => {
+    const options = { settings: toBC, primary: "a/a", models: { ...models, "a/a": { contextWindow: 10 } } }
+    const small = new Rig({ ...options, tokens: 1_000 })
+    expect(small.begin()).toBe("a/a")
+    expect(small.fails(overloaded)).toBe("at once on b/b")
+    const large = new Rig({ ...options, tokens: 1_001 })
+    large.begin()
+    expect(large.fails(overloaded)).toBe("at once on c/c")
+  })
+
+  it("P8: a target without tools is passed over by a request that needs them", () => {
+    const rig = new Rig({ settings: toBC, primary: "a/a", models, tokens: 5_000, tools: 1 })
+    rig.begin()
+    expect(rig.fails(overloaded)).toBe("2000 ms on a/a")
+    expect(rig.last).toMatchObject({
+      basis: {
+        ways: [
+          { target: "a/a", until: START + 5 * MINUTE },
+          { target: "b/b", unfit: "context" },
+          { target: "c/c", unfit: "tools" }
+        ]
+      }
+    })
+  })
+
+  it("X9: a switch records what was considered, and what stood against it", () => {
+    const rig = new Rig({ settings: toB, primary: "a/a" })
+    rig.begin()
+    rig.fails(overloaded)
+    expect(rig.last).toMatchObject({
+      delayMs: 0,
+      retryAt: START,
+      route: { target: target("b/b"), role: "default" },
+      basis: {
+        _tag: "AtOnce",
+        because: "other-target",
+        routing: "fallback-chain",
+        ways: [{ target: "a/a", until: START + 5 * MINUTE }, { target: "b/b" }]
+      }
+    })
+  })
+})

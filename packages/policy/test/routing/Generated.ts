@@ -1,0 +1,164 @@
+/** Steps over generated policies, standings and failures, with everything that each decision was made from. */
+import type { Directive, Router } from "@holdfast/kernel"
+import { Failure, type Target } from "@holdfast/wire"
+import type { Schema } from "effect"
+import * as fc from "fast-check"
+import { Backoff, Profile, type RetryPolicy, Routes, type Routing, Standing, Waits } from "../../src/index.ts"
+import { HOUR, MINUTE, SECOND, START, target } from "./Rig.ts"
+
+/** Two of one provider, so that they share its credentials. */
+const NAMES = ["a/one", "a/two", "b/one", "c/one"]
+const targets = fc.uniqueArray(fc.constantFrom(...NAMES), { maxLength: 4 }).map((names) => names.map(target))
+
+export const chain: fc.Arbitrary<Routing.FallbackChain> = fc.record({
+  type: fc.constant("fallback-chain"),
+  chains: fc.dictionary(fc.constantFrom("default", ...NAMES), targets, { noNullPrototype: true }),
+  revert: fc.constantFrom("cooldown-expiry", "never"),
+  cooldownMs: fc.constantFrom(1, SECOND, 5 * MINUTE, 2 * HOUR)
+})
+
+export const robin: fc.Arbitrary<Routing.RoundRobin> = fc.record({ type: fc.constant("round-robin"), targets })
+
+const schedule = fc.constantFrom<Backoff.Schedule>(
+  Backoff.overnight,
+  Backoff.interactive,
+  Backoff.linear(1_000, 1_000),
+  Backoff.steps([10 * MINUTE])
+)
+
+export const policyWith = (routing: fc.Arbitrary<Routing.Routing>): fc.Arbitrary<RetryPolicy.RetryPolicy> =>
+  fc.record(
+    {
+      enabled: fc.constant(true),
+      schedule,
+      reasons: fc.constantFrom<Waits.ReasonWaits>({}, Waits.cycling),
+      jitter: fc.constantFrom({ factor: 0 }, { factor: 0.5 }),
+      counts: fc.constantFrom("retries", "attempts"),
+      budget: fc.oneof(
+        fc.constant({ measure: "scheduled" as const, clip: false }),
+        fc.record({
+          totalMs: fc.constantFrom(MINUTE, 8 * HOUR),
+          measure: fc.constantFrom("scheduled", "wall-clock"),
+          clip: fc.boolean()
+        })
+      ),
+      hints: fc.boolean(),
+      requestTimeout: fc.constant(Profile.profiles.overnight.requestTimeout),
+      routing,
+      maxRetries: fc.nat(12),
+      maxDelayMs: fc.constantFrom(0, 5 * MINUTE, 9 * HOUR)
+    },
+    {
+      requiredKeys: [
+        "enabled",
+        "schedule",
+        "reasons",
+        "jitter",
+        "counts",
+        "budget",
+        "hints",
+        "requestTimeout",
+        "routing"
+      ]
+    }
+  )
+
+/** All but what the kernel decides without asking. */
+export const failure: fc.Arbitrary<Failure.Failure> = fc.record(
+  {
+    reason: fc.constantFrom(...Failure.Reason.literals.filter((reason) => reason !== "context-overflow")),
+    message: fc.constant("generated"),
+    retryable: fc.boolean(),
+    status: fc.constantFrom(200, 401, 429, 500, 529),
+    hint: fc.record({ retryAfterMs: fc.constantFrom(1, SECOND, MINUTE, 7 * HOUR), source: fc.constant("retry-after") })
+  },
+  { requiredKeys: ["reason", "message", "retryable"] }
+)
+
+const pause: fc.Arbitrary<Standing.Pause> = fc
+  .tuple(
+    fc.integer({ min: -1, max: 9 * HOUR }),
+    fc.constantFrom(...Failure.Reason.literals),
+    fc.boolean(),
+    fc.boolean()
+  )
+  .map(([inMs, reason, retryable, isAsked]) => ({
+    until: START + inMs,
+    reason,
+    retryable,
+    ...(isAsked ? { askedUntil: START + inMs } : {})
+  }))
+
+const standing: fc.Arbitrary<Standing.Standing> = fc.record({
+  targets: fc.dictionary(fc.constantFrom(...NAMES), pause, { maxKeys: 2, noNullPrototype: true }),
+  credentials: fc.dictionary(fc.constantFrom("a/K1", "a/K2", "b/K1"), pause, { maxKeys: 2, noNullPrototype: true })
+})
+
+/** What the world is like around a step, and what happens in it. */
+export interface Story {
+  readonly policy: RetryPolicy.RetryPolicy
+  readonly primary: Target.Target
+  readonly credentials: Routes.Known["credentials"]
+  readonly models: Routes.Known["models"]
+  readonly standing: Standing.Standing
+  readonly failures: ReadonlyArray<{ readonly failure: Failure.Failure; readonly tookMs: number }>
+}
+
+export const story = (routing: fc.Arbitrary<Routing.Routing>): fc.Arbitrary<Story> =>
+  fc.record({
+    policy: policyWith(routing),
+    primary: fc.constantFrom(...NAMES).map(target),
+    credentials: fc.constantFrom<Routes.Known["credentials"]>({}, { a: ["K1"] }, { a: ["K1", "K2", "K3"], b: ["K1"] }),
+    models: fc.constantFrom<Routes.Known["models"]>({}, { "b/one": { tools: false }, "c/one": { contextWindow: 10 } }),
+    standing,
+    failures: fc.array(fc.record({ failure, tookMs: fc.constantFrom(0, SECOND, 10 * MINUTE) }), { maxLength: 25 })
+  })
+
+/** One decision, and what it was made from. */
+export interface Decided {
+  readonly failure: Failure.Failure
+  readonly question: Router.Question
+  readonly situation: Directive.Situation
+  readonly known: Routes.Known
+  readonly answer: Routes.Answer
+  /** With what the answer has taught. */
+  readonly after: Standing.Standing
+  /** Where the next attempt goes; where this one went, if there is none. */
+  readonly to: Router.Beginning["route"]
+}
+
+/** Goes through a story until the step ends or nothing fails any more. `stored` is what becomes of what is kept between decisions. */
+export const tell = (
+  story: Story,
+  stored: <A extends Schema.Json | Standing.Standing>(value: A) => A = (value) => value
+): ReadonlyArray<Decided> => {
+  const { credentials, failures, models, policy, primary } = story
+  const request = { system: undefined, messages: [], tools: [{ name: "t", inputSchema: {} }] }
+  let standing = story.standing
+  let now = START
+  let question: Router.Question = { primary, current: undefined, state: undefined, request }
+  const known = (): Routes.Known => ({ standing, credentials, models, countTokens: () => 100 })
+  question = { ...question, current: Routes.begin(policy, question, known(), now).route }
+  const decided: Array<Decided> = []
+  let sleptMs = 0
+  let elapsedMs = 0
+  for (const { failure, tookMs } of failures) {
+    now += tookMs
+    if (decided.length > 0) elapsedMs += tookMs
+    const spent = { sleptMs, elapsedMs, spread: 0.5 }
+    const situation = { failure, contentSeen: false, retries: decided.length, defects: 0, spent, now }
+    const before = known()
+    const answer = Routes.direct(policy, situation, question, before)
+    standing = stored(Standing.merge(standing, answer.changes))
+    const { directive } = answer
+    const to = (directive._tag === "Retry" ? directive.route : undefined) ?? question.current ?? { target: primary }
+    decided.push({ failure, question, situation, known: before, answer, after: standing, to })
+    if (directive._tag === "GiveUp") break
+    now += directive.delayMs
+    sleptMs += directive.delayMs
+    elapsedMs += directive.delayMs
+    const state = directive.state ?? question.state
+    question = { ...question, current: to, state: state === undefined ? undefined : stored(state) }
+  }
+  return decided
+}

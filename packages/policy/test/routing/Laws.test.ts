@@ -1,0 +1,264 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Directive } from "@holdfast/kernel"
+import { type Failure, Target } from "@holdfast/wire"
+import { Schema } from "effect"
+import * as fc from "fast-check"
+import { Basis, Budget, RetryPolicy, RetryStrategies, Routes, Standing, Waits } from "../../src/index.ts"
+import { chain, type Decided, policyWith, robin, type Story, story, tell } from "./Generated.ts"
+
+const law = (title: string, of: fc.Arbitrary<Story>, check: (story: Story) => void): void =>
+  it(title, () => {
+    fc.assert(fc.property(of, check), { numRuns: 1_000 })
+  })
+
+const any = story(fc.oneof(chain, robin))
+const chained = story(chain)
+const turned = story(robin)
+
+const retryOf = ({ answer: { directive } }: Decided) => (directive._tag === "Retry" ? directive : undefined)
+
+/** A retry without a wait, by decision and not by a schedule that says nothing. */
+const isAtOnce = (one: Decided): boolean => {
+  const basis = retryOf(one)?.basis
+  return basis !== undefined && Schema.decodeUnknownSync(Basis.Basis)(basis)._tag === "AtOnce"
+}
+
+/** The decisions between two waits; a wait ends its round. */
+const rounds = (decided: ReadonlyArray<Decided>): ReadonlyArray<ReadonlyArray<Decided>> => {
+  const rounds: Array<Array<Decided>> = [[]]
+  for (const one of decided) {
+    rounds.at(-1)?.push(one)
+    if (!isAtOnce(one)) rounds.push([])
+  }
+  return rounds
+}
+
+const name = ({ target }: { readonly target: Target.Target }): string => Target.format(target)
+
+/** Written again, in other words than the code's: nothing stands against the target, and a credential is left. */
+const isFree = (target: Target.Target, standing: Standing.Standing, known: Routes.Known, now: number): boolean => {
+  const names = known.credentials[target.provider] ?? []
+  const isUp = ({ until }: Standing.Pause = { until: 0, reason: "unknown", retryable: true }) => until <= now
+  return (
+    isUp(standing.targets[Target.format(target)]) &&
+    (names.length === 0 || names.some((name) => isUp(standing.credentials[`${target.provider}/${name}`])))
+  )
+}
+
+/** The targets that a story's chain has for its primary, less those that its request does not fit. */
+const orderOf = ({ models, policy, primary }: Story): ReadonlyArray<Target.Target> => {
+  const { routing } = policy
+  if (routing.type === "round-robin") return []
+  const standIns = routing.chains[Target.format(primary)] ?? routing.chains["default"] ?? []
+  const fitting = standIns.filter((target) => models[Target.format(target)] === undefined)
+  return [primary, ...fitting.filter((target) => Target.format(target) !== Target.format(primary))]
+}
+
+describe("every routing", () => {
+  law("A15, A2, P3: the cap of attempts is never exceeded, whatever fails", any, (story) => {
+    const most = RetryPolicy.mostRetries(story.policy) ?? Infinity
+    expect(tell(story).filter((one) => retryOf(one) !== undefined).length).toBeLessThanOrEqual(most)
+  })
+
+  law("A15: delays are finite, never negative, and end when they say", any, (story) => {
+    for (const one of tell(story)) {
+      const retry = retryOf(one)
+      if (retry === undefined) continue
+      expect(Number.isFinite(retry.delayMs)).toBe(true)
+      expect(retry.delayMs).toBeGreaterThanOrEqual(0)
+      expect(retry.retryAt).toBe(one.situation.now + retry.delayMs)
+      expect(retry.attempt).toBe(one.situation.retries)
+    }
+  })
+
+  law("D1, P6: no budget is exceeded and no cap, by switching or otherwise", any, (story) => {
+    const { budget, maxDelayMs = 0 } = story.policy
+    for (const one of tell(story)) {
+      const delayMs = retryOf(one)?.delayMs
+      if (delayMs === undefined) continue
+      expect(delayMs).toBeLessThanOrEqual(Budget.remainingMs(budget, one.situation.spent))
+      if (maxDelayMs > 0) expect(delayMs).toBeLessThanOrEqual(maxDelayMs)
+    }
+  })
+
+  law("A15, X1: a step that goes through JSON between decisions decides the same", any, (story) => {
+    const decisions = (decided: ReadonlyArray<Decided>) => decided.map(({ answer, to }) => ({ answer, to }))
+    expect(decisions(tell(story, (value) => JSON.parse(JSON.stringify(value))))).toEqual(decisions(tell(story)))
+  })
+
+  law("X1: a decision whose record was lost after its findings were stored is made again as it was", any, (story) => {
+    for (const { after, answer, known, question, situation } of tell(story)) {
+      const again = Routes.direct(story.policy, situation, question, { ...known, standing: after })
+      const bare = ({ directive }: Routes.Answer) => ({ ...directive, basis: undefined })
+      expect(bare(again)).toEqual(bare(answer))
+      expect(Standing.merge(after, again.changes)).toEqual(after)
+    }
+  })
+
+  law("X9: what is recorded is a directive, and its basis can be read again", any, (story) => {
+    for (const { answer } of tell(story)) {
+      const recorded = Schema.decodeUnknownSync(Schema.fromJsonString(Directive.Directive))(
+        JSON.stringify(answer.directive)
+      )
+      expect(recorded).toEqual(answer.directive)
+      if (recorded.basis !== undefined) Schema.decodeUnknownSync(Basis.Basis)(recorded.basis)
+    }
+  })
+
+  law("A15: without a limit of retries a wait comes at the latest when every target has had its turn", any, (story) => {
+    if (story.policy.maxRetries !== undefined) return
+    const most = 4 + Object.values(story.credentials).flat().length
+    for (const round of rounds(tell(story))) expect(round.length).toBeLessThanOrEqual(most + 1)
+  })
+})
+
+describe("fallback chains", () => {
+  law("A15, P8: between two waits no target is reached twice, but for another credential", chained, (story) => {
+    for (const round of rounds(tell(story))) {
+      const reached = round
+        .filter(isAtOnce)
+        .filter(({ question, to }) => question.current !== undefined && name(to) !== name(question.current))
+        .map(({ to }) => name(to))
+      expect(new Set(reached).size).toBe(reached.length)
+    }
+  })
+
+  law(
+    "A15, P7, P8: nobody sleeps while a free target or credential is left that has not had its turn",
+    chained,
+    (story) => {
+      const order = orderOf(story)
+      for (const round of rounds(tell(story))) {
+        const had = new Set<string>()
+        for (const { after, failure, known, question, situation, answer } of round) {
+          const here = question.current ?? { target: story.primary }
+          had.add(name(here))
+          if (answer.directive._tag === "GiveUp" || answer.directive.delayMs === 0 || isOwnFault(failure)) continue
+          const left = order.filter(
+            (target) => !had.has(Target.format(target)) && isFree(target, after, known, situation.now)
+          )
+          expect(left).toEqual([])
+        }
+      }
+    }
+  )
+
+  law(
+    "A15, P7, P8: a switch goes to nothing that cools down or is limited while it is free elsewhere",
+    chained,
+    (story) => {
+      for (const { after, known, question, situation, to } of tell(story).filter(isAtOnce)) {
+        const names = known.credentials[to.target.provider] ?? []
+        const credential = to.credential ?? names[0]
+        const isElsewhere = question.current !== undefined && name(to) !== name(question.current)
+        if (isElsewhere) expect(isFree(to.target, after, known, situation.now)).toBe(true)
+        const isUp = (name: string) => (after.credentials[`${to.target.provider}/${name}`]?.until ?? 0) <= situation.now
+        if (credential !== undefined && names.some(isUp)) expect(isUp(credential)).toBe(true)
+      }
+    }
+  )
+
+  law(
+    "A15, P5: a wait is never shorter than the schedule says, nor ends before the target's provider allows",
+    chained,
+    (story) => {
+      if (story.policy.budget.clip) return
+      for (const one of tell(story)) {
+        const retry = retryOf(one)
+        if (retry === undefined || retry.delayMs === 0) continue
+        const { after, failure, known, situation, to } = one
+        const { hint: _, ...unasked } = failure
+        const least = Waits.of(story.policy, situation.retries, unasked, story.policy.maxRetries !== undefined)
+        const rule = story.policy.reasons[failure.reason]
+        if (rule?.hint !== "replace") expect(retry.delayMs).toBeGreaterThanOrEqual(least.ms)
+        if (!story.policy.hints || rule !== undefined || isOwnFault(failure)) continue
+        const credential = to.credential ?? known.credentials[to.target.provider]?.[0]
+        const pauses = [
+          after.targets[Target.format(to.target)],
+          credential === undefined ? undefined : after.credentials[`${to.target.provider}/${credential}`]
+        ]
+        for (const pause of pauses) expect(retry.retryAt).toBeGreaterThanOrEqual(pause?.askedUntil ?? 0)
+      }
+    }
+  )
+
+  law("P9: a step begins at something free if there is anything free, the primary before others", chained, (story) => {
+    const { policy, primary, standing } = story
+    const known = { ...story, countTokens: () => 100 }
+    const free = orderOf(story).filter((target) => isFree(target, standing, known, 1_790_000_000_000))
+    const request = { system: undefined, messages: [], tools: [{ name: "t", inputSchema: {} }] }
+    const question = { primary, current: undefined, state: undefined, request }
+    const { route } = Routes.begin(policy, question, known, 1_790_000_000_000)
+    if (free.length > 0) expect(Target.format(free[0] ?? primary)).toBe(name(route))
+    expect(route.role === undefined).toBe(name(route) === Target.format(primary))
+  })
+
+  it("P3, D3: with one target, one credential and nothing known it decides as the policy alone", () => {
+    const alone = policyWith(fc.constant({ type: "fallback-chain", chains: {}, revert: "never", cooldownMs: 1 }))
+    const lonely = fc.tuple(story(chain), alone, fc.constantFrom<Story["credentials"]>({}, { a: ["K1"] }))
+    fc.assert(
+      fc.property(lonely, ([story, policy, credentials]) => {
+        for (const { answer, situation } of tell({ ...story, policy, credentials, standing: Standing.empty })) {
+          const strategy = RetryStrategies.make(policy, () => {
+            throw new Error("nothing sleeps here")
+          })
+          expect(answer.directive).toEqual(Directive.decide(situation, strategy))
+          expect(answer.changes.targets).toEqual({})
+        }
+      }),
+      { numRuns: 1_000 }
+    )
+  })
+})
+
+describe("round-robin", () => {
+  law("A15, A4: every target is reached before any is reached twice by skipping", turned, (story) => {
+    const moves = tell(story).flatMap(({ question, to }) =>
+      question.current === undefined || name(question.current) === name(to) ? [] : [{ from: question.current, to }]
+    )
+    const { routing } = story.policy
+    if (routing.type !== "round-robin") return
+    const all = new Set([story.primary, ...routing.targets].map((target) => Target.format(target)))
+    const fitting = [...all].filter(
+      (target) => target === Target.format(story.primary) || story.models[target] === undefined
+    )
+    for (const [at, { from }] of moves.entries()) {
+      const cycle = [name(from), ...moves.slice(at, at + fitting.length - 1).map(({ to }) => name(to))]
+      expect(new Set(cycle).size).toBe(cycle.length)
+    }
+  })
+
+  law(
+    "A15, A5: nobody sleeps for a rate limit while a target of the cycle is not limited, or shorter than the longest",
+    turned,
+    (story) => {
+      const { policy } = story
+      const isLimited = policy.maxRetries !== undefined
+      if (!isLimited || policy.routing.type !== "round-robin" || policy.budget.clip) return
+      const all = [story.primary, ...policy.routing.targets].map((target) => Target.format(target))
+      const fitting = all.filter(
+        (target) => target === Target.format(story.primary) || story.models[target] === undefined
+      )
+      let limited = new Set<string>()
+      let longestMs = 0
+      for (const one of tell(story)) {
+        const { failure, question, situation } = one
+        if (failure.reason !== "rate-limited") continue
+        limited.add(name(question.current ?? { target: story.primary }))
+        longestMs = Math.max(longestMs, Waits.of(policy, situation.retries, failure, isLimited).ms)
+        const retry = retryOf(one)
+        if (retry === undefined) continue
+        const isAll = fitting.every((target) => limited.has(target))
+        if (!isAll) expect(retry.delayMs).toBe(0)
+        if (!isAll) continue
+        expect(retry.delayMs).toBeGreaterThanOrEqual(longestMs)
+        limited = new Set()
+        longestMs = 0
+      }
+    }
+  )
+})
+
+/** What no other route would mend. */
+const isOwnFault = ({ reason, retryable }: Failure.Failure): boolean =>
+  reason === "bad-request" || reason === "refused" || (reason === "aborted" && !retryable)

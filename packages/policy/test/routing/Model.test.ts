@@ -1,0 +1,310 @@
+/**
+ * Routing against a model of it: a conversation's steps, other turns' findings and time, in any order.
+ *
+ * The models say the rules again in the plainest way: what is in the way of whom until when, and who is next.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import type { Failure } from "@holdfast/wire"
+import * as fc from "fast-check"
+import { Backoff, Standing } from "../../src/index.ts"
+import { asking, failure, HOUR, MINUTE, Rig, SECOND, START, target } from "./Rig.ts"
+
+interface Obstacle {
+  readonly until: number
+  readonly mends: boolean
+  readonly asked: number
+}
+
+/** What a conversation on a fallback chain is expected to do. */
+class ChainModel {
+  now = START
+  here = ""
+  retries = 0
+  left = new Set<string>()
+  readonly obstacles = new Map<string, Obstacle>()
+  readonly order = ["a/one", "b/one", "a/two"]
+  readonly keys = ["K1", "K2"]
+  readonly revert: string
+
+  constructor(revert: string) {
+    this.revert = revert
+  }
+
+  private obstacle(name: string): Obstacle | undefined {
+    const known = this.obstacles.get(name)
+    return known !== undefined && known.until > this.now ? known : undefined
+  }
+
+  learn(name: string, obstacle: Obstacle): void {
+    const known = this.obstacles.get(name)
+    const asked = Math.max(known?.asked ?? 0, obstacle.asked)
+    const later = known === undefined || obstacle.until > known.until ? obstacle : known
+    this.obstacles.set(name, { ...later, asked })
+  }
+
+  private targetOf(place: string): string {
+    return place.split("#")[0] ?? ""
+  }
+
+  private keyOf(place: string): string {
+    return place.split("#")[1] ?? "K1"
+  }
+
+  /** Which of the keys a target would be called with: one in use, one that is free, or the next to be. */
+  private placeOf(name: string): string {
+    if (!name.startsWith("a/")) return name
+    const used = this.here.startsWith("a/") ? this.keyOf(this.here) : "K1"
+    const keys = [used, ...this.keys.filter((key) => key !== used)]
+    const obstacleOf = (key: string) => this.obstacle(`#${key}`)
+    const soonest = (keys: ReadonlyArray<string>) =>
+      keys.toSorted((a, b) => (obstacleOf(a)?.until ?? 0) - (obstacleOf(b)?.until ?? 0))[0]
+    const key =
+      keys.find((key) => obstacleOf(key) === undefined) ??
+      soonest(keys.filter((key) => obstacleOf(key)?.mends === true)) ??
+      soonest(keys)
+    return key === "K1" ? name : `${name}#${key}`
+  }
+
+  private inTheWayOf(place: string): ReadonlyArray<Obstacle> {
+    const key = place.startsWith("a/") ? this.obstacle(`#${this.keyOf(place)}`) : undefined
+    return [this.obstacle(this.targetOf(place)), key].filter((obstacle) => obstacle !== undefined)
+  }
+
+  private freeAt(place: string): number {
+    return Math.max(this.now, ...this.inTheWayOf(place).map(({ until }) => until))
+  }
+
+  private preferred(): ReadonlyArray<string> {
+    const at = this.revert === "never" ? Math.max(0, this.order.indexOf(this.targetOf(this.here))) : 0
+    return [...this.order.slice(at), ...this.order.slice(0, at)].map((name) => this.placeOf(name))
+  }
+
+  private firstOf(places: ReadonlyArray<string>, at: number): string | undefined {
+    return (
+      places.find((place) => this.freeAt(place) <= at) ?? places.toSorted((a, b) => this.freeAt(a) - this.freeAt(b))[0]
+    )
+  }
+
+  begin(): string {
+    this.retries = 0
+    this.left.clear()
+    this.here = this.firstOf(this.preferred(), this.now) ?? ""
+    return this.here
+  }
+
+  fails({ hint, reason, retryable }: Failure.Failure): string {
+    if (reason === "bad-request") return "gave up: not-retryable"
+    const was = this.here
+    const name = this.targetOf(was)
+    const asked = hint === undefined ? 0 : this.now + hint.retryAfterMs
+    const wasCooling = this.obstacle(name) !== undefined
+    const isQuota = reason === "quota-exhausted" && was.startsWith("a/")
+    if (isQuota) this.learn(`#${this.keyOf(was)}`, { until: asked || this.now + HOUR, mends: retryable, asked })
+    const spare = isQuota
+      ? this.keys.find(
+          (key) => key !== this.keyOf(was) && !this.left.has(`#${key}`) && this.obstacle(`#${key}`) === undefined
+        )
+      : undefined
+    if (spare === undefined) {
+      const own = isQuota ? 0 : asked
+      this.learn(name, { until: Math.max(this.now + 5 * MINUTE, own), mends: isQuota || retryable, asked: own })
+    }
+    const other = this.preferred().find(
+      (place) => this.targetOf(place) !== name && !this.left.has(this.targetOf(place)) && this.freeAt(place) <= this.now
+    )
+    if (spare !== undefined && !(wasCooling && other !== undefined)) {
+      this.left.add(`#${this.keyOf(was)}`)
+      return this.go(spare === "K1" ? name : `${name}#${spare}`, 0)
+    }
+    if (other !== undefined) {
+      this.left.add(name)
+      return this.go(other, 0)
+    }
+    const scheduledMs = Math.min(2 * SECOND * 2 ** this.retries, Backoff.LONGEST_MS)
+    const hopeful = this.preferred().filter((place) =>
+      place === was
+        ? retryable
+        : this.inTheWayOf(place).every(({ mends }) => mends) || (retryable && this.targetOf(place) === name)
+    )
+    const to = this.firstOf(hopeful, this.now + scheduledMs)
+    if (to === undefined) return "gave up: not-retryable"
+    this.left.clear()
+    const theirs = Math.max(0, ...this.inTheWayOf(to).map(({ asked }) => asked - this.now))
+    const own = to === was ? (hint?.retryAfterMs ?? 0) : 0
+    return this.go(to, Math.max(scheduledMs, theirs, own))
+  }
+
+  private go(place: string, delayMs: number): string {
+    this.here = place
+    this.retries++
+    this.now += delayMs
+    return `${delayMs === 0 ? "at once" : `${delayMs} ms`} on ${place}`
+  }
+}
+
+/** What a conversation with its targets in turn is expected to do. */
+class RobinModel {
+  cursor = 0
+  retries = 0
+  limited = new Set<number>()
+  longestMs = 0
+  readonly names = ["a/one", "b/one", "c/one"]
+
+  begin(): string {
+    this.cursor = 0
+    this.reset()
+    this.retries = 0
+    return "a/one"
+  }
+
+  private reset(): void {
+    this.limited.clear()
+    this.longestMs = 0
+  }
+
+  fails({ hint, reason }: Failure.Failure): string {
+    if (this.retries === 11) return "gave up: exhausted"
+    const seconds = (this.retries + 1) * SECOND
+    this.retries++
+    if (reason === "network") return this.on(Math.min(seconds, 30 * SECOND))
+    if (reason === "rate-limited") {
+      const asked = hint === undefined ? seconds : hint.retryAfterMs
+      this.longestMs = Math.max(this.longestMs, Math.min(Math.max(asked, SECOND), MINUTE))
+      this.limited.add(this.cursor % 3)
+    }
+    this.cursor++
+    if (this.limited.size < 3 || reason !== "rate-limited") return this.on(0)
+    const delayMs = this.longestMs
+    this.reset()
+    return this.on(delayMs)
+  }
+
+  private on(delayMs: number): string {
+    return `${delayMs === 0 ? "at once" : `${delayMs} ms`} on ${this.names[this.cursor % 3]}`
+  }
+}
+
+/** What happens to a conversation: each is done to the model and to the real thing. */
+type Command<Model extends object> = fc.Command<Model, Rig>
+
+const begins = <Model extends { readonly begin: () => string }>(): Command<Model> => ({
+  check: () => true,
+  run: (model, rig) => expect(rig.begin()).toBe(model.begin()),
+  toString: () => "begins"
+})
+
+const fails = <Model extends { readonly fails: (failure: Failure.Failure) => string }>(
+  failed: Failure.Failure
+): Command<Model> => ({
+  check: () => true,
+  run: (model, rig) => expect(rig.fails(failed)).toBe(model.fails(failed)),
+  toString: () => `fails(${failed.reason}${failed.hint === undefined ? "" : `, ${failed.hint.retryAfterMs}`})`
+})
+
+const passes = (ms: number): Command<ChainModel> => ({
+  check: () => true,
+  run: (model, rig) => {
+    model.now += ms
+    rig.now += ms
+  },
+  toString: () => `passes(${ms})`
+})
+
+/** Another turn, or another runner, has found out something. */
+const hears = (name: string, ms: number, mends: boolean): Command<ChainModel> => ({
+  check: () => true,
+  run: (model, rig) => {
+    const until = model.now + ms
+    model.learn(name, { until, mends, asked: 0 })
+    const pause = { until, reason: "unknown", retryable: mends } as const
+    rig.standing = Standing.merge(
+      rig.standing,
+      name.startsWith("#") ? Standing.limit("a", name.slice(1), pause) : Standing.coolDown(target(name), pause)
+    )
+  },
+  toString: () => `hears(${name}, ${ms})`
+})
+
+const time = fc.constantFrom(SECOND, MINUTE, 6 * MINUTE, 2 * HOUR)
+
+describe("a conversation as the model has it", () => {
+  it("P7, P8, P9: on a fallback chain, whatever fails, passes and is heard of", () => {
+    const commands = fc.commands(
+      [
+        fc.constant(begins<ChainModel>()),
+        fc
+          .constantFrom(
+            failure("overloaded"),
+            failure("rate-limited"),
+            asking("overloaded", MINUTE),
+            asking("rate-limited", HOUR),
+            failure("quota-exhausted"),
+            asking("quota-exhausted", 3 * HOUR),
+            failure("auth"),
+            failure("bad-request")
+          )
+          .map((failed) => fails<ChainModel>(failed)),
+        time.map(passes),
+        // Odd lengths, so that no two pauses end together.
+        fc
+          .tuple(
+            fc.constantFrom("a/one", "a/two", "b/one", "#K1", "#K2"),
+            fc.integer({ min: 1, max: 9 * HOUR }),
+            fc.boolean()
+          )
+          .map(([name, ms, mends]) => hears(name, ms, mends))
+      ],
+      { maxCommands: 40 }
+    )
+    fc.assert(
+      fc.property(fc.constantFrom("cooldown-expiry", "never"), commands, (revert, commands) => {
+        fc.modelRun(() => {
+          const chains = { default: ["b/one", "a/two"] }
+          const settings = {
+            profile: "interactive",
+            budget: "Infinity",
+            maxDelay: "0 seconds",
+            maxRetries: 1_000,
+            routing: { type: "fallback-chain", chains, revert }
+          }
+          const model = new ChainModel(revert)
+          const rig = new Rig({ settings, primary: "a/one", credentials: { a: ["K1", "K2"] } })
+          expect(rig.begin()).toBe(model.begin())
+          return { model, real: rig }
+        }, commands)
+      }),
+      { numRuns: 1_000 }
+    )
+  })
+
+  it("A2, A4, A5, A6, A7: with its targets in turn", () => {
+    const commands = fc.commands(
+      [
+        fc.constant(begins<RobinModel>()),
+        fc
+          .constantFrom(
+            failure("rate-limited", { status: 429 }),
+            asking("rate-limited", 7 * SECOND),
+            asking("rate-limited", HOUR),
+            failure("network"),
+            failure("auth", { status: 401 }),
+            failure("overloaded", { status: 529 })
+          )
+          .map((failed) => fails<RobinModel>(failed))
+      ],
+      { maxCommands: 40 }
+    )
+    const routing = { type: "round-robin", targets: ["a/one", "b/one", "c/one"] }
+    fc.assert(
+      fc.property(commands, (commands) => {
+        fc.modelRun(() => {
+          const model = new RobinModel()
+          const rig = new Rig({ settings: { profile: "cycling", maxRetries: 12, routing }, primary: "a/one" })
+          expect(rig.begin()).toBe(model.begin())
+          return { model, real: rig }
+        }, commands)
+      }),
+      { numRuns: 1_000 }
+    )
+  })
+})

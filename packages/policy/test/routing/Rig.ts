@@ -1,0 +1,121 @@
+/** A step that is routed by hand: failures by name, and the questions that a kernel would ask about them. */
+import type { Directive, Route, Router } from "@holdfast/kernel"
+import { type Failure, Target } from "@holdfast/wire"
+import { Result, type Schema } from "effect"
+import { Profile, type RetryPolicy, Routes, Standing } from "../../src/index.ts"
+
+export const target = (name: string): Target.Target => {
+  const [provider = "", model = ""] = name.split("/")
+  return { provider, model }
+}
+
+export const policyOf = (settings: unknown): RetryPolicy.RetryPolicy =>
+  Profile.resolve(Result.getOrThrow(Profile.decode(settings)))
+
+export const failure = (reason: Failure.Reason, over: Partial<Failure.Failure> = {}): Failure.Failure => ({
+  reason,
+  message: reason,
+  retryable: !FINAL.has(reason),
+  ...over
+})
+
+const FINAL: ReadonlySet<Failure.Reason> = new Set<Failure.Reason>([
+  "auth",
+  "quota-exhausted",
+  "model-unavailable",
+  "bad-request",
+  "refused",
+  "context-overflow"
+])
+
+export const asking = (reason: Failure.Reason, retryAfterMs: number): Failure.Failure =>
+  failure(reason, { retryable: true, hint: { retryAfterMs, source: "retry-after" } })
+
+export const SECOND = 1_000
+export const MINUTE = 60 * SECOND
+export const HOUR = 60 * MINUTE
+
+/** Any moment: nothing may depend on it. */
+export const START = 1_790_000_000_000
+
+export interface Options {
+  readonly settings: unknown
+  readonly primary: string
+  readonly credentials?: Routes.Known["credentials"]
+  readonly models?: Routes.Known["models"]
+  readonly tokens?: number
+  readonly tools?: number
+  readonly standing?: Standing.Standing
+}
+
+/** One conversation's steps, one after another, on a clock that the test moves. */
+export class Rig {
+  now = START
+  standing: Standing.Standing
+  current: Route.Route | undefined = undefined
+  state: Schema.Json | undefined = undefined
+  retries = 0
+  sleptMs = 0
+  last: Directive.Directive | undefined = undefined
+  readonly policy: RetryPolicy.RetryPolicy
+  private readonly options: Options
+
+  constructor(options: Options) {
+    this.options = options
+    this.policy = policyOf(options.settings)
+    this.standing = options.standing ?? Standing.empty
+  }
+
+  /** A new step; where it begins. */
+  begin(): string {
+    this.retries = 0
+    this.sleptMs = 0
+    this.state = undefined
+    const { route, state } = Routes.begin(this.policy, this.question(), this.known(), this.now)
+    this.current = route
+    this.state = state
+    return this.where()
+  }
+
+  /** The attempt fails; what is done, as `at once on a/b`, `5000 ms on a/b` or `gave up: …`. The wait is slept. */
+  fails(failure: Failure.Failure): string {
+    const spent = { sleptMs: this.sleptMs, elapsedMs: this.sleptMs, spread: 0 }
+    const situation = { failure, contentSeen: false, retries: this.retries, defects: 0, spent, now: this.now }
+    const { changes, directive } = Routes.direct(this.policy, situation, this.question(), this.known())
+    this.standing = Standing.merge(this.standing, changes)
+    this.last = directive
+    if (directive._tag === "GiveUp") return `gave up: ${directive.because}`
+    this.retries++
+    this.now += directive.delayMs
+    this.sleptMs += directive.delayMs
+    this.current = directive.route ?? this.current
+    this.state = directive.state ?? this.state
+    return `${directive.delayMs === 0 ? "at once" : `${directive.delayMs} ms`} on ${this.where()}`
+  }
+
+  /** `provider/model`, with the credential where the route names one. */
+  where(): string {
+    if (this.current === undefined) return "nowhere"
+    const { credential, target } = this.current
+    return `${Target.format(target)}${credential === undefined ? "" : `#${credential}`}`
+  }
+
+  private question(): Router.Question {
+    const { primary, tools = 0 } = this.options
+    return {
+      primary: target(primary),
+      current: this.current,
+      state: this.state,
+      request: {
+        system: undefined,
+        messages: [],
+        tools: Array.from({ length: tools }, (_, n) => ({ name: `t${n}`, description: "", inputSchema: {} }))
+      }
+    }
+  }
+
+  private known(): Routes.Known {
+    const { credentials = {}, models = {}, tokens = 0 } = this.options
+    return { standing: this.standing, credentials, models, countTokens: () => tokens }
+  }
+}

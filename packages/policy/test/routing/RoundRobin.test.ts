@@ -1,0 +1,191 @@
+import { describe, expect, it } from "@effect/vitest"
+import type { Failure } from "@holdfast/wire"
+import { Routes } from "../../src/index.ts"
+import { asking, failure, HOUR, Rig, START } from "./Rig.ts"
+
+const cycling = (targets: ReadonlyArray<string>, over: object = {}) => ({
+  profile: "cycling",
+  routing: { type: "round-robin", targets },
+  ...over
+})
+
+const three = (over: object = {}) =>
+  new Rig({ settings: cycling(["a/a", "b/b", "c/c"], { maxRetries: 20, ...over }), primary: "a/a" })
+
+const limited = failure("rate-limited", { status: 429 })
+
+/** A step that begins and then fails like this. */
+const goes = (rig: Rig, ...failures: ReadonlyArray<Failure.Failure>): ReadonlyArray<string> => {
+  rig.begin()
+  return failures.map((failure) => rig.fails(failure))
+}
+
+describe("attempts", () => {
+  it("A2: 3 are 3 attempts and 2 retries", () => {
+    const rig = new Rig({ settings: cycling(["a/a", "b/b"]), primary: "a/a" })
+    const auth = failure("auth", { status: 401 })
+    expect(goes(rig, auth, auth, auth)).toEqual(["at once on b/b", "at once on a/a", "gave up: exhausted"])
+  })
+
+  it("A2, A5: no sleep when no attempt is left", () => {
+    const rig = new Rig({ settings: cycling([], { maxRetries: 1 }), primary: "a/a" })
+    expect(goes(rig, limited)).toEqual(["gave up: exhausted"])
+    expect(rig.last).toMatchObject({ basis: { because: "max-retries" } })
+  })
+})
+
+describe("kinds of failures", () => {
+  it("A3: a rejected key, a used-up quota and any other HTTP status skip to the next target at once", () => {
+    for (const failed of [
+      failure("auth"),
+      failure("quota-exhausted"),
+      failure("server-error", { status: 500 }),
+      failure("overloaded", { status: 529 }),
+      failure("timeout", { status: 504 }),
+      failure("bad-request", { status: 400 })
+    ]) {
+      expect(goes(three(), failed)).toEqual(["at once on b/b"])
+    }
+  })
+
+  it("A3: an error of the model that is not retryable skips; one that is has the same target again at once", () => {
+    expect(goes(three(), failure("refused"))).toEqual(["at once on b/b"])
+    expect(goes(three(), failure("model-unavailable"))).toEqual(["at once on b/b"])
+    expect(goes(three(), failure("overloaded"))).toEqual(["at once on a/a"])
+    expect(goes(three(), failure("server-error", { status: 200 }))).toEqual(["at once on a/a"])
+  })
+
+  it("A7: network and timeout wait a second more each time, up to 30 s, on the same target", () => {
+    const waits = goes(three(), ...Array.from({ length: 4 }, () => failure("network")), failure("timeout"))
+    expect(waits).toEqual([1, 2, 3, 4, 5].map((seconds) => `${seconds}000 ms on a/a`))
+    const late = three({ maxRetries: 100 })
+    late.begin()
+    late.retries = 60
+    expect(late.fails(failure("timeout"))).toBe("30000 ms on a/a")
+  })
+
+  it("A7: an invalid response waits nothing", () => {
+    expect(goes(three(), failure("invalid-response"))).toEqual(["at once on a/a"])
+  })
+
+  it("M3, A7: an abort of a proxy is like the network", () => {
+    expect(goes(three(), failure("aborted"))).toEqual(["1000 ms on a/a"])
+  })
+})
+
+describe("the cycle", () => {
+  it("A4: targets[cursor mod length], moved by skips and rate limits alone", () => {
+    const skip = failure("server-error", { status: 500 })
+    expect(goes(three(), skip, failure("network"), skip, limited, skip)).toEqual([
+      "at once on b/b",
+      "2000 ms on b/b",
+      "at once on c/c",
+      "at once on a/a",
+      "at once on b/b"
+    ])
+  })
+
+  it("A5: moves on while a target is not limited, and sleeps the longest wait seen once all are", () => {
+    const rig = three()
+    expect(goes(rig, asking("rate-limited", 9_000), asking("rate-limited", 4_000), limited, limited)).toEqual([
+      "at once on b/b",
+      "at once on c/c",
+      "9000 ms on a/a",
+      "at once on b/b" // a new cycle
+    ])
+  })
+
+  it("A5: the next cycle sleeps the longest of its own waits", () => {
+    const rig = new Rig({ settings: cycling(["a/a", "b/b"], { maxRetries: 20 }), primary: "a/a" })
+    const asked = [30_000, 2_000, 3_000, 4_000].map((ms) => asking("rate-limited", ms))
+    expect(goes(rig, ...asked)).toEqual(["at once on b/b", "30000 ms on a/a", "at once on b/b", "4000 ms on a/a"])
+  })
+
+  it("A5: a success clears the cycle", () => {
+    const rig = three()
+    goes(rig, limited, limited)
+    expect(goes(rig, limited)).toEqual(["at once on b/b"])
+  })
+
+  it("A6: a provider's own wait is clamped to 1 s..60 s; without one it is a second more with each attempt", () => {
+    const alone = (...failures: ReadonlyArray<Failure.Failure>) =>
+      goes(new Rig({ settings: cycling([], { maxRetries: 100 }), primary: "a/a" }), ...failures)
+    expect(alone(asking("rate-limited", 10), asking("rate-limited", HOUR), asking("rate-limited", 7_000))).toEqual([
+      "1000 ms on a/a",
+      "60000 ms on a/a",
+      "7000 ms on a/a"
+    ])
+    expect(alone(limited, limited, limited)).toEqual(["1000 ms on a/a", "2000 ms on a/a", "3000 ms on a/a"])
+    expect(alone(...Array.from({ length: 80 }, () => limited)).at(-1)).toBe("60000 ms on a/a")
+  })
+
+  it("A4: a step begins at its primary, and one that is not among the targets comes first", () => {
+    const settings = cycling(["a/a", "b/b", "c/c"], { maxRetries: 20 })
+    const skip = failure("auth")
+    const inside = new Rig({ settings, primary: "b/b" })
+    expect([inside.begin(), inside.fails(skip), inside.fails(skip)]).toEqual([
+      "b/b",
+      "at once on c/c",
+      "at once on a/a"
+    ])
+    const outside = new Rig({ settings, primary: "d/d" })
+    expect([outside.begin(), outside.fails(skip)]).toEqual(["d/d", "at once on a/a"])
+  })
+
+  it("A4: a target that the request does not fit is passed over", () => {
+    const settings = cycling(["a/a", "b/b", "c/c"])
+    const rig = new Rig({ settings, primary: "a/a", models: { "b/b": { tools: false } }, tools: 1 })
+    expect(goes(rig, failure("auth"))).toEqual(["at once on c/c"])
+  })
+
+  it("P7, A3: a used-up credential is skipped, and when its target comes round again another one is taken", () => {
+    const settings = cycling(["a/a", "b/b"])
+    const rig = new Rig({ settings, primary: "a/a", credentials: { a: ["first", "second"] } })
+    expect(goes(rig, asking("quota-exhausted", HOUR), failure("auth"))).toEqual([
+      "at once on b/b",
+      "at once on a/a#second"
+    ])
+    expect(rig.standing.credentials["a/first"]?.until).toBe(START + HOUR)
+  })
+})
+
+describe("without a limit of retries", () => {
+  const endless = { profile: "overnight", routing: { type: "round-robin", targets: ["a/a", "b/b"] } }
+
+  it("A15: a round without a wait is followed by the schedule's", () => {
+    const rig = new Rig({ settings: endless, primary: "a/a" })
+    const skip = failure("overloaded", { status: 529 })
+    expect(goes(rig, skip, skip, skip, skip)).toEqual([
+      "at once on b/b",
+      "10000 ms on a/a",
+      "at once on b/b",
+      "60000 ms on a/a"
+    ])
+  })
+
+  it("D3: a round in which every failure was final is the last", () => {
+    const rig = new Rig({ settings: endless, primary: "a/a" })
+    expect(goes(rig, failure("auth"), failure("auth"))).toEqual(["at once on b/b", "gave up: not-retryable"])
+    const mixed = new Rig({ settings: endless, primary: "a/a" })
+    expect(goes(mixed, failure("overloaded", { status: 529 }), failure("auth"))).toEqual([
+      "at once on b/b",
+      "10000 ms on a/a"
+    ])
+  })
+})
+
+describe("Routes", () => {
+  it("P15: switched off by a person, what could be retried says so, and what could not does as ever", () => {
+    const rig = new Rig({ settings: {}, primary: "a/a" })
+    const spent = { sleptMs: 0, elapsedMs: 0, spread: 0 }
+    const situation = { contentSeen: false, retries: 0, defects: 0, spent, now: START }
+    expect(Routes.switchedOff(rig.policy, { ...situation, failure: limited })).toMatchObject({
+      because: "exhausted",
+      basis: { because: "switched-off" }
+    })
+    expect(Routes.switchedOff(rig.policy, { ...situation, failure: failure("auth") })).toEqual({
+      _tag: "GiveUp",
+      because: "not-retryable"
+    })
+  })
+})

@@ -1,0 +1,193 @@
+/**
+ * docs/profiles.md: what each profile survives, and what that costs.
+ *
+ * Every cell is a simulated step (`Simulation.ts`), so the page says what the policies do and not what somebody remembers of them.
+ */
+import type { Failure, Target } from "@holdfast/wire"
+import { Duration } from "effect"
+import { Profile, type RetryPolicy, type Routes, Simulation } from "../src/index.ts"
+
+/** The page, from its first line to its last. */
+export const page = (): string =>
+  [
+    "# What each profile survives",
+    "",
+    "Written by `npx --yes pnpm@12 --filter @holdfast/policy write-profiles` from the profiles themselves: each cell is one step, run through the",
+    "functions that decide for real turns, against an outage that begins with its first call. Attempts that fail, fail at once.",
+    "Waiting is sleep; the time of an answer is counted from the first call. [The configuration](configuration.md#retry) changes any of it,",
+    "and `holdfast schedule` shows what comes of that.",
+    "",
+    "Why a step fails: `budget`, `max-retries` and `max-delay` are limits of the policy, `not-retryable` is a failure that time does not mend",
+    "anywhere.",
+    "",
+    ...SECTIONS.flatMap(section)
+  ].join("\n")
+
+// --- internal
+
+const PRIMARY: Target.Target = { provider: "first", model: "model" }
+const STAND_IN: Target.Target = { provider: "second", model: "model" }
+
+interface Row {
+  readonly title: string
+  readonly outage: Simulation.Outage
+}
+
+interface Section {
+  readonly title: string
+  readonly text: ReadonlyArray<string>
+  readonly targets: ReadonlyArray<Target.Target>
+  readonly credentials: Routes.Known["credentials"]
+  readonly rows: ReadonlyArray<Row>
+}
+
+const failure = (
+  reason: Failure.Reason,
+  status: number | undefined,
+  retryable: boolean,
+  retryAfterMs?: number
+): Failure.Failure => ({
+  reason,
+  message: reason,
+  retryable,
+  ...(status === undefined ? {} : { status }),
+  ...(retryAfterMs === undefined ? {} : { hint: { retryAfterMs, source: "retry-after" } })
+})
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+const rateLimited = failure("rate-limited", 429, true)
+const overloaded = failure("overloaded", 529, true)
+const unreachable = failure("network", undefined, true)
+const rejected = failure("auth", 401, false)
+const usedUp = failure("quota-exhausted", 429, false)
+
+/** The failure until the outage is over, everywhere. */
+const lasting =
+  (ms: number, of: Failure.Failure): Simulation.Outage =>
+  (_, at) =>
+    at < ms ? of : undefined
+
+/** The same, with what is left of it as a hint. */
+const announced =
+  (ms: number, of: Failure.Failure): Simulation.Outage =>
+  (_, at) =>
+    at < ms ? { ...of, retryable: true, hint: { retryAfterMs: ms - at, source: "retry-after" } } : undefined
+
+/** An outage of one provider alone. */
+const only =
+  (provider: string, outage: Simulation.Outage): Simulation.Outage =>
+  (route, at, n) =>
+    route.target.provider === provider ? outage(route, at, n) : undefined
+
+const both =
+  (first: Simulation.Outage, second: Simulation.Outage): Simulation.Outage =>
+  (route, at, n) =>
+    (route.target.provider === PRIMARY.provider ? first : second)(route, at, n)
+
+const SECTIONS: ReadonlyArray<Section> = [
+  {
+    title: "One provider, one key",
+    text: [],
+    targets: [],
+    credentials: { first: ["KEY"] },
+    rows: [
+      { title: "429 for 30 s", outage: lasting(30_000, rateLimited) },
+      { title: "429 for 30 s, and the provider says so", outage: announced(30_000, rateLimited) },
+      { title: "no network for 2 min", outage: lasting(2 * MINUTE, unreachable) },
+      { title: "529 for 5 min", outage: lasting(5 * MINUTE, overloaded) },
+      { title: "529 for 1 h", outage: lasting(HOUR, overloaded) },
+      { title: "529 for 7 h", outage: lasting(7 * HOUR, overloaded) },
+      { title: "529 for 9 h", outage: lasting(9 * HOUR, overloaded) },
+      { title: "quota used up, reset in 3 h", outage: announced(3 * HOUR, usedUp) },
+      { title: "quota used up, nobody says until when", outage: lasting(HOUR, usedUp) },
+      { title: "wrong key", outage: lasting(Infinity, rejected) }
+    ]
+  },
+  {
+    title: "One provider, two keys",
+    text: ["The first key's quota is used up; the second one works."],
+    targets: [],
+    credentials: { first: ["KEY", "KEY_2"] },
+    rows: [
+      {
+        title: "reset in 3 h",
+        outage: (route, at, n) =>
+          route.credential === undefined ? announced(3 * HOUR, usedUp)(route, at, n) : undefined
+      },
+      {
+        title: "nobody says until when",
+        outage: ({ credential }) => (credential === undefined ? usedUp : undefined)
+      },
+      {
+        title: "a rate limit of 30 s instead, on the first key only",
+        outage: (route, at, n) =>
+          route.credential === undefined ? lasting(30_000, rateLimited)(route, at, n) : undefined
+      }
+    ]
+  },
+  {
+    title: "Two providers",
+    text: [
+      'A fallback chain of one, `{ "default": ["second/model"] }`, for `overnight` and `interactive`; both in turn for `cycling`.'
+    ],
+    targets: [PRIMARY, STAND_IN],
+    credentials: {},
+    rows: [
+      { title: "529 for 7 h at the first", outage: only("first", lasting(7 * HOUR, overloaded)) },
+      { title: "wrong key at the first", outage: only("first", lasting(Infinity, rejected)) },
+      { title: "429 for 30 s at both", outage: lasting(30_000, rateLimited) },
+      { title: "529 for 5 min at both", outage: lasting(5 * MINUTE, overloaded) },
+      {
+        title: "529 for 9 h at the first, for 1 h at the second",
+        outage: both(lasting(9 * HOUR, overloaded), lasting(HOUR, overloaded))
+      },
+      {
+        title: "529 for 1 h at the first, wrong key at the second",
+        outage: both(lasting(HOUR, overloaded), lasting(Infinity, rejected))
+      },
+      {
+        title: "529 for 1 h at the first, quota at the second, reset in 7 h",
+        outage: both(lasting(HOUR, overloaded), announced(7 * HOUR, usedUp))
+      },
+      { title: "529 for 9 h at both", outage: lasting(9 * HOUR, overloaded) },
+      { title: "wrong keys at both", outage: lasting(Infinity, rejected) }
+    ]
+  }
+]
+
+const PROFILES = Profile.ProfileName.literals
+
+const section = ({ credentials, rows, targets, text, title }: Section): ReadonlyArray<string> => [
+  `## ${title}`,
+  "",
+  ...text.flatMap((line) => [line, ""]),
+  `| outage | ${PROFILES.map((name) => `\`${name}\``).join(" | ")} |`,
+  `|---|${PROFILES.map(() => "---|").join("")}`,
+  ...rows.map(({ outage, title }) => {
+    const cells = PROFILES.map((name) => {
+      const policy = among(Profile.profiles[name], targets)
+      return cell(Simulation.run({ policy, primary: PRIMARY, outage, credentials }))
+    })
+    return `| ${title} | ${cells.join(" | ")} |`
+  }),
+  ""
+]
+
+const among = (policy: RetryPolicy.RetryPolicy, targets: ReadonlyArray<Target.Target>): RetryPolicy.RetryPolicy => {
+  const { routing } = policy
+  if (routing.type === "round-robin") return { ...policy, routing: { ...routing, targets } }
+  const chains = targets.length === 0 ? {} : { default: targets.slice(1) }
+  return { ...policy, routing: { ...routing, chains } }
+}
+
+const cell = ({ because, calls, endedAt, outcome, sleptMs }: Simulation.Run): string => {
+  const effort = `${calls.length} ${calls.length === 1 ? "call" : "calls"}, ${sleptMs === 0 ? "no waiting" : `${span(sleptMs)} of waiting`}`
+  if (outcome !== "answered") return `**fails**: ${because ?? "never ends"}; ${effort}`
+  const where = calls.at(-1)?.route
+  const by = where?.credential ?? (where?.target.provider === PRIMARY.provider ? undefined : where?.target.provider)
+  return `answered ${endedAt === 0 ? "at once" : `after ${span(endedAt)}`}${by === undefined ? "" : ` by ${by}`}; ${effort}`
+}
+
+const span = (ms: number): string => Duration.format(Duration.millis(ms)).replaceAll(/(\d+)([hms])/g, "$1 $2")

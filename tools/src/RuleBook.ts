@@ -1,0 +1,188 @@
+/**
+ * The rules that Holdfast owes its users, by number: one sentence each of what it says.
+ *
+ * Issues, code and test titles name rules by these ids. A rule is claimed, unless it says otherwise here: then `pnpm check`
+ * fails as long as no test names it.
+ */
+
+export interface Rule {
+  /** A letter and a number. */
+  readonly id: string
+  /** What a user can rely on. */
+  readonly says: string
+  /** Not built, or not all of it. */
+  readonly claimed?: false
+}
+
+export interface Chapter {
+  readonly title: string
+  readonly rules: ReadonlyArray<Rule>
+}
+
+export const chapters: ReadonlyArray<Chapter> = [
+  {
+    title: "C. The truth about a failure",
+    rules: [
+      { id: "C1", says: "An error is classified once, where it enters, and keeps its message word for word." },
+      { id: "C2", says: "The status decides where no code does; `x-should-retry` overrides it." },
+      { id: "C3", says: "An error inside a 200 response is a failure like any other." },
+      { id: "C4", says: "Only the provider's error is read for patterns, never what a user or a model wrote." },
+      { id: "C5", says: "A wrapped error is looked into, five causes deep." },
+      { id: "C6", says: "A stream that ends without saying so has failed." },
+      { id: "C7", says: "Half a tool call is never run." },
+      {
+        id: "C8",
+        says: "Only content is progress; the first content, and each after it, have limits that never shrink."
+      },
+      { id: "C9", says: "One attempt is one HTTP request." },
+      { id: "C10", says: "A bug of the program itself is tried again at most twice." }
+    ]
+  },
+  {
+    title: "D. Stepped backoff within a budget",
+    rules: [
+      {
+        id: "D1",
+        says: "5 s, 10 s, 30 s, 60 s, 5 min, 10 min, 15 min, 30 min, then every 30 min: 21 retries within 8 hours, 22 with the last one clipped."
+      },
+      {
+        id: "D2",
+        says: "The budget counts scheduled sleep, or, where it is told to, the time since the first failure."
+      },
+      { id: "D3", says: "An emitted error is retried if it says so, a thrown one unless it says otherwise." },
+      { id: "D4", says: "After content nothing is retried: nothing is shown twice." },
+      {
+        id: "D5",
+        says: "Each wait is told of before it begins, with the error, its code and the moment of the retry."
+      },
+      { id: "D6", says: "What is told of a wait is in no history and in no prompt." },
+      { id: "D7", says: "When the schedule is spent, the last error is told, kept, and seals the turn as failed." },
+      { id: "D8", says: "An abort ends a wait at once; no further attempt is made." },
+      { id: "D9", says: "Without a strategy the first error ends the step." },
+      {
+        id: "D10",
+        says: "The kernel has no I/O, no timer, no clock but the injected one, and nothing of the platform."
+      },
+      { id: "D11", says: "A sleep can be interrupted, and is right at any length." },
+      { id: "D12", says: "Every transport carries the event of a wait unchanged; over HTTP an object is a line." },
+      { id: "D13", says: "A person sees the error, its code and a running countdown." },
+      { id: "D14", says: "A sleep that fails ends the turn: there is no retry without its sleep." }
+    ]
+  },
+  {
+    title: "P. Automatic retries of a conversation",
+    rules: [
+      { id: "P1", says: "Where there is no typed code, the wording of an error says whether it will pass." },
+      { id: "P2", says: "A context that is too long is never sent again as it is." },
+      {
+        id: "P3",
+        says: "The settings and their defaults: on, 3 retries, 2 s, a cap of 5 minutes, no fallback chains.",
+        claimed: false
+      },
+      { id: "P4", says: "Waits double: 2 s, 4 s, 8 s." },
+      { id: "P5", says: "A delay that the provider asks for, in any of its forms, can only lengthen a wait." },
+      { id: "P6", says: "A wait above the cap fails the turn at once." },
+      {
+        id: "P7",
+        says: "A used-up credential is set aside until its reset, and another one takes over.",
+        claimed: false
+      },
+      {
+        id: "P8",
+        says: "A target that fails cools down, and the next of its fallback chain takes over.",
+        claimed: false
+      },
+      {
+        id: "P9",
+        says: "The primary is taken again once it has cooled down, unless that is switched off.",
+        claimed: false
+      },
+      { id: "P10", says: "Retries are counted from 0 again, however a chain of them has ended." },
+      { id: "P11", says: "Every chain of retries is closed by one event that says how it ended." },
+      { id: "P12", says: "A failed response leaves the model's context and stays in the history." },
+      { id: "P13", says: "A prompt is not answered before its retries have ended." },
+      { id: "P14", says: "Cancelling the retry ends the wait; an abort cancels the retry first, then the turn." },
+      { id: "P15", says: "Retries can be switched while a conversation runs, and its state tells of the wait." },
+      { id: "P16", says: "A mode over stdio, JSON lines in and out, with a typed client.", claimed: false },
+      {
+        id: "P17",
+        says: "In the terminal: the countdown, Esc to cancel, and a line when the retries have failed.",
+        claimed: false
+      },
+      { id: "P18", says: "Code that embeds a session hears every event.", claimed: false },
+      { id: "P19", says: "A context that is too long is compacted once, and the step runs again.", claimed: false }
+    ]
+  },
+  {
+    title: "A. Provider cycling, synthetic retries, final report",
+    rules: [
+      { id: "A1", says: "Each attempt yields a directive: retry, skip the provider, or abort.", claimed: false },
+      { id: "A2", says: "The cap counts all attempts of a step: 3 means 3.", claimed: false },
+      { id: "A3", says: "What is retried where it was, and what goes on at the next target.", claimed: false },
+      { id: "A4", says: "Targets are taken in turn; the cursor moves on a skip and on a rate limit.", claimed: false },
+      { id: "A5", says: "A rate limit sleeps only once every target of the cycle has one.", claimed: false },
+      { id: "A6", says: "A rate limit waits what its provider says, within 1 to 60 s.", claimed: false },
+      { id: "A7", says: "Faults of the network wait a second more each time, up to 30 s.", claimed: false },
+      { id: "A8", says: "A request without progress within its limit fails as a timeout.", claimed: false },
+      {
+        id: "A9",
+        says: "Text where a report or a tool call was due is answered with guidance and tried again.",
+        claimed: false
+      },
+      { id: "A10", says: "A tool call that cannot be read is answered to the model with the reason.", claimed: false },
+      {
+        id: "A11",
+        says: "Where the context or the steps run out, only the final report is asked for.",
+        claimed: false
+      },
+      { id: "A12", says: "A report that was malformed leaves one more step.", claimed: false },
+      { id: "A13", says: "A valid report is kept, whatever fails after it.", claimed: false },
+      { id: "A14", says: "Without a report in the end there is one that says why.", claimed: false },
+      { id: "A15", says: "The laws of cycling hold over any sequence of failures.", claimed: false },
+      { id: "A16", says: "Every attempt and every turn is measured.", claimed: false }
+    ]
+  },
+  {
+    title: "M. Manual retry",
+    rules: [
+      { id: "M1", says: "A manual retry runs the model again from the last user message, without what had failed." },
+      {
+        id: "M2",
+        says: "In the terminal: /retry, or Enter on an empty line; in the web page a button.",
+        claimed: false
+      },
+      { id: "M3", says: "An abort that the user did not ask for is a passing failure." },
+      { id: "M4", says: "Every retry is a line of JSON in a log.", claimed: false }
+    ]
+  },
+  {
+    title: "X. Beyond them",
+    rules: [
+      { id: "X1", says: "A sleeping turn survives its process, and wakes when it was to wake." },
+      { id: "X2", says: "What was shown before a crash is said to be void before it is shown anew." },
+      { id: "X3", says: "A client that comes back misses nothing and gets nothing twice." },
+      { id: "X4", says: "A wait can be ended, moved, redirected and extended, and a command sent twice counts once." },
+      { id: "X5", says: "Turns that wait for one endpoint do not stampede it.", claimed: false },
+      { id: "X6", says: "Several processes share the work; one that is killed loses no turn." },
+      { id: "X7", says: "On request, a response that broke off is voided and asked for again.", claimed: false },
+      { id: "X8", says: "A tool that ran when its process died is not run again, unless that does no harm." },
+      { id: "X9", says: "Every decision is on record, and one command tells it in words." },
+      {
+        id: "X10",
+        says: "A policy can be tried on an outage, simulated or recorded, before it is trusted.",
+        claimed: false
+      },
+      {
+        id: "X11",
+        says: "Budgets can differ by reason, and a guard bounds what a long wait may spend.",
+        claimed: false
+      },
+      { id: "X12", says: "One report in the morning, one notification for an incident.", claimed: false },
+      {
+        id: "X13",
+        says: "Programs that know nothing of Holdfast get its patience by another base URL.",
+        claimed: false
+      }
+    ]
+  }
+]
