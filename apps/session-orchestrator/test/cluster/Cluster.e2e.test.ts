@@ -30,8 +30,8 @@ const WAIT_SECONDS = Math.max(6, Math.ceil(SLEEPING / 10))
 
 const TIMEOUT_MS = 90_000 + 2_000 * WAIT_SECONDS
 
-/** More at once, on two cores, and processes would come up late for no other reason. */
-const places = Semaphore.makeUnsafe(4)
+/** They wait for most of the time, and for locks to expire. The longest of them come first. */
+const places = Semaphore.makeUnsafe(5)
 
 /** What an answer says that is interrupted, and what every other one says. */
 const CUT = Array.from({ length: 12 }, (_, n) => `cut${n}`).join(" ")
@@ -212,6 +212,30 @@ const shared = (): PostgresServer.PostgresServer => {
   )
 
   test(
+    "X6: a runner that has frozen accepts nothing and asks nobody before it knows what it owns",
+    Effect.gen(function* () {
+      const runners = yield* Runners.make(shared(), ["20 millis"])
+      const both = yield* runners.startAll(2)
+      const [first, second] = [at(both, 0), at(both, 1)]
+      runners.provider.otherwise(whole)
+      const ids = yield* create([second], 8)
+      first.child.kill("SIGSTOP")
+      // What comes in at it meanwhile is the first that it sees when it goes on; half of it was its own.
+      const posting = yield* Effect.forEach(ids, (id) => first.open(Runners.turnOf(id)), { concurrency: 8 }).pipe(
+        Effect.forkScoped({ startImmediately: true })
+      )
+      yield* runners.settled(1)
+      first.child.kill("SIGCONT")
+      for (const { status } of yield* Fiber.join(posting)) assert.strictEqual(status, 200)
+      const audience = yield* Audience.watch(both, ids)
+      yield* Audience.seenEnd(audience, 0)
+      for (const { answers, faults } of audience.values()) assert.deepStrictEqual([answers, faults], [[WHOLE], []])
+      yield* runners.settled(2)
+      assert.strictEqual(runners.provider.count(), ids.length)
+    }).pipe(Effect.scoped)
+  )
+
+  test(
     "X6: a turn that waits leaves its runner's memory, and is called back at its time",
     Effect.gen(function* () {
       const runners = yield* Runners.make(shared(), ["20 seconds"])
@@ -242,39 +266,6 @@ const shared = (): PostgresServer.PostgresServer => {
       }
       assert.strictEqual(audience.get(ids[0] ?? "")?.retries[0]?.retryAt, retryAt)
       assert.strictEqual(runners.provider.count(), 2 * ids.length)
-    }).pipe(Effect.scoped)
-  )
-
-  test(
-    "X6: a turn that comes in at the runner that does not own it streams through, and is asked for once",
-    Effect.gen(function* () {
-      const runners = yield* Runners.make(shared(), ["20 millis"])
-      const both = yield* runners.startAll(2)
-      yield* runners.undisturbed(
-        Effect.gen(function* () {
-          const { gate, response } = halved(WHOLE)
-          runners.provider.otherwise(response)
-          const ids = yield* create(both, 6)
-          const requests = runners.provider.count()
-          // Each is posted at one and watched at the other: one of the two does not own it.
-          const posted = yield* Effect.forEach(ids, (id) => at(both, 1).open(Runners.turnOf(id)), { concurrency: 6 })
-          const audience = yield* Audience.watch([at(both, 0)], ids)
-          yield* Effect.forEach(posted, (live) => live.until("text-delta"), { concurrency: "unbounded" })
-          yield* gate.open
-          for (const live of posted) {
-            const events = Service.eventsOf(yield* live.rest)
-            assert.strictEqual(Service.shown(events), WHOLE)
-            assert.strictEqual(events.at(-1)?.type, "turn-end")
-          }
-          yield* Audience.seenEnd(audience, 0)
-          assert.strictEqual(runners.provider.count() - requests, ids.length)
-          for (const [i, id] of ids.entries()) {
-            assert.deepStrictEqual(audience.get(id)?.faults, [])
-            assert.deepStrictEqual(yield* at(both, i).history(id), [`user: ${id}`, `assistant: ${WHOLE}`])
-            assert.strictEqual((yield* at(both, i).state(id)).status, "idle")
-          }
-        })
-      )
     }).pipe(Effect.scoped)
   )
 
@@ -354,26 +345,30 @@ const shared = (): PostgresServer.PostgresServer => {
   )
 
   test(
-    "X6: a runner that has frozen accepts nothing and asks nobody before it knows what it owns",
+    "X6: PostgreSQL is restarted under load: turns that sleep and turns that stream pause and go on, and each ends once",
     Effect.gen(function* () {
-      const runners = yield* Runners.make(shared(), ["20 millis"])
+      const postgres = yield* PostgresServer.start
+      const runners = yield* Runners.make(postgres, [`${WAIT_SECONDS} seconds`])
       const both = yield* runners.startAll(2)
-      const [first, second] = [at(both, 0), at(both, 1)]
-      runners.provider.otherwise(whole)
-      const ids = yield* create([second], 8)
-      first.child.kill("SIGSTOP")
-      // What comes in at it meanwhile is the first that it sees when it goes on; half of it was its own.
-      const posting = yield* Effect.forEach(ids, (id) => first.open(Runners.turnOf(id)), { concurrency: 8 }).pipe(
-        Effect.forkScoped({ startImmediately: true })
+      const turns = yield* underWay(runners, both)
+      yield* postgres.stop
+      yield* turns.gate.open
+      // Nothing ends that is not on disk.
+      for (const { events } of turns.audience.values())
+        assert.notInclude(
+          events.map(({ type }) => type),
+          "turn-end"
+        )
+      yield* postgres.start
+      const startedAt = Date.now()
+      const { cut } = yield* assertEnded(at(both, 0), turns)
+      yield* assertEnded(at(both, 1), turns)
+      yield* measured(
+        `PostgreSQL restarted: ${cut} of ${STREAMING} answers begun anew, all ended ${Date.now() - startedAt} ms after it was up`
       )
-      yield* runners.settled(1)
-      first.child.kill("SIGCONT")
-      for (const { status } of yield* Fiber.join(posting)) assert.strictEqual(status, 200)
-      const audience = yield* Audience.watch(both, ids)
-      yield* Audience.seenEnd(audience, 0)
-      for (const { answers, faults } of audience.values()) assert.deepStrictEqual([answers, faults], [[WHOLE], []])
+      assertAsked(runners.provider.count(), cut)
       yield* runners.settled(2)
-      assert.strictEqual(runners.provider.count(), ids.length)
+      for (const runner of both) assert.notInclude(runner.stdout() + runner.stderr(), PostgresServer.PASSWORD)
     }).pipe(Effect.scoped)
   )
 
@@ -401,30 +396,35 @@ const shared = (): PostgresServer.PostgresServer => {
   )
 
   test(
-    "X6: PostgreSQL is restarted under load: turns that sleep and turns that stream pause and go on, and each ends once",
+    "X6: a turn that comes in at the runner that does not own it streams through, and is asked for once",
     Effect.gen(function* () {
-      const postgres = yield* PostgresServer.start
-      const runners = yield* Runners.make(postgres, [`${WAIT_SECONDS} seconds`])
+      const runners = yield* Runners.make(shared(), ["20 millis"])
       const both = yield* runners.startAll(2)
-      const turns = yield* underWay(runners, both)
-      yield* postgres.stop
-      yield* turns.gate.open
-      // Nothing ends that is not on disk.
-      for (const { events } of turns.audience.values())
-        assert.notInclude(
-          events.map(({ type }) => type),
-          "turn-end"
-        )
-      yield* postgres.start
-      const startedAt = Date.now()
-      const { cut } = yield* assertEnded(at(both, 0), turns)
-      yield* assertEnded(at(both, 1), turns)
-      yield* measured(
-        `PostgreSQL restarted: ${cut} of ${STREAMING} answers begun anew, all ended ${Date.now() - startedAt} ms after it was up`
+      yield* runners.undisturbed(
+        Effect.gen(function* () {
+          const { gate, response } = halved(WHOLE)
+          runners.provider.otherwise(response)
+          const ids = yield* create(both, 6)
+          const requests = runners.provider.count()
+          // Each is posted at one and watched at the other: one of the two does not own it.
+          const posted = yield* Effect.forEach(ids, (id) => at(both, 1).open(Runners.turnOf(id)), { concurrency: 6 })
+          const audience = yield* Audience.watch([at(both, 0)], ids)
+          yield* Effect.forEach(posted, (live) => live.until("text-delta"), { concurrency: "unbounded" })
+          yield* gate.open
+          for (const live of posted) {
+            const events = Service.eventsOf(yield* live.rest)
+            assert.strictEqual(Service.shown(events), WHOLE)
+            assert.strictEqual(events.at(-1)?.type, "turn-end")
+          }
+          yield* Audience.seenEnd(audience, 0)
+          assert.strictEqual(runners.provider.count() - requests, ids.length)
+          for (const [i, id] of ids.entries()) {
+            assert.deepStrictEqual(audience.get(id)?.faults, [])
+            assert.deepStrictEqual(yield* at(both, i).history(id), [`user: ${id}`, `assistant: ${WHOLE}`])
+            assert.strictEqual((yield* at(both, i).state(id)).status, "idle")
+          }
+        })
       )
-      assertAsked(runners.provider.count(), cut)
-      yield* runners.settled(2)
-      for (const runner of both) assert.notInclude(runner.stdout() + runner.stderr(), PostgresServer.PASSWORD)
     }).pipe(Effect.scoped)
   )
 })

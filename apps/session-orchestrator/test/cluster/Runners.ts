@@ -3,7 +3,7 @@
  * freeze.
  */
 import * as ScriptedServer from "@holdfast/providers/testing"
-import { Context, Data, Duration, Effect, Layer, Redacted, type Scope } from "effect"
+import { Context, Data, Duration, Effect, Layer, Redacted, type Scope, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Postgres from "../../src/storage/Postgres.ts"
 import * as Process from "../service/Process.ts"
@@ -37,6 +37,9 @@ export class Disturbed extends Data.TaggedError("Disturbed") {}
 /** How soon survivors have what a dead runner had (X6). */
 export const TAKE_OVER_MS = 20_000
 
+/** Processes that come up at once: more, on two cores, would come up late for no other reason. */
+const starting = Semaphore.makeUnsafe(2)
+
 /** Divisible by two and by three; as few as that, so that they change hands soon on a machine that is busy with other tests. */
 const SHARDS = 60
 
@@ -61,7 +64,7 @@ export const make = Effect.fnUntraced(function* (
       config,
       env: { HOLDFAST_DATABASE_URL: Redacted.value(url), HOLDFAST_CLUSTER_RUNNER: `127.0.0.1:${port}` }
     })
-  })
+  }).pipe(starting.withPermits(1))
   const settled = (count: number) =>
     Process.eventually(
       `${count} runners to share the work`,
