@@ -8,7 +8,9 @@ const unit = {
   name: "unit",
   isolate: false,
   include: ["{packages,apps}/*/test/**/*.test.ts", "tools/test/**/*.test.ts"],
-  exclude: ["**/*.int.test.ts", "**/*.e2e.test.ts", "**/node_modules/**"]
+  exclude: ["**/*.int.test.ts", "**/*.e2e.test.ts", "**/node_modules/**"],
+  /** Properties compute for seconds on a machine that has other work. */
+  testTimeout: 20_000
 }
 
 /** Tests with real sockets, files and databases, in this process. */

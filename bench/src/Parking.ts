@@ -128,6 +128,7 @@ const inProcess = <A>(database: string, act: (service: InProcess) => Promise<A>)
     database: { path: database, url: undefined, retention: Duration.days(30) },
     providers: new Map([["bench", { type: "simulated" as const, name: "bench" }]]),
     tools: [],
+    models: {},
     model: { provider: "bench", model: MODEL },
     retry: { schedule: { type: "steps", delays: [Duration.hours(1)], tail: Duration.hours(1) } },
     cluster: { runner: { host: "127.0.0.1", port: 0 }, shards: 1 },

@@ -21,6 +21,8 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
     "@effect/platform-node",
     "@effect/sql-pg",
     "@modelcontextprotocol/client",
+    "ajv",
+    "gpt-tokenizer",
     "node:"
   ]
 }

@@ -5,10 +5,9 @@
  * uses (Redis), which is a tenth of a start.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import type { Provider } from "@holdfast/kernel"
 import { Anthropic, OpenAiCompatible, Simulated } from "@holdfast/providers"
 import { Effect, Layer } from "effect"
-import { Config, type ProviderConfig } from "./config/Config.ts"
+import { Config, type Credential, type ProviderConfig } from "./config/Config.ts"
 import * as Secrets from "./config/Secrets.ts"
 import * as Condition from "./conversation/Condition.ts"
 import { Defaults } from "./conversation/Defaults.ts"
@@ -27,29 +26,55 @@ import * as Drain from "./transport/http/Drain.ts"
 import * as HttpServer from "./transport/http/HttpServer.ts"
 import * as Loopback from "./transport/http/Loopback.ts"
 
-const makeProvider = (config: ProviderConfig, conceal: Secrets.Secrets["Service"]["redact"]) => {
+const makeProvider = (
+  config: ProviderConfig,
+  credential: Credential | undefined,
+  conceal: Secrets.Secrets["Service"]["redact"]
+) => {
   if (config.type === "simulated") return Simulated.make
-  const { baseUrl, headers, credentials } = config
-  const options = { baseUrl, headers, apiKey: credentials[0]?.value, conceal }
+  const { baseUrl, headers } = config
+  const options = { baseUrl, headers, apiKey: credential?.value, conceal }
   return config.type === "anthropic" ? Anthropic.make(options) : OpenAiCompatible.make(options)
 }
+
+/** A provider for each of its credentials; one, where it needs none. */
+const makeProviders = Effect.fnUntraced(function* (
+  config: ProviderConfig,
+  conceal: Secrets.Secrets["Service"]["redact"]
+) {
+  const credentials = credentialsOf(config)
+  const first = yield* makeProvider(config, credentials[0], conceal)
+  const others = yield* Effect.forEach(credentials.slice(1), (credential) =>
+    Effect.map(makeProvider(config, credential, conceal), (provider) => [credential.name, provider] as const)
+  )
+  return { first, byCredential: new Map(others) }
+})
+
+const credentialsOf = (config: ProviderConfig): ReadonlyArray<Credential> =>
+  config.type === "simulated" ? [] : config.credentials
 
 /** The providers of the configuration; one connection pool for all of them. */
 const providers = Layer.effect(
   Providers,
   Effect.gen(function* () {
     const config = yield* Config
-    const made = new Map<string, Provider.Provider["Service"]>()
+    const made = new Map<string, Effect.Success<ReturnType<typeof makeProviders>>>()
     // Every provider's secrets, whoever quotes them: one proxy may stand before several.
     const { redact } = Secrets.make(Secrets.ofConfig(config))
-    for (const [name, provider] of config.providers) made.set(name, yield* makeProvider(provider, redact))
-    return { get: (name) => made.get(name), names: Array.from(made.keys()) }
+    for (const [name, provider] of config.providers) made.set(name, yield* makeProviders(provider, redact))
+    return {
+      get: (name, credential) => made.get(name)?.byCredential.get(credential ?? "") ?? made.get(name)?.first,
+      names: Array.from(made.keys()),
+      credentials: Object.fromEntries(
+        Array.from(config.providers, ([name, provider]) => [name, credentialsOf(provider).map(({ name }) => name)])
+      )
+    }
   })
 ).pipe(Layer.provide(NodeHttpClient.layerUndici))
 
 const defaults = Layer.effect(
   Defaults,
-  Config.useSync(({ model, retry }) => ({ model, retry }))
+  Config.useSync(({ model, models, retry }) => ({ model, models, retry }))
 )
 
 /** What this process has to itself: the file, or, where the data belongs to runners, memory. */
@@ -113,8 +138,8 @@ export const conversations = Orchestrator.layerGuest.pipe(
 /** A look at what is on disk. */
 export const inspection = Layer.unwrap(
   Effect.gen(function* () {
-    const { database, model, retry } = yield* Config
-    const options = { defaults: { model, retry } }
+    const { database, model, models, retry } = yield* Config
+    const options = { defaults: { model, models, retry } }
     if (database.url === undefined) return Inspection.layerSqlite(database.path, options)
     const url = database.url
     const { layerClient } = yield* Effect.promise(() => import("./storage/Postgres.ts"))

@@ -42,13 +42,15 @@ export class Compactor extends Context.Service<
 >()("@holdfast/kernel/Compactor") {}
 
 /** Asks the target of the turn for the summary. Nobody hears the summary as it comes. */
+export const make = (provider: Provider["Service"], options: Summary.Options = {}): Compactor["Service"] => ({
+  compact: (request) => summarise(provider, request, options)
+})
+
+/** The same as a layer. */
 export const summarising = (options: Summary.Options = {}): Layer.Layer<Compactor, never, Provider> =>
   Layer.effect(
     Compactor,
-    Effect.gen(function* () {
-      const provider = yield* Provider
-      return { compact: (request) => summarise(provider, request, options) }
-    })
+    Effect.map(Provider, (provider) => make(provider, options))
   )
 
 // --- internal

@@ -108,7 +108,8 @@ export class TurnState {
   get tools(): ReadonlyArray<ToolDefinition> {
     const { report, toolbox } = this.ports
     const definitions = this.isFinal ? [] : toolbox.definitions
-    return report === undefined ? definitions : [...definitions, report.tool]
+    if (report === undefined) return definitions
+    return [...definitions.filter(({ name }) => name !== report.tool.name), report.tool]
   }
 
   /** Counts what a response has cost. */

@@ -111,10 +111,17 @@ const run = (start: Scenario.Start, { compacts, maxTurns, moves, scripts, wantsR
       ),
       ...(maxTurns === null ? {} : { limits: { maxTurns } })
     })
-    yield* TestClock.adjust("1 hour")
+    // What a second brings is done before the next one begins: delays are whole seconds, and times are compared.
+    for (yield* settled; run.fiber.pollUnsafe() === undefined; yield* settled) yield* TestClock.adjust("1 second")
     const end = yield* Fiber.join(run.fiber)
     return { ...run, end, strategy }
   })
+
+/** Fibers that go on without time have gone as far as they can. */
+const settled = Effect.repeat(
+  Effect.promise(() => new Promise(setImmediate)),
+  { times: 2 }
+)
 
 const onlyOnce = (events: ReadonlyArray<TurnEvent.TurnEvent>, type: TurnEvent.TurnEvent["type"]) =>
   events.filter((event) => event.type === type).length === 1

@@ -41,11 +41,14 @@ const Way = Schema.Struct({
 })
 export type Way = typeof Way.Type
 
-/** `limits` is absent in records of versions that did not write it; `ways` where there was no more than one. */
+const RoutingType = Schema.Literals(["fallback-chain", "round-robin"])
+
+/** `limits` is absent in records of versions that did not write it; `ways` and `routing` where there was no more than one. */
 const common = {
   spent: Spent,
   limits: Schema.optionalKey(Limits),
-  ways: Schema.optionalKey(Schema.Array(Way))
+  ways: Schema.optionalKey(Schema.Array(Way)),
+  routing: Schema.optionalKey(RoutingType)
 }
 
 export const Basis = Schema.Union([
@@ -68,8 +71,8 @@ export const Basis = Schema.Union([
   /** There is no wait: the next attempt goes elsewhere, or may go at once (P7, P8, A3 to A5). */
   Schema.TaggedStruct("AtOnce", {
     because: Schema.Literals(["other-credential", "other-target", "same-target"]),
-    routing: Schema.Literals(["fallback-chain", "round-robin"]),
-    ...common
+    ...common,
+    routing: RoutingType
   })
 ])
 export type Basis = typeof Basis.Type
@@ -99,7 +102,7 @@ export const atOnce = (
   because: Extract<Basis, { readonly _tag: "AtOnce" }>["because"],
   { spent }: Pick<Directive.Situation, "spent">,
   ways: ReadonlyArray<Way>
-): Basis => ({ _tag: "AtOnce", because, routing: policy.routing.type, ...commonOf(policy, spent, ways) })
+): Basis => ({ _tag: "AtOnce", because, ...commonOf(policy, spent, ways), routing: policy.routing.type })
 
 /** Nothing was decided: a person had switched retries off (P15). */
 export const switchedOff = (policy: RetryPolicy.RetryPolicy, spent: RetryStrategy.Spent): Basis => ({
@@ -114,10 +117,10 @@ const commonOf = (
   policy: RetryPolicy.RetryPolicy,
   spent: RetryStrategy.Spent,
   ways: ReadonlyArray<Way>
-): Pick<Basis, "spent" | "limits" | "ways"> => ({
+): Pick<Basis, "spent" | "limits" | "ways" | "routing"> => ({
   spent: { ...spent },
   limits: limitsOf(policy),
-  ...(ways.length > 1 ? { ways } : {})
+  ...(ways.length > 1 ? { ways, routing: policy.routing.type } : {})
 })
 
 const limitsOf = (policy: RetryPolicy.RetryPolicy): typeof Limits.Type => {

@@ -12,7 +12,7 @@ import * as Durations from "./Durations.ts"
 import * as Jitter from "./Jitter.ts"
 import { profiles } from "./profile/Profiles.ts"
 import { toReasons } from "./profile/ReasonSettings.ts"
-import { toRouting } from "./profile/RoutingSettings.ts"
+import { targetNames as namesIn, toRouting } from "./profile/RoutingSettings.ts"
 import { toSchedule } from "./profile/ScheduleSettings.ts"
 import { RetrySettings } from "./profile/Settings.ts"
 import type { RetryPolicy } from "./RetryPolicy.ts"
@@ -52,6 +52,12 @@ export const resolve = (settings: RetrySettings = {}): RetryPolicy => {
     ...(settings.finalReport === undefined ? {} : { finalReport: settings.finalReport })
   }
 }
+
+/** Every target that settings name, `provider/model`, and where in them. */
+export const targetNames = ({
+  routing
+}: RetrySettings): ReadonlyArray<{ readonly path: ReadonlyArray<string | number>; readonly name: string }> =>
+  routing === undefined ? [] : namesIn(routing).map(({ name, path }) => ({ name, path: ["routing", ...path] }))
 
 // --- internal
 

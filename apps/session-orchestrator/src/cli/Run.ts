@@ -99,7 +99,6 @@ export const show = Effect.fnUntraced(function* (showing: Showing) {
   const abort = Effect.gen(function* () {
     yield* showing.interrupted
     apply(TurnView.aborting(state))
-    if (!terminal.canRepaint) terminal.stderr("Aborting the turn. Ctrl-C again quits at once.\n")
     yield* showing.abort
     return yield* Effect.never
   })

@@ -75,7 +75,7 @@ export const make = (terminal: Terminal["Service"]): Screen => {
 
 // --- internal
 
-const TONES: { readonly [T in Tone]: Color } = { wait: "yellow", failure: "red", aside: "dim" }
+const TONES: { readonly [T in Tone]: Color } = { wait: "yellow", notice: "yellow", failure: "red", aside: "dim" }
 
 const rowsOf = (line: string, columns: number): number =>
   Math.max(1, Math.ceil(CliOutput.displayWidth(line) / Math.max(1, columns)))

@@ -31,8 +31,8 @@ export type Output =
   | { readonly _tag: "Answer"; readonly text: string }
   | { readonly _tag: "Line"; readonly text: string; readonly tone: Tone }
 
-/** What a line is: something to wait for, something that went wrong, something by the way. */
-export type Tone = "wait" | "failure" | "aside"
+/** What a line is: a wait that is over, a turn of events, something that went wrong, something by the way. */
+export type Tone = "wait" | "notice" | "failure" | "aside"
 
 type Update = readonly [State, ReadonlyArray<Output>]
 
@@ -54,10 +54,10 @@ export const update = (state: State, event: TurnEvent.TurnEvent): Update => {
     case "step-discarded":
       return [
         { ...state, isAnswering: false },
-        [line("wait", `What was shown is void: ${event.message} It is answered anew.`)]
+        [line("notice", `What was shown is void: ${event.message} It is answered anew.`)]
       ]
     case "model-change":
-      return [state, [line("wait", `Goes on with ${event.to} instead of ${event.from}.`)]]
+      return [state, [line("notice", `Goes on with ${event.to} instead of ${event.from}.`)]]
     case "turn-end":
       return [{ ...state, wait: undefined, end: event }, [...over(state), ...ending(event)]]
     default:
@@ -69,7 +69,7 @@ export const update = (state: State, event: TurnEvent.TurnEvent): Update => {
 /** The person pressed Ctrl-C. */
 export const aborting = (state: State): Update => [
   { ...state, isAborting: true },
-  [line("wait", "Aborting the turn. Ctrl-C again quits at once.")]
+  [line("notice", "Aborting the turn. Ctrl-C again quits at once.")]
 ]
 
 /** How wide it may be, and how people here write the time of day. */
@@ -118,7 +118,8 @@ export const plainLine = (
 ): string | undefined => {
   const left = timeLeft(wait, now)
   if (said === undefined) {
-    return `${fault(wait)} - retry ${ordinal(wait)} in ${Span.countdown(left)}, at ${timeOfDay(wait.retryAt)}`
+    const when = isAtOnce(wait) ? atOnce(wait) : `in ${Span.countdown(left)}, at ${timeOfDay(wait.retryAt)}`
+    return `${fault(wait)} - retry ${ordinal(wait)} ${when}`
   }
   return left > 0 && Math.ceil(left / REMINDER_MS) < Math.ceil(said / REMINDER_MS)
     ? `retry ${ordinal(wait)} in ${Span.countdown(left)}`
@@ -139,6 +140,12 @@ const line = (tone: Tone, text: string): Output => ({ _tag: "Line", tone, text }
 const ordinal = (wait: TurnEvent.ProviderRetry): string =>
   wait.maxAttempts === undefined ? `${wait.attempt + 1}` : `${wait.attempt + 1}/${wait.maxAttempts}`
 
+/** It goes on elsewhere, without a wait (P7, P8). */
+const isAtOnce = ({ delayMs }: TurnEvent.ProviderRetry): boolean => delayMs <= 0
+
+const atOnce = ({ credential }: TurnEvent.ProviderRetry): string =>
+  credential === undefined ? "at once" : `at once, with ${Prose.oneLine(credential)}`
+
 const fault = ({ code, message, target }: TurnEvent.ProviderRetry): string => `${target}: ${coded(code, message)}`
 
 /** Many a message begins with its status already. */
@@ -151,7 +158,8 @@ const coded = (code: string | undefined, message: string): string => {
 const over = ({ isAborting, wait }: State): ReadonlyArray<Output> => {
   if (wait === undefined) return []
   // A wait that was cut short led to no retry.
-  const consequence = isAborting ? "" : ` - retry ${ordinal(wait)} after ${Span.format(wait.delayMs)}`
+  const when = isAtOnce(wait) ? atOnce(wait) : `after ${Span.format(wait.delayMs)}`
+  const consequence = isAborting ? "" : ` - retry ${ordinal(wait)} ${when}`
   return [line("wait", `! ${fault(wait)}${consequence}`)]
 }
 

@@ -19,11 +19,10 @@ import type { Providers } from "../conversation/Providers.ts"
 import type { Tools } from "../conversation/Tools.ts"
 import type { Timer } from "../durable/Timer.ts"
 import { nameOf } from "../storage/DatabaseUrl.ts"
-import type { Journal } from "../storage/Journal.ts"
 import * as Postgres from "../storage/Postgres.ts"
 import * as SqlStore from "../storage/SqlStore.ts"
 import * as StorageFailure from "../storage/StorageFailure.ts"
-import type { StorageError, Store } from "../storage/Store.ts"
+import type { StorageError } from "../storage/Store.ts"
 import * as Alarms from "./Alarms.ts"
 import * as ClusterConversations from "./ClusterConversations.ts"
 import * as ConversationHandlers from "./ConversationHandlers.ts"
@@ -45,7 +44,7 @@ export class RunnerError extends Schema.TaggedError<RunnerError>()("RunnerError"
 export const layer = (
   options: Options
 ): Layer.Layer<
-  Conversations | Store | Journal,
+  Conversations | SqlStore.Storage,
   StorageError | RunnerError,
   Timer | Providers | Tools | Defaults | Condition
 > => {

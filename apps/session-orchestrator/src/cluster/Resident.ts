@@ -21,6 +21,7 @@ import { Providers } from "../conversation/Providers.ts"
 import { Tools } from "../conversation/Tools.ts"
 import { Timer } from "../durable/Timer.ts"
 import { Journal, JournalConflict } from "../storage/Journal.ts"
+import type { Standings } from "../storage/Standings.ts"
 import { type StorageError, Store } from "../storage/Store.ts"
 import type { AlarmClock } from "./AlarmClock.ts"
 
@@ -44,7 +45,7 @@ export interface Options {
   readonly busy: () => void
 }
 
-export type Requirements = Store | Journal | Timer | Providers | Tools | Defaults
+export type Requirements = Store | Journal | Standings | Timer | Providers | Tools | Defaults
 
 /** Lives as long as its scope. Its unsealed turns have been taken up when it is there. */
 export const make = Effect.fnUntraced(function* ({
@@ -151,8 +152,8 @@ const alarmOf = (until: number | undefined, { queued, retrying, running }: TurnC
 /** R2 */
 const sureOf = (providers: Providers["Service"], sure: Effect.Effect<void>): Providers["Service"] => ({
   ...providers,
-  get: (name) => {
-    const provider = providers.get(name)
+  get: (...named) => {
+    const provider = providers.get(...named)
     return provider && { stream: (request) => Stream.unwrap(Effect.map(sure, () => provider.stream(request))) }
   }
 })

@@ -4,7 +4,7 @@
  * G1. Whoever holds one holds a good one: every name in it was looked up, every key that `model` needs is there.
  * G2. Keys, tokens and headers are `Redacted` from the moment they are read.
  */
-import type { Profile } from "@holdfast/policy"
+import type { Models, Profile } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
 import { Context, Data, type Duration, type Redacted } from "effect"
 import * as Problem from "./Problem.ts"
@@ -110,6 +110,8 @@ export class Config extends Context.Service<
     readonly tools: ReadonlyArray<ToolServer>
     /** What a conversation that names no model runs on. */
     readonly model: Target.Target
+    /** What models can take, where the file says so; by `provider/model`. */
+    readonly models: Models.Models
     /** What a conversation's own settings are merged over; `Profile.resolve` makes a policy of it. */
     readonly retry: Profile.RetrySettings
     /** By path. What is not here is the default. */

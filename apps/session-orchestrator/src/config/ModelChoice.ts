@@ -5,6 +5,8 @@
  * M2. Otherwise the first built-in provider with a key, and the person is told which one it is and why.
  * M3. With no key and no provider of one's own a simulated model answers. A provider of one's own without a model is a
  *     mistake: nobody configures one to hear a simulation.
+ * M4. Where targets are taken in turn, the first of them is the one to begin with. Whether they can be used is checked where they
+ *     are written.
  */
 import { Target } from "@holdfast/wire"
 import { Result } from "effect"
@@ -42,6 +44,9 @@ export const choose = (
     const place = /^(HOLDFAST_|--)/.test(origin) ? origin : "model"
     return { model: written, notices: [], problems: message === undefined ? [] : [{ place, message }] }
   }
+  const [turns] = settings.retry?.routing?.type === "round-robin" ? (settings.retry.routing.targets ?? []) : []
+  const inTurn = turns === undefined ? undefined : Target.parse(turns)
+  if (inTurn !== undefined) return { model: inTurn, notices: [], problems: [] } // M4
   const [first, ...others] = BuiltIn.builtIns.filter(({ name }) => ProviderTable.hasKey(providers.get(name)))
   if (first !== undefined) {
     const model = { provider: first.name, model: first.defaultModel }
@@ -76,7 +81,7 @@ const foundKey = (
 }
 
 /** Why a model cannot be run on, in one sentence or two; `undefined` when it can. */
-const unusable = (
+export const unusable = (
   model: Target.Target,
   providers: Values["providers"],
   { describe }: SimulatedModels

@@ -80,12 +80,20 @@ const httpProvider = (
   name,
   baseUrl,
   apiKeyEnv,
-  credentials: apiKeyEnv.flatMap((variable): ReadonlyArray<Credential> => {
-    const value = Environment.get(environment, variable)?.trim()
-    return value === undefined || value === "" ? [] : [{ name: variable, value: Redacted.make(value) }]
-  }),
+  credentials: credentialsOf(apiKeyEnv, environment),
   headers
 })
+
+/** One key under two names is one credential: going on with it again would be no help. */
+const credentialsOf = (
+  variables: ReadonlyArray<string>,
+  environment: Environment.Environment
+): ReadonlyArray<Credential> => {
+  const keys = variables.map((name) => ({ name, value: Environment.get(environment, name)?.trim() ?? "" }))
+  return keys
+    .filter(({ value }, at) => value !== "" && keys.findIndex((other) => other.value === value) === at)
+    .map(({ name, value }) => ({ name, value: Redacted.make(value) }))
+}
 
 const isBaseUrl = Schema.is(Settings.BaseUrl)
 

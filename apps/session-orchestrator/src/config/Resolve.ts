@@ -10,6 +10,7 @@ import { Duration, Redacted, Result, Schema } from "effect"
 import { ConfigError, type Origin, type Values } from "./Config.ts"
 import * as Environment from "./Environment.ts"
 import * as ModelChoice from "./ModelChoice.ts"
+import * as PolicyChecks from "./PolicyChecks.ts"
 import * as Problem from "./Problem.ts"
 import * as ProviderTable from "./ProviderTable.ts"
 import * as Settings from "./Settings.ts"
@@ -66,6 +67,7 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
   if (token.value === undefined && token.problems.length === 0 && !isLoopback(host)) {
     problems.push(unprotected(host, originOf("server.host")))
   }
+  problems.push(...PolicyChecks.problems(settings, table.providers, sources.simulated))
   if (problems.length > 0) return refuse(sources, problems)
 
   const path = settings.database?.path
@@ -94,6 +96,7 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
     providers: table.providers,
     tools: tools.servers,
     model: chosen.model,
+    models: settings.models ?? {},
     retry: settings.retry ?? {},
     origins,
     notices: [

@@ -5,7 +5,7 @@
  * merged afterwards. What the keys mean together is `Resolve.ts`'s; what each is for, with defaults and units, is
  * docs/configuration.md, which a test holds against this schema.
  */
-import { Durations, Profile } from "@holdfast/policy"
+import { Durations, Models, Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Schema, type SchemaAST } from "effect"
 
@@ -181,6 +181,15 @@ export const Settings = Schema.Struct({
   providers: Schema.optionalKey(named(PROVIDER_NAME, "letters, digits, '.', '_' and '-'", ProviderSettings)),
   model: Schema.optionalKey(
     text(MODEL).check(Schema.makeFilter((value) => Target.parse(value) !== undefined || `Expected ${MODEL}`))
+  ),
+  models: Schema.optionalKey(
+    Schema.Record(Schema.String, Models.Capabilities).check(
+      Schema.makeFilter((models) =>
+        Object.keys(models)
+          .filter((name) => Target.parse(name) === undefined)
+          .map((name) => ({ path: [name], issue: `this name will not do; expected ${MODEL}.` }))
+      )
+    )
   ),
   retry: Schema.optionalKey(Profile.RetrySettings),
   tools: Schema.optionalKey(named(TOOL_SERVER_NAME, "at most 32 letters, digits, '_' and '-'", ToolServerSettings))

@@ -1,5 +1,5 @@
 /** What a conversation has that did not ask for something else. */
-import type { Profile } from "@holdfast/policy"
+import type { Models, Profile } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
 import { Context } from "effect"
 
@@ -8,5 +8,7 @@ export class Defaults extends Context.Service<
   {
     readonly model: Target.Target
     readonly retry: Profile.RetrySettings
+    /** What models can take, where somebody has said so. */
+    readonly models: Models.Models
   }
 >()("@holdfast/session-orchestrator/conversation/Defaults") {}

@@ -10,12 +10,15 @@ import { TurnStopped } from "@holdfast/kernel"
 import { Profile } from "@holdfast/policy"
 import { type ConversationState, Failure, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Layer, Option, Result, Schedule, Stream } from "effect"
+import * as Problem from "../config/Problem.ts"
 import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
 import * as RecordedWait from "../durable/RecordedWait.ts"
 import { Timer } from "../durable/Timer.ts"
 import { Journal, type Record } from "../storage/Journal.ts"
+import { Standings } from "../storage/Standings.ts"
 import { type Conversation, type StorageError, Store, type Turn } from "../storage/Store.ts"
 import { Tenancy } from "../storage/Tenancy.ts"
+import * as Tokenizer from "../tokens/Tokenizer.ts"
 import * as Acceptance from "./Acceptance.ts"
 import * as Commands from "./Commands.ts"
 import { Condition } from "./Condition.ts"
@@ -27,6 +30,7 @@ import {
   type TurnCounts
 } from "./Conversations.ts"
 import { Defaults } from "./Defaults.ts"
+import * as FinalReports from "./FinalReports.ts"
 import type { Parking } from "./Parking.ts"
 import { knownTarget, Providers } from "./Providers.ts"
 import type { Session } from "./Session.ts"
@@ -36,7 +40,7 @@ import * as TurnQueue from "./TurnQueue.ts"
 import * as TurnRunner from "./TurnRunner.ts"
 import * as Watching from "./Watching.ts"
 
-type Requirements = Store | Journal | Timer | Providers | Tools | Defaults | Condition
+type Requirements = Store | Journal | Standings | Timer | Providers | Tools | Defaults | Condition
 
 /** Runs turns for as long as its scope is open; those that it does not get to seal are left for the next process. */
 export const layer: Layer.Layer<Conversations, StorageError, Requirements> = Layer.suspend(() =>
@@ -69,6 +73,8 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         providers,
         toolbox,
         defaults,
+        standings: yield* Standings,
+        tokenizer: Tokenizer.load,
         sessions,
         stopping,
         isStopping: Deferred.isDone(down),
@@ -210,6 +216,11 @@ const conversationOf = Effect.fnUntraced(function* (
   yield* knownTarget(name, providers)
   const settings = Profile.decode(retry ?? {})
   if (Result.isFailure(settings)) return yield* new InvalidRequest({ message: `retry: ${settings.failure.message}` })
+  for (const { name, path } of Profile.targetNames(settings.success)) {
+    yield* knownTarget(name, providers, Problem.formatPath(["retry", ...path]))
+  }
+  const problem = FinalReports.problemOf(settings.success)
+  if (problem !== undefined) return yield* new InvalidRequest({ message: `retry.finalReport.schema: ${problem}` })
   return {
     conversationId: Ids.ConversationId.make(globalThis.crypto.randomUUID()),
     model: name,

@@ -13,12 +13,15 @@
  */
 import { type Provider, TurnStopped } from "@holdfast/kernel"
 import { Profile } from "@holdfast/policy"
+import { Limits } from "@holdfast/providers"
 import { type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Cause, Deferred, Effect, Exit, FiberSet, Option, Result, type Scope, Stream } from "effect"
 import type * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
 import type { Timer } from "../durable/Timer.ts"
 import * as TurnRecord from "../durable/TurnRecord.ts"
+import type { Standings } from "../storage/Standings.ts"
 import type { Conversation, StorageError, Turn } from "../storage/Store.ts"
+import type * as Tokenizer from "../tokens/Tokenizer.ts"
 import type { Defaults } from "./Defaults.ts"
 import { Parking } from "./Parking.ts"
 import type { Providers } from "./Providers.ts"
@@ -26,6 +29,7 @@ import { Seals } from "./Seals.ts"
 import { type Running, running as handlesOf, type Session } from "./Session.ts"
 import type { Sessions } from "./Sessions.ts"
 import type { Tools } from "./Tools.ts"
+import * as TurnPorts from "./TurnPorts.ts"
 import * as TurnRunner from "./TurnRunner.ts"
 import type { Wait } from "./Wait.ts"
 
@@ -45,6 +49,8 @@ export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint" | 
   readonly providers: Providers["Service"]
   readonly defaults: Defaults["Service"]
   readonly toolbox: Tools["Service"]["toolbox"]
+  readonly standings: Standings["Service"]
+  readonly tokenizer: Effect.Effect<Tokenizer.Count>
   readonly timer: Timer["Service"]
   readonly isStopping: Effect.Effect<boolean>
   /** The records of a turn, as a checkpoint over them. */
@@ -167,7 +173,7 @@ const stoppedBy = (cause: Cause.Cause<TurnStopped.TurnStopped>): TurnStopped.Tur
   )
 
 const run = Effect.fnUntraced(function* (
-  { providers, defaults, checkpointOf, toolbox, ...resources }: Dependencies,
+  { providers, defaults, checkpointOf, standings, tokenizer, toolbox, ...resources }: Dependencies,
   session: Session,
   running: Running
 ) {
@@ -178,15 +184,18 @@ const run = Effect.fnUntraced(function* (
   const { conversation } = resumption
   const { checkpoint, commandIds } = yield* patiently(checkpointOf(turnId, listenerOf(wait), isNew))
   wait.know(commandIds)
+  const target = Target.parse(conversation.model) ?? defaults.model
+  const policy = policyOf(conversation, defaults)
+  const provider = Limits.withLimits(route(providers), policy.requestTimeout)
+  const isEnabled = () => session.autoRetry ?? conversation.autoRetryEnabled
+  const { history } = resumption
+  const { credentials } = providers
+  const ports = yield* TurnPorts.make(
+    { standings, tokenizer, credentials, models: defaults.models },
+    { policy, provider, history, isEnabled, patiently, primary: target }
+  )
   return yield* TurnRunner.run(
-    {
-      session,
-      running,
-      resumption,
-      target: Target.parse(conversation.model) ?? defaults.model,
-      provider: route(providers),
-      policy: policyOf(conversation, defaults)
-    },
+    { session, running, resumption, target, provider, policy, ports, isEnabled },
     { ...resources, checkpoint, toolbox: yield* toolbox }
   )
 })
@@ -195,10 +204,12 @@ const run = Effect.fnUntraced(function* (
 export const policyOf = ({ retry: own }: Conversation, { retry }: Defaults["Service"]) =>
   Profile.resolve(own === undefined ? retry : { ...retry, ...Result.getOrElse(Profile.decode(own), () => undefined) })
 
-/** Every target's own provider: a turn can be switched from one to another. */
+/** Every target's own provider, with the credential that was chosen: a turn goes from one to another. */
 const route = (providers: Providers["Service"]): Provider.Provider["Service"] => ({
   stream: (request) =>
-    (providers.get(request.target.provider) ?? missing(request.target, providers.names)).stream(request)
+    (providers.get(request.target.provider, request.credential) ?? missing(request.target, providers.names)).stream(
+      request
+    )
 })
 
 /** Q3 */

@@ -8,14 +8,26 @@
  * R4. What a turn that is run again says for the second time is not written for the second time: whoever watches has it from
  *     the disk.
  */
-import { Checkpoint, EventSink, Provider, RetryStrategy, Toolbox, Turn, TurnStopped } from "@holdfast/kernel"
-import { Basis, type Profile, RetryStrategies } from "@holdfast/policy"
-import { Limits } from "@holdfast/providers"
+import {
+  Checkpoint,
+  Compactor,
+  EventSink,
+  FinalReport,
+  Provider,
+  RetryStrategy,
+  Router,
+  Toolbox,
+  Turn,
+  TurnStopped
+} from "@holdfast/kernel"
+import { Basis, type RetryPolicy, RetryStrategies } from "@holdfast/policy"
 import type { Ids, Target, TurnEvent } from "@holdfast/wire"
-import { Clock, Context, Deferred, Duration, Effect, Schedule } from "effect"
+import { Clock, Context, Deferred, Duration, Effect, identity, Schedule } from "effect"
 import type { JournalConflict } from "../storage/Journal.ts"
 import type { Resumption, StorageError, Store } from "../storage/Store.ts"
 import type { Running, Session } from "./Session.ts"
+import type { TurnPorts } from "./TurnPorts.ts"
+import * as Warnings from "./Warnings.ts"
 
 /** What a turn needs to know of the conversation it is in. */
 export interface Setting {
@@ -24,8 +36,11 @@ export interface Setting {
   /** What the store has of the turn and of its conversation. */
   readonly resumption: Resumption
   readonly target: Target.Target
-  readonly policy: ReturnType<typeof Profile.resolve>
+  readonly policy: RetryPolicy.RetryPolicy
+  /** Held to the limits of the policy. */
   readonly provider: Provider.Provider["Service"]
+  readonly ports: TurnPorts
+  readonly isEnabled: () => boolean
 }
 
 /** What the service has for its turns. */
@@ -45,7 +60,8 @@ export const run = (
   setting: Setting,
   resources: Resources
 ): Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped> => {
-  const { running, target, policy, provider } = setting
+  const { running, target, provider, ports } = setting
+  const { compactor, limits, report, router } = ports
   const { turn, conversation, history } = setting.resumption
   const { turnId, conversationId, prompt, acceptedAt } = turn
   const { system } = conversation
@@ -56,16 +72,20 @@ export const run = (
     history,
     startedAt: acceptedAt,
     abort: Deferred.await(running.abort),
+    ...(limits === undefined ? undefined : { limits }),
     ...(system === undefined ? undefined : { system }),
     ...(prompt === undefined ? undefined : { prompt })
   }).pipe(
     // A context, not layers: nothing here has to be built, and ten thousand turns come by.
     Effect.provideContext(
-      Context.make(Provider.Provider, Limits.withLimits(provider, policy.requestTimeout)).pipe(
+      Context.make(Provider.Provider, provider).pipe(
         Context.add(EventSink.EventSink, sinkOf(setting, resources)),
         Context.add(RetryStrategy.RetryStrategy, strategyOf(setting, resources)),
         Context.add(Checkpoint.Checkpoint, resources.checkpoint),
-        Context.add(Toolbox.Toolbox, resources.toolbox)
+        Context.add(Toolbox.Toolbox, resources.toolbox),
+        Context.add(Compactor.Compactor, compactor),
+        router === undefined ? identity : Context.add(Router.Router, router),
+        report === undefined ? identity : Context.add(FinalReport.FinalReport, report)
       )
     )
   )
@@ -122,7 +142,8 @@ const sinkOf = (
         // Somebody else may have written since this turn was read.
         if (stored.some(({ event }, i) => event.type !== events[i]?.type)) return Effect.fail(otherwise(turnId)) // R3
         hub.persisted(stored)
-        return Effect.void
+        const warnings = events.flatMap(Warnings.of)
+        return Effect.forEach(warnings, (warning) => Effect.logWarning(`Turn ${turnId}: ${warning}`), { discard: true })
       }
     )
   }
@@ -140,7 +161,7 @@ const parked = new TurnStopped.TurnStopped({ message: "The turn waits on disk." 
 export const RESIDENT_MS = 5_000
 
 const strategyOf = (
-  { policy, resumption, running, session }: Setting,
+  { isEnabled, policy, running, session }: Setting,
   { sleepUntil }: Resources
 ): RetryStrategy.RetryStrategy["Service"] => {
   const { wait } = running
@@ -154,7 +175,6 @@ const strategyOf = (
       return Effect.fail(parked)
     })
   )
-  const isEnabled = () => session.autoRetry ?? resumption.conversation.autoRetryEnabled
   return {
     ...strategy,
     delayFor: (attempt, failure, spent) => (isEnabled() ? strategy.delayFor(attempt, failure, spent) : undefined),

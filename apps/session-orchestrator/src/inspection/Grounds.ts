@@ -36,7 +36,7 @@ const retried = (
     ...(route === undefined ? {} : { ...route, target: Target.format(route.target) })
   }
   if (basis?._tag === "AtOnce") return { ...decided, ...spendingOf(basis), rules: atOnceRules(basis) }
-  const may = route === undefined ? mayRetry(failure) : mayGo(route)
+  const may = route === undefined ? mayRetry(failure) : mayGo(route, basis?.routing)
   if (basis?._tag !== "Delay") return { ...decided, rules: may }
   const { clipped, hintMs, jitterMs, scheduledMs } = basis
   return {
@@ -73,8 +73,11 @@ const atOnceRules = ({
 }
 
 /** Why a retry may go where it was sent. */
-const mayGo = ({ credential, role }: Route.Route): ReadonlyArray<string> => {
-  if (role !== undefined) return ["P8"]
+const mayGo = (
+  { credential, role }: Route.Route,
+  routing: Basis.Basis["routing"] | undefined
+): ReadonlyArray<string> => {
+  if (role !== undefined || (credential === undefined && routing === "fallback-chain")) return ["P8"]
   return credential === undefined ? ["A4"] : ["P7"]
 }
 

@@ -8,11 +8,13 @@ import { Effect, Schema } from "effect"
 import { Migrator, SqlClient, type SqlError } from "effect/sql"
 import { migration as initial } from "./migrations/0001_initial.ts"
 import { migration as fewerRows } from "./migrations/0002_fewer_rows.ts"
+import { migration as standings } from "./migrations/0003_standings.ts"
 
 /** Every migration by its number and name. The highest number is the version of the schema. */
 const migrations = {
   "0001_initial": initial,
-  "0002_fewer_rows": fewerRows
+  "0002_fewer_rows": fewerRows,
+  "0003_standings": standings
 }
 
 /** Where a database records its migrations. */

@@ -9,10 +9,9 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, type Redacted } from "effect"
 import type { SqlClient } from "effect/sql"
 import { nameOf } from "./DatabaseUrl.ts"
-import type { Journal } from "./Journal.ts"
 import * as SqlStore from "./SqlStore.ts"
 import * as StorageFailure from "./StorageFailure.ts"
-import type { StorageError, Store } from "./Store.ts"
+import type { StorageError } from "./Store.ts"
 
 export interface Config {
   /** `postgres://user:password@host:port/database`. */
@@ -36,5 +35,5 @@ export const layerClient = ({ url }: Config): Layer.Layer<SqlClient.SqlClient, S
   )
 
 /** A store on the database. Its tables are made where there are none; the database itself must be there. */
-export const layer = (config: Config): Layer.Layer<Store | Journal, StorageError> =>
+export const layer = (config: Config): Layer.Layer<SqlStore.Storage, StorageError> =>
   SqlStore.layerSql(nameOf(config.url)).pipe(Layer.provide(layerClient(config)))

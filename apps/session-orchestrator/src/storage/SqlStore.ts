@@ -1,5 +1,5 @@
 /**
- * The `Store` and the `Journal` on a SQL database.
+ * The `Store`, the `Journal` and the `Standings` on a SQL database.
  *
  * The SQL is what SQLite and PostgreSQL have in common; where they differ, in column types alone, the migrations ask for the
  * dialect. Writes go through `GroupCommit`, reads go straight to the database and hold nothing open. Both outlast a
@@ -21,6 +21,8 @@ import * as PostgresTransaction from "./PostgresTransaction.ts"
 import * as Resumptions from "./Resumptions.ts"
 import * as SqliteClient from "./SqliteClient.ts"
 import * as StorageFailure from "./StorageFailure.ts"
+import * as StandingTable from "./StandingTable.ts"
+import { Standings } from "./Standings.ts"
 import { StorageError, Store } from "./Store.ts"
 import * as TurnTable from "./TurnTable.ts"
 
@@ -33,6 +35,9 @@ const FORGOTTEN_AT_ONCE = 32
 /** Small rows that are read in one query. */
 const READS_AT_ONCE = 64
 
+/** The ports that a database serves. */
+export type Storage = Store | Journal | Standings
+
 /** What a table's functions fail with. */
 type Failure = SqlError.SqlError | Schema.SchemaError
 
@@ -43,18 +48,18 @@ type Failure = SqlError.SqlError | Schema.SchemaError
  *
  * Nothing here keeps two processes from running the same turns: that is `Tenancy`'s.
  */
-export const layer = (options: { readonly path: string }): Layer.Layer<Store | Journal, StorageError> =>
+export const layer = (options: { readonly path: string }): Layer.Layer<Storage, StorageError> =>
   options.path === DatabaseFile.MEMORY
     ? layerMemory
     : Layer.unwrap(Effect.as(DatabaseFile.prepare(options.path), layerSqlite({ filename: options.path })))
 
 /** A store that is gone with the layer. */
-export const layerMemory: Layer.Layer<Store | Journal, StorageError> = Layer.suspend(() =>
+export const layerMemory: Layer.Layer<Storage, StorageError> = Layer.suspend(() =>
   layerSqlite({ filename: DatabaseFile.MEMORY })
 )
 
 /** A store on a SQLite database that exists. */
-export const layerSqlite = (config: SqliteClient.Config): Layer.Layer<Store | Journal, StorageError> =>
+export const layerSqlite = (config: SqliteClient.Config): Layer.Layer<Storage, StorageError> =>
   layerSql(config.filename).pipe(
     Layer.provide(
       Layer.catch(SqliteClient.layer(config), (error) =>
@@ -68,7 +73,7 @@ export const layerSqlite = (config: SqliteClient.Config): Layer.Layer<Store | Jo
  *
  * @param database names the database in errors: its file, or its address without a password
  */
-export const layerSql = (database: string): Layer.Layer<Store | Journal, StorageError, SqlClient.SqlClient> =>
+export const layerSql = (database: string): Layer.Layer<Storage, StorageError, SqlClient.SqlClient> =>
   Layer.effectContext(make(database))
 
 // --- internal
@@ -93,6 +98,7 @@ const make = Effect.fnUntraced(function* (database: string) {
   const append = group.lane(EventTable.append(sql))
   const record = group.lane(JournalTable.append(sql))
   const forget = group.lane(JournalTable.forget(sql))
+  const note = group.lane(StandingTable.note(sql))
   const probe = group.lane((times: ReadonlyArray<number>) =>
     Effect.as(
       sql`UPDATE probe SET probed_at = ${Math.max(...times)} WHERE probe_id = 1`,
@@ -157,7 +163,12 @@ const make = Effect.fnUntraced(function* (database: string) {
         return { forgotten: old.length, next: found.at(-1)?.turnId }
       }).pipe(failed("delete the journals of old turns"))
   })
-  return Context.make(Store, store).pipe(Context.add(Journal, journal))
+  const standings = Standings.of({
+    load: (now) => StandingTable.load(sql, now).pipe(read("which targets and credentials are better left alone")),
+    note: (changes, now) =>
+      note({ changes, now }).pipe(failed("record which targets and credentials are better left alone"))
+  })
+  return Context.make(Store, store).pipe(Context.add(Journal, journal), Context.add(Standings, standings))
 })
 
 const encode = (event: TurnEvent.PersistedEvent): string => JSON.stringify(event)

@@ -21,6 +21,20 @@ export const retry = (over: Partial<TurnEvent.ProviderRetry> = {}): TurnEvent.Pr
 
 export const retryEnd = (success: boolean): TurnEvent.RetryEnd => ({ type: "retry-end", ...ids, success, attempt: 0 })
 
+export const modelChange = (to: string): TurnEvent.ModelChange => ({
+  type: "model-change",
+  ...ids,
+  from: "anthropic/claude",
+  to
+})
+
+export const stepDiscarded = (message: string): TurnEvent.StepDiscarded => ({
+  type: "step-discarded",
+  ...ids,
+  step: 0,
+  message
+})
+
 export const stepStart = (step: number): TurnEvent.StepStart => ({
   type: "step-start",
   ...ids,

@@ -3,7 +3,7 @@ import type { TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, Fiber, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Run from "../../src/cli/Run.ts"
-import { delta, end, frame, retry } from "./GivenTurn.ts"
+import { delta, end, frame, modelChange, retry, stepDiscarded } from "./GivenTurn.ts"
 import * as Recorder from "./Recorder.ts"
 
 /** A turn that is shown while the test says what happens to it. */
@@ -65,6 +65,29 @@ describe("run", () => {
       yield* turn.ended
       // oxlint-disable-next-line no-control-regex -- colours are what must not be there.
       expect(recorder.all()).not.toMatch(/\u001b\[\d+m/)
+    })
+  )
+
+  it.effect("P8, X2: where nothing can be repainted, a switch and an answer that is void are told all the same", () =>
+    Effect.gen(function* () {
+      const recorder = Recorder.make({ stdout: false, stderr: false })
+      const turn = yield* showing(recorder)
+      yield* turn.happens(
+        retry({ delayMs: 0, retryAt: 0, credential: "SPARE_KEY" }),
+        modelChange("openai/gpt-5"),
+        stepDiscarded("The process died."),
+        delta("Hello"),
+        end("completed")
+      )
+      yield* turn.ended
+      expect(recorder.stderr()).toBe(
+        [
+          "anthropic/claude: 529 Overloaded - retry 1 at once, with SPARE_KEY",
+          "Goes on with openai/gpt-5 instead of anthropic/claude.",
+          "What was shown is void: The process died. It is answered anew.",
+          ""
+        ].join("\n")
+      )
     })
   )
 

@@ -55,7 +55,7 @@ const make = Effect.gen(function* () {
       })
   }
   const resident = Resident.make({ id, alarms, sure: sure.await, busy: () => void state.busy++ }).pipe(
-    Effect.provideService(Providers, { get: () => provider, names: ["scripted"] }),
+    Effect.provideService(Providers, { get: () => provider, names: ["scripted"], credentials: {} }),
     Effect.provideService(Tools, {
       toolbox: Effect.succeed({
         definitions: [{ name: "look", inputSchema: { type: "object" } }],
@@ -64,13 +64,14 @@ const make = Effect.gen(function* () {
     }),
     Effect.provideService(Defaults, {
       model: { provider: "scripted", model: "m" },
+      models: {},
       retry: { schedule: { type: "steps", delays: [Duration.minutes(1)] } }
     })
   )
   return { alarms, journal, resident, state, store, sure }
 })
 
-const test = (title: string, body: Effect.Effect<void, unknown, Store | Journal | Timer.Timer | Scope.Scope>) =>
+const test = (title: string, body: Effect.Effect<void, unknown, SqlStore.Storage | Timer.Timer | Scope.Scope>) =>
   it.effect(title, () => body.pipe(Effect.provide(Layer.merge(SqlStore.layerMemory, Timer.layer))))
 
 /** Lets everything happen that can at this time. */

@@ -1,9 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Duration, Redacted, Result } from "effect"
+import * as BuiltIn from "../../src/config/BuiltIn.ts"
 import * as Given from "./Given.ts"
 
 const KEY = "sk-test-0123456789"
 const TOKEN = "a-token-of-24-characters"
+
+const KNOWN = `Known: simulated, ${BuiltIn.builtIns.map(({ name }) => name).join(", ")}`
 
 describe("Resolve", () => {
   describe("refuses what does not fit, by name", () => {
@@ -12,7 +15,40 @@ describe("Resolve", () => {
         "an unknown section",
         { file: { sever: {} } },
         [
-          'sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, retry, tools.'
+          'sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, models, retry, tools.'
+        ]
+      ],
+      [
+        "targets that cannot be reached",
+        {
+          file: {
+            model: "simulated/steady",
+            retry: {
+              routing: { type: "fallback-chain", chains: { "opnai/a": [], default: ["openai/gpt-5", "nobody/m"] } }
+            }
+          }
+        },
+        [
+          `retry.routing.chains["opnai/a"]: there is no provider "opnai". Did you mean "openai"? ${KNOWN}; others can be added under "providers".`,
+          "retry.routing.chains.default[0]: openai/gpt-5 needs a key, and OPENAI_API_KEY is not set. Export it, or choose another model.",
+          `retry.routing.chains.default[1]: there is no provider "nobody". ${KNOWN}; others can be added under "providers".`
+        ]
+      ],
+      [
+        "a model of nobody's",
+        { file: { models: { "nobody/m": { contextWindow: 5 }, m: {} } } },
+        ['models.m: this name will not do; expected a provider and a model, such as "openai/gpt-5".']
+      ],
+      [
+        "a model of a provider that is not there",
+        { file: { models: { "nobody/m": {} } } },
+        [`models["nobody/m"]: there is no provider "nobody". ${KNOWN}.`]
+      ],
+      [
+        "a report's schema that is none",
+        { file: { retry: { finalReport: { schema: { type: "objekt" } } } } },
+        [
+          "retry.finalReport.schema: it cannot be used: schema is invalid: data/type must be equal to one of the allowed values, data/type must be array, data/type must match a schema in anyOf."
         ]
       ],
       [

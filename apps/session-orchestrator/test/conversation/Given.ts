@@ -49,8 +49,8 @@ export const withService = <E>(
       Layer.succeed(Journal, { ...records, ...journal(records) })
     )
     const resources = Layer.mergeAll(
-      Layer.succeed(Providers, { get: () => provider, names: ["test"] }),
-      Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry }),
+      Layer.succeed(Providers, { get: () => provider, names: ["test"], credentials: {} }),
+      Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry, models: {} }),
       Tools.layerNoop,
       Timer.layer,
       Condition.layer

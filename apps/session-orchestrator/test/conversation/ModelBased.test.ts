@@ -16,6 +16,7 @@ import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { Journal, type Record } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
+import { Standings } from "../../src/storage/Standings.ts"
 import { Store } from "../../src/storage/Store.ts"
 import { type Attempt, Rig } from "./Rig.ts"
 
@@ -440,7 +441,14 @@ describe("conversations under any order of events", () => {
     ([script, steps]) =>
       Effect.gen(function* () {
         const context = yield* Layer.build(Layer.fresh(SqlStore.layerMemory))
-        const rig = new Rig(Context.get(context, Store), Context.get(context, Journal), script)
+        const rig = new Rig(
+          {
+            store: Context.get(context, Store),
+            journal: Context.get(context, Journal),
+            standings: Context.get(context, Standings)
+          },
+          script
+        )
         yield* rig.up
         yield* Effect.addFinalizer(() => rig.down(true))
         const ids: Array<Ids.ConversationId> = []

@@ -18,6 +18,7 @@ import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
 import * as Timer from "../../src/durable/Timer.ts"
 import { Journal } from "../../src/storage/Journal.ts"
+import { Standings } from "../../src/storage/Standings.ts"
 import { StorageError, Store } from "../../src/storage/Store.ts"
 import { Onlooker } from "../service/Onlooker.ts"
 
@@ -60,6 +61,7 @@ export class Rig {
   readonly onlookers = new Map<Ids.ConversationId, Onlooker>()
   readonly store: Store["Service"]
   readonly journal: Journal["Service"]
+  readonly standings: Standings["Service"]
   deaths = 0
   private readonly script: ReadonlyArray<Attempt>
   private isCalm = false
@@ -67,9 +69,13 @@ export class Rig {
   private readonly answering = new Map<Ids.ConversationId, Ids.TurnId>()
   private readonly watching = new Map<Ids.ConversationId, Fiber.Fiber<void>>()
 
-  constructor(store: Store["Service"], journal: Journal["Service"], script: ReadonlyArray<Attempt>) {
+  constructor(
+    { journal, standings, store }: Pick<Rig, "store" | "journal" | "standings">,
+    script: ReadonlyArray<Attempt>
+  ) {
     this.store = store
     this.journal = journal
+    this.standings = standings
     this.script = script
   }
 
@@ -159,7 +165,7 @@ export class Rig {
       Effect.suspend((): Effect.Effect<A, E | StorageError> =>
         life.isDead ? Effect.fail(new StorageError({ message: "the process is dead" })) : write
       )
-    const { store, journal } = this
+    const { store, journal, standings } = this
     return Orchestrator.layer.pipe(
       Layer.provide([
         Layer.succeed(Store, {
@@ -167,9 +173,10 @@ export class Rig {
           acceptTurn: (turn) => alive(store.acceptTurn(turn)),
           appendEvents: (...append) => alive(store.appendEvents(...append))
         }),
+        Layer.succeed(Standings, standings),
         Layer.succeed(Journal, { ...journal, append: (...append) => alive(journal.append(...append)) }),
-        Layer.succeed(Providers, { get: () => this.provider, names: ["scripted", "other"] }),
-        Layer.succeed(Defaults, { model: { provider: "scripted", model: "m" }, retry: RETRY }),
+        Layer.succeed(Providers, { get: () => this.provider, names: ["scripted", "other"], credentials: {} }),
+        Layer.succeed(Defaults, { model: { provider: "scripted", model: "m" }, retry: RETRY, models: {} }),
         Tools.layerNoop,
         Timer.layer,
         Condition.layer

@@ -13,7 +13,7 @@ import * as Given from "../storage/Given.ts"
 import { temporaryFile } from "../storage/TemporaryFile.ts"
 import * as Records from "./GivenRecords.ts"
 
-const defaults = { model: { provider: "simulated", model: "steady" }, retry: {} }
+const defaults = { model: { provider: "simulated", model: "steady" }, models: {}, retry: {} }
 
 const look = (filename: string, all = false) =>
   Effect.gen(function* () {

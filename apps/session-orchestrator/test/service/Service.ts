@@ -4,7 +4,7 @@
  * Delays are shortened by configuration alone.
  */
 import * as ScriptedServer from "@holdfast/providers/testing"
-import type { Profile } from "@holdfast/policy"
+import type { Models, Profile } from "@holdfast/policy"
 import { TurnEvent } from "@holdfast/wire"
 import { Context, Duration, Effect, Exit, Layer, Redacted, Schema, Scope } from "effect"
 import { HttpServer } from "effect/http"
@@ -23,6 +23,9 @@ export interface Options {
   /** A file; otherwise the data is gone with the service. */
   readonly database?: string
   readonly apiKey?: string
+  /** Names of further credentials of each provider; their keys are told by `keyOf`. */
+  readonly credentials?: ReadonlyArray<string>
+  readonly models?: Models.Models
   /** Names of providers, all on one server, each under its own path. The first is the default. */
   readonly providers?: ReadonlyArray<string>
   readonly provider?: Effect.Success<ReturnType<typeof ScriptedServer.start>>
@@ -42,11 +45,18 @@ export const LONG: Profile.RetrySettings = {
   schedule: { type: "steps", delays: [Duration.hours(1)], tail: Duration.hours(1) }
 }
 
+const KEY = "SCRIPTED_API_KEY"
+
+/** The key of a credential that a test has named. */
+export const keyOf = (credential: string): string => `sk-of-${credential}`
+
 export const start = Effect.fnUntraced(function* ({
   format = "openai-compatible",
   retry = QUICK,
   database = ":memory:",
   apiKey = "sk-test-0123456789",
+  credentials = [],
+  models = {},
   providers = ["scripted"],
   provider: given
 }: Options = {}) {
@@ -63,13 +73,17 @@ export const start = Effect.fnUntraced(function* ({
           type: format,
           name,
           baseUrl: `${provider.url}/${name}/v1`,
-          apiKeyEnv: ["SCRIPTED_API_KEY"],
-          credentials: [{ name: "SCRIPTED_API_KEY", value: Redacted.make(apiKey) }],
+          apiKeyEnv: [KEY, ...credentials],
+          credentials: [
+            { name: KEY, value: Redacted.make(apiKey) },
+            ...credentials.map((key) => ({ name: key, value: Redacted.make(keyOf(key)) }))
+          ],
           headers: {}
         }
       ])
     ),
     tools: [],
+    models,
     model: { provider: providers[0] ?? "scripted", model: "m" },
     retry,
     origins: new Map(),

@@ -9,6 +9,7 @@ import { StorageError, Store } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
 import * as JournalSuite from "./JournalSuite.ts"
 import * as PostgresServer from "./PostgresServer.ts"
+import * as StandingSuite from "./StandingSuite.ts"
 import * as StoreSuite from "./StoreSuite.ts"
 
 const scope = Scope.makeUnsafe()
@@ -25,6 +26,7 @@ afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 const layer = PostgresServer.layerStore(server)
 StoreSuite.suite("PostgreSQL", layer)
 JournalSuite.suite("PostgreSQL", layer)
+StandingSuite.suite("PostgreSQL", layer)
 
 /** A database of its own for a test. */
 const database = Effect.flatMap(server, ({ database }) => database)

@@ -14,12 +14,14 @@ import * as SqlStore from "../../src/storage/SqlStore.ts"
 import { type StorageError, Store } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
 import * as JournalSuite from "./JournalSuite.ts"
+import * as StandingSuite from "./StandingSuite.ts"
 import * as StoreSuite from "./StoreSuite.ts"
 import { temporaryFile } from "./TemporaryFile.ts"
 
 const file = Layer.unwrap(Effect.map(temporaryFile, (filename) => SqlStore.layer({ path: filename })))
 StoreSuite.suite("file", file)
 JournalSuite.suite("file", file)
+StandingSuite.suite("file", file)
 
 /** Does something with a store on a file, and closes it. */
 const withStore = <A>(filename: string, body: (store: Store["Service"]) => Effect.Effect<A, StorageError>) =>

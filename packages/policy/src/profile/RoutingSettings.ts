@@ -65,7 +65,21 @@ export const toRouting = (settings: typeof RoutingSettings.Type): Routing => {
   }
 }
 
+/** Every target that settings name, and where. */
+export const targetNames = (
+  settings: typeof RoutingSettings.Type
+): ReadonlyArray<{ readonly path: ReadonlyArray<string | number>; readonly name: string }> => {
+  if (settings.type === "round-robin") return placed(["targets"], settings.targets ?? [])
+  return Object.entries(settings.chains ?? {}).flatMap(([role, names]) => [
+    ...(role === ANY_PRIMARY ? [] : [{ path: ["chains", role], name: role }]),
+    ...placed(["chains", role], names)
+  ])
+}
+
 // --- internal
+
+const placed = (path: ReadonlyArray<string>, names: ReadonlyArray<string>) =>
+  names.map((name, at) => ({ path: [...path, at], name }))
 
 const targetsOf = (names: ReadonlyArray<string>): ReadonlyArray<Target.Target> =>
   names.map(Target.parse).filter((target) => target !== undefined)

@@ -1,0 +1,38 @@
+/** What the `retry` object of a configuration means to the rest of it: targets that it names, and a schema that it holds. */
+import { Profile } from "@holdfast/policy"
+import { Target } from "@holdfast/wire"
+import { problemOf } from "../conversation/FinalReports.ts"
+import type { Values } from "./Config.ts"
+import * as ModelChoice from "./ModelChoice.ts"
+import * as Problem from "./Problem.ts"
+import type { Settings } from "./Settings.ts"
+
+/** Everything that is wrong there. */
+export const problems = (
+  { models = {}, retry = {} }: Settings,
+  providers: Values["providers"],
+  simulated: ModelChoice.SimulatedModels
+): ReadonlyArray<Problem.Problem> => {
+  const unusable = (path: ReadonlyArray<PropertyKey>, name: string): ReadonlyArray<Problem.Problem> => {
+    const target = Target.parse(name)
+    const message = target && ModelChoice.unusable(target, providers, simulated)
+    return message === undefined ? [] : [{ place: Problem.formatPath(path), message }]
+  }
+  const schema = problemOf(retry)
+  return [
+    ...Profile.targetNames(retry).flatMap(({ name, path }) => unusable(["retry", ...path], name)),
+    ...Object.keys(models).flatMap((name) => unknownProvider(name, providers)),
+    ...(schema === undefined ? [] : [{ place: "retry.finalReport.schema", message: `it cannot be used: ${schema}.` }])
+  ]
+}
+
+// --- internal
+
+/** A model that nobody has a key for may well be described. */
+const unknownProvider = (name: string, providers: Values["providers"]): ReadonlyArray<Problem.Problem> => {
+  const provider = Target.parse(name)?.provider ?? name
+  if (providers.has(provider)) return []
+  const known = Array.from(providers.keys()).join(", ")
+  const message = `there is no provider ${JSON.stringify(provider)}. Known: ${known}.`
+  return [{ place: Problem.formatPath(["models", name]), message }]
+}

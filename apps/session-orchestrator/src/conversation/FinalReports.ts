@@ -1,0 +1,74 @@
+/** The kernel's `FinalReport` from a policy's settings: a tool whose arguments are checked against the JSON Schema given. */
+import type { FinalReport } from "@holdfast/kernel"
+import type { RetryPolicy } from "@holdfast/policy"
+import type * as Ajv from "ajv/dist/2020.js"
+import type { Schema } from "effect"
+import { createRequire } from "node:module"
+
+/** The name of the tool; one of a tool server that is called the same is not offered. */
+export const TOOL_NAME = "final_report"
+
+const DESCRIPTION =
+  "Hands in the final report and ends the work. Call it once, when everything that was asked for is done or cannot be done."
+
+/** The report that turns of this policy end with; `undefined` where they end with words. */
+export const make = ({
+  finalReport
+}: Pick<RetryPolicy.RetryPolicy, "finalReport">): FinalReport.FinalReport["Service"] | undefined => {
+  if (finalReport === undefined) return undefined
+  const validate = validatorOf(finalReport.schema)
+  return {
+    tool: { name: TOOL_NAME, description: finalReport.description ?? DESCRIPTION, inputSchema: finalReport.schema },
+    validate: (report) =>
+      validate(report) ? undefined : checker().errorsText(validate.errors, { dataVar: "report", separator: "; " })
+  }
+}
+
+/** Why the schema of a report cannot be used, in words; `undefined` when it can, or there is none. */
+export const problemOf = ({ finalReport }: Pick<RetryPolicy.RetryPolicy, "finalReport">): string | undefined => {
+  try {
+    if (finalReport !== undefined) validatorOf(finalReport.schema)
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+// --- internal
+
+type JsonSchema = { readonly [key: string]: Schema.Json }
+
+/**
+ * Loaded when the first schema is there: it takes 25 ms, and most services have none.
+ *
+ * Unknown keywords and formats are what models' schemas are full of; they check nothing, and are no reason to refuse one.
+ */
+const checker = (draft: "ajv" | "ajv/dist/2020.js" = "ajv/dist/2020.js"): Ajv.Ajv2020 => {
+  const known = checkers.get(draft)
+  if (known !== undefined) return known
+  const load = (): { readonly default: typeof Ajv.Ajv2020 } => createRequire(import.meta.url)(draft)
+  const made = new (load().default)({ strict: false, validateFormats: false, logger: false, addUsedSchema: false })
+  checkers.set(draft, made)
+  return made
+}
+
+const checkers = new Map<string, Ajv.Ajv2020>()
+
+/** What most generators of schemas still write; it differs from the newest draft in how tuples are told. */
+const DRAFT_07 = /^https?:\/\/json-schema\.org\/draft-07\/schema#?$/
+
+const compiled = new Map<string, Ajv.ValidateFunction>()
+
+/** As many schemas as a service is likely to be configured with; a compiled one takes some 10 kB. */
+const MOST_COMPILED = 100
+
+/** Throws where the schema is none. */
+const validatorOf = (schema: JsonSchema): Ajv.ValidateFunction => {
+  const key = JSON.stringify(schema)
+  const known = compiled.get(key)
+  if (known !== undefined) return known
+  const validate = checker(DRAFT_07.test(String(schema["$schema"])) ? "ajv" : undefined).compile(schema)
+  if (compiled.size >= MOST_COMPILED) compiled.clear()
+  compiled.set(key, validate)
+  return validate
+}

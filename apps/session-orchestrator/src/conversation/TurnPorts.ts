@@ -1,0 +1,65 @@
+/**
+ * What the policy of a turn gives it besides its waits: where its attempts may go, how it has to end, and how its context is kept
+ * small enough.
+ *
+ * P1. A turn whose policy says nothing of all this pays for none of it; the tokenizer is loaded for the first that counts.
+ */
+import { Compactor, type FinalReport, type Provider, type Router, type TurnLimits } from "@holdfast/kernel"
+import type { RetryPolicy } from "@holdfast/policy"
+import { Effect } from "effect"
+import * as ContextSize from "../tokens/ContextSize.ts"
+import type * as Tokenizer from "../tokens/Tokenizer.ts"
+import * as FinalReports from "./FinalReports.ts"
+import * as Routers from "./Routers.ts"
+
+/** What the ports of all turns have in common. */
+export interface Dependencies extends Omit<Routers.Dependencies, "countTokens"> {
+  readonly tokenizer: Effect.Effect<Tokenizer.Count>
+}
+
+export interface Setting extends Routers.Setting {
+  readonly provider: Provider.Provider["Service"]
+}
+
+export interface TurnPorts {
+  readonly router: Router.Router["Service"] | undefined
+  readonly report: FinalReport.FinalReport["Service"] | undefined
+  readonly compactor: Compactor.Compactor["Service"]
+  readonly limits: TurnLimits.TurnLimits | undefined
+}
+
+/** The ports of one turn. */
+export const make = (dependencies: Dependencies, setting: Setting): Effect.Effect<TurnPorts> =>
+  Effect.map(counterOf(dependencies, setting.policy), (count) => ({
+    router: Routers.make({ ...dependencies, countTokens: (request) => ContextSize.of(request, count) }, setting),
+    report: FinalReports.make(setting.policy),
+    compactor: Compactor.make(setting.provider), // P19
+    limits: limitsOf(setting.policy, count)
+  }))
+
+// --- internal
+
+/** P1 */
+const counterOf = (
+  { models, tokenizer }: Dependencies,
+  { finalReport }: RetryPolicy.RetryPolicy
+): Effect.Effect<Tokenizer.Count> =>
+  finalReport?.contextBudget !== undefined ||
+  Object.values(models).some(({ contextWindow }) => contextWindow !== undefined)
+    ? tokenizer
+    : UNCOUNTED
+
+const UNCOUNTED = Effect.succeed<Tokenizer.Count>(() => 0)
+
+/** A11 */
+const limitsOf = (
+  { finalReport, maxTurns }: RetryPolicy.RetryPolicy,
+  count: Tokenizer.Count
+): TurnLimits.TurnLimits | undefined => {
+  const budget = finalReport?.contextBudget
+  if (budget === undefined && maxTurns === undefined) return undefined
+  return {
+    ...(maxTurns === undefined ? undefined : { maxTurns }),
+    ...(budget === undefined ? undefined : { exceedsContext: (prospect) => ContextSize.of(prospect, count) > budget })
+  }
+}

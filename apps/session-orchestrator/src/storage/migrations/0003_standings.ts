@@ -1,0 +1,19 @@
+/** What turns have found out about targets and credentials: which is better left alone, and until when (P7, P8). */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+export const migration = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  // As in the first migration: epoch milliseconds need more than 32 bits.
+  const timestamp = sql.onDialectOrElse({
+    pg: () => sql.literal("DOUBLE PRECISION"),
+    orElse: () => sql.literal("INTEGER")
+  })
+  yield* sql`CREATE TABLE standings (
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    until ${timestamp} NOT NULL,
+    pause TEXT NOT NULL,
+    PRIMARY KEY (kind, name)
+  )`
+})

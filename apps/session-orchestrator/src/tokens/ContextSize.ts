@@ -1,0 +1,63 @@
+/**
+ * How many tokens a request is: what its provider said last, and a count of what has come since (A11, P8).
+ *
+ * S1. What a provider counted stands: the tokens of an answer, in and out, are the size of everything up to it.
+ * S2. A message is counted once, however often it is sent.
+ */
+import type { Provider } from "@holdfast/kernel"
+import type { Message } from "@holdfast/wire"
+import type { Count } from "./Tokenizer.ts"
+
+/** What is sent. */
+export type Request = Pick<Provider.ProviderRequest, "messages" | "tools"> & { readonly system: string | undefined }
+
+/** What frames one message or tool in the formats of the providers, in tokens; OpenAI's cookbook counts 3 to 4. */
+const FRAME = 4
+
+/** The size of a request in tokens. */
+export const of = ({ messages, system, tools }: Request, count: Count): number => {
+  const last = messages.findLastIndex(isCounted)
+  const known = messages[last]
+  const before =
+    known?.role === "assistant"
+      ? (known.usage?.inputTokens ?? 0) + (known.usage?.outputTokens ?? 0) // S1
+      : count(system ?? "") + tools.reduce((sum, tool) => sum + FRAME + count(JSON.stringify(tool)), 0)
+  return messages.slice(last + 1).reduce((sum, message) => sum + sizeOf(message, count), before)
+}
+
+// --- internal
+
+/** A summary stands for messages that are not sent any more, so what was counted before it is the size of something else. */
+const isCounted = (message: Message.Message, at: number, all: ReadonlyArray<Message.Message>): boolean =>
+  message.role === "assistant" &&
+  message.usage?.inputTokens !== undefined &&
+  !all
+    .slice(0, at)
+    .some((earlier) => earlier.role === "user" && earlier.summary !== undefined && isLater(earlier, message))
+
+const isLater = (a: Message.Message, b: Message.Message): boolean => a.createdAt > b.createdAt
+
+/** By message, so that it goes when the message goes (S2). */
+const sizes = new WeakMap<Message.Message, number>()
+
+const sizeOf = (message: Message.Message, count: Count): number => {
+  const known = sizes.get(message)
+  if (known !== undefined) return known
+  const size = FRAME + message.content.reduce((sum, part) => sum + count(textOf(part)), 0)
+  sizes.set(message, size)
+  return size
+}
+
+const textOf = (part: Message.Message["content"][number]): string => {
+  switch (part.type) {
+    case "text":
+    case "reasoning":
+      return part.text
+    case "tool-call":
+      return `${part.toolName}${JSON.stringify(part.input)}`
+    case "tool-result":
+      return typeof part.output === "string" ? part.output : JSON.stringify(part.output)
+    default:
+      return part satisfies never
+  }
+}

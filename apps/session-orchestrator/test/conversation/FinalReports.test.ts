@@ -1,0 +1,42 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as FinalReports from "../../src/conversation/FinalReports.ts"
+
+const schema = {
+  type: "object",
+  properties: { summary: { type: "string", format: "whatever" }, files: { type: "array", items: { type: "string" } } },
+  required: ["summary"],
+  "x-unknown": true
+}
+
+describe("a final report", () => {
+  it("A9: is asked for where a schema is configured, and nowhere else", () => {
+    assert.isUndefined(FinalReports.make({}))
+    const report = FinalReports.make({ finalReport: { schema, description: "Say what you did." } })
+    assert.deepStrictEqual(report?.tool, {
+      name: FinalReports.TOOL_NAME,
+      description: "Say what you did.",
+      inputSchema: schema
+    })
+  })
+
+  it("A12: that will not do is told what is wrong with it, and where", () => {
+    const { validate } = FinalReports.make({ finalReport: { schema } }) ?? assert.fail("none")
+    assert.isUndefined(validate({ summary: "done", files: ["a"] }))
+    assert.include(validate({}), "must have required property 'summary'")
+    assert.include(validate({ summary: "done", files: [1] }), "report/files/0 must be string")
+    assert.include(validate("done"), "report must be object")
+  })
+
+  it("a schema of draft 7 is read as one", () => {
+    const older = { $schema: "http://json-schema.org/draft-07/schema#", items: [{ type: "string" }], type: "array" }
+    const { validate } = FinalReports.make({ finalReport: { schema: older } }) ?? assert.fail("none")
+    assert.isUndefined(validate(["a", 1]))
+    assert.include(validate([1]), "report/0 must be string")
+  })
+
+  it("a schema that is none is refused in words", () => {
+    assert.isUndefined(FinalReports.problemOf({}))
+    assert.isUndefined(FinalReports.problemOf({ finalReport: { schema } }))
+    assert.include(FinalReports.problemOf({ finalReport: { schema: { type: "objekt" } } }), "type")
+  })
+})

@@ -1,0 +1,58 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { Directive } from "@holdfast/kernel"
+import { Router } from "@holdfast/kernel"
+import type { Failure } from "@holdfast/wire"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import * as Profile from "../src/Profile.ts"
+import * as Routers from "../src/Routers.ts"
+import * as Standing from "../src/routing/Standing.ts"
+
+const policy = Profile.resolve({ routing: { type: "fallback-chain", chains: { default: ["b/m"] } } })
+
+const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true }
+const situation = (now: number): Directive.Situation => ({
+  failure: overloaded,
+  contentSeen: false,
+  retries: 0,
+  defects: 0,
+  spent: { sleptMs: 0, elapsedMs: 0, spread: 0 },
+  now
+})
+const question: Router.Question = {
+  primary: { provider: "a", model: "m" },
+  current: { target: { provider: "a", model: "m" } },
+  state: undefined,
+  request: { system: undefined, messages: [], tools: [] }
+}
+
+describe("a router", () => {
+  it.effect("P8, P9: what one turn has found out sends the next one elsewhere, until it is over", () =>
+    Effect.gen(function* () {
+      const router = yield* Router.Router
+      assert.strictEqual((yield* router.begin(question)).route.target.provider, "a")
+      const directive = yield* router.direct(situation(0), question)
+      assert.deepInclude(directive, { _tag: "Retry", delayMs: 0 })
+      assert.strictEqual((yield* router.begin(question)).route.target.provider, "b")
+      yield* TestClock.adjust("6 minutes")
+      assert.strictEqual((yield* router.begin(question)).route.target.provider, "a")
+    }).pipe(Effect.provide(Routers.layerMemory(policy)))
+  )
+
+  it.effect("P15: finds nothing out, and goes nowhere, while retries are switched off", () =>
+    Effect.gen(function* () {
+      let notes = 0
+      const router = Routers.make(policy, {
+        credentials: {},
+        models: {},
+        countTokens: () => 0,
+        load: () => Effect.succeed(Standing.empty),
+        note: () => Effect.sync(() => void notes++),
+        isEnabled: () => false
+      })
+      const directive = yield* router.direct(situation(0), question)
+      assert.deepInclude(directive, { _tag: "GiveUp", because: "exhausted" })
+      assert.strictEqual(notes, 0)
+    })
+  )
+})
