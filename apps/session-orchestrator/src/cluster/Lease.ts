@@ -13,7 +13,8 @@
  * **Gotchas**
  *
  * Between the look and what is done then, a process can be stopped too; and a lock goes at once when its connection is cut,
- * which this runner hears of three seconds later at most. Nothing but a provider that knows our ids could close these.
+ * which this runner hears of three seconds later at most. Then it may send a request in vain; of what it writes, the journal lets
+ * nothing stand beside what the owner writes (J2). Nothing but a provider that knows our ids could close the rest.
  */
 import { Clock, Context, Effect, Latch, Layer } from "effect"
 import { RunnerStorage, type ShardId } from "effect/cluster"

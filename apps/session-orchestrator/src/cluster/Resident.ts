@@ -59,8 +59,8 @@ export const make = Effect.fnUntraced(function* ({
   const journal = yield* Journal
   const parked = new ParkedTurn(yield* Timer, alarms.find(id)?.at ?? 0, busy)
   const leaving = yield* Deferred.make<void>()
-  // The mark before the first content is the same for two owners: the journal alone would let both show theirs. Nobody can
-  // interrupt an append, so one that waits is told when this conversation goes.
+  // What a runner records that has lost its lock would stop the next one, which comes too late for it. Nobody can interrupt an
+  // append, so one that waits is told when this conversation goes.
   const append: Journal["Service"]["append"] = (turnId, seq, ...records) =>
     Effect.raceFirst(sure, Effect.andThen(Deferred.await(leaving), Effect.fail(new JournalConflict({ turnId })))).pipe(
       Effect.andThen(journal.append(turnId, seq, ...records))

@@ -38,6 +38,9 @@ const READS_AT_ONCE = 64
 /** The ports that a database serves. */
 export type Storage = Store | Journal | Standings
 
+/** Enough of a UUID to tell apart those who write to one turn: it is in each of its rows. */
+const WRITER_LENGTH = 13
+
 /** What a table's functions fail with. */
 type Failure = SqlError.SqlError | Schema.SchemaError
 
@@ -91,12 +94,16 @@ const make = Effect.fnUntraced(function* (database: string) {
     pg: () => PostgresTransaction.make(sql),
     orElse: () => sql.withTransaction
   })
+  const writer = sql.onDialectOrElse({
+    pg: () => globalThis.crypto.randomUUID().slice(0, WRITER_LENGTH),
+    orElse: () => undefined
+  })
   const group = yield* GroupCommit.make<Failure>({ transaction, scope: scopeOf, closed, died })
   const create = group.lane(ConversationTable.insert(sql))
   const setAutoRetry = group.lane(ConversationTable.setAutoRetry(sql))
   const accept = group.lane(TurnTable.accept(sql))
   const append = group.lane(EventTable.append(sql))
-  const record = group.lane(JournalTable.append(sql))
+  const record = group.lane(JournalTable.append(sql, writer))
   const forget = group.lane(JournalTable.forget(sql))
   const note = group.lane(StandingTable.note(sql))
   const probe = group.lane((times: ReadonlyArray<number>) =>

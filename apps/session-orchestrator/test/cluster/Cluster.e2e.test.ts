@@ -168,9 +168,9 @@ const scope = Scope.makeUnsafe()
 
 beforeAll(async () => {
   server = await Effect.runPromise(Scope.provide(PostgresServer.start, scope))
-})
+}, 60_000)
 
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)), 60_000)
 
 /** The server on which each test has a database. */
 const shared = (): PostgresServer.PostgresServer => {
