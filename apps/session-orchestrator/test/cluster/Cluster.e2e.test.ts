@@ -25,7 +25,7 @@ const isNightly = given.length > 0
 /** How many turns sleep, and how many stream, when something happens to a runner. */
 const [SLEEPING = 20, STREAMING = 6] = given
 
-/** Long enough for a turn to leave its session, and for all of them to be handed in before the first wakes. */
+/** Long enough for a turn to leave its session, and for something to happen before the first wakes. */
 const WAIT_SECONDS = Math.max(6, Math.ceil(SLEEPING / 10))
 
 const TIMEOUT_MS = 90_000 + 2_000 * WAIT_SECONDS
@@ -47,6 +47,23 @@ const halved = (text: string) => {
   const frames = answerFrames("openai", text)
   const half = Math.floor(frames.length / 2)
   return { gate, response: { frames: [...frames.slice(0, half), gate, ...frames.slice(half)] } }
+}
+
+/** What turns are answered the first time that they ask; after that, and all others, they get the whole answer. */
+const script = (
+  provider: Runners.Provider,
+  firsts: Iterable<readonly [id: string, first: ScriptedServer.ScriptedResponse]>
+): void => {
+  const left = new Map(firsts)
+  provider.otherwise(({ body }) => {
+    for (const [id, first] of left) {
+      // The prompt of a turn is its id.
+      if (!body.includes(id)) continue
+      left.delete(id)
+      return first
+    }
+    return whole
+  })
 }
 
 /** A wake and an answer, on a machine that is busy with other tests; to the millisecond it is tested under a clock of its own. */
@@ -83,12 +100,14 @@ const at = (runners: ReadonlyArray<Runners.Runner>, i: number): Runners.Runner =
 
 /** Turns that sleep and turns that stream, and have said half of it; every second one is watched. */
 const underWay = Effect.fnUntraced(function* ({ provider }: Runners.Runners, runners: ReadonlyArray<Runners.Runner>) {
-  provider.otherwise(overloaded)
-  const asleep = yield* create(runners, SLEEPING)
-  yield* post(runners, asleep, "provider-retry")
   const { gate, response } = halved(CUT)
-  provider.otherwise(response)
+  const asleep = yield* create(runners, SLEEPING)
   const streaming = yield* create(runners, STREAMING)
+  script(provider, [
+    ...asleep.map((id) => [id, overloaded] as const),
+    ...streaming.map((id) => [id, response] as const)
+  ])
+  yield* post(runners, asleep, "provider-retry")
   yield* post(runners, streaming, "text-delta")
   const ids = [...asleep, ...streaming]
   const audience = yield* Audience.watch(
@@ -104,7 +123,6 @@ const underWay = Effect.fnUntraced(function* ({ provider }: Runners.Runners, run
       (current) => current.startsWith("cut0")
     )
   }
-  provider.otherwise(whole)
   return { asleep, streaming, ids, gate, audience }
 })
 
@@ -240,10 +258,12 @@ const shared = (): PostgresServer.PostgresServer => {
     Effect.gen(function* () {
       const runners = yield* Runners.make(shared(), ["20 seconds"])
       const both = yield* runners.startAll(2)
-      runners.provider.otherwise(overloaded)
       const ids = yield* create(both, 12)
+      script(
+        runners.provider,
+        ids.map((id) => [id, overloaded])
+      )
       yield* post(both, ids, "provider-retry")
-      runners.provider.otherwise(whole)
       const total = (name: string) =>
         Effect.map(
           Effect.forEach(both, (runner) => Runners.metric(runner, name)),
@@ -308,10 +328,12 @@ const shared = (): PostgresServer.PostgresServer => {
       const runners = yield* Runners.make(shared(), ["1 hour"])
       const both = yield* runners.startAll(2)
       const [first, second] = [at(both, 0), at(both, 1)]
-      runners.provider.otherwise(overloaded)
       const ids = yield* create(both, 8)
+      script(
+        runners.provider,
+        ids.map((id) => [id, overloaded])
+      )
       yield* post(both, ids, "provider-retry")
-      runners.provider.otherwise(whole)
       const woken = ids.slice(0, 4)
       const statuses = yield* Effect.forEach(
         ids,
@@ -375,13 +397,15 @@ const shared = (): PostgresServer.PostgresServer => {
   test(
     "a runner that is stopped hands its turns over, ends with 0, and those that wait wake at their time",
     Effect.gen(function* () {
-      const runners = yield* Runners.make(shared(), [`${WAIT_SECONDS} seconds`])
+      const runners = yield* Runners.make(shared(), ["10 seconds"])
       const both = yield* runners.startAll(2)
       const [first, second] = [at(both, 0), at(both, 1)]
-      runners.provider.otherwise(overloaded)
       const ids = yield* create(both, 8)
+      script(
+        runners.provider,
+        ids.map((id) => [id, overloaded])
+      )
       yield* post(both, ids, "provider-retry")
-      runners.provider.otherwise(whole)
       const before = yield* Effect.forEach(ids, (id) => second.state(id))
       assert.strictEqual((yield* first.end("SIGTERM")).code, 0)
       const audience = yield* Audience.watch([second], ids)
@@ -389,7 +413,7 @@ const shared = (): PostgresServer.PostgresServer => {
         const { attempt, retryAt } = yield* second.state(id)
         assert.deepStrictEqual([attempt, retryAt], [before[i]?.attempt, before[i]?.retryAt])
       }
-      yield* Audience.seenEnd(audience, WAIT_SECONDS)
+      yield* Audience.seenEnd(audience, 10)
       for (const { answers, faults } of audience.values()) assert.deepStrictEqual([answers, faults], [[WHOLE], []])
       assert.strictEqual(runners.provider.count(), 2 * ids.length)
     }).pipe(Effect.scoped)
