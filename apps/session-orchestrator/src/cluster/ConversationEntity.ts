@@ -54,7 +54,10 @@ export const Steer = Rpc.make("Steer", {
   error: Schema.Union([...Unheard.members, InvalidRequest])
 }).annotate(ClusterSchema.InterruptOnTermination, true)
 
-export const SetAutoRetry = Rpc.make("SetAutoRetry", { payload: { enabled: Schema.Boolean }, error: Missing })
+export const SetAutoRetry = Rpc.make("SetAutoRetry", {
+  payload: { enabled: Schema.Boolean },
+  error: Missing
+}).annotate(ClusterSchema.InterruptOnTermination, true)
 
 export const State = Rpc.make("State", { success: ConversationState.ConversationState, error: Missing })
 

@@ -9,19 +9,17 @@
  *     not hear of it. Nobody waits for that longer than for a disk.
  */
 import { Ids } from "@holdfast/wire"
-import { Duration, Effect, FiberSet, type Layer, Schedule, Stream } from "effect"
+import { Effect, FiberSet, type Layer, Schedule, Stream } from "effect"
 import { Entity, type Sharding } from "effect/cluster"
-import * as Commands from "../conversation/Commands.ts"
 import type { Frame } from "../conversation/Conversations.ts"
-import { StorageError } from "../storage/Store.ts"
 import { Alarms } from "./Alarms.ts"
 import { ConversationEntity } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
-import { Lease } from "./Lease.ts"
+import * as Lease from "./Lease.ts"
 import * as Resident from "./Resident.ts"
 import type { Residents } from "./Residents.ts"
 
-type Requirements = Resident.Requirements | Sharding.Sharding | Alarms | Lease
+type Requirements = Resident.Requirements | Sharding.Sharding | Alarms | Lease.Lease
 
 /** The entity, on this runner. */
 export const layer = (residents: Residents): Layer.Layer<never, never, Requirements> =>
@@ -30,9 +28,9 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
       const { entityId, shardId } = yield* Entity.CurrentAddress
       const id = Ids.ConversationId.make(entityId)
       const alarms = yield* Alarms
-      const lease = yield* Lease
+      const lease = yield* Lease.Lease
       const sure = lease.sure(shardId)
-      const owned = inTime(sure) // H3
+      const owned = Lease.inTime(sure) // H3
       const fork = yield* FiberSet.makeRuntime()
       const client = (yield* ConversationEntity.client)(entityId)
       const stay = Effect.ignoreCause(client.Stay(undefined, { discard: true })) // H1
@@ -51,7 +49,7 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
         Abort: ({ payload }) => Effect.andThen(owned, conversations.abort(id, payload.turnId)),
         Steer: ({ payload }) =>
           Effect.andThen(owned, conversations.steer(payload.command, payload.origin, payload.turnId)),
-        SetAutoRetry: ({ payload }) => conversations.setAutoRetry(id, payload.enabled),
+        SetAutoRetry: ({ payload }) => Effect.andThen(owned, conversations.setAutoRetry(id, payload.enabled)),
         State: () => conversations.state(id),
         Result: ({ payload }) => conversations.result(payload.turnId),
         Watch: ({ payload }) => batched(conversations.watch(id, payload.after)),
@@ -72,20 +70,6 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
 
 /** As long as a wait that does not leave memory either; the cluster looks no more often. */
 const MAX_IDLE = "5 seconds"
-
-/** H3 */
-const inTime = (sure: Effect.Effect<void>): Effect.Effect<void, StorageError> =>
-  Effect.timeoutOrElse(sure, {
-    duration: Commands.ANSWER_LIMIT,
-    orElse: () =>
-      Effect.fail(
-        new StorageError({
-          message:
-            `PostgreSQL has not said for ${Duration.format(Commands.ANSWER_LIMIT)} that this conversation is still looked ` +
-            "after by the runner that has it. Nothing was done. Check the database, then try again."
-        })
-      )
-  })
 
 /** H2 */
 const staying = ({ untilQuiet }: Resident.Resident): Effect.Effect<void> =>

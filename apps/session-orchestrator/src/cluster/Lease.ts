@@ -16,9 +16,11 @@
  * which this runner hears of three seconds later at most. Then it may send a request in vain; of what it writes, the journal lets
  * nothing stand beside what the owner writes (J2). Nothing but a provider that knows our ids could close the rest.
  */
-import { Clock, Context, Effect, Latch, Layer } from "effect"
+import { Clock, Context, Duration, Effect, Latch, Layer } from "effect"
 import { RunnerStorage, type ShardId } from "effect/cluster"
+import * as Commands from "../conversation/Commands.ts"
 import type { Readings } from "../durable/Wait.ts"
+import { StorageError } from "../storage/Store.ts"
 
 /** After this a runner that is silent counts as gone. Long enough for a full garbage collection, or a hiccup of the network. */
 export const EXPIRATION_MS = 10_000
@@ -93,7 +95,18 @@ export const layer: Layer.Layer<Lease | RunnerStorage.RunnerStorage, never, Runn
     })
   )
 
+/** Waits until it is sure, for as long as somebody who waits for an answer may have to wait for a disk. */
+export const inTime = (sure: Effect.Effect<void>): Effect.Effect<void, StorageError> =>
+  Effect.timeoutOrElse(sure, {
+    duration: Commands.ANSWER_LIMIT,
+    orElse: () => Effect.fail(new StorageError({ message: IN_DOUBT }))
+  })
+
 // --- internal
+
+const IN_DOUBT =
+  `PostgreSQL has not confirmed for ${Duration.format(Commands.ANSWER_LIMIT)} that this runner still looks after the conversation. ` +
+  "Nothing was done. Check the database, then try again."
 
 /** L2 */
 const since = (at: Readings, now: Readings): number =>
