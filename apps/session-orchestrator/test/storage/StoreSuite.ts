@@ -337,7 +337,9 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
           expect(steps).toEqual(Array.from({ length: sizeOf(history) }, (_, step) => step))
         }
       }).pipe(Effect.provide(layer)),
-    { numRuns: 30 }
+    { numRuns: 30 },
+    // Each run makes a database.
+    60_000
   )
 
   test(
