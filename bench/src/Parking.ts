@@ -127,11 +127,13 @@ const inProcess = <A>(database: string, act: (service: InProcess) => Promise<A>)
     server: { host: "127.0.0.1", port: 0, hostnames: [], token: undefined },
     database: { path: database, url: undefined, retention: Duration.days(30) },
     providers: new Map([["bench", { type: "simulated" as const, name: "bench" }]]),
+    gate: { enabled: true },
     tools: [],
     models: {},
     model: { provider: "bench", model: MODEL },
     retry: { schedule: { type: "steps", delays: [Duration.hours(1)], tail: Duration.hours(1) } },
     cluster: { runner: { host: "127.0.0.1", port: 0 }, shards: 1 },
+    telemetry: { retryLog: undefined, otlp: undefined, notifications: undefined },
     origins: new Map(),
     notices: []
   })

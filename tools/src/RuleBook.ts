@@ -76,26 +76,22 @@ export const chapters: ReadonlyArray<Chapter> = [
       { id: "P2", says: "A context that is too long is never sent again as it is." },
       {
         id: "P3",
-        says: "The settings and their defaults: on, 3 retries, 2 s, a cap of 5 minutes, no fallback chains.",
-        claimed: false
+        says: "The settings and their defaults: on, 3 retries, 2 s, a cap of 5 minutes, no fallback chains."
       },
       { id: "P4", says: "Waits double: 2 s, 4 s, 8 s." },
       { id: "P5", says: "A delay that the provider asks for, in any of its forms, can only lengthen a wait." },
       { id: "P6", says: "A wait above the cap fails the turn at once." },
       {
         id: "P7",
-        says: "A used-up credential is set aside until its reset, and another one takes over.",
-        claimed: false
+        says: "A used-up credential is set aside until its reset, and another one takes over."
       },
       {
         id: "P8",
-        says: "A target that fails cools down, and the next of its fallback chain takes over.",
-        claimed: false
+        says: "A target that fails cools down, and the next of its fallback chain takes over."
       },
       {
         id: "P9",
-        says: "The primary is taken again once it has cooled down, unless that is switched off.",
-        claimed: false
+        says: "The primary is taken again once it has cooled down, unless that is switched off."
       },
       { id: "P10", says: "Retries are counted from 0 again, however a chain of them has ended." },
       { id: "P11", says: "Every chain of retries is closed by one event that says how it ended." },
@@ -109,37 +105,35 @@ export const chapters: ReadonlyArray<Chapter> = [
         says: "In the terminal: the countdown, Esc to cancel, and a line when the retries have failed.",
         claimed: false
       },
-      { id: "P18", says: "Code that embeds a session hears every event.", claimed: false },
-      { id: "P19", says: "A context that is too long is compacted once, and the step runs again.", claimed: false }
+      { id: "P18", says: "Code that embeds a session hears every event." },
+      { id: "P19", says: "A context that is too long is compacted once, and the step runs again." }
     ]
   },
   {
     title: "A. Provider cycling, synthetic retries, final report",
     rules: [
-      { id: "A1", says: "Each attempt yields a directive: retry, skip the provider, or abort.", claimed: false },
-      { id: "A2", says: "The cap counts all attempts of a step: 3 means 3.", claimed: false },
-      { id: "A3", says: "What is retried where it was, and what goes on at the next target.", claimed: false },
-      { id: "A4", says: "Targets are taken in turn; the cursor moves on a skip and on a rate limit.", claimed: false },
-      { id: "A5", says: "A rate limit sleeps only once every target of the cycle has one.", claimed: false },
-      { id: "A6", says: "A rate limit waits what its provider says, within 1 to 60 s.", claimed: false },
-      { id: "A7", says: "Faults of the network wait a second more each time, up to 30 s.", claimed: false },
-      { id: "A8", says: "A request without progress within its limit fails as a timeout.", claimed: false },
+      { id: "A1", says: "Each attempt yields a directive: retry, skip the provider, or abort." },
+      { id: "A2", says: "The cap counts all attempts of a step: 3 means 3." },
+      { id: "A3", says: "What is retried where it was, and what goes on at the next target." },
+      { id: "A4", says: "Targets are taken in turn; the cursor moves on a skip and on a rate limit." },
+      { id: "A5", says: "A rate limit sleeps only once every target of the cycle has one." },
+      { id: "A6", says: "A rate limit waits what its provider says, within 1 to 60 s." },
+      { id: "A7", says: "Faults of the network wait a second more each time, up to 30 s." },
+      { id: "A8", says: "A request without progress within its limit fails as a timeout." },
       {
         id: "A9",
-        says: "Text where a report or a tool call was due is answered with guidance and tried again.",
-        claimed: false
+        says: "Text where a report or a tool call was due is answered with guidance and tried again."
       },
-      { id: "A10", says: "A tool call that cannot be read is answered to the model with the reason.", claimed: false },
+      { id: "A10", says: "A tool call that cannot be read is answered to the model with the reason." },
       {
         id: "A11",
-        says: "Where the context or the steps run out, only the final report is asked for.",
-        claimed: false
+        says: "Where the context or the steps run out, only the final report is asked for."
       },
-      { id: "A12", says: "A report that was malformed leaves one more step.", claimed: false },
-      { id: "A13", says: "A valid report is kept, whatever fails after it.", claimed: false },
-      { id: "A14", says: "Without a report in the end there is one that says why.", claimed: false },
-      { id: "A15", says: "The laws of cycling hold over any sequence of failures.", claimed: false },
-      { id: "A16", says: "Every attempt and every turn is measured.", claimed: false }
+      { id: "A12", says: "A report that was malformed leaves one more step." },
+      { id: "A13", says: "A valid report is kept, whatever fails after it." },
+      { id: "A14", says: "Without a report in the end there is one that says why." },
+      { id: "A15", says: "The laws of cycling hold over any sequence of failures." },
+      { id: "A16", says: "Every attempt and every turn is measured." }
     ]
   },
   {
@@ -152,7 +146,7 @@ export const chapters: ReadonlyArray<Chapter> = [
         claimed: false
       },
       { id: "M3", says: "An abort that the user did not ask for is a passing failure." },
-      { id: "M4", says: "Every retry is a line of JSON in a log.", claimed: false }
+      { id: "M4", says: "Every retry is a line of JSON in a log." }
     ]
   },
   {
@@ -162,7 +156,10 @@ export const chapters: ReadonlyArray<Chapter> = [
       { id: "X2", says: "What was shown before a crash is said to be void before it is shown anew." },
       { id: "X3", says: "A client that comes back misses nothing and gets nothing twice." },
       { id: "X4", says: "A wait can be ended, moved, redirected and extended, and a command sent twice counts once." },
-      { id: "X5", says: "Turns that wait for one endpoint do not stampede it.", claimed: false },
+      {
+        id: "X5",
+        says: "Turns that wait for one endpoint do not stampede it: one finds out, the others share that or are held, and are woken early when there is room."
+      },
       { id: "X6", says: "Several processes share the work; one that is killed loses no turn." },
       { id: "X7", says: "On request, a response that broke off is voided and asked for again.", claimed: false },
       { id: "X8", says: "A tool that ran when its process died is not run again, unless that does no harm." },
@@ -172,11 +169,7 @@ export const chapters: ReadonlyArray<Chapter> = [
         says: "A policy can be tried on an outage, simulated or recorded, before it is trusted.",
         claimed: false
       },
-      {
-        id: "X11",
-        says: "Budgets can differ by reason, and a guard bounds what a long wait may spend.",
-        claimed: false
-      },
+      { id: "X11", says: "Budgets can differ by reason, and a guard bounds what a long wait may spend." },
       { id: "X12", says: "One report in the morning, one notification for an incident.", claimed: false },
       {
         id: "X13",

@@ -11,6 +11,7 @@ import { Config, type Credential, type ProviderConfig } from "./config/Config.ts
 import * as Secrets from "./config/Secrets.ts"
 import * as Condition from "./conversation/Condition.ts"
 import { Defaults } from "./conversation/Defaults.ts"
+import * as Gates from "./conversation/Gates.ts"
 import * as Orchestrator from "./conversation/Orchestrator.ts"
 import { Providers } from "./conversation/Providers.ts"
 import * as Tools from "./conversation/Tools.ts"
@@ -19,9 +20,12 @@ import * as Timer from "./durable/Timer.ts"
 import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
 import { nameOf } from "./storage/DatabaseUrl.ts"
+import * as GateTable from "./storage/GateTable.ts"
 import { Journal } from "./storage/Journal.ts"
 import * as SqlStore from "./storage/SqlStore.ts"
 import * as Tenancy from "./storage/Tenancy.ts"
+import * as CommandMetrics from "./telemetry/CommandMetrics.ts"
+import * as Telemetry from "./telemetry/Telemetry.ts"
 import * as Drain from "./transport/http/Drain.ts"
 import * as HttpServer from "./transport/http/HttpServer.ts"
 import * as Loopback from "./transport/http/Loopback.ts"
@@ -72,6 +76,27 @@ const providers = Layer.effect(
   })
 ).pipe(Layer.provide(NodeHttpClient.layerUndici))
 
+/** Gates for what is reached over HTTP. A simulated outage is each turn's own: there is nothing to share. */
+const gates = Layer.unwrap(
+  Effect.gen(function* () {
+    const { database, gate, providers } = yield* Config
+    const endpointOf: Gates.EndpointOf = (name) => {
+      const provider = providers.get(name)
+      if (provider === undefined || provider.type === "simulated") return undefined
+      return { baseUrl: provider.baseUrl, credential: provider.credentials[0]?.name }
+    }
+    if (!gate.enabled) return Gates.layerNoop
+    if (database.url === undefined) return Gates.layer(endpointOf)
+    const url = database.url
+    const { layerClient } = yield* Effect.promise(() => import("./storage/Postgres.ts"))
+    return Gates.layerShared(endpointOf).pipe(
+      Layer.provide(GateTable.layer(nameOf(url))),
+      // One of its own, so that a database that is busy with turns does not keep it waiting, nor it them.
+      Layer.provide(layerClient({ url, connections: 1 }))
+    )
+  })
+)
+
 const defaults = Layer.effect(
   Defaults,
   Config.useSync(({ model, models, retry }) => ({ model, models, retry }))
@@ -92,7 +117,9 @@ const tools = Layer.unwrap(
   })
 )
 
-const resources = Layer.mergeAll(providers, tools, defaults, Timer.layer, Condition.layer)
+const resources = Layer.mergeAll(providers, gates, tools, defaults, Condition.layer).pipe(
+  Layer.provideMerge(Timer.layer)
+)
 
 /** A file has one owner. */
 const owner = Layer.unwrap(
@@ -109,7 +136,11 @@ const held = Layer.unwrap(
     const Cluster = yield* Effect.promise(() => import("./cluster/Cluster.ts"))
     return Cluster.layer({ ...cluster, url: database.url })
   })
-).pipe(Layer.provide(resources))
+).pipe(
+  (conversations) => Layer.provideMerge(CommandMetrics.layer, conversations),
+  Layer.provide(Telemetry.layer),
+  Layer.provide(resources)
+)
 
 const guest = Layer.unwrap(
   Config.useSync(({ database }) => (database.url === undefined ? Tenancy.layerGuest(database) : Layer.empty))

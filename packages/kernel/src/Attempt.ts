@@ -71,6 +71,13 @@ export const failureOf = (cause: Cause.Cause<Failure.ProviderFailure | TurnStopp
   return Cause.hasInterruptsOnly(cause) ? abortedElsewhere : defectOf(Cause.squash(cause))
 }
 
+/** C6: what a stream has failed with that just stopped. */
+export const incomplete: Failure.Failure = {
+  reason: "network",
+  message: "The response ended before it was complete.",
+  retryable: true
+}
+
 // --- internal
 
 type End =
@@ -152,13 +159,6 @@ const endOf = (exit: Exit.Exit<void, Failure.ProviderFailure | TurnStopped>): En
 }
 
 const broken = (failure: Failure.Failure): End => ({ _tag: "Broken", failure })
-
-/** C6 */
-const incomplete: Failure.Failure = {
-  reason: "network",
-  message: "The response ended before it was complete.",
-  retryable: true
-}
 
 /** M3: nobody here asked for it. */
 const abortedElsewhere: Failure.Failure = {

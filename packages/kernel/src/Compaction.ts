@@ -10,6 +10,7 @@ import { Failure, Ids, Message } from "@holdfast/wire"
 import { Clock, Effect, Random, Schema } from "effect"
 import * as Attempt from "./Attempt.ts"
 import type { Compacted, Compactor } from "./Compactor.ts"
+import * as Observer from "./Observer.ts"
 import type { ProviderRequest } from "./Provider.ts"
 import * as Recovery from "./Recovery.ts"
 import * as Summary from "./Summary.ts"
@@ -26,7 +27,11 @@ export const CompactionRecord = Schema.Union([
     endedAt: Schema.Number
   }),
   /** There is nothing that can be left out. */
-  Schema.TaggedStruct("Nothing", { endedAt: Schema.Number }),
+  Schema.TaggedStruct("Nothing", {
+    /** That the older part is too long itself, where a call of a model has found that out. */
+    failure: Schema.optionalKey(Failure.Failure),
+    endedAt: Schema.Number
+  }),
   Schema.TaggedStruct("Failed", {
     failure: Failure.Failure,
     /** Drawn for the decision about this failure (`Spent.spread`). */
@@ -54,10 +59,15 @@ export const run = Effect.fnUntraced(function* (
     const record = yield* turn.ports.checkpoint.run(
       `step/${turn.step}/compaction/${n}`,
       CompactionRecord,
-      Effect.suspend(() => make(turn, compactor, n, messages))
+      Observer.compaction(
+        turn,
+        n,
+        Effect.suspend(() => make(turn, compactor, n, messages))
+      )
     )
-    if (record._tag === "Nothing") return record
-    turn.attempts++
+    if (record._tag !== "Nothing" || record.failure !== undefined) turn.attempts++
+    if (record._tag === "Failed" && record.failure.shared === true) turn.shared++
+    if (record._tag === "Nothing") return { _tag: "Nothing" }
     if (record._tag === "Compacted") {
       yield* apply(turn, record, messages)
       return { _tag: "Compacted", n }
@@ -96,7 +106,7 @@ const make = Effect.fnUntraced(function* (
   if (result === undefined) return { _tag: "Nothing", endedAt }
   if ("summary" in result) return { _tag: "Compacted", ...result, endedAt }
   if ("_tag" in result) return yield* result
-  if (result.reason === "context-overflow") return { _tag: "Nothing", endedAt }
+  if (result.reason === "context-overflow") return { _tag: "Nothing", failure: result, endedAt }
   return { _tag: "Failed", failure: result, spread: yield* Random.next, endedAt }
 })
 

@@ -51,6 +51,8 @@ export type Directive = typeof Directive.Type
 export interface Situation {
   readonly failure: Failure.Failure
   readonly contentSeen: boolean
+  /** The response was complete, and would not do (A9): nothing is wrong with where it came from. */
+  readonly whole?: true
   /** Retries of this step so far; the number of the next one. */
   readonly retries: number
   /** Bugs this step has met so far, this one included. */

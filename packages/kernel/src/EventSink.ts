@@ -25,5 +25,13 @@ export class EventSink extends Context.Service<
       events: Array.NonEmptyReadonlyArray<TurnEvent.PersistedEvent>,
       position: number
     ) => Effect.Effect<void, TurnStopped>
+    /**
+     * Whether the event at a position was there before this life of the turn, so that an `Observer` does not hear of it again.
+     *
+     * **Gotchas**
+     *
+     * Without it every event of a turn that is run again is told as if it were new.
+     */
+    readonly isPersisted?: (position: number) => boolean
   }
 >()("@holdfast/kernel/EventSink") {}

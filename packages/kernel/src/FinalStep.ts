@@ -42,7 +42,7 @@ export const enter = (turn: TurnState): Effect.Effect<void, TurnStopped> | undef
   const name = `step/${turn.step}/final`
   if (checkpoint.isRecorded(name)) return announce(turn, name, "max-turns") // its cause is in the record
   if (turn.last === undefined && turn.input.limits === undefined) return undefined
-  if (checkpoint.isRecorded(`step/${turn.step}/attempt/0`)) return undefined // F1
+  if (turn.hasBegun) return undefined // F1
   const cause = causeOf(turn)
   return cause === undefined ? undefined : announce(turn, name, cause)
 }

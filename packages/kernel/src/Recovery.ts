@@ -8,10 +8,15 @@
  * V3. Counters live here and end with the step: they are back at 0 for the next one, however this one ended (P10).
  */
 import type { Failure, TurnEvent } from "@holdfast/wire"
-import { Clock, Effect, type Schema } from "effect"
+import { Clock, Duration, Effect, type Schema } from "effect"
 import * as Directive from "./Directive.ts"
+import * as ModelContext from "./ModelContext.ts"
+import * as Observer from "./Observer.ts"
 import type { ProviderRequest } from "./Provider.ts"
+import type { RetryStrategy } from "./RetryStrategy.ts"
+import type { Route } from "./Route.ts"
 import * as Routing from "./Routing.ts"
+import { Spending } from "./Spending.ts"
 import type { TurnState } from "./TurnState.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 import * as Waiting from "./Waiting.ts"
@@ -20,6 +25,8 @@ import * as Waiting from "./Waiting.ts"
 export interface Setback {
   readonly failure: Failure.Failure
   readonly contentSeen: boolean
+  /** The response was complete, and would not do (A9). */
+  readonly whole?: true
   /** Drawn for the decision (`Spent.spread`). */
   readonly spread: number
   /** Epoch milliseconds. */
@@ -40,11 +47,10 @@ export const CANCELLED = "Retry cancelled"
 /** A step's failures so far. */
 export class Recovery {
   readonly turn: TurnState
-  firstFailureAt: number | undefined = undefined
-  retries = 0
-  sleptMs = 0
-  extendedMs = 0
+  readonly spending = new Spending()
   defects = 0
+  /** Real waiting since a person last had a say, in milliseconds (X11). */
+  waitedMs = 0
   /** What the router wants to be handed back. */
   state: Schema.Json | undefined = undefined
 
@@ -67,26 +73,32 @@ export const after = Effect.fnUntraced(function* (
   messages: ProviderRequest["messages"],
   mending?: () => ReadonlyArray<TurnEvent.PersistedEvent>
 ): Effect.fn.Return<GaveUp | undefined, TurnStopped> {
-  const { turn } = recovery
+  const { spending, turn } = recovery
   const { strategy } = turn.ports
   const { failure } = setback
   const directive = yield* decide(recovery, n, setback, messages)
   if (directive._tag === "GiveUp" || strategy === undefined) return { failure, finalError: failure.message }
 
   if (mending !== undefined) yield* turn.persist(mending)
-  turn.chain = recovery.retries++
+  turn.chain = spending.retry(failure)
   if (Directive.isImmediate(directive)) {
     if (!hasGoneOn(turn, n)) Waiting.tell(turn, strategy, failure, directive)
   } else {
-    const ended = yield* Waiting.wait(turn, strategy, `step/${turn.step}/sleep/${n}`, failure, directive)
+    const ask = askOf(recovery, strategy, directive.route ?? turn.route)
+    const ended = yield* Waiting.wait(turn, strategy, `step/${turn.step}/sleep/${n}`, failure, directive, ask)
     if (ended._tag === "Cancelled") return { failure, finalError: CANCELLED }
     if (ended._tag === "Sleepless") {
       const { message } = ended.error
       return { failure: { reason: "unknown", message, retryable: false }, finalError: message }
     }
-    recovery.extendedMs += ended.extendedMs
-    recovery.sleptMs += directive.delayMs
+    if (ended._tag === "Unanswered") {
+      const gaveUp = unanswered(ended, failure)
+      return { failure: gaveUp, finalError: gaveUp.message }
+    }
+    spending.extend(ended.extendedMs)
+    spending.sleep(failure, directive.delayMs)
     turn.sleptMs += directive.delayMs
+    recovery.waitedMs = ended._tag === "Switched" || ended.isAnswered ? 0 : recovery.waitedMs + ended.waitedMs
     if (ended._tag === "Switched") {
       recovery.state = undefined
       return yield* Effect.as(Routing.choose(turn, ended.target), undefined)
@@ -105,26 +117,59 @@ const hasGoneOn = ({ ports, step }: TurnState, n: number): boolean => {
   return [next, `${next}/content`, `step/${step}/compaction/${n + 1}`].some((name) => ports.checkpoint.isRecorded(name))
 }
 
+/** What the wait before an attempt on `route` may end with instead of it (X11). */
+const askOf = (
+  { turn, waitedMs }: Recovery,
+  strategy: RetryStrategy["Service"],
+  { target }: Route
+): Waiting.Ask | undefined => {
+  const { ask } = strategy
+  return (
+    ask &&
+    ((thisMs) => {
+      const request = { system: turn.input.system, messages: ModelContext.of(turn.messages), tools: turn.tools, target }
+      return ask({ waitedMs: waitedMs + thisMs, usage: turn.usage, request })
+    })
+  )
+}
+
+/** What a turn fails with whose question nobody has answered: why it did not go on, and what it had been waiting for. */
+const unanswered = (
+  { afterMs, asks }: Extract<Waiting.Ended, { readonly _tag: "Unanswered" }>,
+  { message, reason }: Failure.Failure
+): Failure.Failure => ({
+  reason,
+  message: `${asks.message} Nobody answered within ${Duration.format(Duration.millis(afterMs))}. The last error was: ${message}`,
+  retryable: false
+})
+
 const decide = (
   recovery: Recovery,
   n: number,
-  { contentSeen, endedAt, failure, spread }: Setback,
+  { contentSeen, endedAt, failure, spread, whole }: Setback,
   messages: ProviderRequest["messages"]
 ): Effect.Effect<Directive.Directive, TurnStopped> => {
-  const { retries, sleptMs, extendedMs, state, turn } = recovery
+  const { spending, state, turn } = recovery
   const { checkpoint, router, strategy } = turn.ports
-  const firstFailureAt = (recovery.firstFailureAt ??= endedAt)
+  turn.openRetryLoop(endedAt)
   if (failure.defect === true) recovery.defects++
   const { defects } = recovery
-  const spent = { sleptMs, elapsedMs: Math.max(0, endedAt - firstFailureAt), extendedMs, spread }
+  const { retries } = spending
+  const spent = spending.fail(failure, endedAt, spread)
   return checkpoint.run(
     `step/${turn.step}/decision/${n}`,
     Directive.Directive,
-    Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const situation = { failure, contentSeen, retries, defects, spent, now }
-      return router === undefined || strategy === undefined || !Directive.isRoutable(situation)
-        ? Effect.succeed(Directive.decide(situation, strategy))
-        : router.direct(situation, Routing.question(turn, state, messages))
-    })
+    Observer.decision(
+      turn,
+      n,
+      { endedAt, failure },
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        const known = { failure, contentSeen, retries, defects, spent, now }
+        const situation: Directive.Situation = whole === undefined ? known : { ...known, whole }
+        return router === undefined || strategy === undefined || !Directive.isRoutable(situation)
+          ? Effect.succeed(Directive.decide(situation, strategy))
+          : router.direct(situation, Routing.question(turn, state, messages))
+      })
+    )
   )
 }

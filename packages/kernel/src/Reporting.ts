@@ -104,10 +104,10 @@ export const settleText = (turn: TurnState, content: ReadonlyArray<Message.Assis
 }
 
 /** What stands in for the report of a turn that failed without one (A14). */
-export const synthetic = ({ attempts, step }: TurnState, failure: Failure.Failure): TurnEvent.Report => ({
+export const synthetic = ({ calls, step }: TurnState, failure: Failure.Failure): TurnEvent.Report => ({
   source: "synthetic",
   success: false,
-  content: { reason: failure.reason, context: `After ${attempts} attempt(s), in step ${step + 1}: ${failure.message}` }
+  content: { reason: failure.reason, context: `After ${calls} attempt(s), in step ${step + 1}: ${failure.message}` }
 })
 
 // --- internal

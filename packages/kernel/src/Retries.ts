@@ -15,6 +15,7 @@ import * as Checkpoint from "./Checkpoint.ts"
 import * as Compaction from "./Compaction.ts"
 import { Content } from "./Content.ts"
 import * as ModelContext from "./ModelContext.ts"
+import * as Observer from "./Observer.ts"
 import type { ProviderRequest } from "./Provider.ts"
 import * as Recovery from "./Recovery.ts"
 import * as Reporting from "./Reporting.ts"
@@ -37,25 +38,27 @@ export const voided = (turn: TurnState): ReadonlyArray<TurnEvent.StepDiscarded> 
 
 /** Gets the response of the turn's current step. */
 export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<Result, TurnStopped> {
-  const { compactor, router } = turn.ports
+  const { compactor } = turn.ports
   const path = `step/${turn.step}`
   let messages = ModelContext.of(turn.messages)
   // A list that changes in the middle of a step would be another request, and not another attempt.
   const tools = turn.tools
   let hasCompacted = false
   const recovery = new Recovery.Recovery(turn)
-  if (router !== undefined) recovery.state = yield* Routing.begin(turn, router, messages)
+  const beginning = Routing.begin(turn, messages)
+  if (beginning !== undefined) recovery.state = yield* beginning
   let isBegun = false
   const begin = (): void => {
     if (isBegun) return
     isBegun = true
-    turn.ports.sink.live(turn.event({ type: "step-start", step: turn.step, target: turn.targetName })) // R4
+    turn.live(turn.event({ type: "step-start", step: turn.step, target: turn.targetName })) // R4
   }
 
   for (let n = 0; ; n++) {
     const made = turn.attempts + 1
     const outcome = yield* attempt(turn, `${path}/attempt/${n}`, n, { messages, tools }, begin)
     turn.attempts = made
+    if (outcome._tag === "Failed" && outcome.failure.shared === true) turn.shared++
     if (outcome._tag === "Lost") {
       isBegun = false
       turn.isLost = true
@@ -114,7 +117,11 @@ const attempt = (
       name,
       Attempt.AttemptOutcome,
       isLost
-        ? Effect.map(Clock.currentTimeMillis, (endedAt) => ({ _tag: "Lost" as const, endedAt }))
+        ? Observer.lost(
+            turn,
+            n,
+            Effect.map(Clock.currentTimeMillis, (endedAt) => ({ _tag: "Lost", endedAt }))
+          )
         : Effect.suspend(() => {
             const { conversationId, turnId, system } = turn.input
             turn.attempts++ // an abort may come before the outcome
@@ -130,8 +137,10 @@ const attempt = (
               ...(credential === undefined ? undefined : { credential }),
               ...(system === undefined ? undefined : { system })
             }
-            const made = Attempt.run(provider, sink, request, content, Checkpoint.mark(checkpoint, mark))
-            return report === undefined && !turn.isFinal ? made : Reporting.judged(turn, made)
+            return Observer.attempt(turn, request, Checkpoint.mark(checkpoint, mark), (mark) => {
+              const made = Attempt.run(provider, sink, request, content, mark)
+              return report === undefined && !turn.isFinal ? made : Reporting.judged(turn, made)
+            })
           })
     )
   })

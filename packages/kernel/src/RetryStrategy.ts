@@ -4,8 +4,10 @@
  * `delayFor` decides and never sleeps; `sleep` sleeps and never decides. The kernel records what was decided before it
  * lets anybody sleep, so a policy that changes overnight changes no wait that has begun.
  */
-import { type Failure, Target } from "@holdfast/wire"
+import { type Failure, type Message, Target, TurnEvent } from "@holdfast/wire"
 import { Context, type Duration, type Effect, Schema } from "effect"
+import type { ProviderRequest } from "./Provider.ts"
+import type { Route } from "./Route.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
 /** Who ended a sleep, or changed it: the command as it came, so that the same one again does nothing (X4). */
@@ -29,26 +31,52 @@ const wake = <const Type extends string, Fields extends Schema.Struct.Fields>(ty
  * Why a sleep ended, as it is recorded.
  *
  * - `elapsed`: its time was up.
- * - `now`: somebody wants the next attempt now.
+ * - `now`: somebody wants the next attempt now, or, with `early`, the shell does.
  * - `cancelled`: somebody wants no further attempt (P14).
  * - `until`: somebody wants it to end at another moment; it goes on.
  * - `switched`: somebody wants the next attempt now, and elsewhere.
  * - `extended`: somebody gives the step more budget; it goes on.
+ * - `asked`: its time was up, and the strategy wants a person's word first (X11); it goes on until there is one, or no longer
+ *   than `until`. No sleep ends like that by itself.
  */
 export const Wake = Schema.Union([
-  wake("elapsed", {}),
-  wake("now", {}),
+  wake("elapsed", {
+    /** Milliseconds for which the retry was not let in, beyond the end of the wait (X5); the shell's to say. */
+    heldMs: Schema.optionalKey(Schema.Finite)
+  }),
+  wake("now", {
+    /** Nobody wanted it: the shell ended the sleep before its time, because an endpoint answers again or to see whether it does. */
+    early: Schema.optionalKey(Schema.Literal(true))
+  }),
   wake("cancelled", {}),
   wake("until", { until: Schema.Finite }),
   wake("switched", { target: Target.Target }),
-  wake("extended", { byMs: Schema.Finite })
+  wake("extended", { byMs: Schema.Finite }),
+  wake("asked", { until: Schema.Finite, asks: TurnEvent.Asks })
 ])
 export type Wake = typeof Wake.Type
+
+/** Whether a wait is over with it, and not just a part of it. */
+export const endsWait = ({ type }: Wake): boolean => type !== "until" && type !== "extended" && type !== "asked"
 
 /** A sleep that could not be slept. It ends the turn: there is no retry without its sleep (D14). */
 export class SleepFailure extends Schema.TaggedError<SleepFailure>()("SleepFailure", {
   message: Schema.String
 }) {}
+
+/** What a sleep is for. */
+export interface Awaited {
+  /** Where the attempt behind it goes. */
+  readonly route: Route
+  /** What has failed. */
+  readonly failure: Failure.Failure
+  /** When the wait began, in epoch milliseconds. */
+  readonly since: number
+  /** When it is to end, in epoch milliseconds. */
+  readonly retryAt: number
+  /** Somebody has chosen that end (X4). */
+  readonly isMoved: boolean
+}
 
 /** What a step has spent on retries by the time of a failure. */
 export interface Spent {
@@ -58,8 +86,36 @@ export interface Spent {
   readonly elapsedMs: number
   /** What somebody added to the budget of this step (X4), in milliseconds. Absent: nothing. */
   readonly extendedMs?: number
+  /** The part of it that failures of the same reason have cost (X11). Absent: all of it. */
+  readonly onReason?: SpentOnReason
   /** Drawn for this failure, from 0 (included) to 1 (excluded): what jitter is made from. */
   readonly spread: number
+}
+
+/** What failures of one reason have cost a step. */
+export interface SpentOnReason {
+  /** Retries that followed them. */
+  readonly retries: number
+  /** Sleep that was scheduled for them, in milliseconds. */
+  readonly sleptMs: number
+  /** Since the first of them, in milliseconds. */
+  readonly elapsedMs: number
+}
+
+/** What a wait has led to: the attempt that comes next, and what there has been. */
+export interface Outlook {
+  /** How long the step has waited since a person last had a say, in milliseconds. */
+  readonly waitedMs: number
+  /** What the turn's responses have cost so far. */
+  readonly usage: Message.Usage
+  readonly request: Pick<ProviderRequest, "messages" | "tools" | "target"> & { readonly system: string | undefined }
+}
+
+/** A question to a person. */
+export interface Question {
+  readonly asks: TurnEvent.Asks
+  /** How long there can be an answer, in milliseconds. */
+  readonly answerWithinMs: number
 }
 
 /** The limits of a strategy, for those who show them. Absent means none. */
@@ -83,8 +139,10 @@ export class RetryStrategy extends Context.Service<
     readonly delayFor: (attempt: number, failure?: Failure.Failure, spent?: Spent) => Duration.Duration | undefined
     /** What `delayFor` made its answer from, for the record (X9). */
     readonly basisFor?: (attempt: number, failure: Failure.Failure, spent: Spent) => Schema.Json
-    /** Waits. Interruptible; correct for any finite duration (D11). */
-    readonly sleep: (delay: Duration.Duration) => Effect.Effect<Wake, SleepFailure | TurnStopped>
+    /** Waits. Interruptible; correct for any finite duration (D11). The kernel says what for. */
+    readonly sleep: (delay: Duration.Duration, awaited?: Awaited) => Effect.Effect<Wake, SleepFailure | TurnStopped>
+    /** What has to be asked before the attempt that a wait has led to (X11); `undefined`: nothing. Pure. Absent: never anything. */
+    readonly ask?: (outlook: Outlook) => Question | undefined
     readonly budget: Budget
   }
 >()("@holdfast/kernel/RetryStrategy") {}

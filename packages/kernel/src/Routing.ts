@@ -4,9 +4,13 @@
  * G1. Another target is a `model-change`; where a fallback takes over, a `retry-fallback-applied` before it. Another credential
  *     of the same target is neither.
  * G2. A fallback that took over and answers is told of once.
- * G3. A person's choice (X4) stands above any route: it is the primary from there on.
+ * G3. A person's choice (X4) stands above any route: it is the primary from there on. At the same provider the credential that is
+ *     in use stays so.
+ * G4. Where a step begins is decided once, and what was decided is followed, with a router or without one by then; a step that
+ *     has begun without a router is asked about from its next failure on. Otherwise a turn that is taken up under another
+ *     configuration would tell of another way than the one that it went.
  */
-import { Target, type TurnEvent } from "@holdfast/wire"
+import type { Target, TurnEvent } from "@holdfast/wire"
 import { Effect, type Schema } from "effect"
 import type { ProviderRequest } from "./Provider.ts"
 import type { Route } from "./Route.ts"
@@ -26,20 +30,16 @@ export const question = (
   request: { system: turn.input.system, messages, tools: turn.tools }
 })
 
-/** Takes the route that the step begins on, and returns the router's state. */
-export const begin = Effect.fnUntraced(function* (
+/** Takes the route that the step begins on, and returns the router's state; nothing, and no effect, where there is none (G4). */
+export const begin = (
   turn: TurnState,
-  router: Router["Service"],
   messages: ProviderRequest["messages"]
-): Effect.fn.Return<Schema.Json | undefined, TurnStopped> {
-  const { route, state } = yield* turn.ports.checkpoint.run(
-    `step/${turn.step}/route`,
-    Beginning,
-    Effect.suspend(() => router.begin(question(turn, undefined, messages)))
-  )
-  yield* take(turn, route)
-  return state
-})
+): Effect.Effect<Schema.Json | undefined, TurnStopped> | undefined => {
+  const { checkpoint, router } = turn.ports
+  const name = `step/${turn.step}/route`
+  const isDue = checkpoint.isRecorded(name) || (router !== undefined && !turn.hasBegun)
+  return isDue ? follow(turn, router, name, messages) : undefined
+}
 
 /** Goes on elsewhere. */
 export const take = (turn: TurnState, route: Route): Effect.Effect<void, TurnStopped> =>
@@ -60,10 +60,13 @@ export const take = (turn: TurnState, route: Route): Effect.Effect<void, TurnSto
 export const choose = (turn: TurnState, target: Target.Target): Effect.Effect<void, TurnStopped> =>
   turn.persist(() => {
     const from = turn.targetName
+    const { credential, target: left } = turn.route
+    const isKept = credential !== undefined && left.provider === target.provider
     turn.primary = target
-    turn.route = { target }
+    turn.route = { target, ...(isKept ? { credential } : undefined) }
     turn.unproven = undefined
-    return [turn.event({ type: "model-change", from, to: Target.format(target) })]
+    const to = turn.targetName
+    return from === to ? [] : [turn.event({ type: "model-change", from, to })]
   })
 
 /** The route has answered (G2). */
@@ -72,3 +75,22 @@ export const proven = (turn: TurnState): ReadonlyArray<TurnEvent.RetryFallbackSu
   turn.unproven = undefined
   return role === undefined ? [] : [turn.event({ type: "retry-fallback-succeeded", model: turn.targetName, role })]
 }
+
+// --- internal
+
+const follow = Effect.fnUntraced(function* (
+  turn: TurnState,
+  router: Router["Service"] | undefined,
+  name: string,
+  messages: ProviderRequest["messages"]
+): Effect.fn.Return<Schema.Json | undefined, TurnStopped> {
+  const { route, state } = yield* turn.ports.checkpoint.run(
+    name,
+    Beginning,
+    Effect.suspend(
+      () => router?.begin(question(turn, undefined, messages)) ?? Effect.succeed<Beginning>({ route: turn.route })
+    )
+  )
+  yield* take(turn, route)
+  return state
+})

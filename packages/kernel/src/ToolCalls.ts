@@ -11,6 +11,7 @@ import { type Message } from "@holdfast/wire"
 import { Cause, Clock, Effect, Schema, Semaphore } from "effect"
 import * as Checkpoint from "./Checkpoint.ts"
 import * as ModelContext from "./ModelContext.ts"
+import * as Observer from "./Observer.ts"
 import * as Reporting from "./Reporting.ts"
 import type { ToolOutcome } from "./Toolbox.ts"
 import type { TurnState } from "./TurnState.ts"
@@ -33,19 +34,28 @@ export const run = Effect.fnUntraced(function* (
   turn: TurnState,
   calls: ReadonlyArray<Message.ToolCallPart>
 ): Effect.fn.Return<void, TurnStopped> {
-  const round: Round = { calls, records: calls.map(() => undefined), content: [], createdAt: turn.input.startedAt }
+  const name = (i: number) => `step/${turn.step}/tool/${i}`
+  const { checkpoint } = turn.ports
+  const round: Round = {
+    calls,
+    records: calls.map(() => undefined),
+    running: new Set(calls.keys().filter((i) => !checkpoint.isRecorded(name(i)))),
+    content: [],
+    createdAt: turn.input.startedAt
+  }
   turn.results = round.content
   const settled = settle(turn, round).pipe(Semaphore.makeUnsafe(1).withPermits(1))
   yield* Effect.forEach(
     calls,
     (call, i) =>
-      Effect.flatMap(runOne(turn, `step/${turn.step}/tool/${i}`, call), (record) => {
+      Effect.flatMap(runOne(turn, name(i), i, round), (record) => {
         round.records[i] = record
         if (Reporting.isReport(turn.ports.report, call)) Reporting.settle(turn, call, record)
         return settled
       }),
     { concurrency: calls.length, discard: true }
   )
+  turn.stepStartedAt = round.createdAt
   const { content } = round
   const { turnId } = turn.input
   yield* turn.persist(() => {
@@ -61,6 +71,8 @@ interface Round {
   readonly calls: ReadonlyArray<Message.ToolCallPart>
   /** One a call; `undefined` while it runs. */
   readonly records: Array<ToolRecord | undefined>
+  /** Numbers of the calls that have no answer yet, on record or not. */
+  readonly running: Set<number>
   /** What is persisted: the results of the first calls. */
   readonly content: Array<Message.ToolResultPart>
   /** Epoch milliseconds: when the last of them ended. */
@@ -87,17 +99,27 @@ const settle = Effect.fnUntraced(function* (turn: TurnState, round: Round): Effe
 })
 
 /** T3: what a dead process had begun is not begun again, unless the tool says that it may be. */
-const runOne = (turn: TurnState, name: string, call: Message.ToolCallPart): Effect.Effect<ToolRecord, TurnStopped> =>
+const runOne = (
+  turn: TurnState,
+  name: string,
+  i: number,
+  { calls, running }: Round
+): Effect.Effect<ToolRecord, TurnStopped> =>
   Effect.suspend(() => {
+    const call = calls[i] ?? impossible()
     const { checkpoint, report, toolbox } = turn.ports
+    const observed = (answer: Effect.Effect<ToolRecord, TurnStopped>) =>
+      checkpoint.run(
+        name,
+        ToolRecord,
+        Observer.tool(turn, call, () => (running.delete(i), running.size), answer)
+      )
     // A report is judged and not run: judging it again does no harm.
-    if (Reporting.isReport(report, call)) return checkpoint.run(name, ToolRecord, answer(turn, call))
+    if (Reporting.isReport(report, call)) return observed(answer(turn, call))
     const begun = `${name}/begun`
     const isIdempotent = toolbox.definitions.find((tool) => tool.name === call.toolName)?.isIdempotent === true
     const begin = Checkpoint.mark(checkpoint, begun)
-    return checkpoint.run(
-      name,
-      ToolRecord,
+    return observed(
       checkpoint.isRecorded(begun) && !isIdempotent
         ? at({ output: ModelContext.INTERRUPTED, isError: true })
         : Effect.andThen(begin, answer(turn, call))
@@ -127,7 +149,9 @@ const NOT_OFFERED = { output: "No tool but the final report could be used in thi
 /** A10 */
 const unreadable = ({ input, malformed = "" }: Message.ToolCallPart) => {
   const payload = typeof input === "string" ? input : JSON.stringify(input)
-  const quoted = payload.length > QUOTED_CHARACTERS ? `${payload.slice(0, QUOTED_CHARACTERS)} [cut]` : payload
+  // A cut may fall into a character of two halves, which no provider takes.
+  const quoted =
+    payload.length > QUOTED_CHARACTERS ? `${payload.slice(0, QUOTED_CHARACTERS).toWellFormed()} [cut]` : payload
   return { output: `The arguments of this call could not be read: ${malformed}\nThey were: ${quoted}`, isError: true }
 }
 

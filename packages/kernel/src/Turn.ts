@@ -18,6 +18,7 @@ import type { Content } from "./Content.ts"
 import { EventSink } from "./EventSink.ts"
 import { FinalReport } from "./FinalReport.ts"
 import * as FinalStep from "./FinalStep.ts"
+import * as Observer from "./Observer.ts"
 import { Provider } from "./Provider.ts"
 import * as Reporting from "./Reporting.ts"
 import * as Recovery from "./Recovery.ts"
@@ -38,6 +39,7 @@ export type { TurnInput } from "./TurnState.ts"
  * **Details**
  *
  * Without a `RetryStrategy` in the context there are no retries (D9); without a `Router` every attempt goes to the turn's target.
+ * An `Observer` in it is told what the turn has done.
  */
 export const runTurn = Effect.fnUntraced(function* (
   input: TurnInput
@@ -53,7 +55,8 @@ export const runTurn = Effect.fnUntraced(function* (
     strategy: Context.getOrUndefined(services, RetryStrategy),
     router: Context.getOrUndefined(services, Router),
     report: Context.getOrUndefined(services, FinalReport),
-    compactor: Context.getOrUndefined(services, Compactor)
+    compactor: Context.getOrUndefined(services, Compactor),
+    observer: Context.getOrUndefined(services, Observer.Observer)
   })
   const run = Effect.catchDefect(steps(turn), (defect) => seal(turn, { status: "failed", failure: bug(defect) }))
   if (input.abort === undefined || gate === undefined) return yield* run
@@ -87,6 +90,7 @@ const steps = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<Tu
     const final = FinalStep.enter(turn)
     if (final !== undefined) yield* final
     const result = yield* Retries.respond(turn)
+    if (result._tag === "Completed") turn.closeRetryLoop(result.endedAt)
     const said = result._tag === "Completed" ? result : result.last
     turn.spend(said?.usage)
     if (result._tag === "GaveUp") return yield* seal(turn, { status: "failed", ...result })
@@ -141,7 +145,7 @@ const seal = (turn: TurnState, outcome: Outcome): Effect.Effect<TurnEvent.TurnEn
       status,
       endedAt,
       steps: turn.step,
-      attempts: turn.attempts,
+      attempts: turn.calls,
       sleptMs: turn.sleptMs,
       usage: turn.usage,
       ...(failure === undefined ? undefined : { error: failure }),
@@ -149,7 +153,11 @@ const seal = (turn: TurnState, outcome: Outcome): Effect.Effect<TurnEvent.TurnEn
     })
     return Effect.map(
       turn.persist(() => [...events, end]),
-      () => (turn.end = end)
+      () => {
+        turn.closeRetryLoop(endedAt)
+        Observer.seal(turn, end)
+        return (turn.end = end)
+      }
     )
   }).pipe(Effect.uninterruptible)
 

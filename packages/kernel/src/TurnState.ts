@@ -14,6 +14,7 @@ import type { Content } from "./Content.ts"
 import type { EventSink } from "./EventSink.ts"
 import type { FinalReport } from "./FinalReport.ts"
 import type { Last } from "./FinalStep.ts"
+import * as Observer from "./Observer.ts"
 import type { Provider } from "./Provider.ts"
 import type { RetryStrategy } from "./RetryStrategy.ts"
 import type { Route } from "./Route.ts"
@@ -49,6 +50,7 @@ export interface Ports {
   readonly router: Router["Service"] | undefined
   readonly report: FinalReport["Service"] | undefined
   readonly compactor: Compactor["Service"] | undefined
+  readonly observer: Observer.Listeners | undefined
 }
 
 export class TurnState {
@@ -65,7 +67,16 @@ export class TurnState {
   /** Steps that are finished; the number of the one that runs. */
   step = 0
   attempts = 0
+  /** Of those, the ones that took another turn's failure for their own, without a call (X5). */
+  shared = 0
   sleptMs = 0
+  /** When the step that runs began: at the acceptance, or when the step before it had ended; epoch milliseconds. */
+  stepStartedAt: number
+  /** When the last attempt of this life began, for who is told of what was decided about it. */
+  attemptStartedAt: number | undefined = undefined
+  /** What steps that are over have taken from their first failure on, in milliseconds (A16). */
+  retryLoopMs = 0
+  private retryLoopSince: number | undefined = undefined
   usage: Message.Usage = {}
   /** What the response that is under way has said; `undefined` between responses. */
   unfinished: Content | undefined = undefined
@@ -94,14 +105,28 @@ export class TurnState {
     this.ports = ports
     this.primary = input.target
     this.route = { target: input.target }
-    this.messages = input.history.filter((message) => !isOfItsTurn(message))
+    this.stepStartedAt = input.startedAt
+    const ends = new Set(input.history.map(endOf))
+    this.messages = input.history.filter((message) => !isOfItsTurn(message) || ends.has(message.id))
     const { maxTurns } = input.limits ?? {}
     if (maxTurns !== undefined) this.last = { step: maxTurns - 1, cause: "max-turns" }
+  }
+
+  /** Attempts that called somebody. */
+  get calls(): number {
+    return this.attempts - this.shared
   }
 
   /** `provider/model` of the attempts from here on. */
   get targetName(): string {
     return Target.format(this.route.target)
+  }
+
+  /** Whether the step that runs has a record of its beginning: an earlier life of the turn has come that far. */
+  get hasBegun(): boolean {
+    const path = `step/${this.step}`
+    const beginnings = [`${path}/route`, `${path}/attempt/0`, `${path}/attempt/0/content`]
+    return beginnings.some((name) => this.ports.checkpoint.isRecorded(name))
   }
 
   /** What the model may call. */
@@ -119,6 +144,12 @@ export class TurnState {
     this.lastUsage = usage
   }
 
+  /** Tells an event that passes, and is no single token's. */
+  live(event: TurnEvent.ProviderRetry | TurnEvent.StepStart): void {
+    this.ports.sink.live(event)
+    Observer.live(this, event)
+  }
+
   /** Persists events at the turn's next position. They are made where nothing can come between that and the write (S3). */
   persist(make: () => ReadonlyArray<TurnEvent.PersistedEvent>): Effect.Effect<void, TurnStopped> {
     return Effect.suspend(() => {
@@ -127,7 +158,8 @@ export class TurnState {
       if (this.stopped !== undefined) return Effect.fail(this.stopped) // S3
       const position = this.position
       this.position += events.length
-      return Effect.tapError(this.ports.sink.persist(events, position), (stopped) =>
+      const persist = this.ports.sink.persist(events, position)
+      return Effect.tapError(Observer.events(this, events, position, persist), (stopped) =>
         Effect.sync(() => {
           this.stopped = stopped
         })
@@ -182,6 +214,16 @@ export class TurnState {
     return { conversationId: this.input.conversationId, turnId: this.input.turnId, ...fields }
   }
 
+  /** A failure opens the step's retry loop, its response or the turn's seal closes it. Epoch milliseconds. */
+  openRetryLoop(failedAt: number): void {
+    this.retryLoopSince ??= failedAt
+  }
+
+  closeRetryLoop(at: number): void {
+    if (this.retryLoopSince !== undefined) this.retryLoopMs += Math.max(0, at - this.retryLoopSince)
+    this.retryLoopSince = undefined
+  }
+
   /** Closes the open chain of retries, if there is one (P11). */
   closeChain(outcome: { readonly success: true } | { readonly success: false; readonly finalError: string }) {
     const attempt = this.chain
@@ -191,6 +233,10 @@ export class TurnState {
 }
 
 // --- internal
+
+/** The last message that a summary stands for: without it nobody could tell where what is kept begins. */
+const endOf = (message: Message.Message): Ids.MessageId | undefined =>
+  message.role === "user" ? message.summary?.upTo : undefined
 
 /** What another turn's model was told is not for this one's, unless it stands for what was said. */
 const isOfItsTurn = (message: Message.Message): boolean =>

@@ -113,6 +113,27 @@ describe("a context that is too long", () => {
     })
   )
 
+  bothWays(
+    "P19: one that stands for what its turn's model was told goes on standing for it in the next turn",
+    (start) =>
+      Effect.gen(function* () {
+        const upToLast = ({ messages }: TooLong) =>
+          Effect.succeed<Compacted>({ summary: "They talked.", upTo: messages.at(-1)?.id ?? impossible() })
+        const before = yield* start({
+          scripts: [emits(overflow), answer("ok")],
+          history,
+          strategy: strategy(),
+          limits: { maxTurns: 1 },
+          services: compactorOf(upToLast).layer
+        })
+        yield* settle(before)
+        const messages = before.sink.of("message").map(({ message }) => message)
+        const after = yield* start({ scripts: [answer("ok")], history: [...history, ...messages], prompt: "More?" })
+        yield* settle(after)
+        assert.deepStrictEqual(textsOf(after.provider.requests[0]?.messages), [`${PREFACE}They talked.`, "ok", "More?"])
+      })
+  )
+
   bothWays("P19: one that overflows again fails with the overflow", (start) =>
     Effect.gen(function* () {
       const { asked, layer } = compactorOf(upToFirst)
@@ -147,9 +168,9 @@ describe("a context that is too long", () => {
     })
   )
 
-  for (const [what, compact] of [
-    ["where nothing can be left out", () => Effect.undefined],
-    ["where the older part is too long itself", fails({ ...overflow, message: "even that is too long" })]
+  for (const [what, compact, attempts] of [
+    ["where nothing can be left out", () => Effect.undefined, 1],
+    ["where the older part is too long itself", fails({ ...overflow, message: "even that is too long" }), 2]
   ] as const) {
     bothWays(`P19: ${what} it fails with the overflow`, (start) =>
       Effect.gen(function* () {
@@ -160,6 +181,7 @@ describe("a context that is too long", () => {
         })
         const end = yield* settle(run)
         assert.deepStrictEqual([end.status, end.error?.message], ["failed", "prompt is too long"])
+        assert.strictEqual(end.attempts, attempts)
         assert.deepStrictEqual(run.sink.of("compaction"), [])
         assert.deepStrictEqual(run.sink.of("provider-retry"), [])
       })

@@ -136,10 +136,10 @@ describe("a turn that is to end with a report", () => {
       assert.deepStrictEqual(policy.sleeps, [1_000, 2_000])
       assert.strictEqual(end.sleptMs, 3_000)
       assert.deepStrictEqual(
-        router.asked.map(([{ failure, contentSeen }]) => [failure.reason, contentSeen]),
+        router.asked.map(([{ failure, contentSeen, whole }]) => [failure.reason, contentSeen, whole]),
         [
-          ["invalid-response", false],
-          ["overloaded", false]
+          ["invalid-response", false, true],
+          ["overloaded", false, undefined]
         ]
       )
     })

@@ -1,8 +1,8 @@
 /**
  * Every point at which the process of a turn can die, one by one, and every pair of them.
  *
- * Two turns of three steps. One meets a failure and two tools; two failures, a longer budget and another target; a failure and a
- * wait that is moved. The other meets a switch, a compaction that has to be waited for and two tools; words where a report was
+ * Two turns of three steps. One meets a failure and two tools; two failures, a wait that asks, a longer budget and another target;
+ * a failure and a wait that is moved. The other meets a switch, a compaction that has to be waited for and two tools; words where a report was
  * asked for, and a report that will not do; and its final step. A turn's diary is cut behind each entry, be it a record, a
  * write, a delta or something that a tool did.
  */
@@ -19,6 +19,7 @@ const { badGateway, call, emits, finish, overloaded, text, throws } = ScriptedPr
 const by = { commandId: "k", origin: "a test" }
 const other = { provider: "other", model: "big" }
 const MOVED_TO = 100_000
+const question = { because: "request", tokens: 9, limit: 1, message: "May it go on?" } as const
 
 const asks = (said: string, ...names: ReadonlyArray<string>): ScriptedProvider.Script => ({
   reads: [[text(said)], [...names.map((name) => call(name)), { type: "finish", finishReason: "tool-calls" }]],
@@ -66,6 +67,7 @@ const waits: Case = {
     "step/1/attempt/0",
     "step/1/decision/0",
     "step/1/sleep/0",
+    "step/1/sleep/0/1",
     "step/1/attempt/1",
     "step/1/decision/1",
     "step/1/sleep/1",
@@ -93,11 +95,15 @@ const waits: Case = {
     ],
     delays: [1_000, 2_000],
     wakeOf: (name) => {
+      if (name === "step/1/sleep/0/1") return { type: "now", by: { ...by, commandId: "k0" } }
       if (name === "step/1/sleep/1") return { type: "extended", byMs: 500, by: { ...by, commandId: "k1" } }
       if (name === "step/1/sleep/1/1") return { type: "switched", target: other, by: { ...by, commandId: "k2" } }
       if (name === "step/2/sleep/0") return { type: "until", until: MOVED_TO, by: { ...by, commandId: "k3" } }
       return undefined
     },
+    // In the second step.
+    ask: ({ request: { messages }, waitedMs }) =>
+      messages.length === 3 ? { asks: { ...question, waitedMs }, answerWithinMs: 10_000 } : undefined,
     tools: [
       { name: "pay", inputSchema: {} },
       { name: "look", inputSchema: {}, isIdempotent: true },

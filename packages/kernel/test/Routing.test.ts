@@ -339,6 +339,44 @@ describe("a person's word", () => {
     })
   )
 
+  bothWays("X4: a target that a person chose where the turn is already is no change of the model", (start) =>
+    Effect.gen(function* () {
+      const policy = strategy()
+      const run = yield* start({ scripts: [emits(overloaded), answer("ok")], strategy: policy })
+      yield* TestClock.adjust(1_000)
+      yield* policy.wake({ type: "switched", target: primary })
+      assert.strictEqual((yield* settle(run)).status, "completed")
+      assert.deepStrictEqual(run.sink.of("model-change"), [])
+    })
+  )
+
+  bothWays(
+    "P7: another model that a person chose is asked with the credential that is in use at its provider",
+    (start) =>
+      Effect.gen(function* () {
+        const policy = strategy()
+        const router = new TestRouter.TestRouter({
+          direct: ({ retries }) => (retries === 0 ? { delayMs: 0, route: second } : { delayMs: 9_000 })
+        })
+        const run = yield* start({
+          scripts: [emits(overloaded), emits(overloaded), answer("ok")],
+          strategy: policy,
+          services: router.layer
+        })
+        yield* TestClock.adjust(1_000)
+        yield* policy.wake({ type: "switched", target: { provider: "test", model: "larger" } })
+        yield* settle(run)
+        assert.deepStrictEqual(
+          run.provider.requests.map(({ credential, target }) => [target.model, credential]),
+          [
+            ["model", undefined],
+            ["model", "second"],
+            ["larger", "second"]
+          ]
+        )
+      })
+  )
+
   bothWays("X4: a fallback that a person left before it had answered has not succeeded", (start) =>
     Effect.gen(function* () {
       const policy = strategy()

@@ -63,6 +63,17 @@ describe("a turn that meets no failure", () => {
     })
   )
 
+  bothWays("A10: quotes malformed arguments up to a limit, and cuts no character in two", (start) =>
+    Effect.gen(function* () {
+      const malformed = { ...call("broken"), input: `${"a".repeat(1_999)}\u{1f600}b`, malformed: "Unexpected token" }
+      const run = yield* start({ scripts: [tools(malformed), answer("I see")] })
+      yield* Fiber.join(run.fiber)
+      const output = String(run.sink.of("tool-result")[0]?.output)
+      assert.include(output, "[cut]")
+      assert.isTrue(output.isWellFormed())
+    })
+  )
+
   bothWays("answers a call with malformed arguments, and a tool that dies, without ending the turn", (start) =>
     Effect.gen(function* () {
       const toolbox = { definitions: [], run: () => Effect.die(new Error("boom")) }

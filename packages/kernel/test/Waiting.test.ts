@@ -1,10 +1,13 @@
-/** What the record of a wait says. */
+/** What the record of a wait says, and what becomes of a wait that asks. */
 import { assert, describe, it } from "@effect/vitest"
-import { ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
-import { Duration, Effect, Fiber } from "effect"
+import type { RetryStrategy } from "@holdfast/kernel"
+import { Property, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
+import { Clock, Duration, Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import * as fc from "fast-check"
+import { type Wake, Wake as WakeSchema } from "../src/RetryStrategy.ts"
 
-const { answer, emits, overloaded } = ScriptedProvider
+const { answer, call, emits, overloaded, tools } = ScriptedProvider
 
 const by = { commandId: "k1", origin: "a test" }
 
@@ -28,5 +31,338 @@ describe("the record of a wait", () => {
         ["step/0/sleep/1", { type: "now", by, at: 15_000 }]
       ])
     })
+  )
+})
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+/** Asks once the step has waited for an hour, for an answer within 8. */
+class Guard {
+  readonly outlooks: Array<RetryStrategy.Outlook> = []
+  readonly strategy: TestStrategy.TestStrategy
+
+  constructor(delays: ReadonlyArray<number>) {
+    this.strategy = new TestStrategy.TestStrategy({
+      delays,
+      ask: (outlook) => {
+        this.outlooks.push(outlook)
+        return outlook.waitedMs < HOUR ? undefined : { asks: questionAfter(outlook.waitedMs), answerWithinMs: 8 * HOUR }
+      }
+    })
+  }
+}
+
+const questionAfter = (waitedMs: number) => ({
+  because: "request" as const,
+  tokens: 9,
+  limit: 1,
+  waitedMs,
+  message: "May it go on?"
+})
+
+/** A turn that has waited for an hour, and asks. */
+const asking = (start: Scenario.Start, delays: ReadonlyArray<number> = [HOUR, MINUTE, MINUTE]) =>
+  Effect.gen(function* () {
+    const guard = new Guard(delays)
+    const scripts = [emits(overloaded), answer("ok")]
+    const run = yield* start({ scripts, strategy: guard.strategy })
+    yield* TestClock.adjust(Duration.hours(1))
+    return { ...run, ...guard }
+  })
+
+const now: RetryStrategy.Wake = { type: "now", by }
+
+describe("a wait that asks", () => {
+  Scenario.bothWays("X11: says so when its time is up, and makes no attempt meanwhile", (start) =>
+    Effect.gen(function* () {
+      const { provider, sink } = yield* asking(start)
+      yield* TestClock.adjust(Duration.hours(7))
+      const { message, reason } = overloaded
+      const told = sink.of("provider-retry").map(({ asks, delayMs, message, reason, retryAt }) => ({
+        ...(asks === undefined ? {} : { asks }),
+        delayMs,
+        message,
+        reason,
+        retryAt
+      }))
+      assert.deepStrictEqual(told, [
+        { delayMs: HOUR, message, reason, retryAt: HOUR },
+        { asks: questionAfter(HOUR), delayMs: 9 * HOUR, message, reason, retryAt: 9 * HOUR }
+      ])
+      assert.strictEqual(provider.requests.length, 1)
+      assert.strictEqual(sink.of("retry-end").length, 0)
+    })
+  )
+
+  Scenario.bothWays("X11: retry-now is the answer that goes on", (start) =>
+    Effect.gen(function* () {
+      const { fiber, provider, strategy } = yield* asking(start)
+      yield* strategy.wake(now)
+      assert.strictEqual((yield* Fiber.join(fiber)).status, "completed")
+      assert.strictEqual(provider.requests.length, 2)
+    })
+  )
+
+  Scenario.bothWays("X11: abort-retry is the answer that gives up", (start) =>
+    Effect.gen(function* () {
+      const { fiber, provider, sink, strategy } = yield* asking(start)
+      yield* strategy.wake({ type: "cancelled", by })
+      assert.strictEqual((yield* Fiber.join(fiber)).error?.message, overloaded.message)
+      assert.deepStrictEqual(
+        sink.of("retry-end").map(({ finalError }) => finalError),
+        ["Retry cancelled"]
+      )
+      assert.strictEqual(provider.requests.length, 1)
+    })
+  )
+
+  Scenario.bothWays("X11: switch-target is the answer that goes on elsewhere", (start) =>
+    Effect.gen(function* () {
+      const { fiber, provider, strategy } = yield* asking(start)
+      const target = { provider: "other", model: "small" }
+      yield* strategy.wake({ type: "switched", target, by })
+      assert.strictEqual((yield* Fiber.join(fiber)).status, "completed")
+      assert.deepStrictEqual(provider.requests[1]?.target, target)
+    })
+  )
+
+  Scenario.bothWays("X11: wait-until is the answer that goes on then, without another question", (start) =>
+    Effect.gen(function* () {
+      const { fiber, provider, sink, strategy } = yield* asking(start)
+      yield* strategy.wake({ type: "until", until: 20 * HOUR, by })
+      yield* TestClock.adjust(Duration.hours(18))
+      assert.strictEqual(provider.requests.length, 1)
+      const last = sink.of("provider-retry").at(-1)
+      assert.deepStrictEqual([last?.retryAt, last?.asks], [20 * HOUR, undefined])
+      yield* TestClock.adjust(Duration.hours(1))
+      assert.strictEqual((yield* Fiber.join(fiber)).status, "completed")
+    })
+  )
+
+  Scenario.bothWays("X11: more budget is no answer", (start) =>
+    Effect.gen(function* () {
+      const { provider, sink, strategy } = yield* asking(start)
+      yield* strategy.wake({ type: "extended", byMs: HOUR, by })
+      yield* TestClock.adjust(Duration.hours(1))
+      assert.strictEqual(provider.requests.length, 1)
+      assert.strictEqual(sink.of("provider-retry").at(-1)?.asks?.message, "May it go on?")
+    })
+  )
+
+  Scenario.bothWays(
+    "X11: without an answer in time the turn fails, and says what was asked and what had failed",
+    (start) =>
+      Effect.gen(function* () {
+        const { fiber, provider, sink } = yield* asking(start)
+        yield* TestClock.adjust(Duration.hours(8))
+        const end = yield* Fiber.join(fiber)
+        const message = `May it go on? Nobody answered within 8h. The last error was: ${overloaded.message}`
+        assert.deepStrictEqual(end.error, { reason: "overloaded", message, retryable: false })
+        assert.deepStrictEqual([end.status, end.endedAt, end.attempts], ["failed", 9 * HOUR, 1])
+        assert.deepStrictEqual(
+          sink.of("retry-end").map(({ attempt, finalError, success }) => ({ attempt, finalError, success })),
+          [{ attempt: 0, finalError: message, success: false }]
+        )
+        assert.strictEqual(provider.requests.length, 1)
+      })
+  )
+
+  Scenario.bothWays("X11: whatever wakes it before its time does not end it", (start) =>
+    Effect.gen(function* () {
+      const { fiber, provider, sink, strategy } = yield* asking(start)
+      yield* TestClock.adjust(Duration.hours(1))
+      yield* strategy.wake({ type: "elapsed" })
+      yield* TestClock.adjust(Duration.hours(1))
+      yield* strategy.wake({ type: "now", early: true, by })
+      yield* TestClock.adjust(Duration.hours(1))
+      assert.strictEqual(provider.requests.length, 1)
+      assert.strictEqual(sink.of("turn-end").length, 0)
+      yield* strategy.wake(now)
+      assert.strictEqual((yield* Fiber.join(fiber)).status, "completed")
+    })
+  )
+
+  Scenario.bothWays("X11: the waits of a step add up, and begin anew when a person has had a say", (start) =>
+    Effect.gen(function* () {
+      const half = HOUR / 2
+      const guard = new Guard([half, half, half, half, half])
+      const scripts = [...Array.from({ length: 5 }, () => emits(overloaded)), answer("ok")]
+      const { fiber, sink } = yield* start({ scripts, strategy: guard.strategy })
+      yield* TestClock.adjust(Duration.hours(1))
+      const asked = () => sink.of("provider-retry").filter(({ asks }) => asks !== undefined).length
+      assert.strictEqual(asked(), 1)
+      yield* guard.strategy.wake(now)
+      yield* TestClock.adjust(Duration.minutes(30))
+      assert.strictEqual(asked(), 1)
+      yield* TestClock.adjust(Duration.minutes(30))
+      assert.strictEqual(asked(), 2)
+      yield* guard.strategy.wake(now)
+      yield* TestClock.adjust(Duration.minutes(30))
+      assert.strictEqual((yield* Fiber.join(fiber)).status, "completed")
+    })
+  )
+
+  Scenario.bothWays("X11, X5: one that the shell ends early asks too, and is nobody's word", (start) =>
+    Effect.gen(function* () {
+      const { strategy } = new Guard([59 * MINUTE, 2 * HOUR])
+      const scripts = [emits(overloaded), emits(overloaded), answer("ok")]
+      const { fiber, provider, sink } = yield* start({ scripts, strategy })
+      yield* TestClock.adjust(Duration.minutes(58))
+      yield* strategy.wake({ type: "now", early: true, by })
+      yield* TestClock.adjust(Duration.minutes(2))
+      assert.strictEqual(provider.requests.length, 2)
+      yield* strategy.wake({ type: "now", early: true, by })
+      yield* TestClock.adjust(Duration.minutes(1))
+      assert.strictEqual(provider.requests.length, 2)
+      assert.strictEqual(sink.of("provider-retry").at(-1)?.asks?.waitedMs, HOUR)
+      yield* strategy.wake(now)
+      assert.strictEqual((yield* Fiber.join(fiber)).status, "completed")
+    })
+  )
+
+  it.effect("X11: a wait counts as long as it was, however late it is woken", () =>
+    Effect.gen(function* () {
+      const guard = new Guard([MINUTE])
+      const replay = new ReplayCheckpoint.ReplayCheckpoint()
+      const scripts = [emits(overloaded), answer("ok")]
+      const first = yield* Scenario.replayed({ scripts, strategy: guard.strategy, replay })
+      yield* Fiber.interrupt(first.fiber)
+      yield* TestClock.adjust(Duration.hours(5))
+      yield* Scenario.replayed({ scripts, strategy: guard.strategy, replay, sink: first.sink })
+      yield* TestClock.adjust(Duration.millis(1))
+      assert.strictEqual(first.sink.of("provider-retry").at(-1)?.asks?.waitedMs, 5 * HOUR)
+    })
+  )
+
+  it.effect("X11: what is asked about is the request that would be sent, and what the turn has used", () =>
+    Effect.gen(function* () {
+      const guard = new Guard([MINUTE])
+      const scripts = [tools(call("look")), emits(overloaded), answer("ok")]
+      const { fiber, provider } = yield* Scenario.straight({ scripts, strategy: guard.strategy })
+      yield* TestClock.adjust(Duration.minutes(1))
+      yield* Fiber.join(fiber)
+      const { messages, target, tools: offered } = provider.requests[2] ?? assert.fail("there was no retry")
+      assert.deepStrictEqual(guard.outlooks, [
+        {
+          waitedMs: MINUTE,
+          usage: { inputTokens: 10, outputTokens: 5 },
+          request: { system: undefined, messages, target, tools: offered }
+        }
+      ])
+    })
+  )
+})
+
+/** What becomes of one sleep: it is slept to its end, or, half-way, somebody or something has a say. */
+type Deed = "elapses" | "now" | "early" | "let in" | "extended" | "until"
+
+const night = fc.record({
+  delays: fc.array(fc.constantFrom(10 * MINUTE, 30 * MINUTE, HOUR), { maxLength: 6 }),
+  deeds: fc.array(
+    fc.oneof(
+      { weight: 3, arbitrary: fc.constant<Deed>("elapses") },
+      fc.constantFrom<Deed>("now", "early", "let in", "extended", "until")
+    ),
+    { maxLength: 20 }
+  )
+})
+
+/** Lives through a night of failures, and a guard that asks after an hour of waiting. */
+const sleepThrough = (
+  start: Scenario.Start,
+  { deeds, delays }: { readonly deeds: ReadonlyArray<Deed>; readonly delays: ReadonlyArray<number> },
+  replay?: ReplayCheckpoint.ReplayCheckpoint
+) =>
+  Effect.gen(function* () {
+    let sleeps = 0
+    const { strategy } = new Guard(delays)
+    const sleep: RetryStrategy.RetryStrategy["Service"]["sleep"] = (delay) => {
+      const deed = deeds[sleeps++] ?? "elapses"
+      const half = Duration.millis(Math.floor(Duration.toMillis(delay) / 2))
+      switch (deed) {
+        case "elapses":
+          return Effect.as(Effect.sleep(delay), { type: "elapsed" })
+        case "early":
+          return Effect.as(Effect.sleep(half), { type: "elapsed" })
+        case "now":
+          return Effect.as(Effect.sleep(half), now)
+        case "let in":
+          return Effect.as(Effect.sleep(half), { type: "now", early: true, by })
+        case "extended":
+          return Effect.as(Effect.sleep(half), { type: "extended", byMs: 1, by })
+        case "until":
+          return Effect.map(Effect.andThen(Effect.sleep(half), Clock.currentTimeMillis), (at) => ({
+            type: "until",
+            until: at + 20 * MINUTE,
+            by
+          }))
+        default:
+          return deed satisfies never
+      }
+    }
+    const run = yield* start({
+      scripts: [...delays.map(() => emits(overloaded)), answer("ok")],
+      strategy: { service: { ...strategy.service, sleep } },
+      ...(replay === undefined ? {} : { replay })
+    })
+    yield* TestClock.adjust(Duration.days(9))
+    return { ...run, end: yield* Fiber.join(run.fiber) }
+  })
+
+/** The parts of each wait of a step, in order. */
+const waitsOf = (records: ReadonlyMap<string, unknown>): ReadonlyArray<ReadonlyArray<Wake>> => {
+  const waits = new Map<string, Array<Wake>>()
+  for (const [name, value] of records) {
+    const [wait] = /^step\/0\/sleep\/\d+/.exec(name) ?? []
+    if (wait !== undefined) waits.set(wait, [...(waits.get(wait) ?? []), Schema.decodeUnknownSync(WakeSchema)(value)])
+  }
+  return Array.from(waits.values())
+}
+
+describe("the laws of waits that ask", () => {
+  Property.prop(
+    "X11: a turn that is run again after every record asks the same and comes to the same end",
+    night,
+    (night) =>
+      Effect.gen(function* () {
+        const straight = yield* sleepThrough(Scenario.straight, night)
+        yield* TestClock.setTime(0)
+        const again = yield* sleepThrough(Scenario.replayed, night)
+        assert.deepStrictEqual(again.sink.persisted, straight.sink.persisted)
+        assert.deepStrictEqual(again.sink.of("provider-retry"), straight.sink.of("provider-retry"))
+        assert.strictEqual(again.provider.requests.length, straight.provider.requests.length)
+      })
+  )
+
+  Property.prop(
+    "X11: by the records alone, nobody goes on after an hour of waiting without a person's word",
+    night,
+    (night) =>
+      Effect.gen(function* () {
+        const replay = new ReplayCheckpoint.ReplayCheckpoint()
+        const { end, provider } = yield* sleepThrough(Scenario.replayed, night, replay)
+        let attempts = 1
+        let waitedMs = 0
+        let since = 0
+        for (const wakes of waitsOf(replay.records)) {
+          const last = wakes.at(-1)
+          const isOfItself = last?.type === "elapsed" || (last?.type === "now" && last.early === true)
+          const until = last?.at ?? assert.fail("a wait has no end")
+          const lastMs = waitedMs + until - since
+          since = until
+          const question = wakes.findIndex(({ type }) => type === "asked")
+          const isAnswered = question >= 0 && wakes.slice(question).some(({ type }) => type === "until")
+          assert.isAtMost(wakes.filter(({ type }) => type === "asked").length, 1)
+          if (last?.type === "elapsed" && question >= 0 && !isAnswered) {
+            assert.match(end.error?.message ?? "", /Nobody answered within 8h/)
+            continue
+          }
+          if (isOfItself && !isAnswered) assert.isBelow(lastMs, HOUR)
+          waitedMs = !isOfItself || isAnswered ? 0 : lastMs
+          attempts++
+        }
+        assert.strictEqual(provider.requests.length, attempts)
+      })
   )
 })

@@ -40,6 +40,8 @@ export interface World {
   readonly delays: ReadonlyArray<number>
   /** What somebody wants of the sleep that is recorded under a name; otherwise it elapses. */
   readonly wakeOf: (name: string) => Wake | undefined
+  /** What has to be asked after a wait (X11). */
+  readonly ask?: RetryStrategy["Service"]["ask"]
   readonly tools: ReadonlyArray<ToolDefinition>
   /** How long a tool takes after it has done what it does, in milliseconds. */
   readonly tookMs: (toolName: string) => number
@@ -172,8 +174,9 @@ const toolboxOf = ({ tools, tookMs }: World, note: Note): Toolbox["Service"] => 
     })
 })
 
-const strategyOf = ({ delays, wakeOf }: World, note: Note, running: () => string): RetryStrategy["Service"] => ({
+const strategyOf = ({ ask, delays, wakeOf }: World, note: Note, running: () => string): RetryStrategy["Service"] => ({
   budget: { measure: "scheduled" },
+  ...(ask === undefined ? undefined : { ask }),
   delayFor: (attempt, _failure, spent) => {
     note({ _tag: "Asked", attempt, spent })
     const delay = delays[attempt]

@@ -24,7 +24,8 @@ export class RecordingSink {
             this.contradictions.push(position + i)
           }
         }
-      })
+      }),
+    isPersisted: (position) => this.persisted[position] !== undefined
   }
 
   /** The events of one type. */

@@ -5,10 +5,11 @@
  * record. Both must come to the same end and the same persisted events.
  */
 import { it } from "@effect/vitest"
-import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
+import { Ids, type Message, type Target, type TurnEvent } from "@holdfast/wire"
 import { Effect, type Fiber, Layer, type Scope } from "effect"
 import * as Checkpoint from "../src/Checkpoint.ts"
 import { EventSink } from "../src/EventSink.ts"
+import { type Listeners, Observer } from "../src/Observer.ts"
 import { Provider } from "../src/Provider.ts"
 import { RetryStrategy } from "../src/RetryStrategy.ts"
 import { Toolbox, layerNoop } from "../src/Toolbox.ts"
@@ -25,9 +26,12 @@ export interface Options {
   readonly strategy?: { readonly service: RetryStrategy["Service"] }
   readonly toolbox?: Toolbox["Service"]
   readonly history?: ReadonlyArray<Message.Message>
+  /** Another than `target`. */
+  readonly primary?: Target.Target
   /** `null`: a manual retry. */
   readonly prompt?: string | null
   readonly abort?: Effect.Effect<void>
+  readonly observer?: Listeners
   /** What an earlier life of the turn has left behind. */
   readonly replay?: ReplayCheckpoint
   readonly sink?: RecordingSink
@@ -83,9 +87,11 @@ const start = (
     strategy,
     toolbox,
     history = [],
+    primary = target,
     prompt = "Hello",
     abort,
     limits,
+    observer,
     sink: given,
     services = Layer.empty
   }: Options,
@@ -101,12 +107,13 @@ const start = (
       toolbox === undefined ? layerNoop : Layer.succeed(Toolbox, toolbox),
       checkpoint,
       Layer.provide(services, Layer.succeed(Provider, provider)),
-      strategy === undefined ? Layer.empty : Layer.succeed(RetryStrategy, strategy.service)
+      strategy === undefined ? Layer.empty : Layer.succeed(RetryStrategy, strategy.service),
+      observer === undefined ? Layer.empty : Layer.succeed(Observer, observer)
     )
     const turn = Turn.runTurn({
       conversationId,
       turnId,
-      target,
+      target: primary,
       history,
       startedAt: 0,
       ...(limits === undefined ? undefined : { limits }),

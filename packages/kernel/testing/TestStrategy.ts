@@ -8,6 +8,8 @@ export interface Options {
   readonly maxRetries?: number
   /** Instead of sleeping. */
   readonly sleep?: Effect.Effect<Wake, SleepFailure>
+  /** What has to be asked after a wait (X11). */
+  readonly ask?: RetryStrategy["Service"]["ask"]
 }
 
 export class TestStrategy {
@@ -18,7 +20,7 @@ export class TestStrategy {
   private command: Deferred.Deferred<Wake> | undefined = undefined
   readonly service: RetryStrategy["Service"]
 
-  constructor({ delays, maxRetries, sleep }: Options) {
+  constructor({ ask, delays, maxRetries, sleep }: Options) {
     this.service = {
       delayFor: (attempt, _failure, spent) => {
         this.extensions.push(spent?.extendedMs ?? 0)
@@ -34,6 +36,7 @@ export class TestStrategy {
           const elapsed = Effect.as(Effect.sleep(delay), { type: "elapsed" } as const)
           return Effect.raceFirst(Deferred.await(command), elapsed)
         }),
+      ...(ask === undefined ? undefined : { ask }),
       budget: { measure: "scheduled", ...(maxRetries === undefined ? undefined : { maxRetries }) }
     }
   }

@@ -1,3 +1,4 @@
+export * as Eventful from "./Eventful.ts"
 export * as Life from "./Life.ts"
 export * as Property from "./Property.ts"
 export * as RecordingSink from "./RecordingSink.ts"

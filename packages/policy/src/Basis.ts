@@ -7,14 +7,20 @@
 import type { Directive, RetryStrategy } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { Schema } from "effect"
+import * as ReasonLimits from "./ReasonLimits.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import { Unfit } from "./routing/Models.ts"
+import * as Waits from "./Waits.ts"
 
 /** What had been spent when it was decided (`RetryStrategy.Spent`). */
 const Spent = Schema.Struct({
   sleptMs: Schema.Finite,
   elapsedMs: Schema.Finite,
   extendedMs: Schema.optionalKey(Schema.Finite),
+  /** Of that, on failures of this reason; where the reason has a limit of its own (X11). */
+  onReason: Schema.optionalKey(
+    Schema.Struct({ retries: Schema.Int, sleptMs: Schema.Finite, elapsedMs: Schema.Finite })
+  ),
   spread: Schema.Finite
 })
 
@@ -25,7 +31,11 @@ const Limits = Schema.Struct({
   totalMs: Schema.optionalKey(Schema.Finite),
   /** After the first attempt. */
   maxRetries: Schema.optionalKey(Schema.Int),
-  maxDelayMs: Schema.optionalKey(Schema.Finite)
+  maxDelayMs: Schema.optionalKey(Schema.Finite),
+  /** Those of the failure's reason, within the others (X11). */
+  onReason: Schema.optionalKey(
+    Schema.Struct({ totalMs: Schema.optionalKey(Schema.Finite), maxRetries: Schema.optionalKey(Schema.Int) })
+  )
 })
 
 /** A target that was considered, and what stood against it. */
@@ -66,6 +76,8 @@ export const Basis = Schema.Union([
     /** `RetryPolicy.Because`, or that a person had switched retries off (P15). */
     because: Schema.Literals(["disabled", "max-retries", "max-delay", "budget", "switched-off"]),
     delayMs: Schema.optionalKey(Schema.Finite),
+    /** The limit is that of the failure's reason. */
+    byReason: Schema.optionalKey(Schema.Literal(true)),
     ...common
   }),
   /** There is no wait: the next attempt goes elsewhere, or may go at once (P7, P8, A3 to A5). */
@@ -92,38 +104,44 @@ export const decided = (
   { failure, spent }: Pick<Directive.Situation, "failure" | "spent">,
   ways: ReadonlyArray<Way> = []
 ): Basis => {
-  const isByReason = decision._tag === "Delay" && policy.reasons[failure.reason] !== undefined
-  return { ...decision, ...(isByReason ? { byReason: true } : {}), ...commonOf(policy, spent, ways) }
+  const isByReason = decision._tag === "Delay" && Waits.hasRule(policy, failure.reason)
+  return { ...decision, ...(isByReason ? { byReason: true } : {}), ...commonOf(policy, failure.reason, spent, ways) }
 }
 
 /** The next attempt needs no wait. */
 export const atOnce = (
   policy: RetryPolicy.RetryPolicy,
   because: Extract<Basis, { readonly _tag: "AtOnce" }>["because"],
-  { spent }: Pick<Directive.Situation, "spent">,
+  { failure, spent }: Pick<Directive.Situation, "failure" | "spent">,
   ways: ReadonlyArray<Way>
-): Basis => ({ _tag: "AtOnce", because, ...commonOf(policy, spent, ways), routing: policy.routing.type })
+): Basis => ({
+  _tag: "AtOnce",
+  because,
+  ...commonOf(policy, failure.reason, spent, ways),
+  routing: policy.routing.type
+})
 
 /** Nothing was decided: a person had switched retries off (P15). */
 export const switchedOff = (policy: RetryPolicy.RetryPolicy, spent: RetryStrategy.Spent): Basis => ({
   _tag: "Refused",
   because: "switched-off",
-  ...commonOf(policy, spent, [])
+  ...commonOf(policy, undefined, spent, [])
 })
 
 // --- internal
 
 const commonOf = (
   policy: RetryPolicy.RetryPolicy,
-  spent: RetryStrategy.Spent,
+  reason: Failure.Reason | undefined,
+  { onReason, ...spent }: RetryStrategy.Spent,
   ways: ReadonlyArray<Way>
 ): Pick<Basis, "spent" | "limits" | "ways" | "routing"> => ({
-  spent: { ...spent },
-  limits: limitsOf(policy),
+  spent: { ...spent, ...(onReason !== undefined && ReasonLimits.has(policy, reason) ? { onReason } : {}) },
+  limits: limitsOf(policy, reason),
   ...(ways.length > 1 ? { ways, routing: policy.routing.type } : {})
 })
 
-const limitsOf = (policy: RetryPolicy.RetryPolicy): typeof Limits.Type => {
+const limitsOf = (policy: RetryPolicy.RetryPolicy, reason: Failure.Reason | undefined): typeof Limits.Type => {
   const { budget, maxDelayMs, schedule } = policy
   const maxRetries = RetryPolicy.mostRetries(policy)
   return {
@@ -131,6 +149,16 @@ const limitsOf = (policy: RetryPolicy.RetryPolicy): typeof Limits.Type => {
     measure: budget.measure,
     ...(budget.totalMs === undefined ? {} : { totalMs: budget.totalMs }),
     ...(maxRetries === undefined ? {} : { maxRetries }),
-    ...(maxDelayMs === undefined || maxDelayMs <= 0 ? {} : { maxDelayMs })
+    ...(maxDelayMs === undefined || maxDelayMs <= 0 ? {} : { maxDelayMs }),
+    ...(ReasonLimits.has(policy, reason) ? { onReason: ownOf(policy, reason) } : {})
   }
+}
+
+const ownOf = (
+  policy: RetryPolicy.RetryPolicy,
+  reason: Failure.Reason | undefined
+): NonNullable<(typeof Limits.Type)["onReason"]> => {
+  const totalMs = ReasonLimits.budgetOf(policy, reason)?.totalMs
+  const maxRetries = RetryPolicy.mostRetriesOn(policy, reason)
+  return { ...(totalMs === undefined ? {} : { totalMs }), ...(maxRetries === undefined ? {} : { maxRetries }) }
 }

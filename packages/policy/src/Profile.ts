@@ -11,10 +11,12 @@ import type * as Budget from "./Budget.ts"
 import * as Durations from "./Durations.ts"
 import * as Jitter from "./Jitter.ts"
 import { profiles } from "./profile/Profiles.ts"
+import { toBudget } from "./profile/BudgetSettings.ts"
 import { toReasons } from "./profile/ReasonSettings.ts"
 import { targetNames as namesIn, toRouting } from "./profile/RoutingSettings.ts"
 import { toSchedule } from "./profile/ScheduleSettings.ts"
 import { RetrySettings } from "./profile/Settings.ts"
+import { toSpendGuard } from "./profile/SpendGuardSettings.ts"
 import type { RetryPolicy } from "./RetryPolicy.ts"
 
 export { profiles } from "./profile/Profiles.ts"
@@ -43,6 +45,9 @@ export const resolve = (settings: RetrySettings = {}): RetryPolicy => {
     budget: budgetOf(profile.budget, settings),
     ...(settings.maxDelay === undefined ? {} : { maxDelayMs: maxDelayOf(settings.maxDelay) }),
     ...(settings.hints === undefined ? {} : { hints: settings.hints }),
+    ...(settings.spendGuard === undefined || settings.spendGuard === "none"
+      ? {}
+      : { spendGuard: toSpendGuard(settings.spendGuard) }),
     requestTimeout: {
       firstContentMs: Durations.millisOr(settings.requestTimeout?.firstContent, profile.requestTimeout.firstContentMs),
       idleMs: Durations.millisOr(settings.requestTimeout?.idle, profile.requestTimeout.idleMs)
@@ -62,8 +67,7 @@ export const targetNames = ({
 // --- internal
 
 const budgetOf = (profile: Budget.Budget, { budget, measure }: RetrySettings): Budget.Budget => {
-  const { total, clip } = Duration.isDuration(budget) ? { total: budget, clip: undefined } : (budget ?? {})
-  const totalMs = Durations.millisOr(total, profile.totalMs ?? Infinity)
+  const { clip, totalMs = profile.totalMs ?? Infinity } = toBudget(budget)
   return {
     // A plain value is recorded as JSON, which has no Infinity: no limit is no key.
     ...(Number.isFinite(totalMs) ? { totalMs } : {}),

@@ -2,6 +2,8 @@
 import { RetryStrategy } from "@holdfast/kernel"
 import { Duration, Layer } from "effect"
 import * as Basis from "./Basis.ts"
+import type { CountTokens } from "./routing/Models.ts"
+import * as SpendGuard from "./SpendGuard.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 
 /** How a strategy waits: the port's `sleep`, as the shell provides it (D11, D14). */
@@ -14,22 +16,41 @@ export type Sleep = RetryStrategy.RetryStrategy["Service"]["sleep"]
  *
  * `delayFor` without `failure` and `spent` gives the schedule as one would print it: no hints, no jitter, every earlier
  * delay slept to its end.
+ *
+ * **Gotchas**
+ *
+ * Without `countTokens` a spend guard looks at what turns have used alone, whatever requests it is to bound.
  */
-export const make = (policy: RetryPolicy.RetryPolicy, sleep: Sleep): RetryStrategy.RetryStrategy["Service"] => ({
+export const make = (
+  policy: RetryPolicy.RetryPolicy,
+  sleep: Sleep,
+  countTokens: CountTokens = () => 0
+): RetryStrategy.RetryStrategy["Service"] => ({
   delayFor: (attempt, failure, spent) => {
     const delayMs = RetryPolicy.delay(policy, attempt, failure, spent)
     return delayMs === undefined ? undefined : Duration.millis(delayMs)
   },
   basisFor: (attempt, failure, spent) => Basis.of(policy, attempt, failure, spent),
   sleep,
+  ...guardedBy(policy.spendGuard, countTokens),
   budget: budgetOf(policy)
 })
 
 /** The same as a layer. */
-export const layer = (policy: RetryPolicy.RetryPolicy, sleep: Sleep): Layer.Layer<RetryStrategy.RetryStrategy> =>
-  Layer.succeed(RetryStrategy.RetryStrategy, make(policy, sleep))
+export const layer = (
+  policy: RetryPolicy.RetryPolicy,
+  sleep: Sleep,
+  countTokens?: CountTokens
+): Layer.Layer<RetryStrategy.RetryStrategy> =>
+  Layer.succeed(RetryStrategy.RetryStrategy, make(policy, sleep, countTokens))
 
 // --- internal
+
+const guardedBy = (
+  guard: SpendGuard.SpendGuard | undefined,
+  countTokens: CountTokens
+): Pick<RetryStrategy.RetryStrategy["Service"], "ask"> =>
+  guard === undefined ? {} : { ask: (outlook) => SpendGuard.ask(guard, outlook, countTokens) }
 
 const budgetOf = (policy: RetryPolicy.RetryPolicy): RetryStrategy.Budget => {
   const { measure, totalMs } = policy.budget

@@ -5,7 +5,7 @@
  * Made by the functions that decide for real turns. What never comes to them is not simulated: content that has been seen, contexts
  * that are too long, bugs, and people.
  */
-import type { Directive, Route } from "@holdfast/kernel"
+import { type Directive, type Route, Spending } from "@holdfast/kernel"
 import type { Failure, Target } from "@holdfast/wire"
 import { Option, Schema } from "effect"
 import * as Basis from "./Basis.ts"
@@ -73,7 +73,7 @@ export const run = (scenario: Scenario): Run => {
   const calls: Array<Call> = []
   let now = 0
   let sleptMs = 0
-  let firstFailureAt: number | undefined
+  const spending = new Spending.Spending()
   while (calls.length < mostCalls) {
     const failure = outage(route, now, calls.length)
     const at = now
@@ -83,9 +83,9 @@ export const run = (scenario: Scenario): Run => {
       calls.push({ at, route })
       return { outcome: "answered", ...ended, standing }
     }
-    firstFailureAt ??= now
-    const spent = { sleptMs, elapsedMs: now - firstFailureAt, spread: 0 }
-    const situation = { failure, contentSeen: false, retries: calls.length, defects: 0, spent, now }
+    const { retries } = spending
+    const spent = spending.fail(failure, now, 0)
+    const situation = { failure, contentSeen: false, retries, defects: 0, spent, now }
     const { changes, directive } = Routes.direct(
       policy,
       situation,
@@ -95,6 +95,8 @@ export const run = (scenario: Scenario): Run => {
     standing = Standing.merge(standing, changes)
     calls.push({ at, route, failure, directive })
     if (directive._tag === "GiveUp") return { outcome: "failed", because: becauseOf(directive), ...ended, standing }
+    spending.retry(failure)
+    spending.sleep(failure, directive.delayMs)
     now += directive.delayMs
     sleptMs += directive.delayMs
     route = directive.route ?? route
@@ -117,5 +119,6 @@ const decodeBasis = Schema.decodeUnknownOption(Basis.Basis)
 
 const becauseOf = ({ basis, because }: Extract<Directive.Directive, { readonly _tag: "GiveUp" }>): string => {
   const decoded = Option.getOrUndefined(decodeBasis(basis))
-  return decoded?._tag === "Refused" ? decoded.because : because
+  if (decoded?._tag !== "Refused") return because
+  return decoded.byReason === true ? `${decoded.because} of its reason` : decoded.because
 }

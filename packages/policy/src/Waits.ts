@@ -4,7 +4,8 @@
  *
  * W1. A wait is finite and never negative.
  * W2. Without a rule of its own, or with the hint "lengthen", it is never shorter than schedule and hint, up to `mostMs`.
- * W3. A rule of no wait at all holds only where the number of retries is limited; otherwise nothing would end them.
+ * W3. A rule of no wait at all holds only where the number of retries is limited, in all or for that reason; otherwise nothing
+ *     would end them.
  */
 import type { Failure } from "@holdfast/wire"
 import * as Backoff from "./Backoff.ts"
@@ -25,7 +26,7 @@ export interface ReasonWait {
 }
 
 /** By reason. */
-export type ReasonWaits = { readonly [Reason in Failure.Reason]?: ReasonWait }
+export type ReasonWaits = { readonly [Reason in Failure.Reason]?: ReasonWait & { readonly maxRetries?: number } }
 
 /** A wait, and what it was made from. */
 export interface Wait {
@@ -42,16 +43,17 @@ export interface Rules {
   readonly schedule: Backoff.Schedule
   readonly reasons: ReasonWaits
   readonly hints: boolean
+  readonly maxRetries?: number
 }
 
-/** The wait before retry `attempt` (0-based). `isLimited` says whether the number of retries is (W3). */
+/** The wait before retry `attempt` (0-based). */
 export const of = (
-  { hints, reasons, schedule }: Rules,
+  { hints, maxRetries, reasons, schedule }: Rules,
   attempt: number,
-  failure: Failure.Failure | undefined,
-  isLimited: boolean
+  failure: Failure.Failure | undefined
 ): Wait => {
-  const rule: ReasonWait = (failure && reasons[failure.reason]) ?? {}
+  const rule: ReasonWaits[Failure.Reason] = (failure && reasons[failure.reason]) ?? {}
+  const isLimited = maxRetries !== undefined || rule.maxRetries !== undefined
   const chosen = rule.schedule === "none" && !isLimited ? schedule : (rule.schedule ?? schedule) // W3
   const scheduledMs = within(rule, chosen === "none" ? 0 : Backoff.delayAt(chosen, attempt))
   const asked = hints && rule.hint !== "ignore" ? askedMs(failure) : undefined
@@ -62,6 +64,12 @@ export const of = (
   }
   const hintMs = within({ leastMs: SHORTEST_REPLACEMENT_MS, ...rule }, asked)
   return { ms: hintMs, scheduledMs, hintMs }
+}
+
+/** Whether a policy has a rule of its own for how failures of a reason are waited out. */
+export const hasRule = ({ reasons }: Pick<Rules, "reasons">, reason: Failure.Reason): boolean => {
+  const { hint, leastMs, mostMs, schedule } = reasons[reason] ?? {}
+  return [hint, leastMs, mostMs, schedule].some((part) => part !== undefined)
 }
 
 /** A failure may have been made elsewhere than by `Hint.find`: what is no usable number is no hint (P5). */

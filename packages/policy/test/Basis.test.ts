@@ -67,9 +67,23 @@ describe("Basis", () => {
     expect(recorded(Basis.of(policy, 0, overloaded, spent))).not.toHaveProperty("byReason")
   })
 
+  it("X11: has what failures of its reason had cost, and their limits, where the reason has any", () => {
+    const policy = Profile.resolve({ reasons: { overloaded: { budget: Duration.hours(1), maxRetries: 9 } } })
+    const onReason = { retries: 2, sleptMs: 3_000, elapsedMs: 4_000 }
+    const basis = Basis.of(policy, 3, overloaded, { ...spent, onReason })
+    expect(recorded(basis)).toEqual(basis)
+    expect(basis).toMatchObject({ spent: { onReason }, limits: { onReason: { totalMs: 3_600_000, maxRetries: 9 } } })
+    const other: Failure.Failure = { reason: "network", message: "reset", retryable: true }
+    expect(Basis.of(policy, 3, other, { ...spent, onReason })).toMatchObject({
+      spent,
+      limits: { measure: "scheduled" }
+    })
+    expect(Basis.of(policy, 3, other, { ...spent, onReason }).spent).not.toHaveProperty("onReason")
+  })
+
   it("X9: says why there was no wait, and which ways there were", () => {
     const ways = [{ target: "a/a", until: 9_000 }, { target: "b/b" }]
-    const basis = Basis.atOnce(Profile.resolve(), "other-target", { spent }, ways)
+    const basis = Basis.atOnce(Profile.resolve(), "other-target", { failure: overloaded, spent }, ways)
     expect(recorded(basis)).toEqual(basis)
     expect(basis).toMatchObject({ _tag: "AtOnce", routing: "fallback-chain", spent, ways })
   })

@@ -46,6 +46,15 @@ describe("Simulation", () => {
     expect(run.standing.targets["a/a"]?.until).toBe(5 * MINUTE)
   })
 
+  it("X11: a reason that has spent its budget ends the step, whatever is left for others", () => {
+    const policy = policyOf({ reasons: { "rate-limited": { budget: "2 minutes" } } })
+    const limited = failure("rate-limited", { status: 429 })
+    const run = Simulation.run({ policy, primary, outage: (_, __, n) => (n % 2 === 0 ? limited : overloaded) })
+    // 5, 30, 300 s are what rate limits would wait: the third does not fit.
+    expect(run).toMatchObject({ outcome: "failed", because: "budget of its reason", sleptMs: 105_000 })
+    expect(run.calls).toHaveLength(5)
+  })
+
   it("what has no end is stopped", () => {
     const policy = policyOf({ budget: "Infinity" })
     const run = Simulation.run({ policy, primary, outage: () => overloaded, mostCalls: 50 })

@@ -3,8 +3,7 @@ import { assert, describe } from "@effect/vitest"
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Scenario, ScriptedProvider } from "@holdfast/kernel/testing"
 import type { Failure } from "@holdfast/wire"
-import type { Duration } from "effect"
-import { Deferred, Effect, Fiber } from "effect"
+import { Deferred, Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { Profile, RetryStrategies } from "../src/index.ts"
 
@@ -85,6 +84,44 @@ describe("overnight", () => {
       })
       assert.strictEqual((yield* settle(run)).status, "completed")
       assert.deepStrictEqual(attempts(run), [0, 1, 2, 3, 4, 5, 6, 0])
+    })
+  )
+})
+
+describe("limits by reason", () => {
+  const limited: Failure.Failure = { reason: "rate-limited", message: "Slow down.", retryable: true, status: 429 }
+
+  Scenario.bothWays(
+    "X11: a turn has spent on a reason what its records say, and not what other reasons cost",
+    (start) =>
+      Effect.gen(function* () {
+        const scripts = Array.from({ length: 30 }, (_, n) => emits(n % 3 === 0 ? limited : overloaded))
+        const budget = Duration.minutes(30)
+        const run = yield* start({ scripts, strategy: strategyOf({ reasons: { "rate-limited": { budget } } }) })
+        const end = yield* settle(run)
+        // Its waits are retries 1, 4, 7: 5 s, 60 s, 15 min. With retry 10 it would be 46 min 5 s.
+        assert.strictEqual(end.attempts, 10)
+        assert.strictEqual(end.error?.message, "Slow down.")
+        assert.deepStrictEqual(attempts(run), [0, 1, 2, 3, 4, 5, 6, 7, 8])
+      })
+  )
+
+  Scenario.bothWays("X11: so many retries of a reason and no more; each step counts anew", (start) =>
+    Effect.gen(function* () {
+      const scripts = [
+        emits(limited),
+        emits(overloaded),
+        emits(limited),
+        ScriptedProvider.tools(ScriptedProvider.call("t")),
+        emits(limited),
+        emits(limited),
+        emits(overloaded),
+        emits(limited)
+      ]
+      const run = yield* start({ scripts, strategy: strategyOf({ reasons: { "rate-limited": { maxRetries: 2 } } }) })
+      const end = yield* settle(run)
+      assert.deepStrictEqual([end.status, end.attempts, end.steps], ["failed", 8, 1])
+      assert.deepStrictEqual(attempts(run), [0, 1, 2, 0, 1, 2])
     })
   )
 })

@@ -13,24 +13,24 @@ const rules = (reasons: Waits.ReasonWaits, over: Partial<Waits.Rules> = {}): Wai
 
 describe("Waits", () => {
   it("P4, P5: without a rule of its own a reason has the schedule, lengthened by a hint", () => {
-    expect(Waits.of(rules({}), 1, failure("network"), false)).toEqual({ ms: 4_000, scheduledMs: 4_000 })
-    expect(Waits.of(rules({}), 1, asking("network", 9_000), false)).toEqual({
+    expect(Waits.of(rules({}), 1, failure("network"))).toEqual({ ms: 4_000, scheduledMs: 4_000 })
+    expect(Waits.of(rules({}), 1, asking("network", 9_000))).toEqual({
       ms: 9_000,
       scheduledMs: 4_000,
       hintMs: 9_000
     })
-    expect(Waits.of(rules({}), 1, asking("network", 1_000), false).ms).toBe(4_000)
+    expect(Waits.of(rules({}), 1, asking("network", 1_000)).ms).toBe(4_000)
   })
 
   it("X11: one reason has a schedule of its own, and the others keep the policy's", () => {
     const own = rules({ network: { schedule: Backoff.linear(100, 0) } })
-    expect(Waits.of(own, 5, failure("network"), false).ms).toBe(100)
-    expect(Waits.of(own, 0, failure("timeout"), false).ms).toBe(2_000)
+    expect(Waits.of(own, 5, failure("network")).ms).toBe(100)
+    expect(Waits.of(own, 0, failure("timeout")).ms).toBe(2_000)
   })
 
   it("A6: a hint can stand instead of the schedule, within bounds, and a second at least", () => {
     const replaced = (ms: number, over: Waits.ReasonWait = {}) =>
-      Waits.of(rules({ "rate-limited": { hint: "replace", ...over } }), 3, asking("rate-limited", ms), true).ms
+      Waits.of(rules({ "rate-limited": { hint: "replace", ...over } }), 3, asking("rate-limited", ms)).ms
     expect(replaced(3_000)).toBe(3_000)
     expect(replaced(1)).toBe(1_000)
     expect(replaced(1, { leastMs: 100 })).toBe(100)
@@ -39,14 +39,16 @@ describe("Waits", () => {
 
   it("P5: a hint that is ignored, or whose policy follows none, changes nothing", () => {
     const hinted = asking("network", 60_000)
-    expect(Waits.of(rules({ network: { hint: "ignore" } }), 0, hinted, true)).toEqual({ ms: 2_000, scheduledMs: 2_000 })
-    expect(Waits.of(rules({ network: { hint: "replace" } }, { hints: false }), 0, hinted, true).ms).toBe(2_000)
+    expect(Waits.of(rules({ network: { hint: "ignore" } }), 0, hinted)).toEqual({ ms: 2_000, scheduledMs: 2_000 })
+    expect(Waits.of(rules({ network: { hint: "replace" } }, { hints: false }), 0, hinted).ms).toBe(2_000)
   })
 
   it("A7: a rule of no wait holds only where the number of retries is limited", () => {
     const none = rules({ "invalid-response": { schedule: "none" } })
-    expect(Waits.of(none, 0, failure("invalid-response"), true).ms).toBe(0)
-    expect(Waits.of(none, 0, failure("invalid-response"), false).ms).toBe(2_000)
+    expect(Waits.of({ ...none, maxRetries: 3 }, 0, failure("invalid-response")).ms).toBe(0)
+    expect(Waits.of(none, 0, failure("invalid-response")).ms).toBe(2_000)
+    const ownLimit = rules({ "invalid-response": { schedule: "none", maxRetries: 3 } })
+    expect(Waits.of(ownLimit, 0, failure("invalid-response")).ms).toBe(0)
   })
 
   it("X11: the policy's limits hold for waits by reason too", () => {
@@ -78,7 +80,7 @@ describe("Waits", () => {
         hint,
         fc.boolean(),
         (reasons, reason, attempt, ms, isLimited) => {
-          const wait = Waits.of(rules(reasons), attempt, asking(reason, ms), isLimited)
+          const wait = Waits.of(rules(reasons, isLimited ? { maxRetries: 3 } : {}), attempt, asking(reason, ms))
           expect(Number.isFinite(wait.ms)).toBe(true)
           expect(wait.ms).toBeGreaterThanOrEqual(reasons[reason]?.leastMs ?? 0)
           expect(wait.ms).toBeLessThanOrEqual(reasons[reason]?.mostMs ?? Infinity)

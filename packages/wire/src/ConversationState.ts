@@ -2,18 +2,21 @@
 import { Schema } from "effect"
 import { Reason } from "./Failure.ts"
 import { ConversationId, TurnId } from "./Ids.ts"
+import { Asks } from "./TurnEvent.ts"
 
 /** The wait in progress. */
 export const RetryState = Schema.Struct({
   /** 0-based, as in `provider-retry`. */
   attempt: Schema.Int,
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds; with `asks`, until when there can be an answer. */
   retryAt: Schema.Finite,
   delayMs: Schema.Finite,
   message: Schema.String,
   reason: Reason,
   code: Schema.optionalKey(Schema.String),
-  maxAttempts: Schema.optionalKey(Schema.Int)
+  maxAttempts: Schema.optionalKey(Schema.Int),
+  /** The turn waits for a person (X11). */
+  asks: Schema.optionalKey(Asks)
 })
 export type RetryState = typeof RetryState.Type
 

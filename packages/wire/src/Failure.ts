@@ -50,6 +50,11 @@ const fields = {
    * lower-case name; for the record (X9).
    */
   evidence: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+  /**
+   * No call was made for it: another turn's call of the same endpoint had just failed like this (X5). It is no attempt in
+   * `turn-end`, but it is one of the retries that the schedule allows.
+   */
+  shared: Schema.optionalKey(Schema.Literal(true)),
   /** The failure is a bug of the program itself, not of an endpoint (C10). */
   defect: Schema.optionalKey(Schema.Literal(true))
 }

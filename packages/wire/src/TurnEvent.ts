@@ -44,13 +44,38 @@ export type TextDelta = typeof TextDelta.Type
 export const ReasoningDelta = event("reasoning-delta", { delta: Schema.String })
 export type ReasoningDelta = typeof ReasoningDelta.Type
 
-/** A wait begins (D5). The conversation's state, and in the end `retry-end`, replace it. */
+/**
+ * Why a turn that has waited long does not go on by itself: the next attempt could cost more than was allowed for (X11).
+ *
+ * - `request`: the request alone.
+ * - `turn`: what the turn has used so far.
+ */
+export const Asks = Schema.Struct({
+  because: Schema.Literals(["request", "turn"]),
+  /** Of the next request, as estimated; or of the turn's responses so far, in and out. */
+  tokens: Schema.Int,
+  /** More than that is not spent without an answer. */
+  limit: Schema.Int,
+  /** How long the step has waited since a person last had a say, in milliseconds. */
+  waitedMs: Schema.Finite,
+  /** The question, for a person. */
+  message: Schema.String
+})
+export type Asks = typeof Asks.Type
+
+/**
+ * A wait begins (D5). The conversation's state, and in the end `retry-end`, replace it.
+ *
+ * **Gotchas**
+ *
+ * With `asks` the turn waits for a person and not for a time: there is no retry at `retryAt` but the end of the turn.
+ */
 export const ProviderRetry = event("provider-retry", {
   /** 0-based: the retry that is about to happen. */
   attempt: Schema.Int,
   /** How long the wait is, from `retryAt` backwards. */
   delayMs: Schema.Finite,
-  /** When the retry is due. Countdowns count to it. */
+  /** When the retry is due; with `asks`, until when there can be an answer. Countdowns count to it. */
   retryAt: Timestamp,
   /** The endpoint's error, verbatim. */
   message: Schema.String,
@@ -62,7 +87,9 @@ export const ProviderRetry = event("provider-retry", {
   /** The name of the credential that the retry uses, where one was chosen (P7). */
   credential: Schema.optionalKey(Schema.String),
   /** The most retries there can be, where there is such a limit. */
-  maxAttempts: Schema.optionalKey(Schema.Int)
+  maxAttempts: Schema.optionalKey(Schema.Int),
+  /** The turn goes on when it is told to: by retry-now, switch-target or wait-until. Without an answer it gives up (X11). */
+  asks: Schema.optionalKey(Asks)
 })
 export type ProviderRetry = typeof ProviderRetry.Type
 

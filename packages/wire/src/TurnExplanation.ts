@@ -12,7 +12,7 @@ import { Schema } from "effect"
 import { Failure } from "./Failure.ts"
 import { ConversationId, TurnId } from "./Ids.ts"
 import { FinishReason } from "./Message.ts"
-import { TurnStatus } from "./TurnEvent.ts"
+import { Asks, TurnStatus } from "./TurnEvent.ts"
 
 /** Epoch milliseconds. */
 const Timestamp = Schema.Finite
@@ -55,6 +55,8 @@ export const Retry = Schema.Struct({
   /** The budget cut the wait short (D1). */
   clipped: Schema.optionalKey(Schema.Literal(true)),
   spending: Schema.optionalKey(Spending),
+  /** What failures of this reason alone had cost the step, where that has a limit of its own (X11). */
+  onReason: Schema.optionalKey(Spending),
   ...told
 })
 export type Retry = typeof Retry.Type
@@ -85,6 +87,10 @@ export const GaveUp = Schema.Struct({
   /** The limit that refused it: of retries, or of milliseconds. */
   limit: Schema.optionalKey(Schema.Finite),
   spending: Schema.optionalKey(Spending),
+  /** As in `retry`. */
+  onReason: Schema.optionalKey(Spending),
+  /** The limit that refused it is the reason's own (X11). */
+  byReason: Schema.optionalKey(Schema.Literal(true)),
   ...told
 })
 export type GaveUp = typeof GaveUp.Type
@@ -119,19 +125,32 @@ export type WaitChange = typeof WaitChange.Type
  * - `cancelled`: somebody gave up the retries (P14).
  * - `aborted`: somebody ended the turn (D8).
  * - `broken`: it could not be slept (D14).
+ * - `unanswered`: it had asked for a person's word, and none came (X11).
  */
 export const WaitEnd = Schema.Struct({
-  type: Schema.Literals(["elapsed", "retry-now", "switched", "cancelled", "aborted", "broken"]),
+  type: Schema.Literals(["elapsed", "retry-now", "switched", "cancelled", "aborted", "broken", "unanswered"]),
   /** `provider/model`; of `switched`. */
   target: Schema.optionalKey(Schema.String),
+  /** For how long the turn was held at its endpoint's gate, beyond the end of its wait (X5); of `elapsed`. */
+  heldMs: Schema.optionalKey(Schema.Finite),
   ...heard
 })
 export type WaitEnd = typeof WaitEnd.Type
 
+/** A wait did not end when its time was up, but asked (X11). */
+export const Asked = Schema.Struct({
+  /** Until when there can be, or could have been, an answer. */
+  until: Timestamp,
+  asks: Asks,
+  ...heard
+})
+export type Asked = typeof Asked.Type
+
 export const Wait = Schema.Struct({
-  /** When it was, or is, to end, as commands have moved it. */
+  /** When it was, or is, to end, as commands and a question have moved it. */
   retryAt: Timestamp,
   changes: Schema.Array(WaitChange),
+  asked: Schema.optionalKey(Asked),
   /** Absent while it lasts. */
   end: Schema.optionalKey(WaitEnd)
 })

@@ -1,6 +1,6 @@
 /** A retry policy in words and in a table. Pure. */
-import { Preview, RetryPolicy, type Routing, type Waits } from "@holdfast/policy"
-import { Target } from "@holdfast/wire"
+import { Preview, ReasonLimits, RetryPolicy, type Routing, type SpendGuard, type Waits } from "@holdfast/policy"
+import { Failure, Target } from "@holdfast/wire"
 import * as Span from "./Span.ts"
 
 /** One line: how often, how long, and then what. */
@@ -56,6 +56,8 @@ export const remarks = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> 
     ? "A provider that asks for a longer wait gets it; one that asks for a shorter wait does not."
     : "What a provider asks for is not followed.",
   ...hintsByReason(policy),
+  ...limitsByReason(policy),
+  ...guard(policy),
   `An attempt fails after ${Span.format(policy.requestTimeout.firstContentMs)} without content, or ${Span.format(policy.requestTimeout.idleMs)} between contents.`
 ]
 
@@ -76,6 +78,12 @@ export const primitives = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<reado
   ["measure", policy.budget.measure],
   ["maxDelay", policy.maxDelayMs === undefined || policy.maxDelayMs <= 0 ? "no limit" : Span.format(policy.maxDelayMs)],
   ["hints", policy.hints ? "followed" : "ignored"],
+  [
+    "spendGuard",
+    policy.spendGuard === undefined
+      ? "off"
+      : `asks after ${Span.format(policy.spendGuard.afterMs)} of waiting, ${bounds(policy.spendGuard)}`
+  ],
   ["requestTimeout.firstContent", Span.format(policy.requestTimeout.firstContentMs)],
   ["requestTimeout.idle", Span.format(policy.requestTimeout.idleMs)],
   ["routing", routing(policy.routing)],
@@ -106,6 +114,40 @@ const hintsByReason = ({ hints, reasons }: RetryPolicy.RetryPolicy): ReadonlyArr
       ]
     : []
 }
+
+/** What failures of one reason may cost (X11). */
+const limitsByReason = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> =>
+  Failure.Reason.literals.flatMap((reason) => {
+    const budget = ReasonLimits.budgetOf(policy, reason)
+    const retries = RetryPolicy.mostRetriesOn(policy, reason)
+    const parts = [
+      ...(retries === undefined ? [] : [count(retries)]),
+      ...(budget?.totalMs === undefined
+        ? []
+        : [`${Span.format(budget.totalMs)} of ${budget.measure === "scheduled" ? "waiting" : "time"}`])
+    ]
+    return parts.length === 0
+      ? []
+      : [
+          `After ${reason} there are no more than ${parts.join(" and ")}, within what the step has (retry.reasons; X11).`
+        ]
+  })
+
+/** When the turn asks before it goes on (X11). */
+const guard = ({ spendGuard }: RetryPolicy.RetryPolicy): ReadonlyArray<string> => {
+  if (spendGuard === undefined) return []
+  const { afterMs, answerWithinMs } = spendGuard
+  return [
+    `After ${Span.format(afterMs)} of waiting the turn asks before it goes on ${bounds(spendGuard)}; without an answer within ` +
+      `${Span.format(answerWithinMs)} it fails (retry.spendGuard; X11).`
+  ]
+}
+
+const bounds = ({ maxInputTokens, maxTurnTokens }: SpendGuard.SpendGuard): string =>
+  [
+    ...(maxInputTokens === undefined ? [] : [`with a request of more than ${maxInputTokens} tokens`]),
+    ...(maxTurnTokens === undefined ? [] : [`after more than ${maxTurnTokens} tokens`])
+  ].join(", or ")
 
 /** Retries of each kind that are told. */
 const SHOWN = 8

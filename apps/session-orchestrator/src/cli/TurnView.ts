@@ -42,7 +42,8 @@ export const update = (state: State, event: TurnEvent.TurnEvent): Update => {
     case "text-delta":
       return [{ ...state, wait: undefined, isAnswering: true }, [...over(state), { _tag: "Answer", text: event.delta }]]
     case "provider-retry":
-      return [{ ...state, wait: event, waits: state.waits + 1 }, over(state)]
+      // A wait that asks is the one before it, which has led to nothing yet.
+      return [{ ...state, wait: event, waits: state.waits + 1 }, event.asks === undefined ? over(state) : []]
     case "reasoning-delta":
     case "retry-end":
       return [{ ...state, wait: undefined }, over(state)]
@@ -87,13 +88,14 @@ export const view = (state: State, now: number, { columns, timeOfDay }: Surround
   const { wait } = state
   if (wait === undefined || state.end !== undefined) return []
   const left = timeLeft(wait, now)
-  const next =
-    left === 0
-      ? `  Retry ${ordinal(wait)} runs now …`
-      : `  Retry ${ordinal(wait)} in ${Span.countdown(left)}, at ${timeOfDay(wait.retryAt)}`
+  const next = `  ${nextOf(wait, left, timeOfDay)}`
   const advice = " (Ctrl-C aborts)"
   const isRoom = !state.isAborting && left > 0 && next.length + advice.length <= columns
-  return [...Prose.wrap(`! ${fault(wait)}`, columns, MESSAGE_LINES), isRoom ? next + advice : Prose.clip(next, columns)]
+  return [
+    ...Prose.wrap(`! ${fault(wait)}`, columns, MESSAGE_LINES),
+    ...(wait.asks === undefined ? [] : Prose.wrap(`? ${Prose.oneLine(wait.asks.message)}`, columns, MESSAGE_LINES)),
+    isRoom ? next + advice : Prose.clip(next, columns)
+  ]
 }
 
 /** Milliseconds until `view` would look different, at most a second. */
@@ -117,12 +119,17 @@ export const plainLine = (
   timeOfDay: Surroundings["timeOfDay"]
 ): string | undefined => {
   const left = timeLeft(wait, now)
+  if (said === undefined && wait.asks !== undefined) {
+    return `${Prose.oneLine(wait.asks.message)} - ${lowerCase(nextOf(wait, left, timeOfDay))}`
+  }
   if (said === undefined) {
     const when = isAtOnce(wait) ? atOnce(wait) : `in ${Span.countdown(left)}, at ${timeOfDay(wait.retryAt)}`
     return `${fault(wait)} - retry ${ordinal(wait)} ${when}`
   }
   return left > 0 && Math.ceil(left / REMINDER_MS) < Math.ceil(said / REMINDER_MS)
-    ? `retry ${ordinal(wait)} in ${Span.countdown(left)}`
+    ? wait.asks === undefined
+      ? `retry ${ordinal(wait)} in ${Span.countdown(left)}`
+      : lowerCase(nextOf(wait, left, timeOfDay))
     : undefined
 }
 
@@ -154,9 +161,22 @@ const coded = (code: string | undefined, message: string): string => {
   return code === undefined || text.startsWith(code) ? text : `${code} ${text}`
 }
 
+/** What follows a wait. One that asks leads to no retry by itself (X11). */
+const nextOf = (wait: TurnEvent.ProviderRetry, left: number, timeOfDay: Surroundings["timeOfDay"]): string => {
+  if (wait.asks !== undefined) {
+    return `Gives up without an answer in ${Span.countdown(left)}, at ${timeOfDay(wait.retryAt)}`
+  }
+  return left === 0
+    ? `Retry ${ordinal(wait)} runs now …`
+    : `Retry ${ordinal(wait)} in ${Span.countdown(left)}, at ${timeOfDay(wait.retryAt)}`
+}
+
+const lowerCase = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1)
+
 /** What stays of a wait that is over. */
 const over = ({ isAborting, wait }: State): ReadonlyArray<Output> => {
   if (wait === undefined) return []
+  if (wait.asks !== undefined) return [line("wait", `? ${Prose.oneLine(wait.asks.message)}`)]
   // A wait that was cut short led to no retry.
   const when = isAtOnce(wait) ? atOnce(wait) : `after ${Span.format(wait.delayMs)}`
   const consequence = isAborting ? "" : ` - retry ${ordinal(wait)} ${when}`

@@ -107,6 +107,7 @@ const retryOf = ({ wait }: TurnReport): string => (wait === undefined ? "" : Str
 
 const dueOf = ({ wait }: TurnReport, { moment }: Surroundings): string => {
   if (wait === undefined) return ""
+  if (wait.asks !== undefined) return `asks until ${moment(wait.retryAt)}`
   return `${moment(wait.retryAt)}, ${wait.leftMs === 0 ? "now" : `in ${Span.rough(wait.leftMs)}`}`
 }
 
@@ -115,7 +116,8 @@ const budgetOf = ({ budget }: TurnReport): string => {
   return budget.leftMs === undefined ? "no limit" : Span.rough(budget.leftMs)
 }
 
-const whyOf = ({ error }: TurnReport): string => {
+const whyOf = ({ error, wait }: TurnReport): string => {
+  if (wait?.asks !== undefined) return Prose.oneLine(wait.asks.message)
   if (error === undefined) return ""
   const message = Prose.oneLine(error.message)
   const coded = error.code === undefined || message.startsWith(error.code) ? message : `${error.code} ${message}`
@@ -130,9 +132,14 @@ const sum = (turns: ReadonlyArray<TurnReport>, { moment }: Surroundings): string
     const count = turns.filter((turn) => turn.state === state).length
     return count === 0 ? [] : [`${count} ${state}`]
   })
-  const next = Math.min(...turns.map(({ wait }) => wait?.retryAt ?? Number.POSITIVE_INFINITY))
-  const total = `${turns.length} ${turns.length === 1 ? "turn" : "turns"}: ${states.join(", ")}.`
-  return Number.isFinite(next) ? `${total} The next is due at ${moment(next)}.` : total
+  const waits = turns.flatMap(({ wait }) => (wait === undefined ? [] : [wait]))
+  const next = Math.min(...waits.filter(({ asks }) => asks === undefined).map(({ retryAt }) => retryAt))
+  const asking = waits.filter(({ asks }) => asks !== undefined).length
+  return [
+    `${turns.length} ${turns.length === 1 ? "turn" : "turns"}: ${states.join(", ")}.`,
+    ...(Number.isFinite(next) ? [`The next is due at ${moment(next)}.`] : []),
+    ...(asking > 0 ? [`${asking} ${asking === 1 ? "waits" : "wait"} for an answer (holdfast explain).`] : [])
+  ].join(" ")
 }
 
 const fit = (text: string, width: number): string => (width < 2 ? "" : Prose.clip(text, width))

@@ -7,9 +7,13 @@
  *     on its way out, or its message may be lost.
  * A3. What has gone to another runner is let go of, and its shard does not count as covered any more. It is read from the
  *     database again when it comes back, however short the time was.
+ * A4. An entry stands before its gate as a parked turn does, and is roused when that lets it in, before its time (X5). The pass is
+ *     for the turn, which calls with it; one that nobody has come for within `PASS_MS` goes back, as does that of an entry which
+ *     is let go of. At its time it leaves the gate, and asks again from memory.
  */
 import type { Ids } from "@holdfast/wire"
 import type { TurnCounts } from "../conversation/Conversations.ts"
+import type { Awaited, Pass, Sleeper } from "../conversation/Gatekeeper.ts"
 import type { Timer } from "../durable/Timer.ts"
 
 /** A conversation that is not in memory. */
@@ -20,6 +24,8 @@ export interface Alarm {
   readonly isWaiting: boolean
   /** How many turns are behind that one. */
   readonly queued: number
+  /** What that turn waits for; absent: its time alone. */
+  readonly awaited?: Awaited
 }
 
 export interface Dependencies {
@@ -34,6 +40,12 @@ export interface Dependencies {
 
 /** Longer than it takes to read a conversation; short beside the 20 seconds that a take-over may last. */
 export const AGAIN_MS = 2_000
+
+/**
+ * As long as a runner may be silent. A pass that is not used keeps others from the endpoint; one that goes back too early is a probe
+ * that nobody made.
+ */
+export const PASS_MS = 10_000
 
 export class AlarmClock {
   private readonly entries = new Map<Ids.ConversationId, Entry>()
@@ -67,6 +79,16 @@ export class AlarmClock {
 
   find(id: Ids.ConversationId): Alarm | undefined {
     return this.entries.get(id)
+  }
+
+  /** The turn of a conversation that comes into memory is about to ask its gate itself. What that has told it so far, if it has. */
+  handOver(id: Ids.ConversationId): Pass | undefined {
+    const entry = this.entries.get(id)
+    if (entry === undefined) return undefined
+    entry.leaveGate()
+    const { pass } = entry
+    entry.pass = undefined
+    return pass
   }
 
   /** A conversation is in memory, and sees to itself. */
@@ -103,6 +125,8 @@ export class AlarmClock {
     if (entry === undefined) return
     if (!this.isOwned(id)) return
     const { now, rouse, timer } = this.dependencies
+    entry.leaveGate()
+    if (now() >= entry.passUntil) giveBack(entry) // A4
     entry.cancel = timer.at(now() + AGAIN_MS, () => this.ring(id)) // A2
     rouse(id)
   }
@@ -111,12 +135,36 @@ export class AlarmClock {
     if (this.isSilent) return
     // Its next owner may have looked for it before it did its last.
     if (!this.isOwned(id)) return this.dependencies.rouse(id)
-    this.entries.set(id, { ...alarm, cancel: this.dependencies.timer.at(alarm.at, () => this.ring(id)) })
+    const { awaited } = alarm
+    const sleeper: Sleeper | undefined = awaited && {
+      ...awaited,
+      wake: (pass) => this.letIn(id, pass),
+      // Only who is due is held: here nobody is.
+      held: () => {}
+    }
+    const cancel = this.dependencies.timer.at(alarm.at, () => this.ring(id))
+    const leaveGate = () => sleeper?.gatekeeper.leave(sleeper)
+    this.entries.set(id, { ...alarm, cancel, leaveGate, pass: undefined, passUntil: 0 })
+    sleeper?.gatekeeper.enter(sleeper)
+  }
+
+  /** A4 */
+  private letIn(id: Ids.ConversationId, pass: Pass): void {
+    const entry = this.entries.get(id)
+    if (entry === undefined || this.isSilent) return pass.giveBack()
+    entry.pass = pass
+    entry.passUntil = this.dependencies.now() + PASS_MS
+    entry.cancel()
+    this.ring(id)
   }
 
   private remove(id: Ids.ConversationId): void {
-    this.entries.get(id)?.cancel()
+    const entry = this.entries.get(id)
+    if (entry === undefined) return
     this.entries.delete(id)
+    entry.cancel()
+    entry.leaveGate()
+    giveBack(entry)
   }
 
   /** Whether a conversation is this runner's (A3). */
@@ -132,5 +180,16 @@ export class AlarmClock {
 // --- internal
 
 interface Entry extends Alarm {
+  /** Takes it out of the timer. */
   cancel: () => void
+  /** Waits no more before its gate, if it has one. */
+  readonly leaveGate: () => void
+  pass: Pass | undefined
+  /** When its pass goes back, in epoch milliseconds. */
+  passUntil: number
+}
+
+const giveBack = (entry: Entry): void => {
+  entry.pass?.giveBack()
+  entry.pass = undefined
 }

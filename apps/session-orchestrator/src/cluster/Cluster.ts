@@ -15,6 +15,7 @@ import { Condition } from "../conversation/Condition.ts"
 import type { Conversations } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import * as Orchestrator from "../conversation/Orchestrator.ts"
+import type { Gates } from "../conversation/Gates.ts"
 import type { Providers } from "../conversation/Providers.ts"
 import type { Tools } from "../conversation/Tools.ts"
 import type { Timer } from "../durable/Timer.ts"
@@ -46,7 +47,7 @@ export const layer = (
 ): Layer.Layer<
   Conversations | SqlStore.Storage,
   StorageError | RunnerError,
-  Timer | Providers | Tools | Defaults | Condition
+  Timer | Providers | Gates | Tools | Defaults | Condition
 > => {
   const residents = new Residents()
   const takeOver = Layer.effectDiscard(Effect.forkScoped(TakeOver.run(options.shards)))

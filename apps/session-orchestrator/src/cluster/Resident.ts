@@ -7,7 +7,8 @@
  *     knows again (`Lease`), and is fenced by the journal: its turn stops at its next record (J2). It may be that the other one was late, and
  *     not this one. So whoever is stopped comes anew, from the records, for as long as it is the owner.
  * R3. While a turn of it runs it has to be held in memory; `busy` is called whenever that begins. When all of them are sealed, or
- *     the one at the head waits on disk, it may go, and leaves the alarm clock to call it back.
+ *     the one at the head waits on disk, it may go, and leaves the alarm clock to call it back. One whose time has come, and that
+ *     its gate holds, stays: it would be held anew whenever it came back (K2).
  * R4. A turn whose start was put off into a spread is not started earlier by somebody who looks at it.
  */
 import type { TurnStopped } from "@holdfast/kernel"
@@ -17,13 +18,15 @@ import * as Condition from "../conversation/Condition.ts"
 import { Conversations, type TurnCounts } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import * as Orchestrator from "../conversation/Orchestrator.ts"
+import type { Gates } from "../conversation/Gates.ts"
+import { ParkingPlace, type Place, type Waiting } from "../conversation/ParkingPlace.ts"
 import { Providers } from "../conversation/Providers.ts"
 import { Tools } from "../conversation/Tools.ts"
-import { Timer } from "../durable/Timer.ts"
+import type { Timer } from "../durable/Timer.ts"
 import { Journal, JournalConflict } from "../storage/Journal.ts"
 import type { Standings } from "../storage/Standings.ts"
 import { type StorageError, Store } from "../storage/Store.ts"
-import type { AlarmClock } from "./AlarmClock.ts"
+import type { Alarm, AlarmClock } from "./AlarmClock.ts"
 
 export interface Resident {
   readonly conversations: Conversations["Service"]
@@ -45,7 +48,7 @@ export interface Options {
   readonly busy: () => void
 }
 
-export type Requirements = Store | Journal | Standings | Timer | Providers | Tools | Defaults
+export type Requirements = Store | Journal | Standings | Timer | Providers | Gates | Tools | Defaults
 
 /** Lives as long as its scope. Its unsealed turns have been taken up when it is there. */
 export const make = Effect.fnUntraced(function* ({
@@ -57,7 +60,7 @@ export const make = Effect.fnUntraced(function* ({
   const store = yield* Store
   const unsealed = store.unsealedTurnsOf(id)
   const journal = yield* Journal
-  const parked = new ParkedTurn(yield* Timer, alarms.find(id)?.at ?? 0, busy)
+  const parked = new ParkedTurn(id, alarms, busy)
   const leaving = yield* Deferred.make<void>()
   // What a runner records that has lost its lock would stop the next one, which comes too late for it. Nobody can interrupt an
   // append, so one that waits is told when this conversation goes.
@@ -68,7 +71,7 @@ export const make = Effect.fnUntraced(function* ({
   const own = Layer.mergeAll(
     Layer.succeed(Store, { ...store, unsealedTurns: unsealed }),
     Layer.succeed(Journal, { ...journal, append }),
-    Layer.succeed(Timer, parked.timer),
+    Layer.succeed(ParkingPlace, parked),
     Layer.succeed(Providers, sureOf(yield* Providers, sure)),
     Layer.succeed(Tools, sureToolsOf(yield* Tools, sure)),
     Layer.fresh(Condition.layer)
@@ -84,17 +87,16 @@ export const make = Effect.fnUntraced(function* ({
   // Runs first of all that ends with it: nothing has been stopped yet.
   yield* Effect.addFinalizer(() =>
     Effect.gen(function* () {
-      const alarm = alarmOf(parked.until, yield* conversations.counts, yield* Clock.currentTimeMillis)
-      parked.isLeaving = true
-      alarms.leave(id, parked, alarm)
+      const counts = yield* conversations.counts
+      const now = yield* Clock.currentTimeMillis
+      alarms.leave(id, parked, alarmOf(parked.letGo(), counts, now))
     })
   )
   alarms.arrive(id, parked)
-  parked.startsAtEarliest = 0
   busy()
 
   const untilQuiet: Resident["untilQuiet"] = Effect.suspend(() =>
-    parked.until !== undefined
+    parked.isAsleep
       ? Effect.void
       : Effect.flatMap(unsealed, ([first]) =>
           first === undefined
@@ -107,46 +109,70 @@ export const make = Effect.fnUntraced(function* ({
 
 // --- internal
 
-/** The turn that waits on disk, as the timer knows it: whoever calls `Timer.at` here is `Parking`. */
+/** The turn that waits on disk, in memory or out of it. */
 class ParkedTurn {
-  /** When it goes on, in epoch milliseconds; `undefined` while none waits. */
-  until: number | undefined = undefined
-  /** R4 */
-  startsAtEarliest: number
-  /** What is taken out of the timer from now on waits for the next resident. */
-  isLeaving = false
-  readonly timer: Timer["Service"]
+  private sleeping: Sleeping | undefined = undefined
+  private readonly id: Ids.ConversationId
+  private readonly alarms: AlarmClock
+  private readonly busy: () => void
   private readonly latch = Latch.makeUnsafe()
 
-  constructor(timer: Timer["Service"], startsAtEarliest: number, left: () => void) {
-    this.startsAtEarliest = startsAtEarliest
-    this.timer = {
-      ...timer,
-      at: (endMs, wake) => {
-        const startMs = Math.max(endMs, this.startsAtEarliest)
-        const cancel = timer.at(startMs, wake)
-        this.until = startMs
-        this.latch.openUnsafe()
-        return () => {
-          cancel()
-          this.until = undefined
-          this.latch.closeUnsafe()
-          if (!this.isLeaving) left()
-        }
-      }
-    }
+  constructor(id: Ids.ConversationId, alarms: AlarmClock, busy: () => void) {
+    this.id = id
+    this.alarms = alarms
+    this.busy = busy
   }
 
-  /** Waits until a turn waits here. */
+  /** Whether one sleeps; one that its gate holds does not (R3). */
+  get isAsleep(): boolean {
+    return this.sleeping !== undefined
+  }
+
+  /** Waits until a turn sleeps here; whoever hears of it may let it go at once, so it has to be there by then. */
   get await(): Effect.Effect<void> {
-    return this.latch.await
+    return Effect.andThen(this.latch.await, Effect.yieldNow)
+  }
+
+  readonly take = ({ awaited, letGo, wakeAt }: Waiting): Place => {
+    const startAt = Math.max(wakeAt, this.alarms.find(this.id)?.at ?? 0) // R4
+    const pass = this.alarms.handOver(this.id)
+    const sleeping = { awaited, letGo, until: startAt }
+    this.sleeping = sleeping
+    this.latch.openUnsafe()
+    const left = (): void => {
+      if (this.sleeping !== sleeping) return
+      this.sleeping = undefined
+      this.latch.closeUnsafe()
+      this.busy()
+    }
+    return { startAt, pass, left }
+  }
+
+  /** What sleeps here waits for the next resident: nothing wakes it any more. */
+  letGo(): Sleeping | undefined {
+    const { sleeping } = this
+    this.sleeping = undefined
+    sleeping?.letGo()
+    return sleeping
   }
 }
 
+interface Sleeping extends Pick<Waiting, "awaited" | "letGo"> {
+  /** Epoch milliseconds. */
+  readonly until: number
+}
+
 /** What it is to be called back for. */
-const alarmOf = (until: number | undefined, { queued, retrying, running }: TurnCounts, now: number) => {
-  if (until !== undefined) return { at: until, isWaiting: true, queued }
-  return running + retrying + queued === 0 ? undefined : { at: now, isWaiting: retrying > 0, queued }
+const alarmOf = (
+  sleeping: Sleeping | undefined,
+  { queued, retrying, running }: TurnCounts,
+  now: number
+): Alarm | undefined => {
+  if (sleeping === undefined) {
+    return running + retrying + queued === 0 ? undefined : { at: now, isWaiting: retrying > 0, queued }
+  }
+  const { awaited, until } = sleeping
+  return { at: until, isWaiting: true, queued, ...(awaited === undefined ? undefined : { awaited }) }
 }
 
 /** R2 */

@@ -11,6 +11,8 @@
 import type { Ids } from "@holdfast/wire"
 import { Clock, Effect, Schedule } from "effect"
 import { Sharding } from "effect/cluster"
+import type { Awaited } from "../conversation/Gatekeeper.ts"
+import * as Gates from "../conversation/Gates.ts"
 import * as RecordedWait from "../durable/RecordedWait.ts"
 import * as Spread from "../durable/Spread.ts"
 import { Journal } from "../storage/Journal.ts"
@@ -21,10 +23,11 @@ import * as Alarms from "./Alarms.ts"
 /** Runs for as long as the runner does. */
 export const run = Effect.fnUntraced(function* (
   shards: number
-): Effect.fn.Return<never, never, Store | Journal | Alarms.Alarms | Sharding.Sharding> {
+): Effect.fn.Return<never, never, Store | Journal | Gates.Gates | Alarms.Alarms | Sharding.Sharding> {
   const store = yield* Store
   const journal = yield* Journal
   const sharding = yield* Sharding.Sharding
+  const gates = yield* Gates.Gates
   const alarms = yield* Alarms.Alarms
 
   const look = Effect.gen(function* () {
@@ -41,7 +44,10 @@ export const run = Effect.fnUntraced(function* (
       come.has(Alarms.shardOf(sharding, conversationId))
     )
     const unfinished = yield* Effect.forEach(turns, (turn) =>
-      Effect.map(RecordedWait.endOf(journal, turn), (wakeAt): Unfinished => ({ ...turn, wakeAt }))
+      Effect.map(RecordedWait.begunBy(journal, turn), (wait): Unfinished => ({
+        ...turn,
+        wait: wait && { wakeAt: wait.retryAt, awaited: Gates.remembered(gates, wait, turn.model) }
+      }))
     )
     const found = alarmsOf(unfinished, yield* Clock.currentTimeMillis)
     alarms.cover(come, found)
@@ -57,9 +63,15 @@ export const run = Effect.fnUntraced(function* (
   )
 })
 
-/** A turn that is not sealed, and the end of the wait that it is in, in epoch milliseconds, if it is in one. */
+/** A turn that is not sealed, and the wait that it is in, if it is in one. */
 export interface Unfinished extends Pick<Unsealed, "turnId" | "conversationId"> {
-  readonly wakeAt: number | undefined
+  readonly wait:
+    | {
+        /** Epoch milliseconds. */
+        readonly wakeAt: number
+        readonly awaited: Awaited | undefined
+      }
+    | undefined
 }
 
 /**
@@ -68,29 +80,29 @@ export interface Unfinished extends Pick<Unsealed, "turnId" | "conversationId"> 
  * Only the head of a conversation waits on disk. One behind it has records if that one had stopped in its last life.
  */
 export const alarmsOf = (turns: ReadonlyArray<Unfinished>, now: number): ReadonlyMap<Ids.ConversationId, Alarm> => {
-  const heads = new Map<Ids.ConversationId, Alarm & Spread.Sleeper>()
-  for (const { conversationId, turnId, wakeAt } of turns) {
-    const head = heads.get(conversationId)
-    if (head !== undefined) {
-      heads.set(conversationId, { ...head, queued: head.queued + 1 })
+  const alarms = new Map<Ids.ConversationId, Alarm>()
+  const heads: Array<Spread.Sleeper> = []
+  for (const { conversationId, turnId, wait } of turns) {
+    const alarm = alarms.get(conversationId)
+    if (alarm !== undefined) {
+      alarms.set(conversationId, { ...alarm, queued: alarm.queued + 1 })
       continue
     }
-    heads.set(conversationId, {
-      conversationId,
-      turnId,
-      wakeAt: wakeAt ?? 0, // V2
-      at: wakeAt ?? now,
-      isWaiting: wakeAt !== undefined,
-      queued: 0
+    heads.push({ conversationId, turnId, wakeAt: wait?.wakeAt ?? 0 }) // V2
+    alarms.set(conversationId, {
+      at: wait?.wakeAt ?? now,
+      isWaiting: wait !== undefined,
+      queued: 0,
+      ...(wait?.awaited === undefined ? undefined : { awaited: wait.awaited })
     })
   }
-  const starts = Spread.startsOf(Array.from(heads.values()), now)
-  return new Map(
-    Array.from(heads, ([id, { at, isWaiting, queued, turnId }]) => [
-      id,
-      { at: starts.get(turnId) ?? at, isWaiting, queued }
-    ])
-  )
+  const starts = Spread.startsOf(heads, now)
+  for (const { conversationId, turnId } of heads) {
+    const alarm = alarms.get(conversationId)
+    const at = starts.get(turnId)
+    if (alarm !== undefined && at !== undefined) alarms.set(conversationId, { ...alarm, at })
+  }
+  return alarms
 }
 
 // --- internal

@@ -106,6 +106,8 @@ export class Config extends Context.Service<
     }
     /** By name: the built-in ones, and those of the file over them. */
     readonly providers: ReadonlyMap<string, ProviderConfig>
+    /** Whether those who wait for one endpoint are kept from stampeding it (X5). */
+    readonly gate: { readonly enabled: boolean }
     /** In the order of the file. */
     readonly tools: ReadonlyArray<ToolServer>
     /** What a conversation that names no model runs on. */
@@ -114,6 +116,27 @@ export class Config extends Context.Service<
     readonly models: Models.Models
     /** What a conversation's own settings are merged over; `Profile.resolve` makes a policy of it. */
     readonly retry: Profile.RetrySettings
+    /** What the service tells of itself; what is absent is off. Metrics are always there. */
+    readonly telemetry: {
+      readonly retryLog:
+        | { readonly path: string; readonly maxBytes: number; /** Older files beside it. */ readonly keep: number }
+        | undefined
+      /** Where traces are posted. */
+      readonly otlp: { readonly url: string; readonly headers: Readonly<Record<string, Redacted.Redacted>> } | undefined
+      readonly notifications:
+        | {
+            /** How long nobody has been answered before it is an incident. */
+            readonly after: Duration.Duration
+            readonly webhook:
+              | { readonly url: Redacted.Redacted; readonly headers: Readonly<Record<string, Redacted.Redacted>> }
+              | undefined
+            /** A program and its arguments. */
+            readonly command: readonly [string, ...ReadonlyArray<string>] | undefined
+            /** The file that incidents are kept in over a restart; absent: they are not. */
+            readonly state: string | undefined
+          }
+        | undefined
+    }
     /** By path. What is not here is the default. */
     readonly origins: ReadonlyMap<string, Origin>
     /** What the person should know although nothing is wrong: one sentence or two each. */

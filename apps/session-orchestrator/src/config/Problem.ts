@@ -149,8 +149,19 @@ const spelledOut = (text: string): string | undefined => {
   return unit === undefined ? undefined : `${parts?.[1]} ${unit}`
 }
 
-/** P2. Headers, variables and their names, arguments and a database's password stand below or in these keys. */
-const SECRET_KEYS = new Set<PropertyKey>(["token", "tokenEnv", "headers", "apiKeyEnv", "url", "env", "args"])
+/** P2. Headers, variables and their names, arguments, a webhook and a database's password stand below or in these keys. */
+const SECRET_KEYS = new Set<PropertyKey>([
+  "token",
+  "tokenEnv",
+  "headers",
+  "apiKeyEnv",
+  "url",
+  "env",
+  "args",
+  "webhook",
+  "webhookEnv",
+  "command"
+])
 
 const isSecretPlace = (path: ReadonlyArray<PropertyKey>, found: unknown): boolean =>
   path.some((key) => SECRET_KEYS.has(key)) || (path.length === 0 && typeof found === "string")

@@ -14,6 +14,7 @@ import * as PolicyChecks from "./PolicyChecks.ts"
 import * as Problem from "./Problem.ts"
 import * as ProviderTable from "./ProviderTable.ts"
 import * as Settings from "./Settings.ts"
+import * as TelemetryChoice from "./TelemetryChoice.ts"
 import * as ToolTable from "./ToolTable.ts"
 import { isLoopback } from "../transport/http/Loopback.ts"
 
@@ -63,15 +64,27 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
   const token = tokenOf(settings, sources.environment)
   const host = settings.server?.host ?? DEFAULT_HOST
 
-  const problems: Array<Problem.Problem> = [...table.problems, ...tools.problems, ...chosen.problems, ...token.problems]
+  const path = databasePath(sources, settings.database?.path, originOf("database.path"))
+  const url = settings.database?.url
+  const { telemetry, problems: untold } = TelemetryChoice.choose(settings.telemetry ?? {}, {
+    environment: sources.environment,
+    database: path === ":memory:" || url !== undefined ? undefined : path,
+    absolute: (path) => sources.absolute(path, "file")
+  })
+
+  const problems: Array<Problem.Problem> = [
+    ...table.problems,
+    ...tools.problems,
+    ...chosen.problems,
+    ...token.problems,
+    ...untold
+  ]
   if (token.value === undefined && token.problems.length === 0 && !isLoopback(host)) {
     problems.push(unprotected(host, originOf("server.host")))
   }
   problems.push(...PolicyChecks.problems(settings, table.providers, sources.simulated))
   if (problems.length > 0) return refuse(sources, problems)
 
-  const path = settings.database?.path
-  const url = settings.database?.url
   const runner = Settings.parseRunner(settings.cluster?.runner ?? "") ?? DEFAULT_RUNNER
   return Result.succeed({
     file: sources.file?.path,
@@ -84,20 +97,16 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
     cluster: { runner, shards: settings.cluster?.shards ?? DEFAULT_SHARDS },
     database: {
       url,
-      path:
-        path === ":memory:"
-          ? path
-          : sources.absolute(
-              path ?? DEFAULT_DATABASE_PATH,
-              originOf("database.path") === sources.file?.name ? "file" : "here"
-            ),
+      path,
       retention: settings.database?.retention ?? DEFAULT_RETENTION
     },
     providers: table.providers,
+    gate: { enabled: settings.gate?.enabled ?? true },
     tools: tools.servers,
     model: chosen.model,
     models: settings.models ?? {},
     retry: settings.retry ?? {},
+    telemetry,
     origins,
     notices: [
       ...chosen.notices,
@@ -109,6 +118,11 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
 }
 
 // --- internal
+
+const databasePath = (sources: Sources, path: string | undefined, origin: Origin): string =>
+  path === ":memory:"
+    ? path
+    : sources.absolute(path ?? DEFAULT_DATABASE_PATH, origin === sources.file?.name ? "file" : "here")
 
 interface Layer {
   readonly origin: (path: string) => Origin
@@ -179,6 +193,9 @@ const namedVariables = (
   new Set([
     ...ofTools,
     ...(settings.server?.tokenEnv === undefined ? [] : [settings.server.tokenEnv]),
+    ...(settings.telemetry?.notifications?.webhookEnv === undefined
+      ? []
+      : [settings.telemetry.notifications.webhookEnv]),
     ...Array.from(providers.values()).flatMap((provider) => (provider.type === "simulated" ? [] : provider.apiKeyEnv))
   ])
 

@@ -61,16 +61,18 @@ export const ofConfig = (config: Values): ReadonlyArray<Redacted.Redacted> => [
       ? []
       : [
           ...provider.credentials.map(({ value }) => value),
-          ...Object.entries(provider.headers)
-            .filter(([name]) => !HARMLESS_HEADERS.has(name.toLowerCase()))
-            .flatMap(([, value]) => [value, ...withoutScheme(value)]),
+          ...inHeaders(provider.headers),
           ...inAddress(provider.baseUrl)
         ]
   ),
   ...config.tools.flatMap(({ reach, secrets }) => [
     ...secrets.flatMap((value) => [value, ...withoutScheme(value)]),
     ...(reach.type === "http" ? inAddress(reach.url) : [])
-  ])
+  ]),
+  ...inHeaders(config.telemetry.otlp?.headers ?? {}),
+  ...inAddress(config.telemetry.otlp?.url ?? ""),
+  ...inHeaders(config.telemetry.notifications?.webhook?.headers ?? {}),
+  ...inWebhook(config.telemetry.notifications?.webhook?.url)
 ]
 
 /** Knows the secrets of the configuration in force. */
@@ -93,6 +95,18 @@ const HARMLESS_HEADERS = new Set([
   "user-agent",
   "x-title"
 ])
+
+const inHeaders = (headers: Readonly<Record<string, Redacted.Redacted>>): ReadonlyArray<Redacted.Redacted> =>
+  Object.entries(headers)
+    .filter(([name]) => !HARMLESS_HEADERS.has(name.toLowerCase()))
+    .flatMap(([, value]) => [value, ...withoutScheme(value)])
+
+/** Whoever knows the path of a webhook may post to it: the token is part of it. */
+const inWebhook = (address: Redacted.Redacted | undefined): ReadonlyArray<Redacted.Redacted> => {
+  const url = address === undefined ? null : URL.parse(Redacted.value(address))
+  if (address === undefined || url === null) return []
+  return [address, Redacted.make(`${url.pathname}${url.search}`), ...inAddress(url.href)]
+}
 
 /** A database's password, as it stands in the address and as it is sent. */
 const passwordsOf = (url: Redacted.Redacted | undefined): ReadonlyArray<Redacted.Redacted> => {

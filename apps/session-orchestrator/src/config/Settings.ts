@@ -52,9 +52,23 @@ const named = <V extends Schema.Constraint>(pattern: RegExp, expected: string, v
     )
   )
 
+const Headers = named(HEADER_NAME, "a header: letters, digits and '-'", HeaderValue)
+
 /** What an address must be like, for messages. */
 export const BASE_URL =
   'an http or https address such as "https://api.openai.com/v1", without a user and without a fragment'
+
+/** Whether a text is an address that something is asked at. */
+export const isBaseUrl = (text: string): boolean => {
+  const url = URL.parse(text)
+  return isWebhook(text) && url?.username === "" && url.password === "" && url.hash === ""
+}
+
+/** Whether a text is an address that something can be posted to. */
+export const isWebhook = (text: string): boolean => {
+  const protocol = URL.parse(text)?.protocol
+  return protocol === "https:" || protocol === "http:"
+}
 
 /** Where a provider is. */
 export const BaseUrl = text(BASE_URL).check(Schema.makeFilter((value) => isBaseUrl(value) || `Expected ${BASE_URL}`))
@@ -115,6 +129,10 @@ export const parseRunner = (text: string): { readonly host: string; readonly por
   return host === undefined || Number(port) < 1 || Number(port) > 65_535 ? undefined : { host, port: Number(port) }
 }
 
+export const GateSettings = Schema.Struct({
+  enabled: Schema.optionalKey(Schema.Boolean.annotate({ message: "Expected true or false" }))
+})
+
 export const ProviderSettings = Schema.Struct({
   type: Schema.Literals(["openai-compatible", "anthropic", "simulated"]).annotate({
     message: 'Expected "openai-compatible", "anthropic" or "simulated"'
@@ -125,10 +143,66 @@ export const ProviderSettings = Schema.Struct({
       message: "Expected the name of an environment variable, or a list of such names"
     })
   ),
-  headers: Schema.optionalKey(named(HEADER_NAME, "a header: letters, digits and '-'", HeaderValue))
+  headers: Schema.optionalKey(Headers)
 })
 export type ProviderSettings = typeof ProviderSettings.Type
 
+/** What the endpoint of a collector must be like, for messages. */
+export const OTLP_ENDPOINT =
+  'an http or https address such as "http://127.0.0.1:4318", without a user and without a fragment'
+
+/** What a webhook must be like, for messages. */
+export const WEBHOOK = 'http or https address, such as "https://hooks.example.org/services/..."'
+
+const BYTES = "an integer of 1000 or more"
+const KEEP = "an integer from 0 to 1000"
+
+const RetryLogSettings = Schema.Struct({
+  path: Schema.optionalKey(filled('a file\'s path, such as "./retries.jsonl"')),
+  maxBytes: Schema.optionalKey(
+    Schema.Number.annotate({ message: `Expected ${BYTES}` }).check(
+      Schema.isInt({ message: `Expected ${BYTES}` }),
+      Schema.isGreaterThanOrEqualTo(1_000, { message: `Expected ${BYTES}` })
+    )
+  ),
+  keep: Schema.optionalKey(
+    Schema.Number.annotate({ message: `Expected ${KEEP}` }).check(
+      Schema.isInt({ message: `Expected ${KEEP}` }),
+      Schema.isBetween({ minimum: 0, maximum: 1_000 }, { message: `Expected ${KEEP}` })
+    )
+  )
+})
+
+export const TelemetrySettings = Schema.Struct({
+  retryLog: Schema.optionalKey(Schema.Union([Schema.Literal(false), RetryLogSettings])),
+  otlp: Schema.optionalKey(
+    Schema.Struct({
+      endpoint: Schema.optionalKey(
+        text(OTLP_ENDPOINT).check(Schema.makeFilter((value) => isBaseUrl(value) || `Expected ${OTLP_ENDPOINT}`))
+      ),
+      headers: Schema.optionalKey(Headers)
+    })
+  ),
+  notifications: Schema.optionalKey(
+    Schema.Struct({
+      after: Schema.optionalKey(Durations.NotNegative),
+      /** Whoever has the address can post to it: a secret. */
+      webhook: Schema.optionalKey(
+        text(`an ${WEBHOOK}`)
+          .check(Schema.makeFilter((value) => isWebhook(value) || `Expected an ${WEBHOOK}`))
+          .pipe(Schema.RedactedFromValue)
+      ),
+      webhookEnv: Schema.optionalKey(VariableName),
+      headers: Schema.optionalKey(Headers),
+      command: Schema.optionalKey(
+        Schema.NonEmptyArray(Schema.String).annotate({
+          message: 'Expected a program and its arguments, such as ["notify", "--stdin"]'
+        })
+      ),
+      state: Schema.optionalKey(filled('a file\'s path, such as "./incidents.json"'))
+    })
+  )
+})
 const EXECUTABLE = 'a program to start, such as "npx"; its arguments go into args'
 
 /** With a user, or without http, nothing would be reached that way. */
@@ -192,7 +266,9 @@ export const Settings = Schema.Struct({
     )
   ),
   retry: Schema.optionalKey(Profile.RetrySettings),
-  tools: Schema.optionalKey(named(TOOL_SERVER_NAME, "at most 32 letters, digits, '_' and '-'", ToolServerSettings))
+  gate: Schema.optionalKey(GateSettings),
+  tools: Schema.optionalKey(named(TOOL_SERVER_NAME, "at most 32 letters, digits, '_' and '-'", ToolServerSettings)),
+  telemetry: Schema.optionalKey(TelemetrySettings)
 })
 export type Settings = typeof Settings.Type
 
@@ -210,9 +286,11 @@ export const merge = (low: Settings, high: Settings): Settings => {
     server: { ...(isTokenAbove ? lowServer : low.server), ...high.server },
     database: { ...low.database, ...high.database },
     cluster: { ...low.cluster, ...high.cluster },
+    gate: { ...low.gate, ...high.gate },
     providers: { ...low.providers, ...high.providers },
     retry: { ...low.retry, ...high.retry },
-    tools: { ...low.tools, ...high.tools }
+    tools: { ...low.tools, ...high.tools },
+    telemetry: { ...low.telemetry, ...high.telemetry }
   }
 }
 
@@ -221,15 +299,4 @@ export const merge = (low: Settings, high: Settings): Settings => {
 const isDatabaseUrl = (text: string): boolean => {
   const url = URL.parse(text)
   return url !== null && /^postgres(?:ql)?:$/.test(url.protocol) && url.hostname !== "" && url.pathname.length > 1
-}
-
-const isBaseUrl = (text: string): boolean => {
-  const url = URL.parse(text)
-  return (
-    url !== null &&
-    (url.protocol === "https:" || url.protocol === "http:") &&
-    url.username === "" &&
-    url.password === "" &&
-    url.hash === ""
-  )
 }

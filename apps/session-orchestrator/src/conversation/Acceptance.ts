@@ -12,6 +12,8 @@ import type { Journal } from "../storage/Journal.ts"
 import type { Conversation, StorageError, Store, Turn, Unsealed } from "../storage/Store.ts"
 import type { TenancyService } from "../storage/Tenancy.ts"
 import { ShuttingDown, TurnConflict } from "./Conversations.ts"
+import type { Awaited } from "./Gatekeeper.ts"
+import * as Gates from "./Gates.ts"
 import type { Session } from "./Session.ts"
 import type { Sessions } from "./Sessions.ts"
 import type { TurnQueue } from "./TurnQueue.ts"
@@ -22,6 +24,7 @@ export interface Dependencies {
   readonly sessions: Sessions
   readonly queue: TurnQueue
   readonly tenancy: TenancyService
+  readonly gates: Gates.Gates["Service"]
   readonly isStopping: Effect.Effect<boolean>
 }
 
@@ -62,26 +65,29 @@ export const takeUp = Effect.fnUntraced(function* ({
   journal,
   sessions,
   queue,
-  tenancy
+  tenancy,
+  gates
 }: Dependencies): Effect.fn.Return<void, StorageError> {
   const begun = yield* Clock.currentTimeMillis
   const turns = (yield* store.unsealedTurns).filter(({ turnId }) => !tenancy.isElsewhere(turnId))
-  const sleepers: Array<Spread.Sleeper> = []
+  const sleepers: Array<Spread.Sleeper & { readonly awaited: Awaited | undefined }> = []
   const others: Array<Unsealed> = []
   const heads = new Set<Ids.ConversationId>()
   for (const turn of turns) {
-    const { conversationId, turnId } = turn
+    const { conversationId, model, turnId } = turn
     // Only the head of a conversation is parked. One behind it has records if that one had stopped in its last life.
-    const wakeAt = heads.has(conversationId) ? undefined : yield* RecordedWait.endOf(journal, turn)
-    if (wakeAt !== undefined) sleepers.push({ conversationId, turnId, wakeAt })
-    else others.push(turn)
+    const wait = heads.has(conversationId) ? undefined : yield* RecordedWait.begunBy(journal, turn)
+    if (wait !== undefined) {
+      const awaited = Gates.remembered(gates, wait, model)
+      sleepers.push({ conversationId, turnId, wakeAt: wait.retryAt, awaited })
+    } else others.push(turn)
     heads.add(conversationId)
   }
   const now = yield* Clock.currentTimeMillis
   const starts = Spread.startsOf(sleepers, now)
   // Before the others: a turn behind one that sleeps must find it there.
-  for (const { conversationId, turnId, wakeAt } of sleepers) {
-    queue.parking.park(conversationId, turnId, starts.get(turnId) ?? wakeAt)
+  for (const { awaited, conversationId, turnId, wakeAt } of sleepers) {
+    queue.parking.park(conversationId, turnId, starts.get(turnId) ?? wakeAt, awaited)
   }
   for (const { conversationId, turnId } of others) {
     yield* Effect.scoped(Effect.flatMap(sessions.hold(conversationId), (session) => queue.add(session, turnId)))

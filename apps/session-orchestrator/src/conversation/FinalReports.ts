@@ -16,9 +16,11 @@ export const make = ({
   finalReport
 }: Pick<RetryPolicy.RetryPolicy, "finalReport">): FinalReport.FinalReport["Service"] | undefined => {
   if (finalReport === undefined) return undefined
-  const validate = validatorOf(finalReport.schema)
+  const { description = DESCRIPTION, schema } = finalReport
+  const validate = validatorOf(schema)
   return {
-    tool: { name: TOOL_NAME, description: finalReport.description ?? DESCRIPTION, inputSchema: finalReport.schema },
+    // Providers want to read of a tool's arguments that they are an object.
+    tool: { name: TOOL_NAME, description, inputSchema: { type: "object", ...schema } },
     validate: (report) =>
       validate(report) ? undefined : checker().errorsText(validate.errors, { dataVar: "report", separator: "; " })
   }
@@ -26,9 +28,11 @@ export const make = ({
 
 /** Why the schema of a report cannot be used, in words; `undefined` when it can, or there is none. */
 export const problemOf = ({ finalReport }: Pick<RetryPolicy.RetryPolicy, "finalReport">): string | undefined => {
+  if (finalReport === undefined) return undefined
+  const { type = "object" } = finalReport.schema
   try {
-    if (finalReport !== undefined) validatorOf(finalReport.schema)
-    return undefined
+    validatorOf(finalReport.schema)
+    return type === "object" ? undefined : 'expected type "object", as a report is handed in as the arguments of a tool'
   } catch (error) {
     return error instanceof Error ? error.message : String(error)
   }
@@ -59,6 +63,8 @@ const DRAFT_07 = /^https?:\/\/json-schema\.org\/draft-07\/schema#?$/
 
 const compiled = new Map<string, Ajv.ValidateFunction>()
 
+let compilations = 0
+
 /** As many schemas as a service is likely to be configured with; a compiled one takes some 10 kB. */
 const MOST_COMPILED = 100
 
@@ -67,8 +73,18 @@ const validatorOf = (schema: JsonSchema): Ajv.ValidateFunction => {
   const key = JSON.stringify(schema)
   const known = compiled.get(key)
   if (known !== undefined) return known
-  const validate = checker(DRAFT_07.test(String(schema["$schema"])) ? "ajv" : undefined).compile(schema)
-  if (compiled.size >= MOST_COMPILED) compiled.clear()
+  const validate = compile(schema)
   compiled.set(key, validate)
   return validate
+}
+
+const compile = (schema: JsonSchema): Ajv.ValidateFunction => {
+  // Of such a schema one is promised a verdict, and a promise would be taken for a good one.
+  if (schema["$async"] !== undefined) throw new Error('expected a schema without "$async"')
+  if (compilations++ >= MOST_COMPILED) {
+    compiled.clear()
+    checkers.clear() // A checker keeps what it has compiled for as long as it is there.
+    compilations = 1
+  }
+  return checker(DRAFT_07.test(String(schema["$schema"])) ? "ajv" : undefined).compile(schema)
 }

@@ -39,9 +39,13 @@ export class Hub {
   /** Passes a transient event on. */
   live(event: TurnEvent.TransientEvent): void {
     this.inProgress.live(event)
-    if (this.subscribers.size === 0) return
-    const frame: Frame = { event, json: JSON.stringify(event), id: undefined }
-    for (const subscriber of this.subscribers) subscriber.push(frame)
+    this.tell(event)
+  }
+
+  /** The wait in progress goes on beyond its time: whoever watches is told how long. */
+  held(until: number): void {
+    const event = this.inProgress.hold(until)
+    if (event !== undefined) this.tell(event)
   }
 
   /** Passes on events that are on disk by now. */
@@ -80,6 +84,12 @@ export class Hub {
     }
     this.subscribers.add(subscriber)
     return subscriber
+  }
+
+  private tell(event: TurnEvent.TransientEvent): void {
+    if (this.subscribers.size === 0) return
+    const frame: Frame = { event, json: JSON.stringify(event), id: undefined }
+    for (const subscriber of this.subscribers) subscriber.push(frame)
   }
 }
 

@@ -9,11 +9,20 @@ import type { TurnEvent } from "@holdfast/wire"
 
 type Delta = TurnEvent.TextDelta | TurnEvent.ReasoningDelta
 
+/** A wait that goes on beyond its time, as it is told (X5). */
+export const prolonged = (wait: TurnEvent.ProviderRetry, until: number): TurnEvent.ProviderRetry => ({
+  ...wait,
+  delayMs: wait.delayMs + (until - wait.retryAt),
+  retryAt: until
+})
+
 export class InProgress {
   private start: TurnEvent.StepStart | undefined = undefined
   private readonly said: Array<Delta> = []
   private last: { readonly event: Delta; text: string } | undefined = undefined
   private waiting: TurnEvent.ProviderRetry | undefined = undefined
+  /** When the retry was due by its record, which knows nothing of a gate (X5). */
+  private dueAt: number | undefined = undefined
   private isFinishing = false
 
   /** The wait in progress, if the turn waits. */
@@ -29,7 +38,7 @@ export class InProgress {
   /** Whether an event only says again where the turn is: in this wait, or at the beginning of this step. */
   isKnown(event: TurnEvent.TransientEvent): boolean {
     const { start, waiting } = this
-    if (event.type === "provider-retry") return waiting?.turnId === event.turnId && waiting.retryAt === event.retryAt
+    if (event.type === "provider-retry") return waiting?.turnId === event.turnId && this.dueAt === event.retryAt
     if (event.type !== "step-start" || this.last !== undefined || this.said.length > 0) return false
     return start?.turnId === event.turnId && start.step === event.step && start.target === event.target
   }
@@ -51,7 +60,8 @@ export class InProgress {
         this.start = event
         return
       case "provider-retry":
-        this.waiting = event
+        this.waiting = event.delayMs > 0 ? event : undefined // what goes on at once does not wait
+        this.dueAt = event.retryAt
         return
       default:
         return event satisfies never
@@ -74,6 +84,13 @@ export class InProgress {
   /** The wait is over, though nothing has been said yet. */
   resume(): void {
     this.waiting = undefined
+  }
+
+  /** The wait goes on beyond its time, until `until` as far as is known: what is told of it from here on, where it is told. */
+  hold(until: number): TurnEvent.ProviderRetry | undefined {
+    if (this.waiting === undefined) return undefined
+    this.waiting = prolonged(this.waiting, until)
+    return this.waiting
   }
 
   /** As events, in order. */

@@ -7,7 +7,7 @@
  * O4. Until that is done nobody can do anything to a conversation, or be told anything of it: calls wait for it.
  */
 import { TurnStopped } from "@holdfast/kernel"
-import { Profile } from "@holdfast/policy"
+import { Profile, RetryPolicy } from "@holdfast/policy"
 import { type ConversationState, Failure, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Layer, Option, Result, Schedule, Stream } from "effect"
 import * as Problem from "../config/Problem.ts"
@@ -31,7 +31,10 @@ import {
 } from "./Conversations.ts"
 import { Defaults } from "./Defaults.ts"
 import * as FinalReports from "./FinalReports.ts"
+import { Gates } from "./Gates.ts"
+import * as InProgress from "./InProgress.ts"
 import type { Parking } from "./Parking.ts"
+import { ParkingPlace } from "./ParkingPlace.ts"
 import { knownTarget, Providers } from "./Providers.ts"
 import type { Session } from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
@@ -40,7 +43,7 @@ import * as TurnQueue from "./TurnQueue.ts"
 import * as TurnRunner from "./TurnRunner.ts"
 import * as Watching from "./Watching.ts"
 
-type Requirements = Store | Journal | Standings | Timer | Providers | Tools | Defaults | Condition
+type Requirements = Store | Journal | Standings | Timer | Providers | Gates | Tools | Defaults | Condition
 
 /** Runs turns for as long as its scope is open; those that it does not get to seal are left for the next process. */
 export const layer: Layer.Layer<Conversations, StorageError, Requirements> = Layer.suspend(() =>
@@ -62,6 +65,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       const journal = yield* Journal
       const timer = yield* Timer
       const providers = yield* Providers
+      const gates = yield* Gates
       const { toolbox } = yield* Tools
       const defaults = yield* Defaults
       const condition = yield* Condition
@@ -71,6 +75,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       const queue = yield* TurnQueue.make({
         store,
         providers,
+        gates,
         toolbox,
         defaults,
         standings: yield* Standings,
@@ -79,6 +84,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         stopping,
         isStopping: Deferred.isDone(down),
         timer,
+        place: yield* ParkingPlace,
         sleepUntil: timer.sleepUntil,
         checkpointOf: (turnId, listener, isNew) => {
           const persist: JournalCheckpoint.Persist = (append) => TurnRunner.untilItWorks(append, turnId, stopping)
@@ -95,6 +101,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         journal,
         sessions,
         queue,
+        gates,
         tenancy: yield* Tenancy,
         isStopping: Deferred.isDone(down)
       }
@@ -121,6 +128,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         // It may have been taken up while its records were read.
         const isParked = queue.parking.find(conversation.conversationId) === parked
         if (event !== undefined && isParked) session.hub.inProgress.live(event)
+        if (isParked && parked.heldUntil !== undefined) session.hub.held(parked.heldUntil)
         return session
       })
 
@@ -179,7 +187,9 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
           Effect.gen(function* () {
             const conversation = yield* find(id)
             const parked = queue.parking.find(id)
-            const wait = parked === undefined ? undefined : yield* waitOf(conversation, parked.turnId)
+            const recorded = parked === undefined ? undefined : yield* waitOf(conversation, parked.turnId)
+            const until = parked?.heldUntil
+            const wait = recorded && until !== undefined ? InProgress.prolonged(recorded, until) : recorded
             return stateOf(conversation, sessions.find(id), wait)
           }),
         messages: (id) => Effect.andThen(find(id), store.messages(id))
@@ -277,9 +287,9 @@ const waitEventOf = (
 ): TurnEvent.ProviderRetry | undefined => {
   const wait = RecordedWait.of(records)
   if (wait === undefined) return undefined
-  const { attempt, delayMs, retryAt, failure, target } = wait
+  const { asks, attempt, credential, delayMs, retryAt, failure, target } = wait
   const code = Failure.codeOf(failure)
-  const { maxRetries } = TurnQueue.policyOf(conversation, defaults)
+  const maxAttempts = RetryPolicy.mostRetries(TurnQueue.policyOf(conversation, defaults))
   return {
     type: "provider-retry",
     conversationId: conversation.conversationId,
@@ -290,8 +300,10 @@ const waitEventOf = (
     message: failure.message,
     reason: failure.reason,
     target: target ?? conversation.model,
+    ...(credential === undefined ? undefined : { credential }),
     ...(code === undefined ? undefined : { code }),
-    ...(maxRetries === undefined ? undefined : { maxAttempts: maxRetries })
+    ...(maxAttempts === undefined ? undefined : { maxAttempts }),
+    ...(asks === undefined ? undefined : { asks })
   }
 }
 
@@ -332,7 +344,16 @@ const stateOf = (
   }
 }
 
-const retryState = ({ attempt, retryAt, delayMs, message, reason, code, maxAttempts }: TurnEvent.ProviderRetry) => ({
+const retryState = ({
+  asks,
+  attempt,
+  retryAt,
+  delayMs,
+  message,
+  reason,
+  code,
+  maxAttempts
+}: TurnEvent.ProviderRetry) => ({
   attempt,
   retryAt,
   retry: {
@@ -342,6 +363,7 @@ const retryState = ({ attempt, retryAt, delayMs, message, reason, code, maxAttem
     message,
     reason,
     ...(code === undefined ? undefined : { code }),
-    ...(maxAttempts === undefined ? undefined : { maxAttempts })
+    ...(maxAttempts === undefined ? undefined : { maxAttempts }),
+    ...(asks === undefined ? undefined : { asks })
   }
 })

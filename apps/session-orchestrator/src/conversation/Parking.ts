@@ -5,9 +5,12 @@
  *     costs, however long its conversation is.
  * P2. It leaves exactly once: when its time has come, or when somebody wants something of it, whatever is first.
  * P3. A conversation has at most one, the turn at its head; those behind it stay in its session's queue.
+ * P4. One that waits for an endpoint with a gate leaves when that lets it in: before its time, or after it (X5).
  */
 import type { Ids } from "@holdfast/wire"
 import type { Timer } from "../durable/Timer.ts"
+import { type Awaited, type Pass, type Sleeper, wakeEarly } from "./Gatekeeper.ts"
+import type { ParkingPlace } from "./ParkingPlace.ts"
 import type { Running } from "./Session.ts"
 
 /** A turn that waits. */
@@ -15,6 +18,8 @@ export interface Parked {
   readonly turnId: Ids.TurnId
   /** Epoch milliseconds. */
   readonly wakeAt: number
+  /** Until when it is held beyond its time, as far as is known, in epoch milliseconds; `undefined`: it is not. */
+  readonly heldUntil: number | undefined
 }
 
 /** Why it is taken up again: what is done to its handles before it runs. */
@@ -23,17 +28,32 @@ export type Reason = (running: Running) => void
 /** Its time has come. */
 const elapsed: Reason = ({ wait }) => wait.elapse()
 
+/** The gate lets it in. */
+const letIn =
+  (pass: Pass): Reason =>
+  (running) => {
+    running.pass = pass
+    if (pass.isEarly) running.wait.steer(wakeEarly(pass))
+    else elapsed(running)
+  }
+
 export class Parking {
   private readonly turns = new Map<Ids.ConversationId, Entry>()
   private readonly timer: Timer["Service"]
+  private readonly place: ParkingPlace
   private readonly takeUp: (conversationId: Ids.ConversationId, turnId: Ids.TurnId, reason: Reason) => void
+  private readonly held: (conversationId: Ids.ConversationId, until: number) => void
 
   constructor(
     timer: Timer["Service"],
-    takeUp: (conversationId: Ids.ConversationId, turnId: Ids.TurnId, reason: Reason) => void
+    place: ParkingPlace,
+    takeUp: (conversationId: Ids.ConversationId, turnId: Ids.TurnId, reason: Reason) => void,
+    held: (conversationId: Ids.ConversationId, until: number) => void
   ) {
     this.timer = timer
+    this.place = place
     this.takeUp = takeUp
+    this.held = held
   }
 
   /** How many wait. */
@@ -45,15 +65,41 @@ export class Parking {
     return this.turns.get(id)
   }
 
-  park(conversationId: Ids.ConversationId, turnId: Ids.TurnId, wakeAt: number): void {
-    const cancel = this.timer.at(wakeAt, () => this.leave(conversationId, elapsed))
-    this.turns.set(conversationId, { turnId, wakeAt, cancel })
+  /** Parks a turn. The gate may have it taken up again on the spot. */
+  park(conversationId: Ids.ConversationId, turnId: Ids.TurnId, wakeAt: number, awaited?: Awaited): void {
+    const sleeper: Sleeper | undefined = awaited && {
+      ...awaited,
+      wake: (pass) => this.letIn(conversationId, pass),
+      held: (until) => {
+        entry.heldUntil = until
+        this.held(conversationId, until)
+      }
+    }
+    const letGo = () => {
+      stop()
+      sleeper?.gatekeeper.leave(sleeper)
+    }
+    const { left, pass, startAt } = this.place.take({ wakeAt, awaited, letGo })
+    const stop = this.timer.at(startAt, () => {
+      left()
+      if (sleeper === undefined) this.leave(conversationId, elapsed)
+      else sleeper.gatekeeper.due(sleeper)
+    })
+    const cancel = () => {
+      letGo()
+      left()
+    }
+    const entry: Entry = { turnId, wakeAt, heldUntil: undefined, cancel }
+    this.turns.set(conversationId, entry)
+    if (pass !== undefined) this.letIn(conversationId, pass)
+    else sleeper?.gatekeeper.enter(sleeper)
   }
 
   /** Lets go of all of them: they wait for whoever runs them next. */
   clear(): void {
-    for (const { cancel } of this.turns.values()) cancel()
+    const entries = Array.from(this.turns.values())
     this.turns.clear()
+    for (const { cancel } of entries) cancel()
   }
 
   /** Takes a parked turn up; whether there was one. */
@@ -65,10 +111,15 @@ export class Parking {
     this.takeUp(conversationId, entry.turnId, reason)
     return true
   }
+
+  private letIn(conversationId: Ids.ConversationId, pass: Pass): void {
+    if (!this.leave(conversationId, letIn(pass))) pass.giveBack()
+  }
 }
 
 // --- internal
 
 interface Entry extends Parked {
+  heldUntil: number | undefined
   readonly cancel: () => void
 }

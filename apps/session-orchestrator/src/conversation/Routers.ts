@@ -2,7 +2,8 @@
  * The router of a turn of the service: what is known comes from the database, what is found out goes there.
  *
  * R1. A conversation whose policy says "never" (P9) goes on where its last answer came from.
- * R2. A turn that has nowhere else to go has no router, and pays for none.
+ * R2. A turn that has nowhere else to go has no router, and pays for none. A person may send it to any provider (X4), so keys of
+ *     all of them count.
  */
 import type { Router, TurnStopped } from "@holdfast/kernel"
 import { type RetryPolicy, Routers, type Routes } from "@holdfast/policy"
@@ -19,7 +20,6 @@ export interface Dependencies extends Omit<Routes.Known, "standing"> {
 /** One turn, as its router has to know it. */
 export interface Setting {
   readonly policy: RetryPolicy.RetryPolicy
-  readonly primary: Target.Target
   /** The conversation before this turn, oldest first. */
   readonly history: ReadonlyArray<Message.Message>
   /** The conversation's switch (P15), as it stands. */
@@ -27,12 +27,12 @@ export interface Setting {
   readonly patiently: <A>(effect: Effect.Effect<A, StorageError>) => Effect.Effect<A, TurnStopped.TurnStopped>
 }
 
-/** The router of a turn; `undefined` where it can go nowhere but to its own target (R2). */
+/** The router of a turn; `undefined` where there is nothing to choose from (R2). */
 export const make = (
   { standings, ...known }: Dependencies,
-  { history, isEnabled, patiently, policy, primary }: Setting
+  { history, isEnabled, patiently, policy }: Setting
 ): Router.Router["Service"] | undefined => {
-  if (!hasElsewhere(policy, primary, known.credentials)) return undefined
+  if (!hasElsewhere(policy, known.credentials)) return undefined
   const last = lastAnswer(history)
   const router = Routers.make(policy, {
     ...known,
@@ -51,12 +51,10 @@ export const make = (
 
 // --- internal
 
-const hasElsewhere = (
-  { routing }: RetryPolicy.RetryPolicy,
-  { provider }: Target.Target,
-  credentials: Dependencies["credentials"]
-): boolean =>
-  routing.type === "round-robin" || Object.keys(routing.chains).length > 0 || (credentials[provider]?.length ?? 0) > 1
+const hasElsewhere = ({ routing }: RetryPolicy.RetryPolicy, credentials: Dependencies["credentials"]): boolean =>
+  routing.type === "round-robin" ||
+  Object.keys(routing.chains).length > 0 ||
+  Object.values(credentials).some((names) => names.length > 1)
 
 const lastAnswer = (history: ReadonlyArray<Message.Message>): Target.Target | undefined => {
   const answer = history.findLast((message) => message.role === "assistant" && message.error === undefined)

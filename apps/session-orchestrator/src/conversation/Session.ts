@@ -7,6 +7,7 @@
 import type { Ids } from "@holdfast/wire"
 import type { TurnStopped } from "@holdfast/kernel"
 import { Deferred, Semaphore } from "effect"
+import type * as Gatekeeper from "./Gatekeeper.ts"
 import { Hub } from "./Hub.ts"
 import { Wait } from "./Wait.ts"
 
@@ -22,8 +23,10 @@ export interface Running {
   /** Its seal is on disk, or it has stopped without one. */
   readonly ended: Deferred.Deferred<void, TurnStopped.TurnStopped>
   readonly wait: Wait
-  /** When it wants to be taken up again, once it has left memory to wait; epoch milliseconds. */
-  parkedUntil: number | undefined
+  /** When it wants to be taken up again, once it has left memory to wait, and what for. */
+  parked: { readonly until: number; readonly awaited: Gatekeeper.Awaited | undefined } | undefined
+  /** What the gate has told it, for its next attempt; it is given back where there is none. */
+  pass: Gatekeeper.Pass | undefined
 }
 
 /** Handles for a turn that comes into memory. */
@@ -33,7 +36,8 @@ export const running = (turnId: Ids.TurnId, isNew: boolean): Running => ({
   abort: Deferred.makeUnsafe(),
   ended: Deferred.makeUnsafe(),
   wait: new Wait(),
-  parkedUntil: undefined
+  parked: undefined,
+  pass: undefined
 })
 
 export class Session {

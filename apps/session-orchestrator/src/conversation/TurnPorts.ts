@@ -5,7 +5,7 @@
  * P1. A turn whose policy says nothing of all this pays for none of it; the tokenizer is loaded for the first that counts.
  */
 import { Compactor, type FinalReport, type Provider, type Router, type TurnLimits } from "@holdfast/kernel"
-import type { RetryPolicy } from "@holdfast/policy"
+import type { Models, RetryPolicy } from "@holdfast/policy"
 import { Effect } from "effect"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import type * as Tokenizer from "../tokens/Tokenizer.ts"
@@ -26,25 +26,31 @@ export interface TurnPorts {
   readonly report: FinalReport.FinalReport["Service"] | undefined
   readonly compactor: Compactor.Compactor["Service"]
   readonly limits: TurnLimits.TurnLimits | undefined
+  readonly countTokens: Models.CountTokens
 }
 
 /** The ports of one turn. */
 export const make = (dependencies: Dependencies, setting: Setting): Effect.Effect<TurnPorts> =>
-  Effect.map(counterOf(dependencies, setting.policy), (count) => ({
-    router: Routers.make({ ...dependencies, countTokens: (request) => ContextSize.of(request, count) }, setting),
-    report: FinalReports.make(setting.policy),
-    compactor: Compactor.make(setting.provider), // P19
-    limits: limitsOf(setting.policy, count)
-  }))
+  Effect.map(counterOf(dependencies, setting.policy), (count) => {
+    const countTokens: Models.CountTokens = (request) => ContextSize.of(request, count)
+    return {
+      router: Routers.make({ ...dependencies, countTokens }, setting),
+      report: FinalReports.make(setting.policy),
+      compactor: Compactor.make(setting.provider), // P19
+      limits: limitsOf(setting.policy, count),
+      countTokens
+    }
+  })
 
 // --- internal
 
 /** P1 */
 const counterOf = (
   { models, tokenizer }: Dependencies,
-  { finalReport }: RetryPolicy.RetryPolicy
+  { finalReport, spendGuard }: RetryPolicy.RetryPolicy
 ): Effect.Effect<Tokenizer.Count> =>
   finalReport?.contextBudget !== undefined ||
+  spendGuard?.maxInputTokens !== undefined ||
   Object.values(models).some(({ contextWindow }) => contextWindow !== undefined)
     ? tokenizer
     : UNCOUNTED

@@ -12,7 +12,7 @@
  * Q6. Whoever waits to hear that a command is on record (`Wait`), or a turn sealed, hears of it when it has stopped instead.
  */
 import { type Provider, TurnStopped } from "@holdfast/kernel"
-import { Profile } from "@holdfast/policy"
+import { Profile, RetryPolicy } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import { type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Cause, Deferred, Effect, Exit, FiberSet, Option, Result, type Scope, Stream } from "effect"
@@ -22,8 +22,11 @@ import * as TurnRecord from "../durable/TurnRecord.ts"
 import type { Standings } from "../storage/Standings.ts"
 import type { Conversation, StorageError, Turn } from "../storage/Store.ts"
 import type * as Tokenizer from "../tokens/Tokenizer.ts"
+import * as Admission from "./Admission.ts"
 import type { Defaults } from "./Defaults.ts"
-import { Parking } from "./Parking.ts"
+import type { Gates } from "./Gates.ts"
+import { Parking, type Reason } from "./Parking.ts"
+import type { ParkingPlace } from "./ParkingPlace.ts"
 import type { Providers } from "./Providers.ts"
 import { Seals } from "./Seals.ts"
 import { type Running, running as handlesOf, type Session } from "./Session.ts"
@@ -31,7 +34,6 @@ import type { Sessions } from "./Sessions.ts"
 import type { Tools } from "./Tools.ts"
 import * as TurnPorts from "./TurnPorts.ts"
 import * as TurnRunner from "./TurnRunner.ts"
-import type { Wait } from "./Wait.ts"
 
 export interface TurnQueue {
   /** Queues an accepted turn behind the others of its conversation. */
@@ -47,11 +49,13 @@ export interface TurnQueue {
 export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint" | "toolbox"> {
   readonly sessions: Sessions
   readonly providers: Providers["Service"]
+  readonly gates: Gates["Service"]
   readonly defaults: Defaults["Service"]
   readonly toolbox: Tools["Service"]["toolbox"]
   readonly standings: Standings["Service"]
   readonly tokenizer: Effect.Effect<Tokenizer.Count>
   readonly timer: Timer["Service"]
+  readonly place: ParkingPlace
   readonly isStopping: Effect.Effect<boolean>
   /** The records of a turn, as a checkpoint over them. */
   readonly checkpointOf: (
@@ -65,7 +69,9 @@ export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint" | 
 export const make = Effect.fnUntraced(function* (
   dependencies: Dependencies
 ): Effect.fn.Return<TurnQueue, never, Scope.Scope> {
-  const { isStopping, sessions, timer } = dependencies
+  const { isStopping, place, sessions, timer } = dependencies
+  // Behind the fibers: a runner goes on without this conversation, and its gates with it (K3).
+  yield* Effect.addFinalizer(() => Effect.sync(() => giveBack(sessions)))
   const fork = yield* FiberSet.makeRuntime<never>()
   const seals = new Seals()
   const working = new Set<Session>()
@@ -94,13 +100,16 @@ export const make = Effect.fnUntraced(function* (
       // From here on up to where those who wait are told nothing gives way: a turn that nobody runs has said what became of it.
       session.running = undefined
       running.isNew = false
-      const { parkedUntil } = running
-      if (Exit.isFailure(end) && parkedUntil !== undefined) {
+      running.pass?.giveBack()
+      running.pass = undefined
+      const { parked } = running
+      if (Exit.isFailure(end) && parked !== undefined) {
         if (!isWanted(running)) {
-          parking.park(session.conversationId, turnId, parkedUntil)
-          break
+          parking.park(session.conversationId, turnId, parked.until, parked.awaited)
+          if (parking.find(session.conversationId) !== undefined) break
+          continue
         }
-        running.parkedUntil = undefined
+        running.parked = undefined
         session.queue.unshift(running) // Q5
         continue
       }
@@ -118,13 +127,16 @@ export const make = Effect.fnUntraced(function* (
     sessions.release(session)
   })
 
-  const parking: Parking = new Parking(timer, (conversationId, turnId, reason) => {
+  const wake = (conversationId: Ids.ConversationId, turnId: Ids.TurnId, reason: Reason): void => {
     const session = sessions.wake(conversationId)
     const running = handlesOf(turnId, false)
     reason(running)
     session.queue.unshift(running)
     begin(session)
-  })
+  }
+  const held = (conversationId: Ids.ConversationId, until: number): void =>
+    sessions.find(conversationId)?.hub.held(until)
+  const parking: Parking = new Parking(timer, place, wake, held)
 
   yield* Effect.addFinalizer(() => Effect.sync(() => parking.clear()))
 
@@ -146,6 +158,11 @@ export const make = Effect.fnUntraced(function* (
 /** Whether somebody wants something of a turn that is about to wait on disk. */
 const isWanted = ({ abort, wait }: Running): boolean => Deferred.isDoneUnsafe(abort) || wait.hasNews
 
+/** Nothing that runs or is queued will call any more. */
+const giveBack = (sessions: Sessions): void => {
+  for (const { head, behind } of sessions) for (const running of [head, ...behind]) running?.pass?.giveBack()
+}
+
 /** Q6 */
 const tell = ({ ended, wait }: Running, outcome: Exit.Exit<unknown, TurnStopped.TurnStopped>): void => {
   wait.end(outcome)
@@ -153,15 +170,19 @@ const tell = ({ ended, wait }: Running, outcome: Exit.Exit<unknown, TurnStopped.
 }
 
 /** Commands hear from the journal what became of them. */
-const listenerOf = (wait: Wait): JournalCheckpoint.Listener => ({
+const listenerOf = (running: Running): JournalCheckpoint.Listener => ({
   begins: (name) => {
     // Before anybody is told of the wait: a command may be the answer to that.
-    if (TurnRecord.isWake(name)) wait.open()
-    else wait.pass()
+    if (TurnRecord.isWake(name)) running.wait.open()
+    else running.wait.pass()
   },
   recorded: (record) => {
     const wake = TurnRecord.wakeOf(record)
-    if (wake !== undefined) wait.hear(wake)
+    if (wake === undefined) return
+    running.wait.hear(wake)
+    if (wake.type !== "asked") return
+    running.pass?.giveBack() // it calls when somebody has answered
+    running.pass = undefined
   }
 })
 
@@ -173,7 +194,7 @@ const stoppedBy = (cause: Cause.Cause<TurnStopped.TurnStopped>): TurnStopped.Tur
   )
 
 const run = Effect.fnUntraced(function* (
-  { providers, defaults, checkpointOf, standings, tokenizer, toolbox, ...resources }: Dependencies,
+  { providers, defaults, checkpointOf, gates, standings, tokenizer, toolbox, ...resources }: Dependencies,
   session: Session,
   running: Running
 ) {
@@ -182,20 +203,24 @@ const run = Effect.fnUntraced(function* (
     TurnRunner.untilItWorks(effect, turnId, resources.stopping)
   const resumption = Option.getOrThrow(yield* patiently(resources.store.resumption(turnId)))
   const { conversation } = resumption
-  const { checkpoint, commandIds } = yield* patiently(checkpointOf(turnId, listenerOf(wait), isNew))
+  const { checkpoint, commandIds } = yield* patiently(checkpointOf(turnId, listenerOf(running), isNew))
   wait.know(commandIds)
   const target = Target.parse(conversation.model) ?? defaults.model
-  const policy = policyOf(conversation, defaults)
-  const provider = Limits.withLimits(route(providers), policy.requestTimeout)
+  // What the settings say is where a conversation's switch begins; from then on the switch alone says it (P15).
+  const policy = { ...policyOf(conversation, defaults), enabled: true }
   const isEnabled = () => session.autoRetry ?? conversation.autoRetryEnabled
+  const isRetried = () => isEnabled() && RetryPolicy.mostRetries(policy) !== 0
+  // The gate stands outside the limits: a call that runs into one has failed, and the gate has to know.
+  const limited = Limits.withLimits(route(providers), policy.requestTimeout)
+  const provider = Admission.gated(limited, gates, running, isRetried)
   const { history } = resumption
   const { credentials } = providers
   const ports = yield* TurnPorts.make(
     { standings, tokenizer, credentials, models: defaults.models },
-    { policy, provider, history, isEnabled, patiently, primary: target }
+    { policy, provider, history, isEnabled, patiently }
   )
   return yield* TurnRunner.run(
-    { session, running, resumption, target, provider, policy, ports, isEnabled },
+    { session, running, resumption, target, provider, gates, policy, ports, isEnabled },
     { ...resources, checkpoint, toolbox: yield* toolbox }
   )
 })

@@ -25,6 +25,8 @@ import type { Ids, Target, TurnEvent } from "@holdfast/wire"
 import { Clock, Context, Deferred, Duration, Effect, identity, Schedule } from "effect"
 import type { JournalConflict } from "../storage/Journal.ts"
 import type { Resumption, StorageError, Store } from "../storage/Store.ts"
+import * as Admission from "./Admission.ts"
+import * as Gates from "./Gates.ts"
 import type { Running, Session } from "./Session.ts"
 import type { TurnPorts } from "./TurnPorts.ts"
 import * as Warnings from "./Warnings.ts"
@@ -37,8 +39,9 @@ export interface Setting {
   readonly resumption: Resumption
   readonly target: Target.Target
   readonly policy: RetryPolicy.RetryPolicy
-  /** Held to the limits of the policy. */
+  /** Held to the limits of the policy, and through the gates. */
   readonly provider: Provider.Provider["Service"]
+  readonly gates: Gates.Gates["Service"]
   readonly ports: TurnPorts
   readonly isEnabled: () => boolean
 }
@@ -55,7 +58,7 @@ export interface Resources {
   readonly stopping: Effect.Effect<void>
 }
 
-/** Runs a turn to its seal. Interrupted, it stops unsealed. */
+/** Runs a turn to its seal. Interrupted, it stops unsealed. An `Observer` comes with the context, where there is one. */
 export const run = (
   setting: Setting,
   resources: Resources
@@ -125,11 +128,12 @@ export const goingDown = new TurnStopped.TurnStopped({
 const patience = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
 
 const sinkOf = (
-  { resumption: { persisted, turn }, session: { hub } }: Setting,
+  { resumption: { persisted, turn }, running, session: { hub } }: Setting,
   { store, stopping }: Resources
 ): EventSink.EventSink["Service"] => ({
   live: (event) => {
-    // A turn that is taken up again tells where it is; nobody needs to hear of it twice.
+    // A turn that is taken up again tells where it is; nobody needs to hear of it twice, nor of a wait that the gate has ended.
+    if (event.type === "provider-retry" && running.pass !== undefined) return
     if (!hub.inProgress.isKnown(event)) hub.live(event)
   },
   persist: (events, position) => {
@@ -146,7 +150,8 @@ const sinkOf = (
         return Effect.forEach(warnings, (warning) => Effect.logWarning(`Turn ${turnId}: ${warning}`), { discard: true })
       }
     )
-  }
+  },
+  isPersisted: (position) => position < persisted.length
 })
 
 const otherwise = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>
@@ -161,20 +166,27 @@ const parked = new TurnStopped.TurnStopped({ message: "The turn waits on disk." 
 export const RESIDENT_MS = 5_000
 
 const strategyOf = (
-  { isEnabled, policy, running, session }: Setting,
+  { gates, isEnabled, policy, ports, running, session }: Setting,
   { sleepUntil }: Resources
 ): RetryStrategy.RetryStrategy["Service"] => {
   const { wait } = running
-  const strategy = RetryStrategies.make(policy, (delay) =>
+  const resume = () => session.hub.inProgress.resume()
+  const sleep: RetryStrategies.Sleep = (delay, wanted) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const end = now + Duration.toMillis(delay)
+      const awaited = wanted && Gates.awaited(gates, wanted)
       if (Duration.toMillis(delay) <= RESIDENT_MS || wait.hasNews) {
-        return wait.sleep(sleepUntil(end), () => session.hub.inProgress.resume())
+        const held = (until: number) => session.hub.held(until)
+        return Admission.heard(
+          wait.sleep(Admission.awaits(running, sleepUntil(end), awaited, held), resume),
+          running,
+          awaited
+        )
       }
-      running.parkedUntil = end
+      running.parked = { until: end, awaited }
       return Effect.fail(parked)
     })
-  )
+  const strategy = RetryStrategies.make(policy, sleep, ports.countTokens)
   return {
     ...strategy,
     delayFor: (attempt, failure, spent) => (isEnabled() ? strategy.delayFor(attempt, failure, spent) : undefined),

@@ -1,20 +1,20 @@
 /**
  * The wait of one turn, as commands reach it.
  *
- * W1. Commands are taken in order, and none is lost between two parts of one wait: moving its end, or extending the budget,
- *     ends a sleep and begins another, and the wait is still the same.
+ * W1. Commands are taken in order, and none is lost between two parts of one wait: moving its end, extending the budget, or a
+ *     question (X11) ends a sleep and begins another, and the wait is still the same.
  * W2. A command id that was taken once is never taken again (X4): whoever sends it again hears what became of the first.
  * W3. What a person wants comes before what the clock says, and an end that was moved is no end any more.
  * W4. Who sent a command hears of it when it is on record; or that there was nothing to do, when what it came too late for is
  *     on record. What was only in memory when the process died was promised to nobody.
  */
-import type { RetryStrategy, TurnStopped } from "@holdfast/kernel"
+import { RetryStrategy, type TurnStopped } from "@holdfast/kernel"
 import { Deferred, Effect, Exit } from "effect"
 
 type Wake = RetryStrategy.Wake
 
 /** A command as a wait takes it, and as it stands in the record. */
-export type Command = Exclude<Wake, { readonly type: "elapsed" }> & { readonly by: RetryStrategy.Command }
+export type Command = Exclude<Wake, { readonly type: "elapsed" | "asked" }> & { readonly by: RetryStrategy.Command }
 
 /** Whether a command did something; it is on disk by then. Fails where the turn stopped before. */
 export type Answer = Effect.Effect<boolean, TurnStopped.TurnStopped>
@@ -53,7 +53,7 @@ export class Wait {
   /** The turn has put on record how a sleep ended (W4). */
   hear(wake: Wake): void {
     if (wake.by !== undefined) this.record(wake.by.commandId)
-    if (isLast(wake)) this.close(NOTHING)
+    if (RetryStrategy.endsWait(wake)) this.close(NOTHING)
   }
 
   /** The turn is sealed, or has stopped: nothing more is put on record. */
@@ -97,7 +97,7 @@ export class Wait {
       Effect.tap((wake) =>
         Effect.sync(() => {
           this.bell = undefined
-          if (isLast(wake)) ends()
+          if (RetryStrategy.endsWait(wake)) ends()
         })
       ),
       Effect.onInterrupt(() => Effect.sync(ends))
@@ -145,6 +145,3 @@ const ELAPSED: Wake = { type: "elapsed" }
 
 const tell = ({ answer }: Pending, outcome: Exit.Exit<boolean, TurnStopped.TurnStopped>): void =>
   void Deferred.doneUnsafe(answer, outcome)
-
-/** Whether a wait is over with it, and not just a part of it. */
-const isLast = ({ type }: Wake): boolean => type !== "until" && type !== "extended"

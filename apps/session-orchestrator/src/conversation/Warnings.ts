@@ -6,7 +6,7 @@ export const of = (event: TurnEvent.PersistedEvent): ReadonlyArray<string> => {
   switch (event.type) {
     case "final-turn": // A11
       return [
-        `step ${event.step + 1} is the last that it may have (${event.cause}): only a final report is accepted now.`
+        `step ${event.step + 1} is the last that it may have (${event.cause}): it has no tools, but a final report's where one is asked for.`
       ]
     case "message":
       return event.message.role === "assistant" ? event.message.content.flatMap(malformed) : []

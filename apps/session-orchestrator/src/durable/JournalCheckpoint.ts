@@ -100,9 +100,15 @@ const commandIdOf = (record: Record): ReadonlyArray<string> => {
   return id === undefined ? [] : [id]
 }
 
-/** K4. After content the outcome must not be lost: without it the attempt's mark would stand for one that died (X2). */
+/**
+ * K4. After content the outcome must not be lost: without it the attempt's mark would stand for one that died (X2). A whole response
+ * that would not do (A9) has shown all of its content.
+ */
 const isWithDecision = (result: unknown): boolean =>
-  Predicate.isTagged(result, "Failed") && Predicate.hasProperty(result, "contentSeen") && result.contentSeen === false
+  Predicate.isTagged(result, "Failed") &&
+  Predicate.hasProperty(result, "contentSeen") &&
+  result.contentSeen === false &&
+  !Predicate.hasProperty(result, "whole")
 
 interface Codec<A> {
   readonly decode: (value: string) => Effect.Effect<A, Schema.SchemaError>

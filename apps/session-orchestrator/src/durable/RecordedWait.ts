@@ -3,8 +3,8 @@
  *
  * It looks at the end of a journal alone, so it costs the same however much a turn has been through.
  */
-import { Directive } from "@holdfast/kernel"
-import { type Failure, Target } from "@holdfast/wire"
+import { Directive, RetryStrategy } from "@holdfast/kernel"
+import { type Failure, Target, type TurnEvent } from "@holdfast/wire"
 import { Effect } from "effect"
 import type { Journal, Record } from "../storage/Journal.ts"
 import type { StorageError, Unsealed } from "../storage/Store.ts"
@@ -14,11 +14,15 @@ export interface RecordedWait {
   /** 0-based. */
   readonly attempt: number
   readonly delayMs: number
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds; with `asks`, until when there can be an answer. */
   readonly retryAt: number
+  /** It waits for a person (X11). */
+  readonly asks: TurnEvent.Asks | undefined
   readonly failure: Failure.Failure
   /** `provider/model` that failed, where a command (X4) or a router has sent the turn there. */
   readonly target: string | undefined
+  /** The credential that the retry goes to, where it was chosen. */
+  readonly credential?: string
 }
 
 /** The wait that has begun and not ended; `undefined` where the turn does something else. */
@@ -30,46 +34,74 @@ export const of = (records: ReadonlyArray<Record>): RecordedWait | undefined => 
   const { directive } = decision
   if (Directive.isImmediate(directive)) return undefined
   let { retryAt, delayMs } = directive
+  let asks: TurnEvent.Asks | undefined
   const begunAt = retryAt - delayMs
   for (const record of records.slice(at + 1)) {
     const wake = TurnRecord.wakeOf(record)
-    if (wake?.type === "until") [retryAt, delayMs] = [wake.until, Math.max(0, wake.until - begunAt)]
-    else if (wake?.type !== "extended") return undefined
+    if (wake === undefined || RetryStrategy.endsWait(wake)) return undefined
+    if (wake.type !== "until" && wake.type !== "asked") continue
+    retryAt = wake.until
+    delayMs = Math.max(0, retryAt - begunAt)
+    asks = wake.type === "asked" ? wake.asks : undefined
   }
   const failed = records.findLast((record) => isCall(TurnRecord.nameOf(record), decision))
   const outcome = failed && (TurnRecord.outcomeOf(failed) ?? TurnRecord.compactionOf(failed))
   if (outcome?._tag !== "Failed") return undefined
   const target = targetOf(records.slice(0, at))
-  return { attempt: directive.attempt, delayMs, retryAt, failure: outcome.failure, target }
+  const credential = directive.route?.credential
+  return {
+    attempt: directive.attempt,
+    delayMs,
+    retryAt,
+    asks,
+    failure: outcome.failure,
+    target,
+    ...(credential === undefined ? undefined : { credential })
+  }
+}
+
+/** A wait as whoever takes the turn up has to know it. */
+export interface Begun extends TurnRecord.Begun {
+  /** Its end has changed since it began: somebody moved it, or was asked. */
+  readonly isMoved: boolean
 }
 
 /**
- * The end of the wait that a turn's last record begins, in epoch milliseconds; `undefined` where it begins none. `Moved` says that
- * somebody changed the wait since it began: its end is then told by the records before (`of`).
+ * The wait that a turn is in by its last record; `undefined` where it is in none. The records before are read for one that was moved,
+ * and for no other.
  */
-export const wakeAtOf = (tail: Record): number | "Moved" | undefined => {
+export const begunBy = (
+  journal: Pick<Journal["Service"], "load">,
+  { tail, turnId }: Pick<Unsealed, "tail" | "turnId">
+): Effect.Effect<Begun | undefined, StorageError> => {
+  const known = tail && begunByTail(tail)
+  if (known === "Moved") return Effect.map(journal.load(turnId), movedOf)
+  return Effect.succeed(known && { ...known, isMoved: false })
+}
+
+// --- internal
+
+/** What a last record says of the wait that it belongs to; `Moved`: its end is told by the records before (`of`). */
+const begunByTail = (tail: Record): TurnRecord.Begun | "Moved" | undefined => {
   switch (TurnRecord.nameOf(tail)?.kind) {
     case "Decision":
-      return TurnRecord.retryAtOf(tail)
+      return TurnRecord.begunBy(tail)
     case "Wake": {
       const wake = TurnRecord.wakeOf(tail)
-      return wake?.type === "until" || wake?.type === "extended" ? "Moved" : undefined
+      return wake === undefined || RetryStrategy.endsWait(wake) ? undefined : "Moved"
     }
     default:
       return undefined
   }
 }
 
-/** The same, wherever it is told: the records before are read for a wait that was moved, and for no other. */
-export const endOf = (
-  journal: Pick<Journal["Service"], "load">,
-  { tail, turnId }: Pick<Unsealed, "tail" | "turnId">
-): Effect.Effect<number | undefined, StorageError> => {
-  const known = tail && wakeAtOf(tail)
-  return known === "Moved" ? Effect.map(journal.load(turnId), (records) => of(records)?.retryAt) : Effect.succeed(known)
+const movedOf = (records: ReadonlyArray<Record>): Begun | undefined => {
+  const wait = of(records)
+  if (wait === undefined) return undefined
+  const { delayMs, retryAt } = wait
+  const target = wait.target === undefined ? undefined : Target.parse(wait.target)
+  return { delayMs, retryAt, isMoved: true, ...(target === undefined ? undefined : { route: { target } }) }
 }
-
-// --- internal
 
 /** Whether a name is that of the call which a decision is about. */
 const isCall = (name: ReturnType<typeof TurnRecord.nameOf>, { number, step }: TurnRecord.Place): boolean =>

@@ -9,7 +9,7 @@
  * R1. A record of another kind, or one that cannot be read, is nothing: an older Holdfast can look at what a newer one wrote.
  * R2. Whoever looks for one kind has only that kind's values decoded.
  */
-import { Attempt, Compaction, Directive, FinalStep, RetryStrategy, Router, ToolCalls } from "@holdfast/kernel"
+import { Attempt, Compaction, Directive, FinalStep, RetryStrategy, Route, Router, ToolCalls } from "@holdfast/kernel"
 import type { Target } from "@holdfast/wire"
 import { Option, Predicate, Schema } from "effect"
 import type { Record } from "../storage/Journal.ts"
@@ -89,13 +89,24 @@ export const of = (record: Record): TurnRecord | undefined => {
 export const directiveOf = (record: Record): Directive.Directive | undefined =>
   nameOf(record)?.kind === "Decision" ? Option.getOrUndefined(decodeDirective(record.value)) : undefined
 
+/** A wait as the decision that begins it tells it. */
+export interface Begun {
+  /** The absolute end, in epoch milliseconds. */
+  readonly retryAt: number
+  readonly delayMs: number
+  /** Where the retry goes, where it was sent somewhere. */
+  readonly route?: Route.Route
+  /** What the provider asked for, where that counted, in milliseconds. */
+  readonly hintMs?: number
+}
+
 /**
- * The end of the wait that a decision begins, in epoch milliseconds; `undefined` where it begins none.
+ * The wait that a decision begins; `undefined` where it begins none.
  *
- * A start asks this of every turn that waits. It reads four keys of the JSON and leaves the rest of the decision alone, which
+ * A start asks this of every turn that waits. It reads a few keys of the JSON and leaves the rest of the decision alone, which
  * makes it ten times as fast as decoding.
  */
-export const retryAtOf = (record: Record): number | undefined => {
+export const begunBy = (record: Record): Begun | undefined => {
   if (nameOf(record)?.kind !== "Decision") return undefined
   let decision: unknown
   try {
@@ -103,16 +114,20 @@ export const retryAtOf = (record: Record): number | undefined => {
   } catch {
     return undefined // R1
   }
-  if (!Predicate.isTagged(decision, "Retry") || !Predicate.hasProperty(decision, "retryAt")) return undefined
+  if (!Predicate.isTagged(decision, "Retry")) return undefined
+  const retryAt = numberAt(decision, "retryAt")
+  const delayMs = numberAt(decision, "delayMs") ?? 0
+  const to: unknown = Predicate.hasProperty(decision, "route") ? decision.route : undefined
   // As `Directive.isImmediate`, of what is not decoded.
-  if (
-    Predicate.hasProperty(decision, "route") &&
-    Predicate.hasProperty(decision, "delayMs") &&
-    decision.delayMs === 0
-  ) {
-    return undefined
+  if (retryAt === undefined || (to !== undefined && delayMs <= 0)) return undefined
+  const route = to === undefined ? undefined : Option.getOrUndefined(decodeRoute(to))
+  const hintMs = Predicate.hasProperty(decision, "basis") ? numberAt(decision.basis, "hintMs") : undefined
+  return {
+    retryAt,
+    delayMs,
+    ...(route === undefined ? undefined : { route }),
+    ...(hintMs === undefined ? undefined : { hintMs })
   }
-  return typeof decision.retryAt === "number" ? decision.retryAt : undefined
 }
 
 /** Whether a name is that of the end, or the change, of a wait. */
@@ -177,6 +192,12 @@ const ONCE: Readonly<globalThis.Record<string, Kind>> = { route: "Route", final:
 const decoderOf = <A, I>(schema: Schema.Codec<A, I>) =>
   Schema.decodeUnknownOption(Schema.fromJsonString(Schema.toCodecJson(schema)))
 
+const numberAt = (value: unknown, key: string): number | undefined => {
+  const found = Predicate.hasProperty(value, key) ? value[key] : undefined
+  return typeof found === "number" ? found : undefined
+}
+
+const decodeRoute = Schema.decodeUnknownOption(Route.Route)
 const decodeOutcome = decoderOf(Attempt.AttemptOutcome)
 const decodeDirective = decoderOf(Directive.Directive)
 const decodeWake = decoderOf(RetryStrategy.Wake)

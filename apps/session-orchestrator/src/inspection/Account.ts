@@ -10,10 +10,10 @@ import {
   type Compaction,
   Directive,
   type FinalStep,
-  type RetryStrategy,
+  RetryStrategy,
   type ToolCalls
 } from "@holdfast/kernel"
-import { type Failure, Target } from "@holdfast/wire"
+import { type Failure, Target, type TurnEvent } from "@holdfast/wire"
 import * as TurnRecord from "../durable/TurnRecord.ts"
 import type { Record } from "../storage/Journal.ts"
 
@@ -56,8 +56,10 @@ export interface Waiting {
   readonly step: number
   /** The retry that is waited for; 0-based within its step. */
   readonly retry: number
-  /** When it is due, as commands have moved it; epoch milliseconds. */
+  /** When it is due, as commands have moved it, or until when there can be an answer; epoch milliseconds. */
   readonly wakeAt: number
+  /** It waits for a person (X11). */
+  readonly asks: TurnEvent.Asks | undefined
   /** When the wait began; epoch milliseconds. */
   readonly since: number
   /** What is waited for to pass. */
@@ -73,6 +75,10 @@ export interface Spending {
   readonly extendedMs: number
   /** Epoch milliseconds; absent before the first failure. */
   readonly firstFailureAt: number | undefined
+  /** The part of it that failures of the last one's reason have cost (X11). */
+  readonly onReason:
+    | { readonly reason: Failure.Reason; readonly scheduledMs: number; readonly firstFailureAt: number }
+    | undefined
 }
 
 export interface Account {
@@ -106,9 +112,16 @@ export const of = (records: ReadonlyArray<Record>): Account => {
 
 /** Calls of a provider that have come to an end. */
 export const endedCalls = (attempts: ReadonlyArray<AttemptAccount>): number =>
-  attempts.filter(({ outcome }) => outcome !== undefined && outcome._tag !== "Nothing").length
+  attempts.filter(
+    ({ outcome }) =>
+      outcome !== undefined && (outcome._tag !== "Nothing" || outcome.failure !== undefined) && !isShared(outcome)
+  ).length
 
 // --- internal
+
+/** Whether another turn's failure was taken for it, without a call (X5). */
+const isShared = (outcome: Attempt.AttemptOutcome | Compaction.CompactionRecord): boolean =>
+  outcome._tag === "Failed" && outcome.failure.shared === true
 
 type Draft<A> = { -readonly [Key in keyof A]: A[Key] }
 
@@ -176,9 +189,6 @@ const ofPlace = <A>(known: Map<string, A>, place: TurnRecord.Place, make: (place
   return found
 }
 
-/** Whether a wait has ended, and was not only changed. */
-const isOver = ({ type }: RetryStrategy.Wake): boolean => type !== "until" && type !== "extended"
-
 const placeOf = (attempts: ReadonlyArray<AttemptAccount>): Place => {
   const last = attempts.at(-1)
   if (last === undefined) return { _tag: "Fresh" }
@@ -186,11 +196,13 @@ const placeOf = (attempts: ReadonlyArray<AttemptAccount>): Place => {
   if (decision?._tag !== "Retry" || outcome?._tag !== "Failed" || isNext(last)) {
     return { _tag: "Working", step, attempt: isNext(last) ? last.number + 1 : last.number }
   }
+  const moved = wakes.findLast((wake) => wake.type === "until" || wake.type === "asked")
   return {
     _tag: "Waiting",
     step,
     retry: decision.attempt,
-    wakeAt: wakes.reduce((at, wake) => (wake.type === "until" ? wake.until : at), decision.retryAt),
+    wakeAt: moved?.until ?? decision.retryAt,
+    asks: moved?.type === "asked" ? moved.asks : undefined,
     since: decision.retryAt - decision.delayMs,
     failure: outcome.failure,
     target: last.target
@@ -199,7 +211,7 @@ const placeOf = (attempts: ReadonlyArray<AttemptAccount>): Place => {
 
 /** Whether what is under way comes after an attempt. */
 const isNext = ({ decision, outcome, wakes }: AttemptAccount): boolean =>
-  wakes.some(isOver) ||
+  wakes.some(RetryStrategy.endsWait) ||
   outcome?._tag === "Lost" ||
   outcome?._tag === "Compacted" ||
   (decision?._tag === "Retry" && Directive.isImmediate(decision))
@@ -207,11 +219,22 @@ const isNext = ({ decision, outcome, wakes }: AttemptAccount): boolean =>
 const spendingOf = (attempts: ReadonlyArray<AttemptAccount>): Spending => {
   const step = attempts.at(-1)?.step
   const own = attempts.filter((attempt) => attempt.step === step)
+  const failed = own.flatMap(({ decision, outcome }) => (outcome?._tag === "Failed" ? [{ decision, outcome }] : []))
+  const reason = failed.at(-1)?.outcome.failure.reason
+  const alike = failed.filter(({ outcome }) => outcome.failure.reason === reason)
+  const [first] = alike
   return {
-    scheduledMs: own.reduce((sum, { decision }) => sum + (decision?._tag === "Retry" ? decision.delayMs : 0), 0),
+    scheduledMs: scheduledOf(own),
     extendedMs: own
       .flatMap(({ wakes }) => wakes)
       .reduce((sum, wake) => sum + (wake.type === "extended" ? wake.byMs : 0), 0),
-    firstFailureAt: own.find(({ outcome }) => outcome?._tag === "Failed")?.outcome?.endedAt
+    firstFailureAt: failed[0]?.outcome.endedAt,
+    onReason:
+      reason === undefined || first === undefined
+        ? undefined
+        : { reason, scheduledMs: scheduledOf(alike), firstFailureAt: first.outcome.endedAt }
   }
 }
+
+const scheduledOf = (attempts: ReadonlyArray<Pick<AttemptAccount, "decision">>): number =>
+  attempts.reduce((sum, { decision }) => sum + (decision?._tag === "Retry" ? decision.delayMs : 0), 0)

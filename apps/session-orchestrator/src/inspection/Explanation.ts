@@ -9,6 +9,7 @@ import { Directive, ModelContext, type RetryStrategy } from "@holdfast/kernel"
 import { type Failure, type Message, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
 import type { Record as JournalRecord } from "../storage/Journal.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
+import { isGates } from "../conversation/Gatekeeper.ts"
 import * as Account from "./Account.ts"
 import * as Grounds from "./Grounds.ts"
 import * as Words from "./Words.ts"
@@ -109,7 +110,8 @@ const attemptOf = (
   redact: Redact
 ): TurnExplanation.Attempt => {
   const { decision, hasContent, number, outcome } = account
-  const failure = outcome?._tag === "Failed" ? cleaned(outcome.failure, redact) : undefined
+  const failed = outcome?._tag === "Failed" || outcome?._tag === "Nothing" ? outcome.failure : undefined
+  const failure = failed === undefined ? undefined : cleaned(failed, redact)
   const told = {
     attempt: number,
     target,
@@ -136,6 +138,7 @@ const compactionOf = (
 
 const rulesOf = (outcome: Account.AttemptAccount["outcome"]): ReadonlyArray<string> => {
   if (outcome?._tag === "Lost") return ["X2"]
+  if (outcome?._tag === "Failed" && outcome.failure.shared === true) return ["X5"]
   return compactionOf(outcome).compaction === undefined ? [] : ["P19"]
 }
 
@@ -179,29 +182,36 @@ const waitOf = (
   end: TurnEvent.TurnEnd | undefined,
   redact: Redact
 ): TurnExplanation.Wait => {
-  const retryAt = wakes.reduce((at, wake) => (wake.type === "until" ? wake.until : at), decidedAt)
-  const ended = wakes.map((wake) => endOf(wake, redact)).find((end) => end !== undefined) ?? endedBy(end)
+  const moved = wakes.findLast((wake) => wake.type === "until" || wake.type === "asked")
+  const retryAt = moved?.until ?? decidedAt
+  const isAsking = moved?.type === "asked"
+  const ended = wakes.map((wake) => endOf(wake, isAsking, redact)).find((end) => end !== undefined) ?? endedBy(end)
   return {
     retryAt,
     changes: wakes.flatMap((wake) => changeOf(wake, redact)),
+    ...askedOf(wakes, redact),
     ...(ended === undefined ? {} : { end: { ...ended, words: Words.waitEnd(ended, retryAt) } })
   }
 }
 
 type Heard = Omit<TurnExplanation.WaitEnd, "words">
 
-const endOf = (wake: RetryStrategy.Wake, redact: Redact): Heard | undefined => {
+const endOf = (wake: RetryStrategy.Wake, isAsking: boolean, redact: Redact): Heard | undefined => {
   switch (wake.type) {
     case "elapsed":
-      return { type: "elapsed", ...heard(wake, redact), rules: [] }
+      if (isAsking) return { type: "unanswered", ...heard(wake, redact), rules: ["X11"] }
+      return wake.heldMs === undefined
+        ? { type: "elapsed", ...heard(wake, redact), rules: [] }
+        : { type: "elapsed", heldMs: wake.heldMs, ...heard(wake, redact), rules: ["X5"] }
     case "now":
-      return { type: "retry-now", ...heard(wake, redact), rules: ["X4"] }
+      return { type: "retry-now", ...heard(wake, redact), rules: [isGates(wake) ? "X5" : "X4"] }
     case "switched":
       return { type: "switched", target: Target.format(wake.target), ...heard(wake, redact), rules: ["X4"] }
     case "cancelled":
       return { type: "cancelled", ...heard(wake, redact), rules: ["P14", "X4"] }
     case "until":
     case "extended":
+    case "asked":
       return undefined
     default:
       return wake satisfies never
@@ -226,6 +236,16 @@ const changeOf = (wake: RetryStrategy.Wake, redact: Redact): ReadonlyArray<TurnE
     return [{ ...extended, words: Words.change(extended, at) }]
   }
   return []
+}
+
+const askedOf = (
+  wakes: ReadonlyArray<RetryStrategy.Wake>,
+  redact: Redact
+): { readonly asked?: TurnExplanation.Asked } => {
+  const wake = wakes.find((wake) => wake.type === "asked")
+  if (wake === undefined) return {}
+  const told = { until: wake.until, asks: wake.asks, ...heard(wake, redact), rules: ["X11"] }
+  return { asked: { ...told, words: Words.asked(told, at) } }
 }
 
 const heard = ({ at, by }: RetryStrategy.Wake, redact: Redact) => ({

@@ -110,7 +110,10 @@ class Page {
 const standing = ({ seal, status, steps }: TurnExplanation.TurnExplanation, at: Words.At): string => {
   if (seal !== undefined) return seal.status
   const wait = steps.at(-1)?.attempts.at(-1)?.wait
-  return status === "waiting" && wait !== undefined ? `waiting, to retry at ${at(wait.retryAt)}` : status
+  if (status !== "waiting" || wait === undefined) return status
+  return Words.isAsking(wait)
+    ? `waiting for an answer until ${at(wait.retryAt)}`
+    : `waiting, to retry at ${at(wait.retryAt)}`
 }
 
 /** Writes an attempt and what followed from it; returns the failure that the reader knows by now. */
@@ -132,10 +135,17 @@ const writeAttempt = (
     page.entry(endedAt, Words.attempt(attempt), Words.evidence(failure), why)
   }
   if (wait === undefined) return failure
-  for (const change of wait.changes) page.entry(change.at, Words.change(change, seenFrom(clock, change.at)))
+  const changes = wait.changes.map((change) => ({
+    at: change.at,
+    text: Words.change(change, seenFrom(clock, change.at))
+  }))
+  const { asked } = wait
+  const question = asked === undefined ? [] : [{ at: asked.at, text: Words.asked(asked, seenFrom(clock, asked.at)) }]
+  for (const { at, text } of [...changes, ...question].toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0)))
+    page.entry(at, text)
   const { end, retryAt } = wait
   // A wait that was over in time is told by what follows it.
-  if (end !== undefined && (end.type !== "elapsed" || Words.isLate(end, retryAt))) {
+  if (end !== undefined && (end.type !== "elapsed" || end.heldMs !== undefined || Words.isLate(end, retryAt))) {
     page.entry(end.at, Words.waitEnd(end, retryAt))
   }
   return failure
@@ -151,4 +161,8 @@ const seenFrom =
 
 /** The same but for what differs from request to request. */
 const isSame = (a: Failure.Failure, b: Failure.Failure): boolean =>
-  a.reason === b.reason && a.message === b.message && a.status === b.status && a.code === b.code
+  a.reason === b.reason &&
+  a.message === b.message &&
+  a.status === b.status &&
+  a.code === b.code &&
+  a.shared === b.shared

@@ -35,7 +35,7 @@ const retried = (
     retryAt,
     ...(route === undefined ? {} : { ...route, target: Target.format(route.target) })
   }
-  if (basis?._tag === "AtOnce") return { ...decided, ...spendingOf(basis), rules: atOnceRules(basis) }
+  if (basis?._tag === "AtOnce") return { ...decided, ...spendingsOf(basis), rules: atOnceRules(basis) }
   const may = route === undefined ? mayRetry(failure) : mayGo(route, basis?.routing)
   if (basis?._tag !== "Delay") return { ...decided, rules: may }
   const { clipped, hintMs, jitterMs, scheduledMs } = basis
@@ -46,7 +46,7 @@ const retried = (
     ...(hintMs === undefined || isReplaced(basis) ? {} : { hintMs }),
     ...(jitterMs > 0 ? { jitterMs } : {}),
     ...(clipped ? { clipped } : {}),
-    ...spendingOf(basis),
+    ...spendingsOf(basis),
     rules: [...may, ...waitRules(basis)]
   }
 }
@@ -105,7 +105,8 @@ const gaveUp = (
     because,
     ...(refusedMs === undefined ? {} : { refusedMs }),
     ...(limit === undefined ? {} : { limit }),
-    ...(basis === undefined ? {} : spendingOf(basis)),
+    ...(isByReason(basis) ? { byReason: true as const } : {}),
+    ...(basis === undefined ? {} : spendingsOf(basis)),
     rules: gaveUpRules(because, failure, basis)
   }
 }
@@ -116,8 +117,11 @@ const refusalOf = (basis: Basis.Basis | undefined): TurnExplanation.GaveUpBecaus
   return basis._tag === "Refused" ? basis.because : "switched-off"
 }
 
+const isByReason = (basis: Basis.Basis | undefined): boolean => basis?._tag === "Refused" && basis.byReason === true
+
 const limitOf = (because: TurnExplanation.GaveUpBecause, basis: Basis.Basis | undefined): number | undefined => {
-  if (because === "max-retries") return basis?.limits?.maxRetries
+  const limits = basis?.limits
+  if (because === "max-retries") return (isByReason(basis) ? limits?.onReason : limits)?.maxRetries
   return because === "max-delay" ? basis?.limits?.maxDelayMs : undefined
 }
 
@@ -142,10 +146,11 @@ const gaveUpRules = (
     case "switched-off":
       return ["P15"]
     case "max-retries":
-      return ["P3", "D7"]
+      return isByReason(basis) ? ["X11", "D7"] : ["P3", "D7"]
     case "max-delay":
       return ["P6"]
     case "budget":
+      if (isByReason(basis)) return basis?.limits?.measure === "wall-clock" ? ["X11", "D2", "D7"] : ["X11", "D7"]
       return basis?.limits?.measure === "wall-clock" ? ["D1", "D2", "D7"] : ["D1", "D7"]
     case "exhausted":
       return ["D7"]
@@ -154,16 +159,20 @@ const gaveUpRules = (
   }
 }
 
-const spendingOf = ({ limits, spent }: Basis.Basis): { readonly spending?: TurnExplanation.Spending } => {
+const spendingsOf = ({ limits, spent }: Basis.Basis): Pick<TurnExplanation.Retry, "spending" | "onReason"> => {
   if (limits === undefined) return {}
-  const { measure, totalMs } = limits
-  const { elapsedMs, extendedMs = 0, sleptMs } = spent
+  const { extendedMs = 0, onReason } = spent
+  const spendingOf = (
+    { elapsedMs, sleptMs }: { readonly elapsedMs: number; readonly sleptMs: number },
+    totalMs: number | undefined
+  ): TurnExplanation.Spending => ({
+    measure: limits.measure,
+    spentMs: limits.measure === "scheduled" ? sleptMs : elapsedMs,
+    ...(totalMs === undefined ? {} : { totalMs: totalMs + extendedMs }),
+    ...(extendedMs > 0 ? { extendedMs } : {})
+  })
   return {
-    spending: {
-      measure,
-      spentMs: measure === "scheduled" ? sleptMs : elapsedMs,
-      ...(totalMs === undefined ? {} : { totalMs: totalMs + extendedMs }),
-      ...(extendedMs > 0 ? { extendedMs } : {})
-    }
+    spending: spendingOf(spent, limits.totalMs),
+    ...(onReason === undefined ? {} : { onReason: spendingOf(onReason, limits.onReason?.totalMs) })
   }
 }

@@ -2,7 +2,7 @@
  * One turn as an operator sees it: what it does, until when, why, and what it may still spend. A plain function of its rows,
  * its records and the present.
  */
-import { Budget, type RetryPolicy } from "@holdfast/policy"
+import { Budget, ReasonLimits, type RetryPolicy } from "@holdfast/policy"
 import { Failure, type Ids, type TurnEvent } from "@holdfast/wire"
 import type { Conversation, Turn } from "../storage/Store.ts"
 import * as Account from "./Account.ts"
@@ -13,11 +13,13 @@ export type State = "queued" | "running" | "waiting" | TurnEvent.TurnStatus
 export interface WaitReport {
   /** The retry that is waited for; 0-based, as in `provider-retry`. */
   readonly retry: number
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds; with `asks`, until when there can be an answer. */
   readonly retryAt: number
   /** 0 where it is overdue. */
   readonly leftMs: number
   readonly since: number
+  /** It waits for a person, and gives up without an answer (X11). */
+  readonly asks?: TurnEvent.Asks
 }
 
 export interface ErrorReport {
@@ -33,6 +35,7 @@ export interface BudgetReport {
   /** The wait in progress counts in full when waits are what is counted. */
   readonly spentMs: number
   readonly totalMs?: number
+  /** Of the step's budget; of that of what it waits for to pass, where that has one of its own with less left (X11). */
   readonly leftMs?: number
 }
 
@@ -94,7 +97,8 @@ export const ofOpen = (
       retry: place.retry,
       retryAt: place.wakeAt,
       leftMs: Math.max(0, place.wakeAt - now),
-      since: place.since
+      since: place.since,
+      ...(place.asks === undefined ? {} : { asks: place.asks })
     },
     error: errorOf(place.failure),
     ...budget
@@ -119,15 +123,30 @@ const errorOf = (failure: Failure.Failure): ErrorReport => {
 
 /** D2 */
 const budgetOf = (
-  { extendedMs, firstFailureAt, scheduledMs }: Account.Spending,
-  { budget }: RetryPolicy.RetryPolicy,
+  { extendedMs, firstFailureAt, onReason, scheduledMs }: Account.Spending,
+  policy: RetryPolicy.RetryPolicy,
   now: number
 ): { readonly budget?: BudgetReport } => {
   if (firstFailureAt === undefined) return {}
-  const { measure, totalMs } = budget
-  const elapsedMs = Math.max(0, now - firstFailureAt)
+  const { measure, totalMs } = policy.budget
+  const since = (at: number): number => Math.max(0, now - at)
+  const elapsedMs = since(firstFailureAt)
   const spent = { measure, spentMs: measure === "scheduled" ? scheduledMs : elapsedMs }
-  if (totalMs === undefined) return { budget: spent }
-  const leftMs = Budget.remainingMs(budget, { sleptMs: scheduledMs, elapsedMs, extendedMs })
-  return { budget: { ...spent, totalMs: totalMs + extendedMs, leftMs } }
+  const own = ReasonLimits.budgetOf(policy, onReason?.reason)
+  const ownLeftMs =
+    own === undefined || onReason === undefined
+      ? Infinity
+      : Budget.remainingMs(own, {
+          sleptMs: onReason.scheduledMs,
+          elapsedMs: since(onReason.firstFailureAt),
+          extendedMs
+        })
+  const leftMs = Math.min(ownLeftMs, Budget.remainingMs(policy.budget, { sleptMs: scheduledMs, elapsedMs, extendedMs }))
+  return {
+    budget: {
+      ...spent,
+      ...(totalMs === undefined ? {} : { totalMs: totalMs + extendedMs }),
+      ...(Number.isFinite(leftMs) ? { leftMs } : {})
+    }
+  }
 }

@@ -39,6 +39,8 @@ export const attempt = (attempt: Untold<TurnExplanation.Attempt>): string => {
     case "completed":
       return `${name} was answered${attempt.finishReason === undefined ? "" : ` (${attempt.finishReason})`}.`
     case "failed": {
+      if (attempt.failure?.shared === true)
+        return ended(`${name} was not made, as another turn's had just failed here: ${failure(attempt.failure)}`)
       const what = attempt.failure === undefined ? "" : `: ${failure(attempt.failure)}`
       return ended(`${name} failed ${attempt.hasContent ? "after content had left" : "before any content"}${what}`)
     }
@@ -56,7 +58,7 @@ export const attempt = (attempt: Untold<TurnExplanation.Attempt>): string => {
 /** What was decided about a failure, and why. */
 export const decision = (decision: Untold<TurnExplanation.Decision>, failed: Failure.Failure, at: At): string =>
   decision.type === "retry"
-    ? `Retry ${decision.retry + 1} ${whenOf(decision, failed, at)}${whereOf(decision)} ${ruled(decision.rules)}${spentWith(decision)}.`
+    ? `Retry ${decision.retry + 1} ${whenOf(decision, failed, at)}${whereOf(decision)} ${ruled(decision.rules)}${spentWith(decision, failed)}.`
     : `Gave up: ${whyNot(decision, failed)} ${ruled(decision.rules)}.`
 
 /** What somebody changed about a wait. */
@@ -65,13 +67,23 @@ export const change = (change: Untold<TurnExplanation.WaitChange>, at: At): stri
     ? `The wait was moved to ${at(change.until)}${by(change)} ${ruled(change.rules)}.`
     : `${Span.format(change.byMs)} were added to the budget${by(change)} ${ruled(change.rules)}.`
 
+/** What a wait asked, and until when. */
+export const asked = ({ asks, rules, until }: Untold<TurnExplanation.Asked>, at: At): string =>
+  `${Prose.oneLine(asks.message)} The turn asked, and waits for an answer until ${at(until)} ${ruled(rules)}.`
+
+/** Whether a wait is one for an answer. */
+export const isAsking = ({ asked, end, retryAt }: TurnExplanation.Wait): boolean =>
+  asked !== undefined && end === undefined && asked.until === retryAt
+
 /** How a wait ended. `retryAt` is when it was to end. */
 export const waitEnd = (end: Untold<TurnExplanation.WaitEnd>, retryAt: number): string => {
   switch (end.type) {
     case "elapsed":
-      return `The wait was over${isLate(end, retryAt) ? `, ${Span.format(wholeSeconds(lateMs(end, retryAt)))} late: nothing ran this turn, or the machine slept` : ""}.`
+      return `The wait was over${held(end)}${isLate(end, retryAt) ? `, ${Span.format(wholeSeconds(lateMs(end, retryAt)))} late: nothing ran this turn, or the machine slept` : ""}.`
     case "retry-now":
-      return `The wait was ended${by(end)}, to retry at once ${ruled(end.rules)}.`
+      return end.rules.includes("X5")
+        ? `The wait was ended early by ${end.by?.origin ?? "the gate"} (X5).`
+        : `The wait was ended${by(end)}, to retry at once ${ruled(end.rules)}.`
     case "switched":
       return `The wait was ended${by(end)}, to go on with ${end.target ?? "another target"} ${ruled(end.rules)}.`
     case "cancelled":
@@ -80,6 +92,8 @@ export const waitEnd = (end: Untold<TurnExplanation.WaitEnd>, retryAt: number): 
       return `The wait was ended by an abort of the turn ${ruled(end.rules)}.`
     case "broken":
       return `The wait could not be slept, and there is no retry without it ${ruled(end.rules)}.`
+    case "unanswered":
+      return `Nobody had answered, and the turn gave up ${ruled(end.rules)}.`
     default:
       return end.type satisfies never
   }
@@ -88,6 +102,10 @@ export const waitEnd = (end: Untold<TurnExplanation.WaitEnd>, retryAt: number): 
 /** Whether a turn was woken later than a busy process explains. */
 export const isLate = (end: Untold<TurnExplanation.WaitEnd>, retryAt: number): boolean =>
   lateMs(end, retryAt) >= LATE_MS
+
+/** How long a turn was held at its endpoint's gate, beyond the end of its wait. */
+const held = ({ heldMs }: Untold<TurnExplanation.WaitEnd>): string =>
+  heldMs === undefined ? "" : `, and the turn was held for ${Span.format(heldMs)} until the gate let it in (X5)`
 
 /** That a step was the last, and why; empty where it was not. */
 export const last = (final: string | undefined): string => {
@@ -135,8 +153,8 @@ const WHY_LAST: Readonly<Record<string, string>> = {
 /** Timers of a busy process are late by less. */
 const LATE_MS = 1000
 
-const lateMs = ({ at, type }: Untold<TurnExplanation.WaitEnd>, retryAt: number): number =>
-  type === "elapsed" && at !== undefined ? at - retryAt : 0
+const lateMs = ({ at, heldMs = 0, type }: Untold<TurnExplanation.WaitEnd>, retryAt: number): number =>
+  type === "elapsed" && at !== undefined ? at - retryAt - heldMs : 0
 
 /** A sentence with its full stop, unless a quotation has brought one. */
 const ended = (text: string): string => (/[.!?]"$/.test(text) ? text : `${text}.`)
@@ -159,8 +177,10 @@ const compaction = ({ attempt, compaction, failure: failed }: Untold<TurnExplana
   switch (compaction) {
     case "compacted":
       return `${name} was answered: it stands for the older messages from here on (P19).`
-    case "nothing":
-      return "Nothing of what was too long could be left out (P19)."
+    case "nothing": {
+      const call = failed === undefined ? "" : `${ended(`${name} was too long itself: ${failure(failed)}`)} `
+      return `${call}Nothing of what was too long could be left out (P19).`
+    }
     case "failed":
       return ended(`${name} failed${failed === undefined ? "" : `: ${failure(failed)}`}`)
     case undefined:
@@ -204,16 +224,22 @@ const unheeded = ({ hintMs }: Untold<TurnExplanation.Retry>, hint: Failure.Hint 
 }
 
 /** What the waits add up to, this one included. */
-const spentWith = ({ delayMs, spending }: Untold<TurnExplanation.Retry>): string => {
-  if (spending?.totalMs === undefined) return ""
-  const { measure, spentMs, totalMs } = spending
-  return measure === "scheduled"
-    ? `; ${Span.format(spentMs + delayMs)} of ${Span.format(totalMs)} spent`
-    : `; ${Span.format(spentMs)} of ${Span.format(totalMs)} had passed`
+const spentWith = (
+  { delayMs, onReason, spending }: Untold<TurnExplanation.Retry>,
+  { reason }: Failure.Failure
+): string => {
+  const told = (spending: TurnExplanation.Spending | undefined, on: string): ReadonlyArray<string> => {
+    if (spending?.totalMs === undefined) return []
+    const { measure, spentMs, totalMs } = spending
+    return measure === "scheduled"
+      ? [`${Span.format(spentMs + delayMs)} of ${Span.format(totalMs)} spent${on}`]
+      : [`${Span.format(spentMs)} of ${Span.format(totalMs)} had passed${on}`]
+  }
+  return [...told(spending, ""), ...told(onReason, ` on ${reason}`)].map((part) => `; ${part}`).join("")
 }
 
 const whyNot = (
-  { because, limit, refusedMs = 0, spending }: Untold<TurnExplanation.GaveUp>,
+  { because, byReason, limit, onReason, refusedMs = 0, spending }: Untold<TurnExplanation.GaveUp>,
   { evidence, reason }: Failure.Failure
 ): string => {
   switch (because) {
@@ -235,12 +261,16 @@ const whyNot = (
     case "switched-off":
       return "automatic retries had been switched off for this conversation"
     case "max-retries":
+      if (byReason === true && limit !== undefined)
+        return `${count(limit, "retry", "retries")} had been made after ${reason}, and there may be no more (retry.reasons)`
       return limit === undefined
         ? "there were as many retries as there may be"
         : `${count(limit, "retry", "retries")} had been made, and there may be no more`
     case "max-delay":
       return `the next wait would be ${Span.format(refusedMs)}${limit === undefined ? "" : `, and none may be longer than ${Span.format(limit)}`}`
     case "budget":
+      if (byReason === true)
+        return `the next wait of ${Span.format(refusedMs)} does not fit into the budget for ${reason} (retry.reasons)${spentOf(onReason)}`
       return `the next wait of ${Span.format(refusedMs)} does not fit into the budget${spentOf(spending)}`
     case "exhausted":
       return "the strategy had no further retry"

@@ -94,13 +94,15 @@ export const unsealed = (
 ): Effect.Effect<ReadonlyArray<Unsealed>, Failure> =>
   Effect.map(
     sql<UnsealedRow>`
-      SELECT t.turn_id, t.conversation_id, j.name, j.value FROM turns t
+      SELECT t.turn_id, t.conversation_id, c.model, j.name, j.value FROM turns t
+      JOIN conversations c ON c.conversation_id = t.conversation_id
       LEFT JOIN journal j ON j.turn_id = t.turn_id AND j.seq = (SELECT max(seq) FROM journal WHERE turn_id = t.turn_id)
       WHERE t.end_event_id IS NULL ${of === undefined ? sql`` : sql`AND t.conversation_id = ${of}`} ORDER BY t.seq`,
     (rows) =>
-      rows.map(({ conversation_id, name, turn_id, value }) => ({
+      rows.map(({ conversation_id, model, name, turn_id, value }) => ({
         turnId: turn_id,
         conversationId: conversation_id,
+        model,
         tail: name === null || value === null ? undefined : { name, value }
       }))
   )
@@ -110,6 +112,7 @@ export const unsealed = (
 interface UnsealedRow {
   readonly turn_id: Ids.TurnId
   readonly conversation_id: Ids.ConversationId
+  readonly model: string
   readonly name: string | null
   readonly value: string | null
 }

@@ -16,6 +16,8 @@ import type { StorageError } from "./Store.ts"
 export interface Config {
   /** `postgres://user:password@host:port/database`. */
   readonly url: Redacted.Redacted
+  /** The most that there may be at once. */
+  readonly connections?: number
 }
 
 /**
@@ -28,9 +30,12 @@ const CONNECTIONS = 10
 const KEEP_ALIVE = "10 seconds"
 
 /** A client with a pool of connections for as long as the layer lives. It connects when the first statement comes. */
-export const layerClient = ({ url }: Config): Layer.Layer<SqlClient.SqlClient, StorageError> =>
+export const layerClient = ({
+  connections = CONNECTIONS,
+  url
+}: Config): Layer.Layer<SqlClient.SqlClient, StorageError> =>
   Layer.catch(
-    PgClient.layer({ url, applicationName: "holdfast", maxConnections: CONNECTIONS, keepAlive: KEEP_ALIVE }),
+    PgClient.layer({ url, applicationName: "holdfast", maxConnections: connections, keepAlive: KEEP_ALIVE }),
     (error) => Layer.effectContext(Effect.fail(StorageFailure.explain(nameOf(url), "open the database", error)))
   )
 

@@ -1,14 +1,17 @@
-/** The rows of what is known about targets and credentials. There are few: those that are in force, and some that were. */
+/**
+ * The rows of what is known about targets and credentials. There are few: those that are in force, and some that were.
+ *
+ * A row that cannot be read, as a newer version may have written it, is nothing known: it costs a call that is refused, where an
+ * error would hold up every turn for as long as the row is in force.
+ */
 import { Standing } from "@holdfast/policy"
-import { Effect, Schema } from "effect"
+import { Array, Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 
-type Failure = SqlError.SqlError | Schema.SchemaError
-
 /** What is in force at `now`, in epoch milliseconds. */
-export const load = (sql: SqlClient.SqlClient, now: number): Effect.Effect<Standing.Standing, Failure> =>
-  Effect.flatMap(sql`SELECT kind, name, pause FROM standings WHERE until > ${now}`, (rows) =>
-    Effect.map(decodeRows(rows), standingOf)
+export const load = (sql: SqlClient.SqlClient, now: number): Effect.Effect<Standing.Standing, SqlError.SqlError> =>
+  Effect.map(sql`SELECT kind, name, pause FROM standings WHERE until > ${now}`, (rows) =>
+    standingOf(Array.getSomes(rows.map((row) => decodeRow(row))))
   )
 
 /** What one turn has found out, and when, in epoch milliseconds. */
@@ -20,7 +23,7 @@ export interface Note {
 /** Adds what turns have found out, and deletes what is over. */
 export const note =
   (sql: SqlClient.SqlClient) =>
-  (notes: ReadonlyArray<Note>): Effect.Effect<ReadonlyArray<void>, Failure> =>
+  (notes: ReadonlyArray<Note>): Effect.Effect<ReadonlyArray<void>, SqlError.SqlError> =>
     Effect.gen(function* () {
       const now = Math.max(...notes.map((each) => each.now))
       const known = yield* load(sql, now)
@@ -43,7 +46,7 @@ const Row = Schema.Struct({
   name: Schema.String,
   pause: Schema.fromJsonString(Standing.Pause)
 })
-const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
+const decodeRow = Schema.decodeUnknownOption(Row)
 
 const standingOf = (rows: ReadonlyArray<typeof Row.Type>): Standing.Standing => {
   const of = (kind: keyof Standing.Standing) =>

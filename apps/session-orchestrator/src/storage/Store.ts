@@ -63,6 +63,8 @@ export interface Resumption {
 export interface Unsealed {
   readonly turnId: Ids.TurnId
   readonly conversationId: Ids.ConversationId
+  /** `provider/model` of its conversation. */
+  readonly model: string
   /** Its newest record; `undefined` where nothing is recorded yet. */
   readonly tail: Record | undefined
 }

@@ -32,10 +32,11 @@ export interface Children {
   readonly delete: (pid: number) => void
 }
 
-/** Starts the process. */
+/** Starts the process; `conceal` takes its secrets out of what it says last. */
 export const make = Effect.fnUntraced(function* (
   { args, command, cwd, env }: Extract<ToolServerReach, { readonly type: "stdio" }>,
-  children: Children
+  children: Children,
+  conceal: (text: string) => string
 ): Effect.fn.Return<Way, StartError, ChildProcessSpawner.ChildProcessSpawner | Scope.Scope> {
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
   // Before it is started, so that it is forgotten after it has ended.
@@ -63,7 +64,7 @@ export const make = Effect.fnUntraced(function* (
   const listening = yield* Effect.forkScoped(
     Stream.runForEach(Stream.decodeText(child.stderr), (text) =>
       Effect.sync(() => {
-        words = (words + text).slice(-KEPT_WORDS)
+        words = conceal(words + text).slice(-KEPT_WORDS) // in this order: half a secret is not known again
       })
     ).pipe(Effect.ignore)
   )
@@ -94,7 +95,7 @@ const causeOf = ({ reason }: PlatformError.PlatformError): string =>
   reason.cause instanceof Error ? reason.cause.message : reason._tag
 
 const lastLineOf = (words: string): string => {
-  const line = words.trimEnd().split("\n").at(-1)?.trim() ?? ""
+  const line = words.toWellFormed().trimEnd().split("\n").at(-1)?.trim() ?? ""
   return line === "" ? "" : `; the last that it said: ${line}`
 }
 

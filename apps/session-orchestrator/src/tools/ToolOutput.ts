@@ -7,15 +7,20 @@
  */
 import type { Toolbox } from "@holdfast/kernel"
 import type { CallToolResult } from "@modelcontextprotocol/client"
+import { identity } from "effect"
 
-/** The outcome of a call that was answered. */
-export const of = (result: CallToolResult, maxBytes: number): Toolbox.ToolOutcome => {
+/** The outcome of a call that was answered; `conceal` takes out what must not be shown. */
+export const of = (
+  result: CallToolResult,
+  maxBytes: number,
+  conceal: (text: string) => string = identity
+): Toolbox.ToolOutcome => {
   const parts = result.content.map(textOf)
   const text =
     parts.length === 0 && result.structuredContent !== undefined
       ? JSON.stringify(result.structuredContent)
       : parts.join("\n")
-  return { output: cut(text, maxBytes), isError: result.isError === true }
+  return { output: cut(conceal(text), maxBytes), isError: result.isError === true }
 }
 
 /** The text, up to a number of bytes, with a notice where it is cut (O2). */

@@ -11,7 +11,7 @@
  */
 import { Backoff } from "@holdfast/policy"
 import type { Toolbox } from "@holdfast/kernel"
-import { Clock, Duration, Effect, Latch, Queue, type Schema, type Scope } from "effect"
+import { Clock, Duration, Effect, identity, Latch, Queue, type Schema, type Scope } from "effect"
 import type * as Config from "../config/Config.ts"
 import { CallError, type Connection, type Offer, StartError } from "./Connection.ts"
 import * as ToolNames from "./ToolNames.ts"
@@ -44,10 +44,11 @@ export interface ToolServer {
   readonly call: (tool: string, input: Schema.Json) => Effect.Effect<Toolbox.ToolOutcome>
 }
 
-/** Keeps a server up for as long as the scope is open. Does not wait for it. */
+/** Keeps a server up for as long as the scope is open. Does not wait for it. `conceal` takes secrets out of what it says. */
 export const make = Effect.fnUntraced(function* (
   config: Config.ToolServer,
-  connect: Effect.Effect<Connection, StartError, Scope.Scope>
+  connect: Effect.Effect<Connection, StartError, Scope.Scope>,
+  conceal: (text: string) => string = identity
 ): Effect.fn.Return<ToolServer, never, Scope.Scope> {
   const { name } = config
   const tried = Latch.makeUnsafe()
@@ -151,7 +152,7 @@ export const make = Effect.fnUntraced(function* (
       )
     )
     failures = 0 // S2
-    return ToolOutput.of(result, config.maxOutput)
+    return ToolOutput.of(result, config.maxOutput, conceal)
   })
 
   return {
@@ -162,7 +163,7 @@ export const make = Effect.fnUntraced(function* (
     call: (tool, input) =>
       isObject(input)
         ? Effect.catch(call(tool, input), ({ message }) =>
-            Effect.succeed({ output: ToolOutput.cut(message, config.maxOutput), isError: true })
+            Effect.succeed({ output: ToolOutput.cut(conceal(message), config.maxOutput), isError: true })
           )
         : Effect.succeed({ output: "The arguments of a call must be a JSON object.", isError: true })
   }

@@ -2,7 +2,8 @@
  * All tool servers of the configuration, as one toolbox.
  *
  * V1. The toolbox is there at once; servers come and go behind it. What it offers is read when a step begins.
- * V2. What a server says of the secrets that it was given does not reach a model, a history or a client.
+ * V2. What a server says of the secrets that it was given does not reach a model, a history or a client. They are taken out
+ *     before anything is cut: half a secret is not known again.
  * V3. Processes end with the scope. Should this process end without closing it, they are killed on its way out; after
  *     `kill -9` their standard input ends, which is what ends a server that keeps to the protocol.
  */
@@ -32,12 +33,12 @@ export const layer = (configs: ReadonlyArray<Config.ToolServer>): Layer.Layer<To
     Effect.gen(function* () {
       const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
       const children = yield* killedOnExit
-      return yield* make(configs, ({ reach }) =>
+      return yield* make(configs, ({ reach, secrets }) =>
         Effect.flatMap(
           reach.type === "http"
             ? HttpTransport.make(reach)
             : Effect.provideService(
-                StdioTransport.make(reach, children),
+                StdioTransport.make(reach, children, Secrets.conceal(secrets)),
                 ChildProcessSpawner.ChildProcessSpawner,
                 spawner
               ),
@@ -54,11 +55,11 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Tools["Service"], never, Scope.Scope> {
   // On the way down they end together, and not each after the grace of the one before it.
   const together = yield* Scope.fork(yield* Scope.Scope, "parallel")
+  const conceal = Secrets.conceal(configs.flatMap(({ secrets }) => secrets)) // V2
   const servers = yield* Effect.forEach(configs, (config) =>
-    Scope.provide(ToolServer.make(config, connect(config)), together)
+    Scope.provide(ToolServer.make(config, connect(config), conceal), together)
   )
   const byName = new Map(servers.map((server) => [server.config.name, server]))
-  const conceal = Secrets.conceal(configs.flatMap(({ secrets }) => secrets))
   const named = () => ToolNames.assign(servers.map(({ config, known }) => ({ server: config.name, tools: known() })))
 
   /** Everything that was ever offered: a step that has begun goes by the names that it was given, whatever comes up meanwhile. */
@@ -79,10 +80,7 @@ export const make = Effect.fnUntraced(function* (
         const server = byName.get(found?.server ?? "")
         return found === undefined || server === undefined
           ? Effect.succeed(Toolbox.unknownTool(toolName))
-          : Effect.map(server.call(found.tool.name, input), ({ isError, output }) => ({
-              output: typeof output === "string" ? conceal(output) : output, // V2
-              isError
-            }))
+          : server.call(found.tool.name, input)
       })
   }
 

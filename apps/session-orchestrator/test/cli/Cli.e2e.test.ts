@@ -125,7 +125,7 @@ describe("holdfast", () => {
       stdout: "",
       stderr:
         `holdfast: ${file} has 2 problems.\n` +
-        '  sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, retry, tools.\n' +
+        '  sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, models, retry, gate, tools, telemetry.\n' +
         "  server.port: found 99999; expected an integer from 0 to 65535.\n"
     })
   })

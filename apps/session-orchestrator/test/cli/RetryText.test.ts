@@ -85,6 +85,32 @@ describe("RetryText", () => {
     expect(RetryText.byKind(policy({}), { provider: "a", model: "a" })).toEqual([])
   })
 
+  it("X11: tells what failures of one reason may cost", () => {
+    const limited = policy({
+      reasons: { "rate-limited": { budget: "30 minutes", maxRetries: 5 }, network: { maxRetries: 1 } }
+    })
+    expect(RetryText.remarks(limited)).toEqual(
+      expect.arrayContaining([
+        "After rate-limited there are no more than 5 retries and 30 m of waiting, within what the step has (retry.reasons; X11).",
+        "After network there are no more than 1 retry, within what the step has (retry.reasons; X11)."
+      ])
+    )
+    expect(RetryText.byKind(limited, { provider: "a", model: "a" })).toEqual(
+      expect.arrayContaining(["  network", "    a/a after 5 s, then the turn fails (max-retries of its reason)"])
+    )
+  })
+
+  it("X11: tells when a turn asks before it spends", () => {
+    const guarded = policy({ spendGuard: { after: "2 hours", maxInputTokens: 200_000, maxTurnTokens: 500_000 } })
+    expect(RetryText.remarks(guarded)).toContain(
+      "After 2 h of waiting the turn asks before it goes on with a request of more than 200000 tokens, or after more than 500000 tokens; without an answer within 8 h it fails (retry.spendGuard; X11)."
+    )
+    const value = (settings: unknown) =>
+      RetryText.primitives(policy(settings)).find(([name]) => name === "spendGuard")?.[1]
+    expect(value({})).toBe("off")
+    expect(value({ spendGuard: { maxTurnTokens: 9 } })).toBe("asks after 1 h of waiting, after more than 9 tokens")
+  })
+
   it("every primitive is named as the configuration names it", () => {
     expect(RetryText.primitives(policy({})).map(([name]) => name)).toEqual([
       "enabled",
@@ -97,6 +123,7 @@ describe("RetryText", () => {
       "measure",
       "maxDelay",
       "hints",
+      "spendGuard",
       "requestTimeout.firstContent",
       "requestTimeout.idle",
       "routing",

@@ -46,6 +46,20 @@ describe("TurnView", () => {
     expect(TurnView.view(after(retry(), delta("Hello")), 0, surroundings)).toEqual([])
   })
 
+  it("X11: a wait that asks shows what it asks, and until when there can be an answer", () => {
+    const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 0, message: "May it go on?" }
+    const asking = retry({ asks })
+    expect(TurnView.view(after(retry(), asking), 1000, surroundings)).toEqual([
+      "! anthropic/claude: 529 Overloaded",
+      "? May it go on?",
+      "  Gives up without an answer in 4 m 59 s, at 02:14:05 (Ctrl-C aborts)"
+    ])
+    expect(written(retry(), asking, delta("Hello"))).toEqual(["[wait] ? May it go on?", "Hello"])
+    expect(TurnView.plainLine(asking, 0, undefined, () => "02:14:05")).toBe(
+      "May it go on? - gives up without an answer in 5 m 0 s, at 02:14:05"
+    )
+  })
+
   it("each wait of a chain has its line", () => {
     expect(written(retry(), retry({ attempt: 1, delayMs: 10_000 }), retryEnd(true))).toEqual([
       "[wait] ! anthropic/claude: 529 Overloaded - retry 1 after 5 m",

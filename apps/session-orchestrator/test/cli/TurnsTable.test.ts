@@ -46,6 +46,19 @@ describe("TurnsTable", () => {
     )
   })
 
+  it("X11: a turn that asks says until when, and what", () => {
+    const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 0, message: "May it go on?" }
+    const asking = { ...waiting, wait: { retry: 3, retryAt: 60_000, leftMs: 9_000, since: 0, asks } }
+    expect(text([asking], 120)).toBe(
+      [
+        "STATE    TURN  RETRY  DUE                BUDGET LEFT  AGE      WHY                           PROMPT",
+        "waiting  t-1   4      asks until T60000  1 m          2 h 3 m  May it go on?                 Why is the sky blue?",
+        "",
+        "1 turn: 1 waiting. 1 waits for an answer (holdfast explain)."
+      ].join("\n")
+    )
+  })
+
   it("has the conversations where there is more room, and everything where nothing limits it", () => {
     expect(text([waiting], TurnsTable.WIDE_COLUMNS)).toContain("waiting  c-1           t-1 ")
     expect(text([waiting], Number.POSITIVE_INFINITY)).toContain("waiting  c-1           t-1 ")

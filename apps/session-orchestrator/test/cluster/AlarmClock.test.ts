@@ -2,7 +2,8 @@ import { describe, expect, it } from "@effect/vitest"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { AGAIN_MS, type Alarm, AlarmClock } from "../../src/cluster/AlarmClock.ts"
+import { AGAIN_MS, type Alarm, AlarmClock, PASS_MS } from "../../src/cluster/AlarmClock.ts"
+import { Gatekeeper } from "../../src/conversation/Gatekeeper.ts"
 import * as Timer from "../../src/durable/Timer.ts"
 import * as Given from "../storage/Given.ts"
 
@@ -17,9 +18,11 @@ const make = Effect.gen(function* () {
   const owned = new Set([1, 2])
   const roused: Array<Ids.ConversationId> = []
   const clock = yield* Clock.Clock
+  const timer = yield* Timer.Timer
+  const now = () => clock.currentTimeMillisUnsafe()
   const alarms = new AlarmClock({
-    timer: yield* Timer.Timer,
-    now: () => clock.currentTimeMillisUnsafe(),
+    timer,
+    now,
     shardOf,
     owns: (shard) => owned.has(shard),
     rouse: (id) => void roused.push(id)
@@ -31,8 +34,18 @@ const make = Effect.gen(function* () {
     alarms.arrive(id, resident)
     alarms.leave(id, resident, alarm)
   }
-  return { alarms, leaves, owned, roused }
+  const gatekeeper = new Gatekeeper({ now, at: timer.at })
+  /** It waits for an hour, or until its endpoint answers. */
+  const gated: Alarm = {
+    ...waiting(HOUR),
+    awaited: { gatekeeper, since: 0, waitMs: HOUR, notBefore: 0, isWanted: false }
+  }
+  /** The endpoint answers somebody else: there is room for one more. */
+  const answers = () => gatekeeper.begin(false).answered()
+  return { alarms, answers, gated, gatekeeper, leaves, owned, roused }
 })
+
+const HOUR = 3_600_000
 
 describe("AlarmClock", () => {
   it.effect("X1: a conversation is roused at the end of its wait, not a millisecond before", () =>
@@ -46,7 +59,7 @@ describe("AlarmClock", () => {
     }).pipe(Effect.provide(Timer.layer))
   )
 
-  it.effect("A2: it rings until the conversation is there", () =>
+  it.effect("it rings until the conversation is there", () =>
     Effect.gen(function* () {
       const { alarms, leaves, roused } = yield* make
       leaves(one, waiting(0))
@@ -58,7 +71,7 @@ describe("AlarmClock", () => {
     }).pipe(Effect.provide(Timer.layer))
   )
 
-  it.effect("A3: what has gone to another runner does not ring, and counts as not looked at", () =>
+  it.effect("what has gone to another runner does not ring, and counts as not looked at", () =>
     Effect.gen(function* () {
       const { alarms, leaves, owned, roused } = yield* make
       leaves(one, waiting(1_000))
@@ -72,7 +85,7 @@ describe("AlarmClock", () => {
     }).pipe(Effect.provide(Timer.layer))
   )
 
-  it.effect("A3: a conversation that leaves memory with its shard is roused where it is now", () =>
+  it.effect("a conversation that leaves memory with its shard is roused where it is now", () =>
     Effect.gen(function* () {
       const { alarms, leaves, owned, roused } = yield* make
       owned.delete(2)
@@ -98,7 +111,7 @@ describe("AlarmClock", () => {
     }).pipe(Effect.provide(Timer.layer))
   )
 
-  it.effect("A1: what is in memory is not called for, also when its turns are found meanwhile", () =>
+  it.effect("what is in memory is not called for, also when its turns are found meanwhile", () =>
     Effect.gen(function* () {
       const { alarms, roused } = yield* make
       const [former, present] = [{}, {}]
@@ -112,6 +125,77 @@ describe("AlarmClock", () => {
       yield* TestClock.adjust(AGAIN_MS)
       expect(roused).toEqual([])
       expect(alarms.counts).toEqual({ running: 0, retrying: 0, queued: 0 })
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("X5: it is roused before its time when its endpoint answers, and its turn gets the pass", () =>
+    Effect.gen(function* () {
+      const { alarms, answers, gated, gatekeeper, leaves, roused } = yield* make
+      leaves(one, gated)
+      leaves(two, gated)
+      yield* TestClock.adjust(1_000)
+      expect(roused).toEqual([])
+      answers()
+      expect(roused).toEqual([one])
+      const pass = alarms.handOver(one)
+      expect(pass).toMatchObject({ isEarly: true, isProbe: false })
+      expect(alarms.handOver(one)).toBeUndefined()
+      alarms.arrive(one, {})
+      yield* TestClock.adjust(AGAIN_MS)
+      expect(roused).toEqual([one])
+      // There is room for the next when it has been used: a retry that is answered makes more of it.
+      pass?.spend()
+      gatekeeper.begin(true).answered()
+      expect(roused).toEqual([one, two])
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("K3: a pass that nobody comes for goes back, and its conversation is called for without it", () =>
+    Effect.gen(function* () {
+      const { alarms, answers, gated, gatekeeper, leaves, roused } = yield* make
+      leaves(one, gated)
+      answers()
+      yield* TestClock.adjust(PASS_MS - 1)
+      expect(gatekeeper.isIdle).toBe(false)
+      const rung = roused.length
+      yield* TestClock.adjust(1)
+      expect(gatekeeper.isIdle).toBe(true)
+      answers()
+      yield* TestClock.adjust(AGAIN_MS)
+      expect(roused.length).toBe(rung + 2)
+      expect(alarms.handOver(one)).toBeUndefined()
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("K3: a pass goes back with the shard, and when a conversation comes that has no use for it", () =>
+    Effect.gen(function* () {
+      const { alarms, answers, gated, gatekeeper, leaves, owned, roused } = yield* make
+      for (const id of [one, two, three]) leaves(id, gated)
+      answers()
+      owned.delete(1)
+      alarms.uncover(new Set([1]))
+      // What had been let in is gone, and so is the next: there is room for the last.
+      expect(roused).toEqual([one, three])
+      alarms.arrive(three, {})
+      expect(gatekeeper.isIdle).toBe(true)
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("X5: one whose time has come asks its gate from memory, and one that is silent wakes nobody", () =>
+    Effect.gen(function* () {
+      const { alarms, answers, gated, gatekeeper, leaves, roused } = yield* make
+      leaves(one, { ...gated, at: 1_000 })
+      yield* TestClock.adjust(1_000)
+      expect(roused).toEqual([one])
+      answers()
+      expect(alarms.handOver(one)).toBeUndefined()
+      leaves(two, gated)
+      leaves(three, gated)
+      roused.length = 0
+      alarms.silence()
+      expect(gatekeeper.isIdle).toBe(true)
+      answers()
+      expect(roused).toEqual([])
     }).pipe(Effect.provide(Timer.layer))
   )
 

@@ -98,6 +98,16 @@ const at = (runners: ReadonlyArray<Runners.Runner>, i: number): Runners.Runner =
   return runner
 }
 
+/** A metric of some runners, added up. */
+const total = (runners: ReadonlyArray<Runners.Runner>, name: string) =>
+  Effect.map(
+    Effect.forEach(runners, (runner) => Runners.metric(runner, name)),
+    (values) => values.reduce<number>((sum, value) => sum + (value ?? 0), 0)
+  )
+
+const nobodyInMemory = (runners: ReadonlyArray<Runners.Runner>) =>
+  Process.eventually("nobody to be in memory", total(runners, "effect_cluster_entities"), (count) => count === 0)
+
 /** Turns that sleep and turns that stream, and have said half of it; every second one is watched. */
 const underWay = Effect.fnUntraced(function* ({ provider }: Runners.Runners, runners: ReadonlyArray<Runners.Runner>) {
   const { gate, response } = halved(CUT)
@@ -264,13 +274,8 @@ const shared = (): PostgresServer.PostgresServer => {
         ids.map((id) => [id, overloaded])
       )
       yield* post(both, ids, "provider-retry")
-      const total = (name: string) =>
-        Effect.map(
-          Effect.forEach(both, (runner) => Runners.metric(runner, name)),
-          (values) => values.reduce<number>((sum, value) => sum + (value ?? 0), 0)
-        )
-      yield* Process.eventually("nobody to be in memory", total("effect_cluster_entities"), (count) => count === 0)
-      assert.strictEqual(yield* total('holdfast_turns{status="retrying"}'), ids.length)
+      yield* nobodyInMemory(both)
+      assert.strictEqual(yield* total(both, 'holdfast_turns{status="retrying"}'), ids.length)
       assert.strictEqual(runners.provider.count(), ids.length)
       // Whoever looks at one sees it wait, and does not disturb it.
       const { attempt, retryAt, status } = yield* at(both, 0).state(ids[0] ?? "")
@@ -286,6 +291,33 @@ const shared = (): PostgresServer.PostgresServer => {
       }
       assert.strictEqual(audience.get(ids[0] ?? "")?.retries[0]?.retryAt, retryAt)
       assert.strictEqual(runners.provider.count(), 2 * ids.length)
+    }).pipe(Effect.scoped)
+  )
+
+  test(
+    "X5: turns that wait on two runners are woken early, on both, out of memory, when one of them is answered",
+    Effect.gen(function* () {
+      const runners = yield* Runners.make(shared(), ["1 hour"], { isGated: true })
+      const both = yield* runners.startAll(2)
+      const ids = yield* create(both, 12)
+      runners.provider.otherwise(overloaded)
+      yield* post(both, ids, "provider-retry")
+      yield* nobodyInMemory(both)
+      runners.provider.otherwise(whole)
+      // A person lets one of them try. Whoever owns it tells the other runner.
+      const command = { path: `/v1/conversations/${ids[0]}/retry-now`, method: "POST" }
+      assert.strictEqual((yield* at(both, 0).call(command)).status, 202)
+      // Nobody asks for the others, whom that would bring into memory.
+      yield* Process.eventually(
+        "all to be answered",
+        total(both, 'holdfast_turns{status="retrying"}'),
+        (count) => count === 0
+      )
+      const audience = yield* Audience.watch(both, ids)
+      yield* Audience.seenEnd(audience, 0)
+      for (const { answers, faults } of audience.values()) assert.deepStrictEqual([answers, faults], [[WHOLE], []])
+      // Each has failed once, or shared that; nobody has waited for an hour.
+      assert.isAtMost(runners.provider.count(), 2 * ids.length)
     }).pipe(Effect.scoped)
   )
 

@@ -1,10 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
-import type { Provider } from "@holdfast/kernel"
+import type { Provider, Toolbox } from "@holdfast/kernel"
 import { Clock, Duration, Effect, Exit, Fiber, Latch, Layer, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { type Alarm, AlarmClock } from "../../src/cluster/AlarmClock.ts"
 import * as Resident from "../../src/cluster/Resident.ts"
 import { Defaults } from "../../src/conversation/Defaults.ts"
+import { HOLD_LIMIT_MS } from "../../src/conversation/Gatekeeper.ts"
+import * as Gates from "../../src/conversation/Gates.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import { Tools } from "../../src/conversation/Tools.ts"
 import * as Timer from "../../src/durable/Timer.ts"
@@ -25,14 +27,14 @@ const make = Effect.gen(function* () {
   const journal = yield* Journal
   yield* store.createConversation(Given.conversation(1, { model: "scripted/m" }))
   const sure = Latch.makeUnsafe(true)
-  const state = { asked: 0, isUp: true, busy: 0, callsTool: false, ran: 0 }
+  const state = { asked: 0, isUp: true, busy: 0, callsTool: false, hasTools: true, ran: 0, roused: 0 }
   const clock = yield* Clock.Clock
   const alarms = new AlarmClock({
     timer: yield* Timer.Timer,
     now: () => clock.currentTimeMillisUnsafe(),
     shardOf: () => 1,
     owns: () => true,
-    rouse: () => {}
+    rouse: () => void state.roused++
   })
   const overloaded = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 } as const
   const provider: Provider.Provider["Service"] = {
@@ -54,13 +56,14 @@ const make = Effect.gen(function* () {
           : Stream.make({ type: "error", failure: overloaded } as const)
       })
   }
+  const toolbox: Toolbox.Toolbox["Service"] = {
+    definitions: [{ name: "look", inputSchema: { type: "object" } }],
+    run: () => Effect.sync(() => ({ output: ++state.ran, isError: false }))
+  }
   const resident = Resident.make({ id, alarms, sure: sure.await, busy: () => void state.busy++ }).pipe(
     Effect.provideService(Providers, { get: () => provider, names: ["scripted"], credentials: {} }),
     Effect.provideService(Tools, {
-      toolbox: Effect.succeed({
-        definitions: [{ name: "look", inputSchema: { type: "object" } }],
-        run: () => Effect.sync(() => ({ output: ++state.ran, isError: false }))
-      })
+      toolbox: Effect.suspend(() => (state.hasTools ? Effect.succeed(toolbox) : Effect.never))
     }),
     Effect.provideService(Defaults, {
       model: { provider: "scripted", model: "m" },
@@ -68,11 +71,23 @@ const make = Effect.gen(function* () {
       retry: { schedule: { type: "steps", delays: [Duration.minutes(1)] } }
     })
   )
-  return { alarms, journal, resident, state, store, sure }
+  const gatekeeper = (yield* Gates.Gates).of({ target: { provider: "scripted", model: "m" } })
+  if (gatekeeper === undefined) throw new Error("there is no gate")
+  return { alarms, gatekeeper, journal, resident, state, store, sure }
 })
 
-const test = (title: string, body: Effect.Effect<void, unknown, SqlStore.Storage | Timer.Timer | Scope.Scope>) =>
-  it.effect(title, () => body.pipe(Effect.provide(Layer.merge(SqlStore.layerMemory, Timer.layer))))
+const test = (
+  title: string,
+  body: Effect.Effect<void, unknown, SqlStore.Storage | Gates.Gates | Timer.Timer | Scope.Scope>
+) => it.effect(title, () => body.pipe(Effect.provide(services)))
+
+const services = Layer.mergeAll(
+  SqlStore.layerMemory,
+  Layer.provideMerge(
+    Gates.layer(() => ({ baseUrl: "http://scripted", credential: undefined })),
+    Timer.layer
+  )
+)
 
 /** Lets everything happen that can at this time. */
 const settle = TestClock.adjust(0).pipe(Effect.repeat({ times: 100 }))
@@ -208,6 +223,75 @@ describe("Resident", () => {
       yield* conversations.result(turnId)
       expect(state.asked).toBe(1)
       expect(state.busy).toBeGreaterThan(0)
+    })
+  )
+
+  test(
+    "X5: a turn that is not in memory is roused when its endpoint answers, and calls at once",
+    Effect.gen(function* () {
+      const { alarms, gatekeeper, resident, state } = yield* make
+      state.isUp = false
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { conversations, untilQuiet } = yield* resident
+          yield* conversations.prompt(id, { prompt: "Hello?", turnId })
+          yield* untilQuiet
+        })
+      )
+      state.isUp = true
+      gatekeeper.begin(false).answered()
+      expect(state.roused).toBe(1)
+      const { conversations } = yield* resident
+      const { end } = yield* conversations.result(turnId)
+      expect(end).toMatchObject({ status: "completed", endedAt: 0 })
+      expect(state.asked).toBe(2)
+      expect(alarms.find(id)).toBeUndefined()
+      expect(gatekeeper.isIdle).toBe(true)
+    })
+  )
+
+  test(
+    "K3: what was let in and leaves memory before it calls gives its pass back",
+    Effect.gen(function* () {
+      const { alarms, gatekeeper, resident, state } = yield* make
+      state.isUp = false
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { conversations, untilQuiet } = yield* resident
+          yield* conversations.prompt(id, { prompt: "Hello?", turnId })
+          yield* untilQuiet
+        })
+      )
+      state.hasTools = false
+      gatekeeper.begin(false).answered()
+      yield* Effect.scoped(Effect.andThen(resident, settle))
+      expect(alarms.find(id)).toMatchObject({ at: 0 })
+      expect(gatekeeper.isIdle).toBe(true)
+      expect(state.asked).toBe(1)
+    })
+  )
+
+  test(
+    "K2: a turn that its gate holds stays in memory, and is held no longer than that",
+    Effect.gen(function* () {
+      const { gatekeeper, resident, state } = yield* make
+      state.isUp = false
+      const { conversations, untilQuiet } = yield* resident
+      yield* conversations.prompt(id, { prompt: "Hello?", turnId })
+      yield* untilQuiet
+      const { busy } = state
+      gatekeeper.admit() // a probe that does not come back
+      yield* TestClock.adjust(MINUTE)
+      yield* settle
+      expect(state.busy).toBe(busy + 1)
+      const quiet = yield* Effect.forkScoped(untilQuiet)
+      yield* TestClock.adjust(HOLD_LIMIT_MS - 1)
+      yield* settle
+      expect(quiet.pollUnsafe()).toBeUndefined()
+      expect(state.asked).toBe(1)
+      yield* TestClock.adjust(1)
+      yield* Fiber.join(quiet)
+      expect(state.asked).toBe(2)
     })
   )
 })

@@ -43,10 +43,14 @@ const starting = Semaphore.makeUnsafe(2)
 /** Divisible by two and by three; as few as that, so that they change hands soon on a machine that is busy with other tests. */
 const SHARDS = 60
 
-/** A database of their own on a server, which runners are started on; their delays before retries. */
+/**
+ * A database of their own on a server, which runners are started on; their delays before retries. Without gates a turn that is to
+ * sleep sleeps, whatever others meet.
+ */
 export const make = Effect.fnUntraced(function* (
   postgres: PostgresServer.PostgresServer,
-  delays: ReadonlyArray<string>
+  delays: ReadonlyArray<string>,
+  { isGated = false }: { readonly isGated?: boolean } = {}
 ) {
   const provider = yield* ScriptedServer.start()
   const url = yield* postgres.database
@@ -55,7 +59,8 @@ export const make = Effect.fnUntraced(function* (
     providers: { scripted: { type: "openai-compatible", baseUrl: `${provider.url}/v1` } },
     model: "scripted/m",
     cluster: { shards: SHARDS },
-    retry: { schedule: { type: "steps", delays } }
+    retry: { schedule: { type: "steps", delays } },
+    gate: { enabled: isGated }
   }
   const start = Effect.gen(function* () {
     const port = yield* PostgresServer.freePort

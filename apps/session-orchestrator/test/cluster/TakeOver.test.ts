@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as TakeOver from "../../src/cluster/TakeOver.ts"
+import { Gatekeeper } from "../../src/conversation/Gatekeeper.ts"
 import { STEP_MS } from "../../src/durable/Spread.ts"
 import * as Given from "../storage/Given.ts"
 
@@ -11,7 +12,7 @@ const given = (...turns: ReadonlyArray<readonly [turn: number, of: number, wakeA
     turns.map(([turn, of, wakeAt]) => ({
       turnId: Given.turnId(turn),
       conversationId: Given.conversationId(of),
-      wakeAt
+      wait: wakeAt === undefined ? undefined : { wakeAt, awaited: undefined }
     })),
     NOW
   )
@@ -30,6 +31,19 @@ describe("TakeOver", () => {
     const starts = [3, 4, 5, 2, 1].map((n) => alarms.get(Given.conversationId(n))?.at)
     expect(starts).toEqual([0, 1, 2, 3, 4].map((place) => NOW + place * STEP_MS))
     expect(alarms.get(Given.conversationId(6))?.at).toBe(NOW + 60_000)
+  })
+
+  it("X5: a turn that waits for an endpoint stands before its gate until it is called", () => {
+    const gatekeeper = new Gatekeeper({ now: () => NOW, at: () => () => {} })
+    const awaited = { gatekeeper, since: NOW, waitMs: 1, notBefore: NOW, isWanted: false }
+    const turn = {
+      turnId: Given.turnId(1),
+      conversationId: Given.conversationId(1),
+      wait: { wakeAt: NOW + 1, awaited }
+    }
+    expect(Array.from(TakeOver.alarmsOf([turn], NOW).values())).toEqual([
+      { at: NOW + 1, isWaiting: true, queued: 0, awaited }
+    ])
   })
 
   it("a conversation is called once, for the turn at its head", () => {

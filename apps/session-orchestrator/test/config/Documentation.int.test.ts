@@ -34,7 +34,9 @@ const RECORDS = [
   "retry.routing.chains",
   "retry.finalReport.schema",
   "tools.*.headers",
-  "tools.*.env"
+  "tools.*.env",
+  "telemetry.otlp.headers",
+  "telemetry.notifications.headers"
 ]
 
 describe("docs/configuration.md", () => {

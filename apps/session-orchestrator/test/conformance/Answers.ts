@@ -1,5 +1,7 @@
 /** What a call meets: the responses of providers and of what stands in front of them, in either wire format. */
 import * as ScriptedServer from "@holdfast/providers/testing"
+import type { Schema } from "effect"
+import { toolCalls } from "../service/ToolFrames.ts"
 
 const { ErrorBody, answerFrames, toolCallFrames } = ScriptedServer
 
@@ -28,6 +30,9 @@ export const gatesOf = (response: ReturnType<Answer>): ReadonlyArray<ScriptedSer
     ? response.frames.filter((frame) => typeof frame !== "string")
     : []
 
+/** The tool by which a report is handed in. */
+export const REPORT = "final_report"
+
 // --- answers
 
 /** The whole answer. */
@@ -35,10 +40,18 @@ export const says =
   (text: string): Answer =>
   ({ format }) => ({ frames: answerFrames(format, text) })
 
-/** A whole response that calls a tool. */
+/** A whole response that calls a tool, to a request of so many tokens. */
 export const callsTool =
-  (name: string): Answer =>
-  ({ format }) => ({ frames: toolCallFrames(format, name, {}) })
+  (name: string, input: Schema.Json = {}, inputTokens = 1): Answer =>
+  ({ format }) => ({ frames: toolCallFrames(format, name, input, inputTokens) })
+
+/** Several of them at once, by their names and arguments, in the first format. */
+export const callsTools =
+  (...calls: ReadonlyArray<readonly [name: string, input: Schema.Json]>): Answer =>
+  () => ({ frames: toolCalls(...calls.map(([name, input]) => ({ name, input }))) })
+
+/** A report, handed in by the tool for it. */
+export const reports = (report: Schema.Json): Answer => callsTool(REPORT, report)
 
 /** A tool call whose arguments are no JSON. */
 export const callsBadly =

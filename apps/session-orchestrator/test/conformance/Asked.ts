@@ -1,17 +1,33 @@
-/** What a call asks, read off the wire: where it went, and what the model is shown by it. */
+/** What a call asks, read off the wire: where it went, by whose key, and what the model is shown by it. */
 import { Schema } from "effect"
 
 export interface Asked {
   /** `provider/model`. */
   readonly target: string
-  /** A line a message, or a part of one: who, and what. */
+  /** The key that it carries, if any. */
+  readonly key: string | undefined
+  /** A line a message, or a part of one: who, and what. Instructions are none: the formats put them in different places. */
   readonly lines: ReadonlyArray<string>
+  /** The names of the tools that it offers. */
+  readonly offered: ReadonlyArray<string>
+}
+
+/** A request, whoever received it. Names of headers are in lower case. */
+export interface Request {
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
 }
 
 /** Reads a request. Providers are served under their names: `/scripted/v1/chat/completions`. */
-export const read = (request: { readonly path: string; readonly body: string }): Asked => {
-  const { model, messages } = decode(request.body)
-  return { target: `${request.path.split("/")[1]}/${model}`, lines: messages.flatMap(linesOf) }
+export const read = ({ body, headers, path }: Request): Asked => {
+  const { messages, model, tools = [] } = decode(body)
+  return {
+    target: `${path.split("/")[1]}/${model}`,
+    key: headers["x-api-key"] ?? headers["authorization"]?.replace(/^Bearer /, ""),
+    lines: messages.filter(({ role }) => role !== "system").flatMap(linesOf),
+    offered: tools.map((tool) => ("function" in tool ? tool.function.name : tool.name))
+  }
 }
 
 // --- internal
@@ -31,8 +47,19 @@ const WireMessage = Schema.Struct({
 })
 type WireMessage = typeof WireMessage.Type
 
+const Tool = Schema.Union([
+  Schema.Struct({ function: Schema.Struct({ name: Schema.String }) }),
+  Schema.Struct({ name: Schema.String })
+])
+
 const decode = Schema.decodeUnknownSync(
-  Schema.fromJsonString(Schema.Struct({ model: Schema.String, messages: Schema.Array(WireMessage) }))
+  Schema.fromJsonString(
+    Schema.Struct({
+      model: Schema.String,
+      messages: Schema.Array(WireMessage),
+      tools: Schema.optionalKey(Schema.Array(Tool))
+    })
+  )
 )
 
 /** Tool results are lines of their own, without what they say: the formats put them in different places. */

@@ -1,7 +1,13 @@
 /** The chapters of the rules, as scenarios. */
 import * as AutoRetry from "./AutoRetry.ts"
+import * as Compaction from "./Compaction.ts"
+import * as Cooldowns from "./Cooldowns.ts"
+import * as Credentials from "./Credentials.ts"
 import * as Cycling from "./Cycling.ts"
+import * as Fallback from "./Fallback.ts"
 import * as Failures from "./Failures.ts"
+import * as FinalReport from "./FinalReport.ts"
+import * as LastStep from "./LastStep.ts"
 import * as ManualRetry from "./ManualRetry.ts"
 import * as Overnight from "./Overnight.ts"
 
@@ -9,6 +15,12 @@ export const chapters = [
   { name: "the truth about a failure", scenarios: Failures.scenarios },
   { name: "stepped backoff within a budget", scenarios: Overnight.scenarios },
   { name: "automatic retries of a conversation", scenarios: AutoRetry.scenarios },
-  { name: "cycling and the final report", scenarios: Cycling.scenarios },
+  { name: "fallback chains", scenarios: Fallback.scenarios },
+  { name: "cooldowns", scenarios: Cooldowns.scenarios },
+  { name: "credentials", scenarios: Credentials.scenarios },
+  { name: "a context that is too long", scenarios: Compaction.scenarios },
+  { name: "cycling", scenarios: Cycling.scenarios },
+  { name: "the final report", scenarios: FinalReport.scenarios },
+  { name: "the last step", scenarios: LastStep.scenarios },
   { name: "manual retry", scenarios: ManualRetry.scenarios }
 ]

@@ -1,30 +1,190 @@
-/** Provider cycling, synthetic retries and the final report (rules A). */
+/** Targets in turn, and how each kind of failure is waited out (rules A1 to A8, A10). */
+import type { Failure } from "@holdfast/wire"
 import * as Answers from "./Answers.ts"
-import { BEGUN, type Scenario, answered } from "./Scenario.ts"
-import { ANSWER, BOTH, SECOND, outlives } from "./Shapes.ts"
+import { SPARE, THIRD, THREE } from "./ChainShapes.ts"
+import { BEGUN, type Expected, type Scenario, TARGET, answered, atOnce, called, failed, waits } from "./Scenario.ts"
+import { ANSWER, ANSWERED, BOTH, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
 
-export const scenarios: ReadonlyArray<Scenario> = [
-  outlives(
-    "A8: a request without progress for 10 minutes has failed as a timeout, and is retried",
-    [Answers.silence],
-    [{ type: "provider-retry", reason: "timeout", delayMs: 5 * SECOND }],
-    { only: { runner: "kernel", because: "10 minutes, and a limit that a slow machine must not meet" } }
+const { asks, callsTool, failsInStream, page, reset, says, silence, status } = Answers
+
+/** The profile with one target: its schedule and its limits. */
+const CYCLING = { profile: "cycling" } as const
+
+/** With three, in turn. `maxRetries` counts all attempts (A2). */
+const inTurn = (maxRetries = 3) =>
+  ({ ...CYCLING, maxRetries, routing: { type: "round-robin", targets: THREE } }) as const
+
+/** A retry somewhere else, at once. */
+const skips = (attempt: number, reason: Failure.Reason, from: string, to: string): ReadonlyArray<Expected> => [
+  atOnce(attempt, reason),
+  { type: "model-change", from, to }
+]
+
+const limited = status(429, "rate-limit")
+
+const waiting: ReadonlyArray<Scenario> = [
+  endsIn(
+    "A2, A7: 3 attempts in all: the network is waited for 1 s and 2 s, and then there is none",
+    "network",
+    times(3, reset),
+    waits(1 * SECOND, 2 * SECOND),
+    {
+      retry: CYCLING
+    }
   ),
-  {
-    title: "A10: a tool call that cannot be read is answered to the model, and the turn goes on",
-    formats: BOTH,
+  endsIn("A2: with a cap of 1 the first error is the last", "network", [reset], [], {
+    retry: { ...CYCLING, maxRetries: 1 }
+  }),
+  outlives(
+    "A7: a wait for the network is a second longer each time, up to 30 s, whatever is asked for",
+    times(33, reset),
+    waits(...times(33, reset).map((_, n) => Math.min((n + 1) * SECOND, 30 * SECOND))),
+    { retry: { ...CYCLING, maxRetries: 34 } }
+  ),
+  outlives(
+    "A7, A8: a request without progress within its limit is a timeout, and waited for like the network",
+    [silence, Answers.fallsSilent()],
+    waits(1 * SECOND, 2 * SECOND).map((wait) => ({ ...wait, reason: "timeout" })),
+    { retry: { ...CYCLING, requestTimeout: { firstContent: "1 minute" } }, scale: 200 }
+  ),
+  outlives(
+    "A8: the limit is 10 minutes",
+    [silence],
+    [{ type: "provider-retry", reason: "timeout", delayMs: 1 * SECOND }],
+    { retry: CYCLING, only: { runner: "kernel", because: "10 minutes, and a limit that a slow machine must not meet" } }
+  ),
+  outlives("A3, A7: an answer that is none is not waited for", [page(200)], [atOnce(0, "invalid-response")], {
+    retry: CYCLING
+  }),
+  outlives(
+    "A6: a rate limit waits for what its provider says, no less than 1 s and no more than 60 s",
+    [asks(SECOND / 10, "retry-after"), asks(5 * MINUTE, "retry-after"), asks(20 * SECOND, "retry-after")],
+    waits(1 * SECOND, 60 * SECOND, 20 * SECOND),
+    { retry: { ...CYCLING, maxRetries: 4 } }
+  ),
+  outlives(
+    "A6: one that says nothing, for a second more with each attempt",
+    times(5, limited),
+    waits(1 * SECOND, 2 * SECOND, 3 * SECOND, 4 * SECOND, 5 * SECOND),
+    { retry: { ...CYCLING, maxRetries: 6 } }
+  )
+]
+
+const turning: ReadonlyArray<Scenario> = [
+  ...(
+    [
+      ["a key that is refused", status(401, "auth"), "auth"],
+      ["a quota that is used up", status(429, "quota"), "quota-exhausted"],
+      ["a model that is not there", status(404, "model"), "model-unavailable"],
+      ["a server error by its status", status(500, "server-error"), "server-error"],
+      ["a request that it refuses", Answers.words(400, "Invalid value."), "bad-request"],
+      ["a page of a gateway", page(502), "server-error"],
+      ["an error in its stream that is final", failsInStream("auth"), "auth"]
+    ] as const
+  ).map(([what, answer, reason]): Scenario => ({
+    title: `A1, A3, A4: ${what} sends the turn to the next target at once`,
+    retry: inTurn(),
+    targets: THREE,
     turns: [
       {
-        given: [Answers.callsBadly("send"), Answers.says(ANSWER)],
+        given: [answer, says(ANSWER)],
         follows: {
-          asked: [["user: Hello"], ["user: Hello", "assistant calls send", "tool"]],
+          calls: [TARGET, SPARE],
+          asked: [["user: Hello"], ["user: Hello"]],
+          events: [...BEGUN, ...skips(0, reason, TARGET, SPARE), ...answered(0)],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant at ${SPARE}: ${ANSWER}`]
+  })),
+  ...(
+    [
+      ["an error in its stream that passes", "at once", failsInStream("overloaded"), 0, "overloaded"],
+      ["an answer that is none", "at once", page(200), 0, "invalid-response"],
+      ["a connection that was lost", "after a wait", reset, 1 * SECOND, "network"]
+    ] as const
+  ).map(([what, when, answer, delayMs, reason]): Scenario => ({
+    title: `A1, A3, A4: ${what} is tried again on the same target, ${when}`,
+    retry: inTurn(),
+    targets: THREE,
+    turns: [
+      {
+        given: [answer, says(ANSWER)],
+        follows: {
+          events: [...BEGUN, { type: "provider-retry", attempt: 0, delayMs, reason }, ...answered(0)],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ANSWERED
+  })),
+  {
+    title: "A4: the cursor goes round, moves on a skip and on a rate limit, and stays on any other retry",
+    retry: inTurn(6),
+    targets: THREE,
+    turns: [
+      {
+        given: [
+          status(401, "auth"),
+          reset,
+          limited,
+          status(500, "server-error"),
+          failsInStream("overloaded"),
+          says(ANSWER)
+        ],
+        follows: {
+          calls: [TARGET, SPARE, SPARE, THIRD, TARGET, TARGET],
           events: [
             ...BEGUN,
-            { type: "tool-call", toolName: "send" },
-            "usage",
-            "message",
-            { type: "tool-result", toolName: "send", isError: true },
-            "message",
+            ...skips(0, "auth", TARGET, SPARE),
+            { type: "provider-retry", attempt: 1, delayMs: 2 * SECOND, reason: "network" },
+            ...skips(2, "rate-limited", SPARE, THIRD),
+            ...skips(3, "server-error", THIRD, TARGET),
+            atOnce(4, "overloaded"),
+            ...answered(4)
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ANSWERED
+  },
+  {
+    title: "A2, A4: 3 attempts in all are one on each of three targets",
+    retry: inTurn(),
+    targets: THREE,
+    turns: [
+      {
+        given: times(3, status(401, "auth")),
+        follows: {
+          calls: THREE,
+          events: [
+            ...BEGUN,
+            ...skips(0, "auth", TARGET, SPARE),
+            ...skips(1, "auth", SPARE, THIRD),
+            ...failed("auth", { attempt: 1 })
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant at ${THIRD} (auth):`]
+  },
+  {
+    title: "A4: a step begins at the turn's own target again",
+    retry: inTurn(),
+    targets: THREE,
+    turns: [
+      {
+        given: [status(401, "auth"), callsTool("send"), says(ANSWER)],
+        follows: {
+          calls: [TARGET, SPARE, TARGET],
+          events: [
+            ...BEGUN,
+            ...skips(0, "auth", TARGET, SPARE),
+            { type: "retry-end", success: true, attempt: 0 },
+            ...called("send", true),
+            { type: "model-change", from: SPARE, to: TARGET },
             "step-start",
             ...answered()
           ],
@@ -32,6 +192,169 @@ export const scenarios: ReadonlyArray<Scenario> = [
         }
       }
     ],
+    history: ["user: Hello", `assistant at ${SPARE}: calls send`, "tool: send failed", `assistant: ${ANSWER}`]
+  },
+  {
+    title: "A5: a rate limit waits only when all targets of the cycle have one: the longest of their waits",
+    retry: inTurn(4),
+    targets: THREE,
+    turns: [
+      {
+        given: [
+          asks(7 * SECOND, "retry-after"),
+          asks(30 * SECOND, "retry-after"),
+          asks(3 * SECOND, "retry-after"),
+          says(ANSWER)
+        ],
+        follows: {
+          calls: [...THREE, TARGET],
+          events: [
+            ...BEGUN,
+            ...skips(0, "rate-limited", TARGET, SPARE),
+            ...skips(1, "rate-limited", SPARE, THIRD),
+            { type: "provider-retry", attempt: 2, delayMs: 30 * SECOND },
+            { type: "model-change", from: THIRD, to: TARGET },
+            ...answered(2)
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ANSWERED
+  },
+  {
+    title: "A5: after such a wait a cycle begins anew, and its waits count no more",
+    retry: inTurn(7),
+    targets: THREE,
+    turns: [
+      {
+        given: [
+          ...times(3, asks(30 * SECOND, "retry-after")),
+          ...times(3, asks(9 * SECOND, "retry-after")),
+          says(ANSWER)
+        ],
+        follows: {
+          calls: [...THREE, ...THREE, TARGET],
+          events: [
+            ...BEGUN,
+            ...[30 * SECOND, 9 * SECOND].flatMap((delayMs, cycle): ReadonlyArray<Expected> => [
+              ...skips(3 * cycle, "rate-limited", TARGET, SPARE),
+              ...skips(3 * cycle + 1, "rate-limited", SPARE, THIRD),
+              { type: "provider-retry", attempt: 3 * cycle + 2, delayMs },
+              { type: "model-change", from: THIRD, to: TARGET }
+            ]),
+            ...answered(5)
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ANSWERED
+  },
+  {
+    title: "A5: a success clears the cycle",
+    retry: { ...CYCLING, routing: { type: "round-robin", targets: [TARGET, SPARE] } },
+    targets: [TARGET, SPARE],
+    turns: [
+      {
+        given: [asks(7 * SECOND, "retry-after"), callsTool("send"), asks(5 * SECOND, "retry-after"), says(ANSWER)],
+        follows: {
+          calls: [TARGET, SPARE, TARGET, SPARE],
+          events: [
+            ...BEGUN,
+            ...skips(0, "rate-limited", TARGET, SPARE),
+            { type: "retry-end", success: true, attempt: 0 },
+            ...called("send", true),
+            { type: "model-change", from: SPARE, to: TARGET },
+            "step-start",
+            ...skips(0, "rate-limited", TARGET, SPARE),
+            ...answered(0)
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: [
+      "user: Hello",
+      `assistant at ${SPARE}: calls send`,
+      "tool: send failed",
+      `assistant at ${SPARE}: ${ANSWER}`
+    ]
+  },
+  {
+    title: "A5: nobody waits when no attempt is left",
+    retry: inTurn(),
+    targets: THREE,
+    turns: [
+      {
+        given: times(3, limited),
+        follows: {
+          calls: THREE,
+          events: [
+            ...BEGUN,
+            ...skips(0, "rate-limited", TARGET, SPARE),
+            ...skips(1, "rate-limited", SPARE, THIRD),
+            { type: "retry-end", success: false, attempt: 1 },
+            "message",
+            { type: "error", reason: "rate-limited" },
+            { type: "turn-end", status: "failed", attempts: 3, sleptMs: 0 }
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant at ${THIRD} (rate-limited):`]
+  },
+  {
+    title: "A4: a turn's own target that is none of those in turn comes before them",
+    retry: { ...CYCLING, routing: { type: "round-robin", targets: [SPARE, THIRD] } },
+    targets: THREE,
+    turns: [
+      {
+        given: [status(401, "auth"), status(401, "auth"), says(ANSWER)],
+        follows: {
+          calls: THREE,
+          events: [...BEGUN, ...skips(0, "auth", TARGET, SPARE), ...skips(1, "auth", SPARE, THIRD), ...answered(1)],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant at ${THIRD}: ${ANSWER}`]
+  },
+  {
+    title: "A4: one that cannot hold the request is passed over",
+    retry: inTurn(),
+    targets: THREE,
+    models: { [SPARE]: { contextWindow: 1 } },
+    turns: [
+      {
+        given: [status(401, "auth"), says(ANSWER)],
+        follows: {
+          calls: [TARGET, THIRD],
+          events: [...BEGUN, ...skips(0, "auth", TARGET, THIRD), ...answered(0)],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant at ${THIRD}: ${ANSWER}`]
+  }
+]
+
+const tools: ReadonlyArray<Scenario> = [
+  {
+    title: "A10: a tool call that cannot be read is answered to the model, and the turn goes on",
+    formats: BOTH,
+    turns: [
+      {
+        given: [Answers.callsBadly("send"), says(ANSWER)],
+        follows: {
+          asked: [["user: Hello"], ["user: Hello", "assistant calls send", "tool"]],
+          events: [...BEGUN, ...called("send", true), "step-start", ...answered()],
+          shown: ANSWER
+        }
+      }
+    ],
     history: ["user: Hello", "assistant: calls send", "tool: send failed", `assistant: ${ANSWER}`]
   }
 ]
+
+export const scenarios = [...waiting, ...turning, ...tools]

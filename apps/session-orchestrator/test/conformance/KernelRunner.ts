@@ -13,13 +13,14 @@ import { RecordingSink, ReplayCheckpoint } from "@holdfast/kernel/testing"
 import { Profile, RetryStrategies } from "@holdfast/policy"
 import { Anthropic, Limits, OpenAiCompatible } from "@holdfast/providers"
 import { Ids, type Message, Target, type TurnEvent } from "@holdfast/wire"
-import { Clock, Deferred, Duration, Effect, Fiber, Layer, Queue, Result } from "effect"
+import { Clock, Deferred, Duration, Effect, Equal, Fiber, Layer, Queue, Redacted, Result } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import * as Answers from "./Answers.ts"
 import { MemoryEndpoint, type Standstill } from "./MemoryEndpoint.ts"
 import type { Played, PlayedTurn } from "./Played.ts"
 import * as Scenario from "./Scenario.ts"
+import * as Shell from "./Shell.ts"
 
 /** Whether a turn is run once, or from its start again after every record (X1). */
 export type Mode = "once" | "again after every record"
@@ -40,6 +41,7 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, fo
   const signals = yield* Queue.unbounded<Signal>()
   const endpoint = yield* endpointOf(signals)
   const provider = Limits.withLimits(yield* providersOf(scenario, format, endpoint), policy.requestTimeout)
+  const shell = Shell.make(scenario, policy, provider)
   const strategy = scenario.retry === null ? Layer.empty : RetryStrategies.layer(policy, sleepOn(signals))
   const history: Array<Message.Message> = []
   const turns: Array<PlayedTurn> = []
@@ -54,13 +56,16 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, fo
       yield* Effect.forkScoped(Effect.andThen(gate.reached, Queue.offer(signals, { _tag: "Held" })))
     }
     const { checkpoint, toSeal } = recordsOf(mode)
+    const target = targetOf(scenario.targets?.[0] ?? Scenario.TARGET)
+    const { layer, limits } = yield* shell(history.slice())
     const fiber = yield* Turn.runTurn({
       conversationId: Ids.ConversationId.make("c1"),
       turnId: Ids.TurnId.make(`t${i}`),
-      target: targetOf(scenario.targets?.[0] ?? Scenario.TARGET),
+      target,
       history: history.slice(),
       startedAt: yield* Clock.currentTimeMillis,
       abort: Deferred.await(abort),
+      limits,
       ...(turn.prompt === null ? {} : { prompt: turn.prompt ?? Scenario.PROMPT })
     }).pipe(
       Effect.provide(
@@ -68,7 +73,8 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, fo
           Layer.succeed(Provider.Provider, provider),
           Layer.succeed(EventSink.EventSink, sink.service),
           Layer.succeed(Checkpoint.Checkpoint, checkpoint),
-          Toolbox.layerNoop,
+          toolboxOf(scenario),
+          layer,
           strategy
         )
       ),
@@ -102,13 +108,13 @@ const drive = Effect.fnUntraced(function* (running: Running) {
   const { endpoint, fiber, signals, sink, turn } = running
   const due: Array<readonly [call: number, at: number]> = []
   const actsAt = (at: Scenario.When["at"]) => (turn.when ?? []).flatMap((when) => (when.at === at ? [when.act] : []))
-  for (let waits = 0; ;) {
+  for (;;) {
     const signal = yield* next(signals)
     if (signal._tag === "Ended") break
     assert.isUndefined(fiber.pollUnsafe(), "P13: a turn that waits has not ended")
     switch (signal._tag) {
       case "Asleep": {
-        const acts = actsAt(waits++)
+        const acts = actsAt(sink.events.filter(isNews).filter(({ type }) => type === "provider-retry").length - 1)
         for (const act of acts) yield* perform(act, running, signal.wake)
         if (acts.length > 0) break
         due.push([endpoint.calls.length, sink.of("provider-retry").at(-1)?.retryAt ?? assert.fail("nobody was told")]) // D5
@@ -171,7 +177,9 @@ const targetOf = (name: string): Target.Target => Target.parse(name) ?? assert.f
 const sleepOn =
   (signals: Queue.Queue<Signal>): RetryStrategies.Sleep =>
   (delay) =>
-    Effect.suspend(() => {
+    Effect.suspend((): Effect.Effect<RetryStrategy.Wake, RetryStrategy.SleepFailure> => {
+      // K1
+      if (Duration.isZero(delay)) return Effect.succeed({ type: "elapsed" })
       const wake = Deferred.makeUnsafe<RetryStrategy.Wake, RetryStrategy.SleepFailure>()
       Queue.offerUnsafe(signals, { _tag: "Asleep", delayMs: Duration.toMillis(delay), wake })
       return Effect.raceFirst(Deferred.await(wake), Effect.as(Effect.sleep(delay), { type: "elapsed" } as const))
@@ -187,28 +195,56 @@ const endpointOf = Effect.fnUntraced(function* (signals: Queue.Queue<Signal>) {
   })
 })
 
-/** The providers of a scenario's targets, each under its name. */
+/** The providers of a scenario's targets, each under its name, and with each of its keys. */
 const providersOf = Effect.fnUntraced(function* (
-  { targets = [Scenario.TARGET] }: Scenario.Scenario,
+  scenario: Scenario.Scenario,
   format: Scenario.Format,
   endpoint: MemoryEndpoint
 ) {
+  const { credentials = {} } = scenario
   const providers = new Map<string, Provider.Provider["Service"]>()
-  for (const name of new Set(targets.map((target) => target.split("/")[0] ?? target))) {
-    const options = { baseUrl: `http://endpoint/${name}/v1` }
-    const made = format === "anthropic" ? Anthropic.make(options) : OpenAiCompatible.make(options)
-    providers.set(name, yield* Effect.provide(made, clientOf(endpoint)))
+  for (const name of Scenario.providersOf(scenario)) {
+    const [first, ...others] = credentials[name] ?? []
+    for (const credential of [undefined, ...others]) {
+      const variable = credential ?? first
+      const options = {
+        baseUrl: `http://endpoint/${name}/v1`,
+        ...(variable === undefined ? {} : { apiKey: Redacted.make(Scenario.keyOf(variable)) })
+      }
+      const made = format === "anthropic" ? Anthropic.make(options) : OpenAiCompatible.make(options)
+      providers.set(nameOf(name, credential), yield* Effect.provide(made, clientOf(endpoint)))
+    }
   }
   return {
-    stream: (request) => providers.get(request.target.provider)?.stream(request) ?? assert.fail("no such provider")
+    stream: (request) =>
+      providers.get(nameOf(request.target.provider, request.credential))?.stream(request) ??
+      assert.fail(`there is no provider ${nameOf(request.target.provider, request.credential)}`)
   } satisfies Provider.Provider["Service"]
 })
 
-/** A turn that is run from its start again says once more where the text of the step begins (X3). */
+const nameOf = (provider: string, credential: string | undefined): string => `${provider} ${credential ?? ""}`
+
+const toolboxOf = ({ tools }: Scenario.Scenario): Layer.Layer<Toolbox.Toolbox> =>
+  tools === undefined
+    ? Toolbox.layerNoop
+    : Layer.succeed(Toolbox.Toolbox, {
+        definitions: tools.map((name) => ({ name, inputSchema: { type: "object" } })),
+        run: () => Effect.succeed({ output: "done", isError: false })
+      })
+
+/**
+ * A turn that is run from its start again says once more where the text of the step begins, and that it goes on elsewhere at
+ * once (X3).
+ */
 const isNews = (event: TurnEvent.TurnEvent, i: number, events: ReadonlyArray<TurnEvent.TurnEvent>): boolean => {
-  if (event.type !== "step-start") return true
-  const before = events.slice(0, i).findLast(({ type }) => type === "step-start" || type === "step-discarded")
-  return before?.type !== "step-start" || before.step !== event.step
+  const before = events.slice(0, i)
+  if (event.type === "step-start") {
+    const last = before.findLast(({ type }) => type === "step-start" || type === "step-discarded")
+    return last?.type !== "step-start" || last.step !== event.step
+  }
+  if (event.type !== "provider-retry") return true
+  const last = before.findLast(({ type }) => type === "provider-retry" || type === "retry-end")
+  return !Equal.equals(last, event)
 }
 
 const clientOf = ({ fetch }: MemoryEndpoint) =>

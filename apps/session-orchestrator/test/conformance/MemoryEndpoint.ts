@@ -47,7 +47,8 @@ export class MemoryEndpoint {
   readonly fetch: typeof globalThis.fetch = async (input, init) => {
     const path = new URL(String(input)).pathname
     const body = await new Response(init?.body ?? "").text()
-    this.calls.push({ ...Asked.read({ path, body }), at: this.now() })
+    const headers = Object.fromEntries(new Headers(init?.headers))
+    this.calls.push({ ...Asked.read({ path, headers, body }), at: this.now() })
     const response = this.responses.shift() ?? { status: 400, body: "No response is scripted for this request." }
     const isLetGo = () => init?.signal?.aborted === true
     if (!Answers.isInside(response)) return this.play(response, isLetGo)

@@ -221,7 +221,7 @@ const sleep: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (aborted):"]
   })),
   outlives(
-    "D11: a wait of 30 days, more milliseconds than a timer can hold, is waited to its end",
+    "D10, D11: a wait of 30 days, more milliseconds than a timer can hold, is waited to its end",
     [Answers.asks(DAYS_30, "retry-after")],
     waits(DAYS_30),
     {
@@ -268,7 +268,7 @@ const sleep: ReadonlyArray<Scenario> = [
         }
       }
     ],
-    history: ["user: Hello", "assistant: calls send", "tool: send failed", `assistant: ${ANSWER}`]
+    history: ["user: Hello", "assistant at other/n: calls send", "tool: send failed", `assistant at other/n: ${ANSWER}`]
   },
   {
     title: "D14: a sleep that fails ends the turn with that error, and nobody is asked again",

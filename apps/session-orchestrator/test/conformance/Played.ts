@@ -1,9 +1,9 @@
 /** What became of a scenario, whoever ran it, and whether that is what it says. */
 import { assert } from "@effect/vitest"
-import { Message, type TurnEvent } from "@holdfast/wire"
+import { Message, Target, type TurnEvent } from "@holdfast/wire"
 import { shown } from "../service/Shown.ts"
 import type { Asked } from "./Asked.ts"
-import { type Expected, type Scenario, TARGET, type Turn } from "./Scenario.ts"
+import { type Expected, type Scenario, TARGET, type Turn, keyOf, providerOf } from "./Scenario.ts"
 
 export interface PlayedTurn {
   readonly calls: ReadonlyArray<Asked>
@@ -24,7 +24,7 @@ export const verify = (scenario: Scenario, played: Played, ms: (ms: number) => n
     const told = withoutRuns(events)
     assert.deepStrictEqual(partsOf(told, turn.follows.events), expectedOf(turn, ms), `turn ${i}: events`)
     assert.deepStrictEqual(
-      calls.map(({ target }) => target),
+      calls.map((call) => callOf(scenario, call)),
       targets,
       `turn ${i}: calls`
     )
@@ -36,31 +36,52 @@ export const verify = (scenario: Scenario, played: Played, ms: (ms: number) => n
         `turn ${i}: what the model is shown`
       )
     }
+    if (turn.follows.offered !== undefined) {
+      assert.deepStrictEqual(
+        calls.map(({ offered }) => offered),
+        turn.follows.offered,
+        `turn ${i}: what the model is offered`
+      )
+    }
     const end = events.at(-1)
     assert.isTrue(end?.type === "turn-end", `turn ${i}: nothing follows the seal`)
     // C9: one attempt is one request.
     assert.strictEqual(end?.type === "turn-end" ? end.attempts : undefined, calls.length, `turn ${i}: attempts`)
   }
-  assert.deepStrictEqual(played.history.map(lineOf), scenario.history, "history")
+  const history = played.history.map((message) => lineOf(message, first))
+  assert.deepStrictEqual(history, scenario.history, "history")
 }
 
 // --- internal
 
-/** A message of the history as a line: who, what went wrong, what was said. */
-const lineOf = (message: Message.Message): string => {
+const callOf = ({ credentials = {} }: Scenario, { key, target }: Asked): string => {
+  const variable = credentials[providerOf(target)]?.find((name) => keyOf(name) === key)
+  return variable === undefined ? target : `${target}#${variable}`
+}
+
+/** A message of the history as a line: who, where it was not the `first` target, what went wrong, what was said. */
+const lineOf = (message: Message.Message, first: string): string => {
   switch (message.role) {
     case "user":
-      return `user: ${Message.textOf(message)}`
+      return `${whoSays(message)}: ${Message.textOf(message)}`
     case "tool":
       return message.content.map(({ isError, toolName }) => `tool: ${toolName}${isError ? " failed" : ""}`).join(", ")
     case "assistant": {
-      const who = message.error === undefined ? "assistant" : `assistant (${message.error.reason})`
+      const target = Target.format(message.target)
+      const model = target === first ? "assistant" : `assistant at ${target}`
+      const who = message.error === undefined ? model : `${model} (${message.error.reason})`
       const calls = message.content.flatMap((part) => (part.type === "tool-call" ? [`calls ${part.toolName}`] : []))
       return [`${who}:`, Message.textOf(message), ...calls].filter((part) => part !== "").join(" ")
     }
     default:
       return message satisfies never
   }
+}
+
+/** Who says what stands in a user's place: a person; Holdfast, to the model; a summary of what was before. */
+const whoSays = ({ summary, synthetic }: Message.UserMessage): string => {
+  if (summary !== undefined) return "summary"
+  return synthetic === true ? "told" : "user"
 }
 
 /** Neighbouring deltas are one. */

@@ -1,8 +1,9 @@
 /** A retry configuration, with everything in it that takes time made shorter. */
-import { Profile } from "@holdfast/policy"
+import { type Backoff, Profile, type Waits } from "@holdfast/policy"
 import { Result } from "effect"
 
 type Settings = typeof Profile.RetrySettings.Encoded
+type Reason = NonNullable<Settings["reasons"]>[string]
 
 /**
  * The same settings, so many times as quick.
@@ -16,15 +17,32 @@ export const settings = (given: Settings, scale: number): Settings => {
   if (scale === 1) return given
   const policy = Profile.resolve(Result.getOrThrow(Profile.decode(given)))
   const span = (ms: number | undefined): string => (ms === undefined ? "Infinity" : `${ms / scale} millis`)
-  const { budget, maxDelayMs, requestTimeout, schedule } = policy
+  const { budget, maxDelayMs, reasons, requestTimeout, routing, schedule } = policy
+  const scheduleOf = (schedule: Backoff.Schedule): NonNullable<Settings["schedule"]> => {
+    switch (schedule.type) {
+      case "steps":
+        return { type: "steps", delays: schedule.delaysMs.map(span), tail: span(schedule.tailMs) }
+      case "exponential":
+        return { type: "exponential", base: span(schedule.baseMs), factor: schedule.factor }
+      case "linear":
+        return { type: "linear", base: span(schedule.baseMs), increment: span(schedule.incrementMs) }
+      default:
+        return schedule satisfies never
+    }
+  }
+  const reasonOf = ({ hint, leastMs, mostMs, schedule }: Waits.ReasonWait): Reason => ({
+    ...(schedule === undefined ? {} : { schedule: schedule === "none" ? schedule : scheduleOf(schedule) }),
+    ...(hint === undefined ? {} : { hint }),
+    ...(leastMs === undefined ? {} : { atLeast: span(leastMs) }),
+    ...(mostMs === undefined ? {} : { atMost: span(mostMs) })
+  })
   return {
     ...given,
-    schedule:
-      schedule.type === "steps"
-        ? { type: "steps", delays: schedule.delaysMs.map(span), tail: span(schedule.tailMs) }
-        : schedule.type === "exponential"
-          ? { type: "exponential", base: span(schedule.baseMs), factor: schedule.factor }
-          : { type: "linear", base: span(schedule.baseMs), increment: span(schedule.incrementMs) },
+    schedule: scheduleOf(schedule),
+    reasons: Object.fromEntries(Object.entries(reasons).map(([reason, wait]) => [reason, reasonOf(wait)])),
+    ...(routing.type === "fallback-chain" && given.routing?.type === "fallback-chain"
+      ? { routing: { ...given.routing, cooldown: span(routing.cooldownMs) } }
+      : {}),
     budget: { total: span(budget.totalMs), clip: budget.clip },
     ...(maxDelayMs === undefined ? {} : { maxDelay: span(maxDelayMs) }),
     ...(given.requestTimeout === undefined

@@ -7,7 +7,7 @@
  * S2. Every call that is given is made, and no other. Every event is listed; neighbouring deltas are one.
  * S3. Durations are those of the rules, in milliseconds; a runner that shortens them shortens what it expects.
  */
-import type { Profile } from "@holdfast/policy"
+import type { Models, Profile } from "@holdfast/policy"
 import type { ConversationState, Failure, TurnEvent } from "@holdfast/wire"
 import type { Answer } from "./Answers.ts"
 
@@ -18,8 +18,14 @@ export interface Scenario {
   readonly title: string
   /** The `retry` object of a configuration. Absent: the default profile. `null`: no strategy at all (D9). */
   readonly retry?: typeof Profile.RetrySettings.Encoded | null
-  /** `provider/model` each; turns begin at the first. Absent: one. */
+  /** `provider/model` each, all that there are; turns begin at the first. Absent: one. */
   readonly targets?: readonly [string, ...ReadonlyArray<string>]
+  /** Variables that hold the keys of a provider, by its name, in order. One that is not here has a key that nobody looks at. */
+  readonly credentials?: { readonly [provider: string]: ReadonlyArray<string> }
+  /** What models can take, by `provider/model`. */
+  readonly models?: Models.Models
+  /** Tools that the model is offered; each answers "done". Absent: none, and a call of one fails. */
+  readonly tools?: ReadonlyArray<string>
   /** Wire formats in which it is run. Absent: the first. */
   readonly formats?: ReadonlyArray<Format>
   /** Why one of the runners cannot run it. */
@@ -42,7 +48,7 @@ export interface Turn {
 }
 
 export interface When {
-  /** Before the turn; in its nth wait, from 0; or where an answer holds its breath. */
+  /** Before the turn; in the wait before its nth retry, from 0; or where an answer holds its breath. */
   readonly at: "start" | "held" | number
   readonly act: Act
 }
@@ -65,10 +71,12 @@ export type Act =
     }
 
 export interface Follows {
-  /** The targets of the calls, in order. Absent: all go to the first. */
+  /** The targets of the calls, in order, with `#` and the key's variable where the scenario has some. Absent: all go to the first. */
   readonly calls?: ReadonlyArray<string>
-  /** What the model is shown by each call, a line a message. Absent: not looked at. */
+  /** What the model is shown by each call, a line a message, without instructions. Absent: not looked at. */
   readonly asked?: ReadonlyArray<ReadonlyArray<string>>
+  /** The tools that each call offers. Absent: not looked at. */
+  readonly offered?: ReadonlyArray<ReadonlyArray<string>>
   readonly events: ReadonlyArray<Expected>
   /** The text that a client shows in the end. Absent: none. */
   readonly shown?: string
@@ -95,6 +103,16 @@ export const PROMPT = "Hello"
 /** Where calls go when a scenario does not care. */
 export const TARGET = "scripted/m"
 
+/** The provider of a target. */
+export const providerOf = (target: string): string => target.split("/")[0] ?? target
+
+/** The providers of a scenario's targets. */
+export const providersOf = ({ targets = [TARGET] }: Scenario): ReadonlyArray<string> =>
+  Array.from(new Set(targets.map(providerOf)))
+
+/** The value of a key, by the variable that holds it. */
+export const keyOf = (variable: string): string => `sk-test-of-${variable}`
+
 /** 5 s become 5 ms. */
 export const SCALE = 1_000
 
@@ -109,6 +127,39 @@ export const BEGUN_AGAIN: ReadonlyArray<Expected> = [{ type: "turn-start", retry
 /** The waits of a chain from its first retry on. */
 export const waits = (...delaysMs: ReadonlyArray<number>): ReadonlyArray<Wait> =>
   delaysMs.map((delayMs, attempt) => ({ type: "provider-retry", attempt, delayMs }))
+
+/** A retry at once, which opens a chain or goes on with one. */
+export const atOnce = (attempt: number, reason: Failure.Reason): Pattern => ({
+  type: "provider-retry",
+  attempt,
+  delayMs: 0,
+  reason
+})
+
+/** A fallback takes over. */
+export const fallsBack = (from: string, to: string, role = "default"): ReadonlyArray<Pattern> => [
+  { type: "retry-fallback-applied", from, to, role },
+  { type: "model-change", from, to }
+]
+
+/** A fallback's first answer, at the end of a chain that was open, and the seal. */
+export const provedAt = (model: string, attempt: number, role = "default"): ReadonlyArray<Expected> => [
+  "text-delta",
+  { type: "retry-end", success: true, attempt },
+  { type: "retry-fallback-succeeded", model, role },
+  "usage",
+  "message",
+  { type: "turn-end", status: "completed" }
+]
+
+/** A tool is called, and answers. */
+export const called = (toolName: string, isError: boolean): ReadonlyArray<Expected> => [
+  { type: "tool-call", toolName },
+  "usage",
+  "message",
+  { type: "tool-result", toolName, isError },
+  "message"
+]
 
 /** An answer, and the seal; `attempt` is the last retry of a chain that was open. */
 export const answered = (attempt?: number): ReadonlyArray<Expected> => [

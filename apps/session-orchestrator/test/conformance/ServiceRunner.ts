@@ -2,11 +2,15 @@
  * Runs a scenario against the whole service: a client over HTTP, providers on sockets, a database, the real timer.
  *
  * V1. Delays are shortened by configuration alone, and so is what responses ask for.
- * V2. What somebody does in a wait is done once a client has been told of that wait; nothing here sleeps.
+ * V2. What somebody does in a wait is done once a client has been told of that wait; nothing here sleeps but a provider that
+ *     takes its time.
+ * V3. What a turn is explained by afterwards has each of its calls, where it went, and each of its retries (X9).
  */
 import { assert } from "@effect/vitest"
-import { Message } from "@holdfast/wire"
+import * as ScriptedServer from "@holdfast/providers/testing"
+import { Message, TurnExplanation } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
+import * as Given from "../config/Given.ts"
 import * as Service from "../service/Service.ts"
 import type { Live } from "../transport/http/Socket.ts"
 import * as Answers from "./Answers.ts"
@@ -14,6 +18,7 @@ import * as Asked from "./Asked.ts"
 import type { Played, PlayedTurn } from "./Played.ts"
 import * as Scaling from "./Scaling.ts"
 import * as Scenario from "./Scenario.ts"
+import * as ToolEndpoint from "./ToolEndpoint.ts"
 
 /** How many times shorter a scenario's delays are made. Whoever acts in a wait needs the time to. */
 export const scaleOf = ({ scale, turns }: Scenario.Scenario): number =>
@@ -21,20 +26,15 @@ export const scaleOf = ({ scale, turns }: Scenario.Scenario): number =>
 
 export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, format: Scenario.Format) {
   const scale = scaleOf(scenario)
-  const { retry, targets = [Scenario.TARGET] } = scenario
-  const names = new Set(targets.map((target) => target.split("/")[0] ?? target))
-  const service = yield* Service.start({
-    format: format === "openai" ? "openai-compatible" : format,
-    providers: Array.from(names),
-    retry: {}
-  })
-  const id = yield* service.create({
-    model: targets[0],
-    retry: retry === null ? { enabled: false } : Scaling.settings(retry ?? {}, scale)
-  })
+  const provider = yield* ScriptedServer.start()
+  const config = yield* configOf(scenario, format, provider.url)
+  const service = yield* Service.start({ provider, config })
+  const id = yield* service.create()
   const turns: Array<PlayedTurn> = []
   for (const turn of scenario.turns) {
-    const responses = turn.given.map((answer) => scripted(answer({ format, ms: (ms) => ms / scale })))
+    const responses = yield* Effect.forEach(turn.given, (answer) =>
+      scripted(answer({ format, ms: (ms) => ms / scale }), scale)
+    )
     service.provider.respond(...responses)
     const before = service.provider.requests().length
     const actsAt = (at: Scenario.When["at"]) => (turn.when ?? []).flatMap((when) => (when.at === at ? [when.act] : []))
@@ -52,7 +52,9 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, fo
       yield* perform(service, id, act)
     }
     const events = Service.eventsOf(yield* live.rest)
-    turns.push({ events, calls: service.provider.requests().slice(before).map(Asked.read) })
+    const calls = service.provider.requests().slice(before).map(Asked.read)
+    turns.push({ events, calls })
+    yield* explained(service, id, events, calls)
     assert.strictEqual(service.provider.left(), 0, "responses that nobody asked for")
   }
   const { text } = yield* service.call({ path: `/v1/conversations/${id}/messages` })
@@ -63,8 +65,41 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, fo
 
 type Running = Effect.Success<ReturnType<typeof Service.start>>
 
-const scripted = (response: ReturnType<Answers.Answer>) =>
-  Answers.isInside(response) ? assert.fail("no server can do this: the scenario is the kernel's alone") : response
+/** As a user would write it. */
+const configOf = Effect.fnUntraced(function* (scenario: Scenario.Scenario, format: Scenario.Format, url: string) {
+  const { credentials = {}, models, retry = {}, targets = [Scenario.TARGET], tools } = scenario
+  const type = format === "openai" ? "openai-compatible" : format
+  const file = {
+    server: { port: 0 },
+    database: { path: ":memory:" },
+    providers: Object.fromEntries(
+      Scenario.providersOf(scenario).map((name) => [
+        name,
+        { type, baseUrl: `${url}/${name}/v1`, apiKeyEnv: credentials[name] ?? [] }
+      ])
+    ),
+    model: targets[0],
+    retry: retry === null ? { enabled: false } : Scaling.settings(retry, scaleOf(scenario)),
+    ...(models === undefined ? {} : { models }),
+    ...(tools === undefined ? {} : { tools: { scripted: { url: yield* ToolEndpoint.start(tools) } } })
+  }
+  const environment = Object.fromEntries(
+    Object.values(credentials).flatMap((names) => names.map((name) => [name, Scenario.keyOf(name)]))
+  )
+  return Given.config({ file, environment })
+})
+
+/** A response as a server gives it, which is late where it is to be. */
+const scripted = (response: ReturnType<Answers.Answer>, scale: number) => {
+  if (!Answers.isInside(response)) return Effect.succeed(response)
+  if ("throws" in response || typeof response.response === "string") {
+    return Effect.sync(() => assert.fail("no server can do this: the scenario is the kernel's alone"))
+  }
+  const { response: late, takesMs } = response
+  const gate = ScriptedServer.gate()
+  const opened = Effect.andThen(gate.reached, Effect.delay(gate.open, takesMs / scale))
+  return Effect.as(Effect.forkScoped(opened), { ...late, hold: gate })
+}
 
 /** Until a client has been told of the nth wait of the turn. */
 const waitIsTold = (live: Live, n: number): Effect.Effect<void, Error> =>
@@ -103,6 +138,37 @@ const perform = Effect.fnUntraced(function* (service: Running, id: string, act: 
       return act satisfies never
   }
 })
+
+/** V3 */
+const explained = Effect.fnUntraced(function* (
+  service: Running,
+  id: string,
+  events: PlayedTurn["events"],
+  calls: PlayedTurn["calls"]
+) {
+  const turnId = events[0]?.turnId
+  const { steps, unread } = decodeExplanation(
+    (yield* service.call({ path: `/v1/conversations/${id}/turns/${turnId}/explain` })).text
+  )
+  assert.deepStrictEqual(unread, [])
+  // Where nothing can be left out nobody is called.
+  const attempts = steps
+    .flatMap(({ attempts }) => attempts)
+    .filter(({ compaction, failure }) => compaction !== "nothing" || failure !== undefined)
+  assert.deepStrictEqual(
+    attempts.map(({ target }) => target),
+    calls.map(({ target }) => target),
+    "X9: calls"
+  )
+  const retries = attempts.flatMap(({ decision }) => (decision?.type === "retry" ? [decision] : []))
+  assert.deepStrictEqual(
+    retries.map(({ delayMs, retryAt }) => [delayMs, retryAt]),
+    events.flatMap((event) => (event.type === "provider-retry" ? [[event.delayMs, event.retryAt]] : [])),
+    "X9: retries"
+  )
+})
+
+const decodeExplanation = Schema.decodeUnknownSync(Schema.fromJsonString(TurnExplanation.TurnExplanation))
 
 const decodeHistory = Schema.decodeUnknownSync(
   Schema.fromJsonString(Schema.Struct({ messages: Schema.Array(Message.Message) }))

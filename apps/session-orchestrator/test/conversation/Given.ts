@@ -1,17 +1,19 @@
 /** Conversations as a whole, on a store in memory and a clock that a test moves. */
 import { ScriptedProvider } from "@holdfast/kernel/testing"
-import type { Profile } from "@holdfast/policy"
+import type { Profile, Routes } from "@holdfast/policy"
 import type { TurnEvent } from "@holdfast/wire"
 import { Duration, Effect, Exit, Layer, Scope, Stream } from "effect"
 import * as Condition from "../../src/conversation/Condition.ts"
 import { Conversations, type Frame } from "../../src/conversation/Conversations.ts"
 import { Defaults } from "../../src/conversation/Defaults.ts"
+import * as Gates from "../../src/conversation/Gates.ts"
 import * as Orchestrator from "../../src/conversation/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
 import * as Timer from "../../src/durable/Timer.ts"
 import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
+import { Standings } from "../../src/storage/Standings.ts"
 import { Store } from "../../src/storage/Store.ts"
 
 /** Waits of so many seconds, one after the other; beyond 5 s a turn leaves memory. */
@@ -23,14 +25,24 @@ export const waits = (...seconds: ReadonlyArray<number>): Profile.RetrySettings 
 export interface Options {
   readonly scripts: ReadonlyArray<ScriptedProvider.Script>
   readonly retry?: Profile.RetrySettings
+  /** Providers and the names of their credentials; without it, `test` with none. */
+  readonly credentials?: Routes.Known["credentials"]
   /** Stands between the service and its store. */
   readonly store?: (store: Store["Service"]) => Partial<Store["Service"]>
   readonly journal?: (journal: Journal["Service"]) => Partial<Journal["Service"]>
+  readonly standings?: (standings: Standings["Service"]) => Partial<Standings["Service"]>
 }
 
 /** Runs a test against a service, which is gone behind it. */
 export const withService = <E>(
-  { scripts, retry = waits(1), store = () => ({}), journal = () => ({}) }: Options,
+  {
+    scripts,
+    retry = waits(1),
+    credentials = { test: [] },
+    store = () => ({}),
+    journal = () => ({}),
+    standings = () => ({})
+  }: Options,
   test: (service: {
     readonly conversations: Conversations["Service"]
     readonly store: Store["Service"]
@@ -44,13 +56,16 @@ export const withService = <E>(
     const provider = ScriptedProvider.make(scripts)
     const real = yield* Store
     const records = yield* Journal
+    const known = yield* Standings
     const between = Layer.mergeAll(
       Layer.succeed(Store, { ...real, ...store(real) }),
-      Layer.succeed(Journal, { ...records, ...journal(records) })
+      Layer.succeed(Journal, { ...records, ...journal(records) }),
+      Layer.succeed(Standings, { ...known, ...standings(known) })
     )
     const resources = Layer.mergeAll(
-      Layer.succeed(Providers, { get: () => provider, names: ["test"], credentials: {} }),
+      Layer.succeed(Providers, { get: () => provider, names: Object.keys(credentials), credentials }),
       Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry, models: {} }),
+      Gates.layerNoop,
       Tools.layerNoop,
       Timer.layer,
       Condition.layer

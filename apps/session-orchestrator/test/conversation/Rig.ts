@@ -13,6 +13,7 @@ import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, Fiber, Layer, 
 import * as Condition from "../../src/conversation/Condition.ts"
 import { Conversations } from "../../src/conversation/Conversations.ts"
 import { Defaults } from "../../src/conversation/Defaults.ts"
+import * as Gates from "../../src/conversation/Gates.ts"
 import * as Orchestrator from "../../src/conversation/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
@@ -177,6 +178,7 @@ export class Rig {
         Layer.succeed(Journal, { ...journal, append: (...append) => alive(journal.append(...append)) }),
         Layer.succeed(Providers, { get: () => this.provider, names: ["scripted", "other"], credentials: {} }),
         Layer.succeed(Defaults, { model: { provider: "scripted", model: "m" }, retry: RETRY, models: {} }),
+        Gates.layer(() => ({ baseUrl: "", credential: undefined })).pipe(Layer.provide(Timer.layer)),
         Tools.layerNoop,
         Timer.layer,
         Condition.layer

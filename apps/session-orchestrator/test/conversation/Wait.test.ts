@@ -48,6 +48,23 @@ describe("a wait", () => {
     })
   )
 
+  it.effect("X11: loses no command that comes while its end becomes a question: it is the answer", () =>
+    Effect.gen(function* () {
+      const wait = new Wait()
+      const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 0, message: "May it go on?" }
+      assert.deepStrictEqual(yield* wait.sleep(Effect.void, () => {}), { type: "elapsed" })
+      const answer = yield* asking(wait.steer({ type: "now", by: by("a") }))
+      wait.hear({ type: "asked", asks, until: 9 })
+      assert.isUndefined(answer())
+      wait.open()
+      const wake = yield* wait.sleep(Effect.never, () => {})
+      assert.deepStrictEqual(wake, { type: "now", by: by("a") })
+      wait.hear(wake)
+      yield* Effect.yieldNow
+      assert.isTrue(answer())
+    })
+  )
+
   it.effect("W4: tells nobody that a command was taken before it is on record", () =>
     Effect.gen(function* () {
       const wait = new Wait()

@@ -23,6 +23,8 @@ describe("what the log warns of", () => {
     const [line, ...more] = Warnings.of({ ...turn, type: "final-turn", step: 9, cause: "max-turns" })
     assert.deepStrictEqual(more, [])
     assert.match(line ?? "", /step 10 .*max-turns/)
+    // Whether a report is asked for is not in the event.
+    assert.include(line, "a final report's where one is asked for")
   })
 
   it("A10: a tool call whose arguments could not be read, with all of them", () => {

@@ -188,4 +188,13 @@ describe("JournalCheckpoint", () => {
       assert.deepStrictEqual(yield* names, ["step/0/attempt/0"])
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
+
+  it.effect("K4, A9: so is a whole response that would not do", () =>
+    Effect.gen(function* () {
+      const checkpoint = yield* resume()
+      const outcome = { ...failed(false), whole: true } as const
+      yield* checkpoint.run("step/0/attempt/0", Attempt.AttemptOutcome, Effect.succeed(outcome))
+      assert.deepStrictEqual(yield* names, ["step/0/attempt/0"])
+    }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
 })

@@ -67,13 +67,38 @@ describe("TurnRecord", () => {
 })
 
 describe("RecordedWait", () => {
+  /** As it is told of a turn with these records. */
+  const begunBy = (records: ReadonlyArray<Record>) => {
+    const turn = { turnId: Ids.TurnId.make("t"), tail: records.at(-1) }
+    return Effect.runSync(RecordedWait.begunBy({ load: () => Effect.succeed(records) }, turn))
+  }
+
   it("X1: is the wait that was decided on last, as commands have moved it", () => {
-    const wait = { attempt: 0, delayMs: 5_000, retryAt: 6_000, failure: overloaded, target: undefined }
+    const wait = {
+      attempt: 0,
+      delayMs: 5_000,
+      retryAt: 6_000,
+      asks: undefined,
+      failure: overloaded,
+      target: undefined
+    }
     assert.deepStrictEqual(RecordedWait.of(waiting), wait)
     const moved = [...waiting, record("step/0/sleep/0", { type: "until", until: 9_000 })]
     assert.deepStrictEqual(RecordedWait.of(moved), { ...wait, delayMs: 8_000, retryAt: 9_000 })
     const extended = [...moved, record("step/0/sleep/0/1", { type: "extended", byMs: 1 })]
     assert.deepStrictEqual(RecordedWait.of(extended), { ...wait, delayMs: 8_000, retryAt: 9_000 })
+  })
+
+  it("X11: is one for an answer where it has asked, until there is one", () => {
+    const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 5_000, message: "May it go on?" }
+    const asked = [...waiting, record("step/0/sleep/0", { type: "asked", asks, until: 9_000 })]
+    assert.deepInclude(RecordedWait.of(asked), { asks, delayMs: 8_000, retryAt: 9_000 })
+    const extended = [...asked, record("step/0/sleep/0/1", { type: "extended", byMs: 1 })]
+    assert.deepInclude(RecordedWait.of(extended), { asks, retryAt: 9_000 })
+    const answered = [...extended, record("step/0/sleep/0/2", { type: "until", until: 11_000 })]
+    assert.deepInclude(RecordedWait.of(answered), { asks: undefined, delayMs: 10_000, retryAt: 11_000 })
+    assert.isUndefined(RecordedWait.of([...asked, record("step/0/sleep/0/1", { type: "elapsed" })]))
+    assert.include(begunBy(asked), { isMoved: true, retryAt: 9_000 })
   })
 
   it("is none once it has ended, and where there is something else", () => {
@@ -86,34 +111,33 @@ describe("RecordedWait", () => {
     assert.isUndefined(RecordedWait.of([record("step/0/attempt/0", failed), record("step/0/decision/0", gaveUp)]))
   })
 
-  it("X1: its end is in the newest record, unless somebody has moved it", () => {
-    const decision = (value: unknown) => RecordedWait.wakeAtOf(record("step/0/decision/0", value))
-    const sleep = (value: unknown) => RecordedWait.wakeAtOf(record("step/0/sleep/0/1", value))
+  it("X1: X5: it is in the newest record, with where it leads, unless somebody has moved it", () => {
+    const wakeAtOf = (...records: ReadonlyArray<Record>) => begunBy([...waiting, ...records])?.retryAt
+    const decision = (value: unknown) => wakeAtOf(record("step/0/decision/0", value))
+    const sleep = (value: unknown) => wakeAtOf(record("step/0/sleep/0/1", value))
     assert.strictEqual(decision(retry), 6_000)
     assert.strictEqual(decision({ ...retry, basis: { retryAt: 1, _tag: "GiveUp" } }), 6_000)
     assert.isUndefined(decision({ _tag: "GiveUp", because: "exhausted" }))
     assert.isUndefined(decision("Retry"))
-    assert.isUndefined(RecordedWait.wakeAtOf({ name: "step/0/decision/0", value: "{" }))
-    assert.strictEqual(sleep({ type: "until", until: 9_000 }), "Moved")
-    assert.strictEqual(sleep({ type: "extended", byMs: 1 }), "Moved")
+    assert.isUndefined(wakeAtOf({ name: "step/0/decision/0", value: "{" }))
+    assert.strictEqual(sleep({ type: "until", until: 9_000 }), 9_000)
+    assert.strictEqual(sleep({ type: "extended", byMs: 1 }), 6_000)
     assert.isUndefined(sleep({ type: "elapsed" }))
-    assert.isUndefined(RecordedWait.wakeAtOf(record("step/0/attempt/0", failed)))
+    assert.isUndefined(wakeAtOf(record("step/0/attempt/0", failed)))
+    assert.isUndefined(begunBy([]))
+    const route = { target: { provider: "openai", model: "gpt-5" } }
+    const sent = begunBy([...waiting, record("step/0/decision/0", { ...retry, route })])
+    assert.deepInclude(sent, { delayMs: 5_000, isMoved: false, route })
   })
 
-  it.effect("X4: of a wait that was moved the records before tell the end; they are read for no other", () =>
-    Effect.gen(function* () {
-      const turnId = Ids.TurnId.make("t")
-      const read: Array<string> = []
-      const moved = [...waiting, record("step/0/sleep/0/1", { type: "until", until: 9_000 })]
-      const load = (turnId: string) => Effect.sync(() => (read.push(turnId), moved))
-      const endOf = (tail: Record | undefined) => RecordedWait.endOf({ load }, { turnId, tail })
-      assert.strictEqual(yield* endOf(waiting.at(-1)), 6_000)
-      assert.isUndefined(yield* endOf(undefined))
-      assert.deepStrictEqual(read, [])
-      assert.strictEqual(yield* endOf(moved.at(-1)), 9_000)
-      assert.deepStrictEqual(read, [turnId])
-    })
-  )
+  it("X4: of a wait that was moved the records before tell the end; they are read for no other", () => {
+    const moved = [...waiting, record("step/0/sleep/0/1", { type: "until", until: 9_000 })]
+    assert.deepStrictEqual(begunBy(moved), { delayMs: 8_000, isMoved: true, retryAt: 9_000 })
+    const unread = Effect.die(new Error("the records were read"))
+    const turnId = Ids.TurnId.make("t")
+    const begun = Effect.runSync(RecordedWait.begunBy({ load: () => unread }, { turnId, tail: waiting.at(-1) }))
+    assert.strictEqual(begun?.retryAt, 6_000)
+  })
 
   it("X4: goes to the target that a command has sent the turn to", () => {
     const switched = record("step/0/sleep/0", { type: "switched", target: { provider: "openai", model: "gpt-5" } })
@@ -130,7 +154,7 @@ describe("RecordedWait", () => {
     const route = { target: { provider: "openai", model: "gpt-5" } }
     const at = record("step/0/decision/0", { ...retry, delayMs: 0, retryAt: 1_000, route })
     assert.isUndefined(RecordedWait.of([record("step/0/attempt/0", failed), at]))
-    assert.isUndefined(RecordedWait.wakeAtOf(at))
+    assert.isUndefined(begunBy([at]))
   })
 
   it("A5: waits for what failed, wherever the turn goes when it has waited", () => {

@@ -25,10 +25,16 @@ describe("Account", () => {
       retry: 0,
       wakeAt: 6_000,
       since: 1_000,
+      asks: undefined,
       failure: overloaded,
       target: undefined
     })
-    expect(spending).toEqual({ scheduledMs: 5_000, extendedMs: 0, firstFailureAt: 1_000 })
+    expect(spending).toEqual({
+      scheduledMs: 5_000,
+      extendedMs: 0,
+      firstFailureAt: 1_000,
+      onReason: { reason: "overloaded", scheduledMs: 5_000, firstFailureAt: 1_000 }
+    })
   })
 
   it("X4: commands move the end of a wait and add to the budget, and the wait goes on", () => {
@@ -105,7 +111,41 @@ describe("Account", () => {
       retry(0, 5_000, 13_000, 1)
     ])
     expect(place).toMatchObject({ _tag: "Waiting", step: 1, retry: 0 })
-    expect(spending).toEqual({ scheduledMs: 5_000, extendedMs: 0, firstFailureAt: 8_000 })
+    expect(spending).toEqual({
+      scheduledMs: 5_000,
+      extendedMs: 0,
+      firstFailureAt: 8_000,
+      onReason: { reason: "overloaded", scheduledMs: 5_000, firstFailureAt: 8_000 }
+    })
+  })
+
+  it("X11: what was spent on a reason is what its own failures have cost", () => {
+    const limited = { ...overloaded, reason: "rate-limited" as const }
+    const { spending } = Account.of([
+      failed(0, 1_000, 0, limited),
+      retry(0, 5_000, 6_000),
+      wake(0, 0, { type: "elapsed" }),
+      failed(1, 7_000),
+      retry(1, 10_000, 17_000),
+      wake(1, 0, { type: "elapsed" }),
+      failed(2, 18_000, 0, limited),
+      retry(2, 30_000, 48_000)
+    ])
+    expect(spending.scheduledMs).toBe(45_000)
+    expect(spending.onReason).toEqual({ reason: "rate-limited", scheduledMs: 35_000, firstFailureAt: 1_000 })
+  })
+
+  it("X11: a wait that asks is one for an answer, until there is one", () => {
+    const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 5_000, message: "May it go on?" }
+    const records = [
+      failed(0, 1_000),
+      retry(0, 5_000, 6_000),
+      wake(0, 0, { type: "asked", asks, until: 90_000 }),
+      wake(0, 1, { type: "extended", byMs: 30_000 })
+    ]
+    expect(Account.of(records).place).toMatchObject({ _tag: "Waiting", asks, wakeAt: 90_000 })
+    const answered = Account.of([...records, wake(0, 2, { type: "until", until: 7_000 })]).place
+    expect(answered).toMatchObject({ _tag: "Waiting", asks: undefined, wakeAt: 7_000 })
   })
 
   it("X2: an attempt that was lost with its content is told as such, and the next is under way", () => {

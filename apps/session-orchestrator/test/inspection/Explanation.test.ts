@@ -33,6 +33,7 @@ const wordsOf = ({ seal, steps }: TurnExplanation.TurnExplanation): ReadonlyArra
     ...attempts.flatMap(({ decision, wait, words }) => [
       words,
       ...(decision === undefined ? [] : [decision.words]),
+      ...(wait?.asked === undefined ? [] : [wait.asked.words]),
       ...(wait?.changes.map(({ words }) => words) ?? []),
       ...(wait?.end === undefined ? [] : [wait.end.words])
     ]),
@@ -40,6 +41,14 @@ const wordsOf = ({ seal, steps }: TurnExplanation.TurnExplanation): ReadonlyArra
   ]),
   ...(seal === undefined ? [] : [seal.words])
 ]
+
+const asking = (strategy: RetryStrategy.RetryStrategy["Service"]): RetryStrategy.RetryStrategy["Service"] => ({
+  ...strategy,
+  ask: ({ waitedMs }) => ({
+    asks: { because: "turn", tokens: 9, limit: 1, waitedMs, message: "May it go on?" },
+    answerWithinMs: 8 * 3_600_000
+  })
+})
 
 const fallback = { target: { provider: "openai", model: "gpt-5" }, role: "default" }
 
@@ -225,6 +234,47 @@ const cases: ReadonlyArray<Case> = [
     ]
   },
   {
+    title: "a reason that has spent its own budget (X11)",
+    plan: { scripts: down(4), retry: { reasons: { overloaded: { budget: Duration.seconds(20) } } } },
+    says: [
+      "Retry 2 at 2031-04-01 22:58:15 UTC, after 10 s, the schedule's (D3, D1); 15 s of 8 h spent; 15 s of 20 s spent on overloaded.",
+      "Gave up: the next wait of 30 s does not fit into the budget for overloaded (retry.reasons): 15 s of 20 s were spent (X11, D7)."
+    ]
+  },
+  {
+    title: "a reason that has spent its own budget by the clock (X11)",
+    plan: {
+      scripts: down(4),
+      retry: { measure: "wall-clock", reasons: { overloaded: { budget: Duration.seconds(20) } } }
+    },
+    says: [
+      "Gave up: the next wait of 30 s does not fit into the budget for overloaded (retry.reasons): 15 s of 20 s had passed (X11, D2, D7)."
+    ]
+  },
+  {
+    title: "as many retries as a reason may have (X11)",
+    plan: { scripts: down(4), retry: { reasons: { overloaded: { maxRetries: 1 } } } },
+    says: ["Gave up: 1 retry had been made after overloaded, and there may be no more (retry.reasons) (X11, D7)."]
+  },
+  {
+    title: "a question that somebody has answered (X11)",
+    plan: { scripts: [...down(1), answer("Hello")], strategy: asking },
+    live: ({ pass, wake }) => Effect.andThen(pass(hour), wake({ type: "now", by })),
+    says: [
+      "May it go on? The turn asked, and waits for an answer until 2031-04-02 06:58:05 UTC (X11).",
+      "The wait was ended by HTTP from 127.0.0.1, command k1, to retry at once (X4).",
+      "Attempt 2 was answered (stop)."
+    ]
+  },
+  {
+    title: "a question that nobody has answered (X11)",
+    plan: { scripts: down(1), strategy: asking },
+    says: [
+      "Nobody had answered, and the turn gave up (X11).",
+      'The turn failed after 1 attempt: overloaded: "May it go on? Nobody answered within 8h. The last error was: Overloaded".'
+    ]
+  },
+  {
     title: "a turn that was sent elsewhere (X4)",
     plan: { scripts: [...down(1), answer("Hello")] },
     live: ({ wake }) => wake({ type: "switched", target: { provider: "openai", model: "gpt-5" }, by }),
@@ -278,6 +328,17 @@ const cases: ReadonlyArray<Case> = [
       "Gave up: what is too long for the model is not sent again (P2).",
       "Nothing of what was too long could be left out (P19).",
       'The turn failed after 1 attempt: context-overflow: "prompt is too long".'
+    ]
+  },
+  {
+    title: "one whose older part was too long itself (P19)",
+    plan: {
+      scripts: [emits(tooLong)],
+      services: compactor(Effect.fail(new Failure.ProviderFailure({ failure: tooLong })))
+    },
+    says: [
+      'Call 2, for a summary, was too long itself: context-overflow: "prompt is too long". Nothing of what was too long could be left out (P19).',
+      'The turn failed after 2 attempts: context-overflow: "prompt is too long".'
     ]
   },
   {

@@ -16,12 +16,12 @@ export const overloaded: Failure.Failure = {
   status: 529
 }
 
-export const failed = (n: number, endedAt: number, step = 0): Record =>
+export const failed = (n: number, endedAt: number, step = 0, failure = overloaded): Record =>
   record(`step/${step}/attempt/${n}`, Attempt.AttemptOutcome, {
     _tag: "Failed",
     content: [],
     endedAt,
-    failure: overloaded,
+    failure,
     contentSeen: false,
     spread: 0
   })

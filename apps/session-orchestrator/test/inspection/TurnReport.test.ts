@@ -59,6 +59,25 @@ describe("TurnReport", () => {
     expect(report.budget).toEqual({ measure: "scheduled", spentMs: 15_000 })
   })
 
+  it("X11: what a reason may still spend counts, where that is less", () => {
+    const policy = Profile.resolve({ reasons: { overloaded: { budget: Duration.seconds(20) } } })
+    const { budget } = TurnReport.ofOpen(turn, waiting, conversation, policy, 9_000)
+    expect(budget).toEqual({ measure: "scheduled", spentMs: 15_000, totalMs: 28_800_000, leftMs: 5_000 })
+    const other = Profile.resolve({ reasons: { network: { budget: Duration.seconds(20) } } })
+    expect(TurnReport.ofOpen(turn, waiting, conversation, other, 9_000).budget?.leftMs).toBe(28_785_000)
+  })
+
+  it("X11: one that asks says what, and until when there can be an answer", () => {
+    const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 5_000, message: "May it go on?" }
+    const account = Account.of([
+      Records.failed(0, 1_000),
+      Records.retry(0, 5_000, 6_000),
+      Records.wake(0, 0, { type: "asked", asks, until: 90_000 })
+    ])
+    const { state, wait } = TurnReport.ofOpen(turn, account, conversation, overnight, 10_000)
+    expect([state, wait]).toEqual(["waiting", { retry: 0, retryAt: 90_000, leftMs: 80_000, since: 1_000, asks }])
+  })
+
   it("one that runs has no wait, and one that is queued no attempts", () => {
     const running = TurnReport.ofOpen(turn, Account.of([Records.mark(0)]), conversation, overnight, 5)
     expect(running).toMatchObject({ state: "running", attempts: 0 })

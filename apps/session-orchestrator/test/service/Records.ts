@@ -1,5 +1,5 @@
 /** What a database file holds of a turn, read by another connection: what is committed, and nothing else. */
-import type { Directive, RetryStrategy } from "@holdfast/kernel"
+import { type Directive, RetryStrategy } from "@holdfast/kernel"
 import { Schema } from "effect"
 import * as TurnRecord from "../../src/durable/TurnRecord.ts"
 import * as NodeSqlite from "../../src/storage/NodeSqlite.ts"
@@ -30,7 +30,7 @@ export const waitsOf = (
 export const endsOf = (database: string, turnId: string): ReadonlyArray<RetryStrategy.Wake> =>
   journalOf(database, turnId).flatMap((record) => {
     const wake = TurnRecord.wakeOf(record)
-    return wake === undefined || wake.type === "until" || wake.type === "extended" ? [] : [wake]
+    return wake === undefined || !RetryStrategy.endsWait(wake) ? [] : [wake]
   })
 
 /** How the turn ended; `undefined` while it has no seal. */

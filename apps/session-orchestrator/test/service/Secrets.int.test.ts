@@ -52,6 +52,8 @@ const configOf = (provider: { readonly url: string }) => {
       broken: { type: "openai-compatible", baseUrl, apiKeyEnv: "BROKEN_KEY" },
       away: { type: "openai-compatible", ...entry, baseUrl: baseUrl.replace(/:\d+/, ":1") }
     },
+    // Every turn is to hear the provider itself: failures that come as fast as these would be shared.
+    gate: { enabled: false },
     retry: {
       schedule: { type: "steps", delays: ["10 millis"] },
       maxRetries: 1,

@@ -9,7 +9,7 @@ import { TurnEvent } from "@holdfast/wire"
 import { Context, Duration, Effect, Exit, Layer, Redacted, Schema, Scope } from "effect"
 import { HttpServer } from "effect/http"
 import * as Composition from "../../src/Composition.ts"
-import { Config } from "../../src/config/Config.ts"
+import { Config, type Values } from "../../src/config/Config.ts"
 import * as Socket from "../transport/http/Socket.ts"
 
 export { shown } from "./Shown.ts"
@@ -23,12 +23,15 @@ export interface Options {
   /** A file; otherwise the data is gone with the service. */
   readonly database?: string
   readonly apiKey?: string
+  readonly telemetry?: Partial<Config["Service"]["telemetry"]>
   /** Names of further credentials of each provider; their keys are told by `keyOf`. */
   readonly credentials?: ReadonlyArray<string>
   readonly models?: Models.Models
   /** Names of providers, all on one server, each under its own path. The first is the default. */
   readonly providers?: ReadonlyArray<string>
   readonly provider?: Effect.Success<ReturnType<typeof ScriptedServer.start>>
+  /** A whole configuration, in place of all that. */
+  readonly config?: Values
 }
 
 /** Short enough for a test, and each told from the others. */
@@ -58,10 +61,12 @@ export const start = Effect.fnUntraced(function* ({
   credentials = [],
   models = {},
   providers = ["scripted"],
-  provider: given
+  provider: given,
+  telemetry = {},
+  config: whole
 }: Options = {}) {
   const provider = given ?? (yield* ScriptedServer.start())
-  const config = Layer.succeed(Config, {
+  const config: Values = whole ?? {
     file: undefined,
     server: { host: "127.0.0.1", port: 0, hostnames: [], token: undefined },
     database: { path: database, url: undefined, retention: Duration.infinity },
@@ -82,15 +87,20 @@ export const start = Effect.fnUntraced(function* ({
         }
       ])
     ),
+    gate: { enabled: true },
     tools: [],
     models,
     model: { provider: providers[0] ?? "scripted", model: "m" },
     retry,
+    telemetry: { retryLog: undefined, otlp: undefined, notifications: undefined, ...telemetry },
     origins: new Map(),
     notices: []
-  })
+  }
   const scope = yield* Scope.fork(yield* Scope.Scope)
-  const context = yield* Layer.buildWithScope(Composition.service.pipe(Layer.provide(config)), scope)
+  const context = yield* Layer.buildWithScope(
+    Composition.service.pipe(Layer.provide(Layer.succeed(Config, config))),
+    scope
+  )
   const { address } = Context.get(context, HttpServer.HttpServer)
   if (address._tag === "UnixPathAddress") return yield* Effect.die("bound to a path")
   const { port } = address

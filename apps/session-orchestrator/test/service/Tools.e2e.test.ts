@@ -5,6 +5,8 @@ import { Effect, Fiber, Schema } from "effect"
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import * as PrometheusText from "../telemetry/PrometheusText.ts"
+import * as Receivers from "../telemetry/Receivers.ts"
 import * as Given from "../tools/Given.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
@@ -17,7 +19,7 @@ const unruly = (...modes: ReadonlyArray<string>) => ({ command: process.execPath
 const everything = { command: process.execPath, args: [Given.EVERYTHING] }
 
 /** A provider, a directory, and a service with some tool servers that is started over both. */
-const stageOf = Effect.fnUntraced(function* (tools: object) {
+const stageOf = Effect.fnUntraced(function* (tools: object, telemetry: object = {}) {
   const directory = yield* Process.directory
   const provider = yield* ScriptedServer.start()
   return {
@@ -34,7 +36,8 @@ const stageOf = Effect.fnUntraced(function* (tools: object) {
         providers: { scripted: { type: "openai-compatible", baseUrl: `${provider.url}/v1` } },
         model: "scripted/m",
         database: { path: "holdfast.db" },
-        tools
+        tools,
+        telemetry
       }
     })
   }
@@ -105,28 +108,50 @@ const linesOf = (file: string): ReadonlyArray<string> =>
   fs.existsSync(file) ? fs.readFileSync(file, "utf8").trim().split("\n") : []
 
 describe("a turn with tools", () => {
-  it.live("calls a real server's, several at once, and goes on with what they say", () =>
-    Effect.gen(function* () {
-      const stage = yield* stageOf({ everything: { ...everything, deny: ["get-env"] } })
-      stage.asks({ name: "get-sum", input: { a: 1, b: 2 } }, { name: "echo", input: { message: "hi" } }, { name: "no" })
-      stage.answers("Three.")
-      const service = yield* stage.start
-      const events = yield* turn(service, yield* service.create())
-      assert.strictEqual(statusOf(events), "completed")
-      assert.strictEqual(Service.shown(events), "Three.")
-      assert.include(stage.offered(0), "get-sum")
-      assert.notInclude(stage.offered(0), "get-env")
-      assert.deepStrictEqual(stage.offered(0), stage.offered(1))
-      assert.deepStrictEqual(stage.told(1), [
-        "The sum of 1 and 2 is 3.",
-        "Echo: hi",
-        "Error: There is no tool named no."
-      ])
-      const pids = childrenOf(service)
-      assert.lengthOf(pids, 1)
-      assert.strictEqual((yield* service.end("SIGTERM")).code, 0)
-      yield* assertGone(pids)
-    }).pipe(Effect.scoped)
+  it.live(
+    "A16: calls a real server's, several at once, and goes on with what they say; each is counted and traced",
+    () =>
+      Effect.gen(function* () {
+        const collector = yield* Receivers.receiver()
+        const otlp = { endpoint: collector.url }
+        const stage = yield* stageOf({ everything: { ...everything, deny: ["get-env"] } }, { otlp })
+        stage.asks(
+          { name: "get-sum", input: { a: 1, b: 2 } },
+          { name: "echo", input: { message: "hi" } },
+          { name: "no" }
+        )
+        stage.answers("Three.")
+        const service = yield* stage.start
+        const events = yield* turn(service, yield* service.create())
+        assert.strictEqual(statusOf(events), "completed")
+        assert.strictEqual(Service.shown(events), "Three.")
+        assert.include(stage.offered(0), "get-sum")
+        assert.notInclude(stage.offered(0), "get-env")
+        assert.deepStrictEqual(stage.offered(0), stage.offered(1))
+        assert.deepStrictEqual(stage.told(1), [
+          "The sum of 1 and 2 is 3.",
+          "Echo: hi",
+          "Error: There is no tool named no."
+        ])
+        const metrics = PrometheusText.read((yield* service.call({ path: "/metrics" })).text)
+        const counted = (tool: string, outcome: string) =>
+          PrometheusText.valueOf(metrics, "holdfast_tool_calls_total", { tool, outcome })
+        assert.deepStrictEqual([counted("get-sum", "ok"), counted("echo", "ok"), counted("no", "error")], [1, 1, 1])
+        const pids = childrenOf(service)
+        assert.lengthOf(pids, 1)
+        assert.strictEqual((yield* service.end("SIGTERM")).code, 0)
+        yield* assertGone(pids)
+        const spans = Receivers.spansOf(collector.requests)
+        const step = spans.find(({ name }) => name === "step 0") ?? assert.fail("the step has no span")
+        const errors = spans
+          .filter(({ name, parentSpanId }) => parentSpanId === step.spanId && name.startsWith("execute_tool"))
+          .map(({ attributes, name }) => [name, attributes["error.type"]])
+        assert.sameDeepMembers(errors, [
+          ["execute_tool echo", undefined],
+          ["execute_tool get-sum", undefined],
+          ["execute_tool no", "tool_error"]
+        ])
+      }).pipe(Effect.scoped)
   )
 
   it.live("outlives a real server that is killed in a call, and frozen in another", () =>

@@ -101,6 +101,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
       const unsealed = (n: number, tail: Record | undefined) => ({
         turnId: Given.turnId(n),
         conversationId: Given.conversationId(1),
+        model: Given.conversation(1).model,
         tail
       })
       const expected = [unsealed(1, record(0, { n: 1 })), unsealed(3, record(2, { n: 3 })), unsealed(4, undefined)]

@@ -2,10 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Redacted, Result, Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { Journal } from "../../src/storage/Journal.ts"
+import * as GateTable from "../../src/storage/GateTable.ts"
 import * as Migrations from "../../src/storage/Migrations.ts"
 import * as Postgres from "../../src/storage/Postgres.ts"
 import * as PostgresTransaction from "../../src/storage/PostgresTransaction.ts"
+import * as SqlStore from "../../src/storage/SqlStore.ts"
 import { StorageError, Store } from "../../src/storage/Store.ts"
+import * as GateSuite from "./GateSuite.ts"
 import * as Given from "./Given.ts"
 import * as JournalSuite from "./JournalSuite.ts"
 import * as PostgresServer from "./PostgresServer.ts"
@@ -27,6 +30,19 @@ const layer = PostgresServer.layerStore(server)
 StoreSuite.suite("PostgreSQL", layer)
 JournalSuite.suite("PostgreSQL", layer)
 StandingSuite.suite("PostgreSQL", layer)
+GateSuite.suite(
+  "PostgreSQL",
+  Layer.unwrap(
+    Effect.map(
+      Effect.flatMap(server, ({ database }) => database),
+      (url) =>
+        GateTable.layer("PostgreSQL").pipe(
+          Layer.provideMerge(SqlStore.layerSql("PostgreSQL")),
+          Layer.provide(Postgres.layerClient({ url, connections: 2 }))
+        )
+    )
+  )
+)
 
 /** A database of its own for a test. */
 const database = Effect.flatMap(server, ({ database }) => database)

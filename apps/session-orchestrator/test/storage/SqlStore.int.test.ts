@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import { Standing } from "@holdfast/policy"
 import { Effect, Fiber, Latch, Layer, Option } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { Migrator, SqlClient } from "effect/sql"
@@ -11,6 +12,7 @@ import * as Migrations from "../../src/storage/Migrations.ts"
 import { migration as initial } from "../../src/storage/migrations/0001_initial.ts"
 import * as SqliteClient from "../../src/storage/SqliteClient.ts"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
+import { Standings } from "../../src/storage/Standings.ts"
 import { type StorageError, Store } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
 import * as JournalSuite from "./JournalSuite.ts"
@@ -30,7 +32,7 @@ const withStore = <A>(filename: string, body: (store: Store["Service"]) => Effec
 /** The same, with the database under it at hand. */
 const withDatabase = <A, E>(
   filename: string,
-  body: (store: Store["Service"], sql: SqlClient.SqlClient) => Effect.Effect<A, E>
+  body: (store: Store["Service"], sql: SqlClient.SqlClient) => Effect.Effect<A, E, SqlStore.Storage>
 ) =>
   Effect.gen(function* () {
     return yield* body(yield* Store, yield* SqlClient.SqlClient)
@@ -317,6 +319,24 @@ describe("a disk that says no", () => {
 
       expect(yield* failure(path.dirname(filename))).toMatch(/unable to open.*Check that the path exists, is a file/s)
       expect(yield* failure(path.join(filename, "below"))).toMatch(/Could not create the database .*ENOTDIR|EEXIST/s)
+    })
+  )
+
+  it.live("P8: a pause that a newer Holdfast wrote, and this one cannot read, holds up no turn", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      const standings = yield* withDatabase(filename, (_, sql) =>
+        Effect.gen(function* () {
+          const standings = yield* Standings
+          const pause = { until: 900, reason: "overloaded", retryable: true } as const
+          yield* standings.note(Standing.coolDown({ provider: "one", model: "m" }, pause), 100)
+          yield* sql`INSERT INTO standings ${sql.insert({ kind: "targets", name: "two/m", until: 900, pause: '{"until":900,"reason":"tired"}' })}`
+          yield* sql`INSERT INTO standings ${sql.insert({ kind: "regions", name: "three", until: 900, pause: "{}" })}`
+          yield* standings.note(Standing.coolDown({ provider: "two", model: "m" }, pause), 100)
+          return yield* standings.load(200)
+        })
+      )
+      expect(Object.keys(standings.targets)).toEqual(["one/m", "two/m"])
     })
   )
 

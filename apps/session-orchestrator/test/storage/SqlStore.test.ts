@@ -1,4 +1,8 @@
+import { Layer } from "effect"
+import * as GateTable from "../../src/storage/GateTable.ts"
+import * as SqliteClient from "../../src/storage/SqliteClient.ts"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
+import * as GateSuite from "./GateSuite.ts"
 import * as JournalSuite from "./JournalSuite.ts"
 import * as StandingSuite from "./StandingSuite.ts"
 import * as StoreSuite from "./StoreSuite.ts"
@@ -6,3 +10,10 @@ import * as StoreSuite from "./StoreSuite.ts"
 StoreSuite.suite("memory", SqlStore.layerMemory)
 JournalSuite.suite("memory", SqlStore.layerMemory)
 StandingSuite.suite("memory", SqlStore.layerMemory)
+GateSuite.suite(
+  "memory",
+  GateTable.layer(":memory:").pipe(
+    Layer.provideMerge(SqlStore.layerSql(":memory:")),
+    Layer.provide(SqliteClient.layer({ filename: ":memory:" }))
+  )
+)

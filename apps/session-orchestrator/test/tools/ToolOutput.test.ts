@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { Redacted } from "effect"
+import * as Secrets from "../../src/config/Secrets.ts"
 import * as ToolOutput from "../../src/tools/ToolOutput.ts"
 
 const text = (text: string) => ({ type: "text", text }) as const
@@ -19,6 +21,13 @@ describe("what a model is given of a tool's result", () => {
   it("is its structured result where there is nothing else", () => {
     assert.strictEqual(ToolOutput.of({ content: [], structuredContent: { n: 1 } }, 1_000).output, '{"n":1}')
     assert.strictEqual(ToolOutput.of({ content: [text("1")], structuredContent: { n: 1 } }, 1_000).output, "1")
+  })
+
+  it("V2: has a secret taken out before it is cut: half of one would not be known again", () => {
+    const conceal = Secrets.conceal([Redacted.make("hunter2-hunter2")])
+    const said = { content: [text(`The password is hunter2-hunter2.`)] }
+    assert.notInclude(String(ToolOutput.of(said, 24, conceal).output), "hunter2")
+    assert.strictEqual(ToolOutput.of(said, 100, conceal).output, "The password is [redacted].")
   })
 
   it("names what is no text, with its size", () => {

@@ -3,7 +3,8 @@
  * any library.
  *
  * Modes, from its arguments: `stubborn` ignores SIGTERM and the end of its input; `mute` never answers a handshake; `broken` ends at
- * once; `old` speaks the first revision of the protocol alone; `broken-once=FILE` ends at once if that file is not there, and makes it.
+ * once; `blabs` too, with its variable TOKEN and much else on one line; `old` speaks the first revision of the protocol alone;
+ * `broken-once=FILE` ends at once if that file is not there, and makes it.
  */
 import { appendFileSync, existsSync, writeFileSync } from "node:fs"
 import { createInterface } from "node:readline"
@@ -23,6 +24,10 @@ const once = modes.find((mode) => mode.startsWith("broken-once="))?.slice("broke
 if (has("broken") || (once !== undefined && !existsSync(once))) {
   if (once !== undefined) writeFileSync(once, "")
   process.stderr.write("There is no database.\n")
+  process.exit(3)
+}
+if (has("blabs")) {
+  process.stderr.write(`TOKEN=${process.env["TOKEN"]}${"x".repeat(390)}\n`)
   process.exit(3)
 }
 if (has("stubborn")) process.on("SIGTERM", () => {})

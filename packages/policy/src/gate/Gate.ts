@@ -103,6 +103,17 @@ export const EAGER_FACTOR = 3
 /** The longest between two tries for more room, in rounds of answers. */
 export const MAX_PATIENCE = 16
 
+/** Whether a failure says something of the endpoint, and not of one request, its key, or this program. */
+export const concerns = ({ defect, reason, retryable }: Failure.Failure): boolean =>
+  defect !== true && retryable && ENDPOINTS.has(reason)
+
+/**
+ * A turn waits for an endpoint that nothing is known against: what had failed was before this process. Without this, those who
+ * waited over a restart would have no probe, and nobody to wake them.
+ */
+export const remembered = (gate: Gate, since: number): Gate =>
+  gate.phase === "open" ? { ...gate, phase: "shut", room: 1, triedAt: since } : gate
+
 /** A turn that has waited `waitedMs` asks to call. */
 export const ask = (gate: Gate, now: number, waitedMs: number): readonly [Answer, Gate] => {
   if (gate.phase === "open") return [Answer.Go(), admit(gate, now)]
@@ -208,6 +219,20 @@ export const wakes = (
 }
 
 // --- internal
+
+/**
+ * M3: an abort that nobody here asked for is the network's. What nobody could classify is not among them: it may be about the one
+ * request, and quote it.
+ */
+const ENDPOINTS: ReadonlySet<Failure.Reason> = new Set<Failure.Reason>([
+  "rate-limited",
+  "quota-exhausted",
+  "overloaded",
+  "server-error",
+  "network",
+  "timeout",
+  "aborted"
+])
 
 /** While the endpoint fails only those count that have not been answered: it may be busy with the rest for long. */
 const isFull = (gate: Gate): boolean =>

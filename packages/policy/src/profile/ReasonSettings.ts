@@ -1,8 +1,9 @@
-/** Waits by reason as a configuration writes them. */
+/** Waits and limits by reason as a configuration writes them. */
 import { Failure } from "@holdfast/wire"
 import { Duration, Schema } from "effect"
 import * as Durations from "../Durations.ts"
-import type { ReasonWait, ReasonWaits } from "../Waits.ts"
+import type { ReasonRule, ReasonRules } from "../ReasonLimits.ts"
+import { BudgetSettings, toBudget } from "./BudgetSettings.ts"
 import { Schedule, toSchedule } from "./ScheduleSettings.ts"
 
 const Reason = Schema.Struct({
@@ -15,7 +16,11 @@ const Reason = Schema.Struct({
   /** What a provider's own delay does to the schedule's. Absent: it can only lengthen it. */
   hint: Schema.optionalKey(Schema.Literals(["lengthen", "replace", "ignore"])),
   atLeast: Schema.optionalKey(Durations.NotNegative),
-  atMost: Schema.optionalKey(Durations.Positive)
+  atMost: Schema.optionalKey(Durations.Positive),
+  /** Within the policy's, as that counts them. */
+  maxRetries: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+  /** Within the policy's (X11). */
+  budget: Schema.optionalKey(BudgetSettings)
 }).check(
   Schema.makeFilter(({ atLeast, atMost }) =>
     atLeast === undefined || atMost === undefined || !Duration.isGreaterThan(atLeast, atMost)
@@ -33,17 +38,25 @@ export const Reasons = Schema.Record(Schema.String, Reason).check(
   )
 )
 
-/** The waits that settings describe. */
-export const toReasons = (reasons: typeof Reasons.Type): ReasonWaits =>
+/** The rules that settings describe. */
+export const toReasons = (reasons: typeof Reasons.Type): ReasonRules =>
   Object.fromEntries(Object.entries(reasons).map(([name, reason]) => [name, toReason(reason)]))
 
 // --- internal
 
 const isReason = Schema.is(Failure.Reason)
 
-const toReason = ({ atLeast, atMost, hint, schedule }: typeof Reason.Type): ReasonWait => ({
+/** One without an end is none. */
+const limitOf = (settings: typeof BudgetSettings.Type | undefined): Pick<ReasonRule, "budget"> => {
+  const { totalMs = Infinity, clip } = toBudget(settings)
+  return Number.isFinite(totalMs) ? { budget: { totalMs, ...(clip === undefined ? {} : { clip }) } } : {}
+}
+
+const toReason = ({ atLeast, atMost, budget, hint, maxRetries, schedule }: typeof Reason.Type): ReasonRule => ({
   ...(schedule === undefined ? {} : { schedule: schedule === "none" ? schedule : toSchedule(schedule) }),
   ...(hint === undefined ? {} : { hint }),
   ...(atLeast === undefined ? {} : { leastMs: Duration.toMillis(atLeast) }),
-  ...(atMost === undefined ? {} : { mostMs: Duration.toMillis(atMost) })
+  ...(atMost === undefined ? {} : { mostMs: Duration.toMillis(atMost) }),
+  ...(maxRetries === undefined ? {} : { maxRetries }),
+  ...limitOf(budget)
 })

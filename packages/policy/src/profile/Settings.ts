@@ -4,9 +4,11 @@
 import { Schema } from "effect"
 import * as Durations from "../Durations.ts"
 import { FinalReport } from "../FinalReport.ts"
+import { BudgetSettings } from "./BudgetSettings.ts"
 import { Reasons } from "./ReasonSettings.ts"
 import { RoutingSettings } from "./RoutingSettings.ts"
 import { Schedule } from "./ScheduleSettings.ts"
+import { SpendGuardSettings } from "./SpendGuardSettings.ts"
 
 /** The profiles that ship. `overnight` is the default. */
 export const ProfileName = Schema.Literals(["overnight", "interactive", "cycling"]).annotate({
@@ -23,22 +25,13 @@ const JitterSettings = Schema.Union([
   })
 ]).annotate({ message: 'Expected "none" or { "factor": 0 to 1 }' })
 
-const BudgetSettings = Schema.Union([
-  Durations.Limit,
-  Schema.Struct({
-    total: Schema.optionalKey(Durations.Limit),
-    /** Cut the last wait to what is left instead of refusing it (D1). */
-    clip: Schema.optionalKey(Schema.Boolean)
-  })
-]).annotate({ message: 'Expected a duration such as "8 hours", or { "total": duration, "clip": boolean }' })
-
 /** The `retry` object of the configuration file and of `POST /v1/conversations`. */
 export const RetrySettings = Schema.Struct({
   /** Absent: `overnight`. */
   profile: Schema.optionalKey(ProfileName),
   enabled: Schema.optionalKey(Schema.Boolean),
   schedule: Schema.optionalKey(Schedule),
-  /** How single reasons are waited out, over what the profile says about them (A6, A7). */
+  /** How single reasons are waited out, over what the profile says about them (A6, A7), and what they may cost (X11). */
   reasons: Schema.optionalKey(Reasons),
   jitter: Schema.optionalKey(JitterSettings),
   /** As `counts` counts them (P3, A2). */
@@ -53,6 +46,8 @@ export const RetrySettings = Schema.Struct({
   maxDelay: Schema.optionalKey(Durations.Any),
   /** Whether a provider's own delay counts (P5). */
   hints: Schema.optionalKey(Schema.Boolean),
+  /** What is not spent without asking after a long wait (X11). */
+  spendGuard: Schema.optionalKey(SpendGuardSettings),
   /** How long an attempt may go without content (C8). */
   requestTimeout: Schema.optionalKey(
     Schema.Struct({

@@ -27,7 +27,7 @@ export const retry = (
 /** The policy's patience is used up. */
 export const exhausted = (
   policy: RetryPolicy.RetryPolicy,
-  refused: Extract<RetryPolicy.Decision, { readonly _tag: "Refused" }>,
+  refused: RetryPolicy.Refused,
   situation: Situation,
   ways: ReadonlyArray<Basis.Way> = []
 ): Directive.Directive => ({

@@ -6,7 +6,8 @@
  * F1. A used-up quota limits its credential until its reset and moves to another credential, without a wait. A rate limit keeps
  *     its credential: by the minute it is over, and the prompt cache would be gone with a new one (P7).
  * F2. Otherwise, what a target may be to blame for puts it into cooldown, and the next one takes over, without a wait (P8). What
- *     is the request's own fault would fail everywhere, and goes nowhere else.
+ *     is the request's own fault would fail everywhere, and goes nowhere else; nor does a bug of the program itself (C10), or a
+ *     model that has answered, and not as it should (A9).
  * F3. Between two waits no target and no credential is left twice. So there is a wait in every round, however short cooldowns
  *     are and however long attempts take, and the schedule ends what it is to end.
  * F4. With nowhere to go there is the policy's wait, to the first in order whose pause is over by then, or else the one whose
@@ -17,7 +18,7 @@
  * F7. With one target, one credential and nothing known it decides as the policy alone does.
  */
 import type { Directive, Route, Router } from "@holdfast/kernel"
-import { type Failure, Target } from "@holdfast/wire"
+import { Target } from "@holdfast/wire"
 import { Option, Schema } from "effect"
 import * as Basis from "../Basis.ts"
 import * as RetryPolicy from "../RetryPolicy.ts"
@@ -50,7 +51,7 @@ export const direct = (
   question: Router.Question,
   known: Prospect.Known
 ): Answer.Answer => {
-  if (!isOfTarget(situation.failure)) {
+  if (!isOfTarget(situation)) {
     return { directive: Answer.stay(policy, situation, untried(question)), changes: Standing.empty }
   }
   const scene = sceneOf(policy, chain, situation, question, known)
@@ -105,7 +106,8 @@ interface Move {
 }
 
 /** Whether the target, or a credential, may be to blame, and not the request (F2). */
-const isOfTarget = ({ reason, retryable }: Failure.Failure): boolean => {
+const isOfTarget = ({ failure: { defect, reason, retryable }, whole }: Directive.Situation): boolean => {
+  if (defect === true || whole === true) return false
   switch (reason) {
     case "auth":
     case "quota-exhausted":
@@ -219,10 +221,10 @@ const moveUnlessRefused = (
   { because, route, tried }: Move
 ): Directive.Directive => {
   const { retries, spent } = situation
-  const refused = RetryPolicy.refusal(policy, retries, spent)
+  const refused = RetryPolicy.refusal(policy, retries, situation.failure, spent)
   return refused === undefined
     ? Answer.retry(situation, 0, { route, state: tried, basis: Basis.atOnce(policy, because, situation, ways) })
-    : Answer.exhausted(policy, RetryPolicy.Decision.Refused({ because: refused }), situation, ways)
+    : Answer.exhausted(policy, refused, situation, ways)
 }
 
 const waitOrEnd = (scene: Scene): Directive.Directive => {
@@ -230,7 +232,7 @@ const waitOrEnd = (scene: Scene): Directive.Directive => {
   const { failure, now, retries, spent } = situation
   const hopeful = hopefulOf(scene)
   const { hint: _, ...unasked } = failure
-  const at = now + Waits.of(policy, retries, unasked, policy.maxRetries !== undefined).ms
+  const at = now + Waits.of(policy, retries, unasked).ms
   const to = hopeful.find(({ freeAt }) => freeAt <= at) ?? Prospect.soonest(hopeful)
   if (to === undefined) return Answer.stay(policy, situation, untried(question)) // F5
 

@@ -43,12 +43,9 @@ export const direct = (
   const changes = learnt(policy, situation, here, before)
   const known = { ...before, standing: Standing.merge(before.standing, changes) }
   const scene = sceneOf(policy, robin, situation, question, here, known)
-  const refused = RetryPolicy.refusal(policy, situation.retries, situation.spent)
+  const refused = RetryPolicy.refusal(policy, situation.retries, situation.failure, situation.spent)
   return {
-    directive:
-      refused === undefined
-        ? decide(scene)
-        : Answer.exhausted(policy, RetryPolicy.Decision.Refused({ because: refused }), situation, scene.ways),
+    directive: refused === undefined ? decide(scene) : Answer.exhausted(policy, refused, situation, scene.ways),
     changes
   }
 }
@@ -183,7 +180,7 @@ const limited = (scene: Scene): Directive.Directive => {
 }
 
 const waitFor = (policy: RetryPolicy.RetryPolicy, { failure, retries }: Directive.Situation): Waits.Wait =>
-  Waits.of(policy, retries, failure, policy.maxRetries !== undefined)
+  Waits.of(policy, retries, failure)
 
 const atOnce = (scene: Scene, to: Target.Target, state: State): Directive.Directive => {
   const { cycle, here, policy, situation, ways } = scene
@@ -206,7 +203,7 @@ const atOnce = (scene: Scene, to: Target.Target, state: State): Directive.Direct
 /** The wait, or why there is none within the policy's limits. */
 const waitOr = (scene: Scene, to: Target.Target, wait: Waits.Wait, state: State): Directive.Directive => {
   const { policy, situation, ways } = scene
-  const decision = RetryPolicy.grant(policy, wait, situation.spent)
+  const decision = RetryPolicy.grant(policy, wait, situation.failure.reason, situation.spent)
   return decision._tag === "Refused"
     ? Answer.exhausted(policy, decision, situation, ways)
     : Answer.retry(situation, decision.delayMs, {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import { Standing } from "../../src/index.ts"
 import { asking, failure, HOUR, MINUTE, Rig, SECOND, START, target } from "./Rig.ts"
 
 const chain = (chains: Record<string, ReadonlyArray<string>>, over: object = {}) => ({
@@ -156,6 +157,14 @@ describe("cooldowns", () => {
       expect(rig.fails(failure(reason, { retryable: true }))).toBe("2000 ms on a/a")
       expect(rig.standing).toEqual({ targets: {}, credentials: {} })
     }
+  })
+
+  it("A9, P8: an answer that was whole and would not do is asked for again where it came from", () => {
+    const rig = new Rig({ settings: toB, primary: "a/a" })
+    rig.begin()
+    expect(rig.fails(failure("invalid-response"), { whole: true })).toBe("2000 ms on a/a")
+    expect(rig.standing).toEqual(Standing.empty)
+    expect(rig.fails(failure("invalid-response"))).toBe("at once on b/b")
   })
 
   it("M3, P8: an abort of a proxy is like any fault of the network", () => {

@@ -1,9 +1,18 @@
 /** Steps over generated policies, standings and failures, with everything that each decision was made from. */
-import type { Directive, Router } from "@holdfast/kernel"
+import { type Directive, type Router, Spending } from "@holdfast/kernel"
 import { Failure, type Target } from "@holdfast/wire"
 import type { Schema } from "effect"
 import * as fc from "fast-check"
-import { Backoff, Profile, type RetryPolicy, Routes, type Routing, Standing, Waits } from "../../src/index.ts"
+import {
+  Backoff,
+  Profile,
+  type ReasonLimits,
+  type RetryPolicy,
+  Routes,
+  type Routing,
+  Standing,
+  Waits
+} from "../../src/index.ts"
 import { HOUR, MINUTE, SECOND, START, target } from "./Rig.ts"
 
 /** Two of one provider, so that they share its credentials. */
@@ -31,7 +40,11 @@ export const policyWith = (routing: fc.Arbitrary<Routing.Routing>): fc.Arbitrary
     {
       enabled: fc.constant(true),
       schedule,
-      reasons: fc.constantFrom<Waits.ReasonWaits>({}, Waits.cycling),
+      reasons: fc.constantFrom<ReasonLimits.ReasonRules>({}, Waits.cycling, {
+        ...Waits.cycling,
+        network: { budget: { totalMs: MINUTE } },
+        "rate-limited": { maxRetries: 4 }
+      }),
       jitter: fc.constantFrom({ factor: 0 }, { factor: 0.5 }),
       counts: fc.constantFrom("retries", "attempts"),
       budget: fc.oneof(
@@ -94,6 +107,22 @@ const standing: fc.Arbitrary<Standing.Standing> = fc.record({
   credentials: fc.dictionary(fc.constantFrom("a/K1", "a/K2", "b/K1"), pause, { maxKeys: 2, noNullPrototype: true })
 })
 
+interface Setback {
+  readonly failure: Failure.Failure
+  readonly tookMs: number
+  /** The response was complete, and would not do (A9). */
+  readonly whole?: true
+}
+
+const setback: fc.Arbitrary<Setback> = fc
+  .tuple(failure, fc.constantFrom(0, SECOND, 10 * MINUTE), fc.nat(9))
+  .map(([failure, tookMs, kind]) => {
+    if (kind === 0) return { failure: { ...failure, defect: true }, tookMs }
+    return kind === 1
+      ? { failure: { ...failure, reason: "invalid-response", retryable: true }, tookMs, whole: true }
+      : { failure, tookMs }
+  })
+
 /** What the world is like around a step, and what happens in it. */
 export interface Story {
   readonly policy: RetryPolicy.RetryPolicy
@@ -101,7 +130,7 @@ export interface Story {
   readonly credentials: Routes.Known["credentials"]
   readonly models: Routes.Known["models"]
   readonly standing: Standing.Standing
-  readonly failures: ReadonlyArray<{ readonly failure: Failure.Failure; readonly tookMs: number }>
+  readonly failures: ReadonlyArray<Setback>
 }
 
 export const story = (routing: fc.Arbitrary<Routing.Routing>): fc.Arbitrary<Story> =>
@@ -111,7 +140,7 @@ export const story = (routing: fc.Arbitrary<Routing.Routing>): fc.Arbitrary<Stor
     credentials: fc.constantFrom<Routes.Known["credentials"]>({}, { a: ["K1"] }, { a: ["K1", "K2", "K3"], b: ["K1"] }),
     models: fc.constantFrom<Routes.Known["models"]>({}, { "b/one": { tools: false }, "c/one": { contextWindow: 10 } }),
     standing,
-    failures: fc.array(fc.record({ failure, tookMs: fc.constantFrom(0, SECOND, 10 * MINUTE) }), { maxLength: 25 })
+    failures: fc.array(setback, { maxLength: 25 })
   })
 
 /** One decision, and what it was made from. */
@@ -140,13 +169,11 @@ export const tell = (
   const known = (): Routes.Known => ({ standing, credentials, models, countTokens: () => 100 })
   question = { ...question, current: Routes.begin(policy, question, known(), now).route }
   const decided: Array<Decided> = []
-  let sleptMs = 0
-  let elapsedMs = 0
-  for (const { failure, tookMs } of failures) {
+  const spending = new Spending.Spending()
+  for (const { failure, tookMs, ...rest } of failures) {
     now += tookMs
-    if (decided.length > 0) elapsedMs += tookMs
-    const spent = { sleptMs, elapsedMs, spread: 0.5 }
-    const situation = { failure, contentSeen: false, retries: decided.length, defects: 0, spent, now }
+    const spent = spending.fail(failure, now, 0.5)
+    const situation = { failure, ...rest, contentSeen: false, retries: decided.length, defects: 0, spent, now }
     const before = known()
     const answer = Routes.direct(policy, situation, question, before)
     standing = stored(Standing.merge(standing, answer.changes))
@@ -154,9 +181,9 @@ export const tell = (
     const to = (directive._tag === "Retry" ? directive.route : undefined) ?? question.current ?? { target: primary }
     decided.push({ failure, question, situation, known: before, answer, after: standing, to })
     if (directive._tag === "GiveUp") break
+    spending.retry(failure)
+    spending.sleep(failure, directive.delayMs)
     now += directive.delayMs
-    sleptMs += directive.delayMs
-    elapsedMs += directive.delayMs
     const state = directive.state ?? question.state
     question = { ...question, current: to, state: state === undefined ? undefined : stored(state) }
   }

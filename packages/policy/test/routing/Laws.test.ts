@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Directive } from "@holdfast/kernel"
-import { type Failure, Target } from "@holdfast/wire"
+import { Target } from "@holdfast/wire"
 import { Schema } from "effect"
 import * as fc from "fast-check"
 import { Basis, Budget, RetryPolicy, RetryStrategies, Routes, Standing, Waits } from "../../src/index.ts"
@@ -130,10 +130,10 @@ describe("fallback chains", () => {
       const order = orderOf(story)
       for (const round of rounds(tell(story))) {
         const had = new Set<string>()
-        for (const { after, failure, known, question, situation, answer } of round) {
+        for (const { after, known, question, situation, answer } of round) {
           const here = question.current ?? { target: story.primary }
           had.add(name(here))
-          if (answer.directive._tag === "GiveUp" || answer.directive.delayMs === 0 || isOwnFault(failure)) continue
+          if (answer.directive._tag === "GiveUp" || answer.directive.delayMs === 0 || isOwnFault(situation)) continue
           const left = order.filter(
             (target) => !had.has(Target.format(target)) && isFree(target, after, known, situation.now)
           )
@@ -168,10 +168,10 @@ describe("fallback chains", () => {
         if (retry === undefined || retry.delayMs === 0) continue
         const { after, failure, known, situation, to } = one
         const { hint: _, ...unasked } = failure
-        const least = Waits.of(story.policy, situation.retries, unasked, story.policy.maxRetries !== undefined)
+        const least = Waits.of(story.policy, situation.retries, unasked)
         const rule = story.policy.reasons[failure.reason]
         if (rule?.hint !== "replace") expect(retry.delayMs).toBeGreaterThanOrEqual(least.ms)
-        if (!story.policy.hints || rule !== undefined || isOwnFault(failure)) continue
+        if (!story.policy.hints || rule !== undefined || isOwnFault(situation)) continue
         const credential = to.credential ?? known.credentials[to.target.provider]?.[0]
         const pauses = [
           after.targets[Target.format(to.target)],
@@ -211,6 +211,16 @@ describe("fallback chains", () => {
   })
 })
 
+describe("what no target is to blame for", () => {
+  law("A9, C10, P8: teaches nothing about a target, and goes nowhere else", chained, (story) => {
+    for (const { answer, question, situation, to } of tell(story)) {
+      if (!isOwnFault(situation)) continue
+      expect(answer.changes).toEqual(Standing.empty)
+      expect(to).toEqual(question.current)
+    }
+  })
+})
+
 describe("round-robin", () => {
   law("A15, A4: every target is reached before any is reached twice by skipping", turned, (story) => {
     const moves = tell(story).flatMap(({ question, to }) =>
@@ -245,7 +255,7 @@ describe("round-robin", () => {
         const { failure, question, situation } = one
         if (failure.reason !== "rate-limited") continue
         limited.add(name(question.current ?? { target: story.primary }))
-        longestMs = Math.max(longestMs, Waits.of(policy, situation.retries, failure, isLimited).ms)
+        longestMs = Math.max(longestMs, Waits.of(policy, situation.retries, failure).ms)
         const retry = retryOf(one)
         if (retry === undefined) continue
         const isAll = fitting.every((target) => limited.has(target))
@@ -260,5 +270,9 @@ describe("round-robin", () => {
 })
 
 /** What no other route would mend. */
-const isOwnFault = ({ reason, retryable }: Failure.Failure): boolean =>
-  reason === "bad-request" || reason === "refused" || (reason === "aborted" && !retryable)
+const isOwnFault = ({ failure: { defect, reason, retryable }, whole }: Directive.Situation): boolean =>
+  defect === true ||
+  whole === true ||
+  reason === "bad-request" ||
+  reason === "refused" ||
+  (reason === "aborted" && !retryable)

@@ -18,6 +18,7 @@ interface Obstacle {
 /** What a conversation on a fallback chain is expected to do. */
 class ChainModel {
   now = START
+  isOver = false
   here = ""
   retries = 0
   left = new Set<string>()
@@ -144,6 +145,8 @@ class ChainModel {
 
 /** What a conversation with its targets in turn is expected to do. */
 class RobinModel {
+  now = START
+  isOver = false
   cursor = 0
   retries = 0
   limited = new Set<number>()
@@ -187,17 +190,27 @@ class RobinModel {
 /** What happens to a conversation: each is done to the model and to the real thing. */
 type Command<Model extends object> = fc.Command<Model, Rig>
 
-const begins = <Model extends { readonly begin: () => string }>(): Command<Model> => ({
+const begins = <Model extends { isOver: boolean; readonly begin: () => string }>(): Command<Model> => ({
   check: () => true,
-  run: (model, rig) => expect(rig.begin()).toBe(model.begin()),
+  run: (model, rig) => {
+    model.isOver = false
+    expect(rig.begin()).toBe(model.begin())
+  },
   toString: () => "begins"
 })
 
-const fails = <Model extends { readonly fails: (failure: Failure.Failure) => string }>(
+/** A step that was given up fails no more. Every call takes some time, so that no two pauses end together. */
+const fails = <Model extends { isOver: boolean; now: number; readonly fails: (failure: Failure.Failure) => string }>(
   failed: Failure.Failure
 ): Command<Model> => ({
-  check: () => true,
-  run: (model, rig) => expect(rig.fails(failed)).toBe(model.fails(failed)),
+  check: ({ isOver }) => !isOver,
+  run: (model, rig) => {
+    model.now += 1
+    rig.now += 1
+    const expected = model.fails(failed)
+    model.isOver = expected.startsWith("gave up")
+    expect(rig.fails(failed)).toBe(expected)
+  },
   toString: () => `fails(${failed.reason}${failed.hint === undefined ? "" : `, ${failed.hint.retryAfterMs}`})`
 })
 

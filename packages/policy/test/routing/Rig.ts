@@ -78,9 +78,9 @@ export class Rig {
   }
 
   /** The attempt fails; what is done, as `at once on a/b`, `5000 ms on a/b` or `gave up: …`. The wait is slept. */
-  fails(failure: Failure.Failure): string {
+  fails(failure: Failure.Failure, how: Pick<Directive.Situation, "whole"> = {}): string {
     const spent = { sleptMs: this.sleptMs, elapsedMs: this.sleptMs, spread: 0 }
-    const situation = { failure, contentSeen: false, retries: this.retries, defects: 0, spent, now: this.now }
+    const situation = { failure, contentSeen: false, retries: this.retries, defects: 0, spent, now: this.now, ...how }
     const { changes, directive } = Routes.direct(this.policy, situation, this.question(), this.known())
     this.standing = Standing.merge(this.standing, changes)
     this.last = directive

@@ -147,13 +147,22 @@ export const answerFrames = (format: ErrorBody.Format, text: string): ReadonlyAr
   ])
 }
 
-/** A whole response that calls a tool: preamble, call, end. */
-export const toolCallFrames = (format: ErrorBody.Format, name: string, input: Schema.Json): ReadonlyArray<string> =>
-  render(format, [
-    Cue.Open(),
-    Cue.ToolCall({ name, input: JSON.stringify(input) }),
-    Cue.Finish({ finishReason: "tool-calls", usage: { inputTokens: 1, outputTokens: 1 } })
-  ])
+/** A whole response that calls a tool: preamble, call, end. `inputTokens` is what the request is said to have been. */
+export const toolCallFrames = (
+  format: ErrorBody.Format,
+  name: string,
+  input: Schema.Json,
+  inputTokens = 1
+): ReadonlyArray<string> =>
+  render(
+    format,
+    [
+      Cue.Open(),
+      Cue.ToolCall({ name, input: JSON.stringify(input) }),
+      Cue.Finish({ finishReason: "tool-calls", usage: { inputTokens, outputTokens: 1 } })
+    ],
+    inputTokens
+  )
 
 /** An error inside a stream, as one frame (C3). */
 export const errorFrame = (format: ErrorBody.Format, error: ErrorBody.Name): string =>
@@ -161,9 +170,9 @@ export const errorFrame = (format: ErrorBody.Format, error: ErrorBody.Name): str
 
 // --- internal
 
-const render = (format: ErrorBody.Format, cues: ReadonlyArray<StreamCue>): ReadonlyArray<string> => {
+const render = (format: ErrorBody.Format, cues: ReadonlyArray<StreamCue>, inputTokens = 1): ReadonlyArray<string> => {
   const { dialect } = format === "openai" ? OpenAiDialect : AnthropicDialect
-  const meta = { id: "scripted", model: "scripted", createdAt: 0, inputTokens: 1, includeUsage: true }
+  const meta = { id: "scripted", model: "scripted", createdAt: 0, inputTokens, includeUsage: true }
   return cues.map(dialect.frames(meta))
 }
 

@@ -6,9 +6,9 @@ import { PrometheusMetrics } from "effect/observability"
 import { Condition } from "../../conversation/Condition.ts"
 import { Conversations, ShuttingDown } from "../../conversation/Conversations.ts"
 import { Store } from "../../storage/Store.ts"
+import * as TurnCounts from "../../telemetry/TurnCounts.ts"
 import { orProblem } from "./DomainProblems.ts"
 import { Drain } from "./Drain.ts"
-import * as TurnMetrics from "./TurnMetrics.ts"
 
 const OK = { status: "ok" } as const
 
@@ -31,7 +31,7 @@ export const layer = HttpApiBuilder.group(
         yield* orProblem(store.check)
         return OK
       }),
-      metrics: () => Effect.andThen(TurnMetrics.refresh(conversations), PrometheusMetrics.format())
+      metrics: () => Effect.andThen(TurnCounts.refresh(conversations), PrometheusMetrics.format())
     })
   })
 )

@@ -92,3 +92,15 @@ it.effect("the history is read oldest first", () =>
     expect(JSON.parse((yield* server.call({ path: `${path}/messages` })).text)).toEqual({ messages: [] })
   })
 )
+
+it.effect("X4: an end of a wait that no calendar has is refused, and told what was expected", () =>
+  Effect.gen(function* () {
+    const { server, path } = yield* withConversation
+    for (const until of [1_771_052_400_000_000_000, -1, 253_402_300_800_000]) {
+      const { status, text } = yield* server.call({ path: `${path}/wait-until`, body: { until } })
+      expect(status).toBe(400)
+      expect(text).toContain("epoch milliseconds")
+    }
+    expect((yield* server.call({ path: `${path}/wait-until`, body: { until: 1_771_052_400_000 } })).status).toBe(202)
+  })
+)

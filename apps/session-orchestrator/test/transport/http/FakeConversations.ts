@@ -225,7 +225,9 @@ export const make = () => {
         unsealedTurns: Effect.suspend(() =>
           broken.storage
             ? Effect.fail(new StorageError({ message: "The disk is full." }))
-            : Effect.succeed([...turns.values()].map((turn) => ({ ...turn, tail: undefined })))
+            : Effect.succeed(
+                [...turns.values()].map((turn) => ({ ...turn, model: "simulated/steady", tail: undefined }))
+              )
         ),
         appendEvents: () => die,
         events: () => Stream.die("not part of this test"),

@@ -1,6 +1,6 @@
 /** How many turns there are in this process, by what they are doing; counted when somebody asks. */
 import { Effect, Metric } from "effect"
-import type { Conversations } from "../../conversation/Conversations.ts"
+import type { Conversations } from "../conversation/Conversations.ts"
 
 const STATUSES = ["running", "retrying", "queued"] as const
 

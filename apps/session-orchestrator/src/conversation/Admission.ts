@@ -1,0 +1,148 @@
+/**
+ * A turn before the gate of where it goes: its waits end there, and its calls are told there (X5).
+ *
+ * A1. A retry calls with the pass that its wait ended with, or takes the shared failure that came with it; one that a person
+ *     wants now calls (X4). A first attempt is never held. It shares a failure that is beyond doubt, if its turn will wait and
+ *     try again: no turn fails without a call of its own.
+ * A2. A pass is for one gate. Who goes elsewhere gives it back, and is there as a first attempt is.
+ * A3. The gate hears of each call three times at most: it has shown content, it has failed, it has ended. A read in between costs one
+ *     look at its last event.
+ */
+import { Attempt, type Provider, type RetryStrategy } from "@holdfast/kernel"
+import type { Failure } from "@holdfast/wire"
+import { type Cause, Effect, Pull, Result, Scope, Stream } from "effect"
+import { type Awaited, type Call, isGates, type Pass, wakeEarly } from "./Gatekeeper.ts"
+import type { Gates } from "./Gates.ts"
+import type { Running } from "./Session.ts"
+
+type Handles = Pick<Running, "wait" | "pass">
+
+/** `elapsed`, and then until the gate lets the turn in; or until it wakes the turn early, by a command to its wait. */
+export const awaits = (
+  running: Handles,
+  elapsed: Effect.Effect<void>,
+  awaited: Awaited | undefined,
+  held: (until: number) => void
+): Effect.Effect<void> => {
+  // One that was parked has been let in already.
+  if (awaited === undefined || running.pass !== undefined) return elapsed
+  const { gatekeeper } = awaited
+  return Effect.suspend(() => {
+    let letIn: (() => void) | undefined
+    const sleeper = {
+      ...awaited,
+      held,
+      wake: (pass: Pass) => {
+        // What a person wants comes first: it is what ends this wait, or begins another.
+        if (running.wait.hasNews) return pass.giveBack()
+        running.pass = pass
+        if (pass.isEarly) running.wait.steer(wakeEarly(pass))
+        else letIn?.()
+      }
+    }
+    gatekeeper.enter(sleeper)
+    const due = Effect.callback<void>((resume) => {
+      letIn = () => resume(Effect.void)
+      gatekeeper.due(sleeper)
+    })
+    return Effect.ensuring(
+      Effect.andThen(elapsed, due),
+      Effect.sync(() => gatekeeper.leave(sleeper))
+    )
+  })
+}
+
+/** What is done with the pass at the end of a sleep, and what is put on record of it. */
+export const heard = (
+  sleep: Effect.Effect<RetryStrategy.Wake>,
+  running: Handles,
+  awaited: Awaited | undefined
+): Effect.Effect<RetryStrategy.Wake> =>
+  awaited === undefined
+    ? sleep
+    : Effect.map(sleep, (wake) => {
+        const { pass } = running
+        switch (wake.type) {
+          case "elapsed":
+            return pass === undefined || pass.heldMs === 0 ? wake : { ...wake, heldMs: pass.heldMs }
+          case "now":
+            if (isGates(wake)) return wake
+            pass?.giveBack()
+            running.pass = awaited.gatekeeper.admit() // A1
+            return wake
+          case "until":
+          case "extended":
+          case "switched":
+          case "cancelled":
+          case "asked":
+            pass?.giveBack()
+            running.pass = undefined
+            return wake
+          default:
+            return wake satisfies never
+        }
+      })
+
+/** The same provider, whose calls go through the gates. */
+export const gated = (
+  provider: Provider.Provider["Service"],
+  gates: Gates["Service"],
+  running: Handles,
+  /** Whether a first attempt that fails is followed by another. */
+  isRetried: () => boolean
+): Provider.Provider["Service"] => ({
+  stream: (request) =>
+    Stream.suspend(() => {
+      const gatekeeper = gates.of(request)
+      const pass = running.pass
+      running.pass = undefined
+      const isLetIn = pass?.gatekeeper === gatekeeper && pass?.spend() === true
+      if (!isLetIn) pass?.giveBack() // A2
+      if (gatekeeper === undefined) return provider.stream(request)
+      const shared = isLetIn ? pass.shared : isRetried() ? gatekeeper.shareFirst() : undefined
+      if (shared !== undefined) return Stream.succeed({ type: "error", failure: shared })
+      const call = gatekeeper.begin(isLetIn)
+      return Stream.transformPull(provider.stream(request), (pull, scope) =>
+        Effect.as(Scope.addFinalizer(scope, Effect.sync(call.ended)), told(pull, call))
+      )
+    })
+})
+
+// --- internal
+
+type Events = readonly [Provider.ProviderEvent, ...ReadonlyArray<Provider.ProviderEvent>]
+type EventPull = Pull.Pull<Events, Failure.ProviderFailure>
+
+const told = (pull: EventPull, call: Call): EventPull => {
+  let hasAnswered = false
+  const hear = (events: Events): Events => {
+    if (!hasAnswered && events.some(isContent)) {
+      hasAnswered = true
+      call.answered()
+    }
+    const last = events[events.length - 1]
+    if (last?.type === "finish") call.ended()
+    else if (last?.type === "error") call.failed({ ...last.failure, retryable: last.failure.retryable ?? false })
+    return events
+  }
+  const lose = (cause: Cause.Cause<Failure.ProviderFailure | Cause.Done<void>>): Effect.Effect<void> =>
+    Effect.sync(() => {
+      const why = Pull.filterNoDone(cause)
+      const failure = Result.isSuccess(why) ? Attempt.failureOf(why.success) : Attempt.incomplete
+      if (!("_tag" in failure)) call.failed(failure)
+    })
+  return Effect.tapCause(Effect.map(pull, hear), lose)
+}
+
+/** C8 */
+const isContent = (event: Provider.ProviderEvent): boolean => {
+  switch (event.type) {
+    case "text-delta":
+    case "reasoning-delta":
+      return event.delta !== ""
+    case "error":
+      return false
+    default:
+      return true
+  }
+}

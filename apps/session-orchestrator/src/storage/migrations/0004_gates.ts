@@ -1,0 +1,21 @@
+/** What runners have found out about endpoints, for each other: a row an endpoint. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+export const migration = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  // As in the first migration: epoch milliseconds need more than 32 bits.
+  const timestamp = sql.onDialectOrElse({
+    pg: () => sql.literal("DOUBLE PRECISION"),
+    orElse: () => sql.literal("INTEGER")
+  })
+
+  yield* sql`CREATE TABLE gates (
+    endpoint TEXT PRIMARY KEY NOT NULL,
+    tried_at ${timestamp} NOT NULL,
+    answered_at ${timestamp} NOT NULL,
+    failed_at ${timestamp} NOT NULL,
+    failure TEXT
+  )`
+})

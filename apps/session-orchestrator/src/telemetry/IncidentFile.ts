@@ -1,0 +1,62 @@
+/**
+ * What must be known of incidents after a restart, in a small file of JSON: the trouble, and what has not been delivered yet.
+ *
+ * It is replaced as a whole, by a rename, so whoever reads it finds the old one or the new one. One that cannot be read is as good
+ * as none: an outage that lasts is noticed again.
+ */
+import { Effect, FileSystem, Path, type PlatformError, Schema } from "effect"
+import * as Incidents from "./Incidents.ts"
+
+/** Where a notice goes. */
+export const Receiver = Schema.Literals(["webhook", "command"])
+export type Receiver = typeof Receiver.Type
+
+/** A notice that somebody has not taken yet. */
+export const Outgoing = Schema.Struct({ to: Receiver, notice: Incidents.Notice })
+export type Outgoing = typeof Outgoing.Type
+
+const Content = Schema.Struct({
+  version: Schema.Literal(1),
+  troubles: Schema.Array(Incidents.Kept),
+  outgoing: Schema.Array(Outgoing)
+})
+export type Content = typeof Content.Type
+
+export const EMPTY: Content = { version: 1, troubles: [], outgoing: [] }
+
+export interface IncidentFile {
+  readonly read: Effect.Effect<Content>
+  readonly write: (content: Content) => Effect.Effect<void, PlatformError.PlatformError>
+}
+
+/** Nothing is kept. */
+export const none: IncidentFile = { read: Effect.succeed(EMPTY), write: () => Effect.void }
+
+export const make = Effect.fnUntraced(function* (
+  path: string
+): Effect.fn.Return<IncidentFile, never, FileSystem.FileSystem | Path.Path> {
+  const files = yield* FileSystem.FileSystem
+  const directory = (yield* Path.Path).dirname(path)
+  return {
+    read: files.readFileString(path).pipe(
+      Effect.flatMap((text) => Effect.fromOption(decode(text))),
+      Effect.catch((error) =>
+        error._tag === "PlatformError" && error.reason._tag === "NotFound"
+          ? Effect.succeed(EMPTY)
+          : Effect.as(Effect.logWarning(`Incidents of before this start are not known: ${path} cannot be read.`), EMPTY)
+      )
+    ),
+    write: (content) =>
+      Effect.gen(function* () {
+        yield* files.makeDirectory(directory, { recursive: true, mode: 0o700 })
+        yield* files.writeFileString(`${path}.new`, encode(content), { mode: 0o600 })
+        yield* files.rename(`${path}.new`, path)
+      })
+  }
+})
+
+// --- internal
+
+const codec = Schema.fromJsonString(Content)
+const decode = Schema.decodeUnknownOption(codec)
+const encode = Schema.encodeSync(codec)

@@ -1,0 +1,147 @@
+/**
+ * A file that lines are appended to in the background, and that is rotated when it is full.
+ *
+ * F1. Handing in a line is one push: it neither waits nor fails. What does not fit into `MOST_WAITING` is dropped and counted.
+ * F2. A disk that refuses is told once, and once more when it works again, with how many lines are missing. What was refused is
+ *     not kept: the log is for people, the journal has it all.
+ * F3. The file that is written has the given name; older ones have `.1` (the newest), `.2` … behind it, `keep` of them.
+ * F4. What was handed in before the scope closes is written, if the disk takes it in `LAST_WORDS`.
+ */
+import { Effect, Fiber, FileSystem, Path, type PlatformError, Queue, type Scope } from "effect"
+
+/** Some megabytes; a disk that hangs must not take the service's memory with it. */
+export const MOST_WAITING = 10_000
+
+/** How long the way down waits for a disk. */
+const LAST_WORDS = "2 seconds"
+
+export interface Options {
+  readonly path: string
+  /** A line that would make the file larger goes into a new one. */
+  readonly maxBytes: number
+  /** Older files beside it. */
+  readonly keep: number
+}
+
+/** Which file becomes which when a file is full, in the order in which they are moved (F3). */
+export const rotation = (path: string, keep: number): ReadonlyArray<readonly [from: string, to: string]> =>
+  Array.from({ length: keep }, (_, i) => keep - i).map((n) => [n === 1 ? path : `${path}.${n - 1}`, `${path}.${n}`])
+
+/** How lines are divided over files: what still fits, and what goes into each new one. A file has one line at least. */
+export const divide = (
+  lines: ReadonlyArray<Uint8Array>,
+  size: number,
+  maxBytes: number
+): ReadonlyArray<ReadonlyArray<Uint8Array>> => {
+  const files: Array<Array<Uint8Array>> = [[]]
+  let current = size
+  for (const line of lines) {
+    if (current > 0 && current + line.length > maxBytes) {
+      files.push([])
+      current = 0
+    }
+    files.at(-1)?.push(line)
+    current += line.length
+  }
+  return files
+}
+
+/** Opens nothing before the first line. The result takes a line without its end. */
+export const make = Effect.fnUntraced(function* (
+  options: Options
+): Effect.fn.Return<(line: string) => void, never, FileSystem.FileSystem | Path.Path | Scope.Scope> {
+  const files = yield* FileSystem.FileSystem
+  const directory = (yield* Path.Path).dirname(options.path)
+  const queue = yield* Queue.make<string>()
+  const state: State = { size: undefined, lost: 0, isRefused: false }
+  let waiting = 0
+
+  const round = Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(restore(Queue.takeAll(queue)), (lines) => {
+      waiting -= lines.length
+      return write(files, directory, options, state, lines)
+    })
+  )
+  const writer = yield* Effect.forkDetach(Effect.forever(round))
+  yield* Effect.addFinalizer(() =>
+    Fiber.interrupt(writer).pipe(
+      Effect.andThen(Effect.suspend(() => (waiting > 0 ? round : Effect.void))),
+      Effect.timeoutOption(LAST_WORDS)
+    )
+  )
+
+  return (line) => {
+    if (waiting >= MOST_WAITING) {
+      state.lost++
+      return
+    }
+    waiting++
+    Queue.offerUnsafe(queue, line)
+  }
+})
+
+// --- internal
+
+interface State {
+  /** Of the file that is written; `undefined` when it has to be looked at. */
+  size: number | undefined
+  /** Lines that are on no disk. */
+  lost: number
+  isRefused: boolean
+}
+
+const encoder = new TextEncoder()
+
+const write = Effect.fnUntraced(function* (
+  files: FileSystem.FileSystem,
+  directory: string,
+  options: Options,
+  state: State,
+  lines: ReadonlyArray<string>
+) {
+  const { keep, maxBytes, path } = options
+  let written = 0
+  yield* Effect.gen(function* () {
+    if (state.size === undefined) {
+      yield* files.makeDirectory(directory, { recursive: true, mode: 0o700 })
+      state.size = yield* sizeOf(files, path)
+    }
+    const encoded = lines.map((line) => encoder.encode(`${line}\n`))
+    const [first = [], ...rest] = divide(encoded, state.size, maxBytes)
+    for (const [i, part] of [first, ...rest].entries()) {
+      if (i > 0) yield* rotate(files, path, keep)
+      if (part.length === 0) continue
+      yield* files.writeFile(path, concat(part), { flag: i > 0 && keep === 0 ? "w" : "a", mode: 0o600 })
+      state.size = (i > 0 ? 0 : state.size) + part.reduce((sum, { length }) => sum + length, 0)
+      written += part.length
+    }
+    const { lost } = state
+    if (lost > 0) yield* Effect.logWarning(`The retry log at ${path} is written again; ${lost} line(s) are missing.`)
+    state.lost = 0
+    state.isRefused = false
+  }).pipe(
+    Effect.catch((error: PlatformError.PlatformError) => {
+      state.size = undefined
+      state.lost += lines.length - written
+      if (state.isRefused) return Effect.void
+      state.isRefused = true
+      return Effect.logError(`The retry log at ${path} cannot be written; turns go on without it. ${error.message}`)
+    })
+  )
+})
+
+const rotate = Effect.fnUntraced(function* (files: FileSystem.FileSystem, path: string, keep: number) {
+  for (const [from, to] of rotation(path, keep)) {
+    yield* Effect.catchIf(files.rename(from, to), isNotFound, () => Effect.void)
+  }
+})
+
+const sizeOf = (files: FileSystem.FileSystem, path: string): Effect.Effect<number, PlatformError.PlatformError> =>
+  files.stat(path).pipe(
+    Effect.map(({ size }) => Number(size)),
+    Effect.catchIf(isNotFound, () => Effect.succeed(0))
+  )
+
+const isNotFound = ({ reason }: PlatformError.PlatformError): boolean => reason._tag === "NotFound"
+
+const concat = (parts: ReadonlyArray<Uint8Array>): Uint8Array => Buffer.concat(parts)

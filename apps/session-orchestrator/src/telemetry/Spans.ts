@@ -1,0 +1,244 @@
+/**
+ * What was told of a turn, as spans by OpenTelemetry's conventions for generative AI. Pure.
+ *
+ * S1. A turn is one trace, whichever processes it ran in: its trace id, and the id of each span, follow from the turn's id. So a
+ *     child can name a parent that ends hours later in another process, and nothing is kept for a turn that waits.
+ * S2. A span is made when what it tells of has ended: an attempt's with the attempt, a turn's with its seal.
+ * S3. No text of a prompt, an answer, a tool's arguments or its result. A provider's message may quote a prompt, so a failure is
+ *     told by its reason, its status and its code.
+ *
+ * | span | name | kind | parent |
+ * |---|---|---|---|
+ * | turn | `invoke_agent holdfast` | internal | none |
+ * | step | `step N` (Holdfast's own: the conventions have none) | internal | turn |
+ * | attempt | `chat MODEL` | client | step |
+ * | compaction | `compact` (Holdfast's own) | internal | step |
+ * | wait before a retry | `retry wait` (Holdfast's own) | internal | step |
+ * | tool call | `execute_tool TOOL` | internal | step |
+ *
+ * Read: opentelemetry.io/docs/specs/semconv/gen-ai (gen-ai-spans, gen-ai-agent-spans), version 1.41; attributes that begin
+ * with `holdfast.` are Holdfast's own.
+ */
+import type { Observer } from "@holdfast/kernel"
+import type { Failure, Message, Target } from "@holdfast/wire"
+import { createHash } from "node:crypto"
+
+export type Value = string | number | boolean | ReadonlyArray<string>
+
+export type Attributes = Readonly<Record<string, Value | undefined>>
+
+export interface Span {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string
+  /** 16 hexadecimal digits. */
+  readonly spanId: string
+  readonly parentSpanId: string | undefined
+  readonly name: string
+  readonly kind: "internal" | "client"
+  /** Epoch milliseconds. */
+  readonly startedAt: number
+  readonly endedAt: number
+  readonly attributes: Attributes
+  /** What went wrong, in a word; absent when nothing did. */
+  readonly error: string | undefined
+}
+
+/** Where a provider is, for `server.address`. */
+export type AddressOf = (provider: string) => URL | undefined
+
+/** The trace of a turn (S1). */
+export const traceIdOf = (turnId: string): string => digest(turnId).slice(0, 32)
+
+/** An attempt's span, and that of its step if the step is over with it. */
+export const ofAttempt = (ended: Observer.AttemptEnded, addressOf: AddressOf): ReadonlyArray<Span> => {
+  const { attempt, firstContentAt, isReportRefused, outcome, request, retry, startedAt, step, stepStartedAt, target } =
+    ended
+  const failure = outcome._tag === "Failed" ? outcome.failure : undefined
+  const usage = outcome._tag === "Completed" || outcome._tag === "Failed" ? outcome.usage : undefined
+  const address = addressOf(target.provider)
+  const finishReason = outcome._tag === "Completed" ? outcome.finishReason : undefined
+  const chat: Span = {
+    ...identity(ended, `step/${step}/attempt/${attempt}`, `step/${step}`),
+    name: `chat ${target.model}`,
+    kind: "client",
+    startedAt: startedAt ?? stepStartedAt,
+    endedAt: outcome.endedAt,
+    error: outcome._tag === "Completed" ? undefined : (failure?.reason ?? outcome._tag.toLowerCase()),
+    attributes: {
+      "gen_ai.operation.name": "chat",
+      ...common(ended),
+      ...tokensOf(usage),
+      "gen_ai.request.stream": true,
+      "gen_ai.response.finish_reasons": finishReason === undefined ? undefined : [finishReason],
+      "gen_ai.response.time_to_first_chunk":
+        startedAt === undefined || firstContentAt === undefined ? undefined : (firstContentAt - startedAt) / 1_000,
+      "server.address": address?.hostname,
+      "server.port": address === undefined ? undefined : portOf(address),
+      ...ofFailure(failure),
+      "holdfast.step": step,
+      "holdfast.attempt": attempt,
+      "holdfast.retry": retry,
+      "holdfast.credential": request?.credential,
+      "holdfast.report.refused": isReportRefused ? true : undefined
+    }
+  }
+  const isStepOver = outcome._tag === "Completed" && !outcome.content.some(({ type }) => type === "tool-call")
+  return isStepOver ? [chat, stepOf(ended, outcome.endedAt, undefined)] : [chat]
+}
+
+/** A compaction's span. */
+export const ofCompaction = (ended: Observer.CompactionEnded): ReadonlyArray<Span> => {
+  const { attempt, outcome, startedAt, step } = ended
+  const failure = outcome._tag === "Failed" ? outcome.failure : undefined
+  return [
+    {
+      ...identity(ended, `step/${step}/compaction/${attempt}`, `step/${step}`),
+      name: "compact",
+      kind: "internal",
+      startedAt,
+      endedAt: outcome.endedAt,
+      error: failure?.reason,
+      attributes: {
+        ...common(ended),
+        ...tokensOf(outcome._tag === "Compacted" ? outcome.usage : undefined),
+        ...ofFailure(failure),
+        "holdfast.step": step,
+        "holdfast.attempt": attempt,
+        "holdfast.compaction": outcome._tag.toLowerCase()
+      }
+    }
+  ]
+}
+
+/** A wait's span. One that somebody changed is told with each change; the last has the whole of it. */
+export const ofWait = (ended: Observer.WaitEnded): ReadonlyArray<Span> => {
+  const { at, delayMs, failure, retry, retryAt, step, wake } = ended
+  if (wake.type === "until" || wake.type === "extended") return []
+  return [
+    {
+      ...identity(ended, `step/${step}/wait/${retry}`, `step/${step}`),
+      name: "retry wait",
+      kind: "internal",
+      startedAt: Math.min(at, retryAt - delayMs),
+      endedAt: at,
+      error: undefined,
+      attributes: {
+        ...common(ended),
+        "holdfast.step": step,
+        "holdfast.retry": retry,
+        "holdfast.backoff_ms": delayMs,
+        "holdfast.reason": failure.reason,
+        "holdfast.wake": wake.type
+      }
+    }
+  ]
+}
+
+/** A tool call's span, and that of its step if it was the last. */
+export const ofTool = (ended: Observer.ToolEnded): ReadonlyArray<Span> => {
+  const { call, endedAt, isError, othersRunning, startedAt, step } = ended
+  const error = call.malformed !== undefined ? "malformed_arguments" : isError ? "tool_error" : undefined
+  const tool: Span = {
+    ...identity(ended, `step/${step}/tool/${call.toolCallId}`, `step/${step}`),
+    name: `execute_tool ${call.toolName}`,
+    kind: "internal",
+    startedAt,
+    endedAt,
+    error,
+    attributes: {
+      "gen_ai.operation.name": "execute_tool",
+      "gen_ai.tool.name": call.toolName,
+      "gen_ai.tool.call.id": call.toolCallId,
+      "gen_ai.tool.type": "function",
+      "gen_ai.conversation.id": ended.conversationId,
+      "error.type": error,
+      "holdfast.turn.id": ended.turnId,
+      "holdfast.step": step
+    }
+  }
+  return othersRunning === 0 ? [tool, stepOf(ended, endedAt, undefined)] : [tool]
+}
+
+/** A turn's span, and that of the step that it did not finish. */
+export const ofSeal = (sealed: Observer.Sealed): ReadonlyArray<Span> => {
+  const { end, retryLoopMs, startedAt } = sealed
+  const error = end.status === "completed" ? undefined : (end.error?.reason ?? end.status)
+  const turn: Span = {
+    ...identity(sealed, "turn", undefined),
+    name: "invoke_agent holdfast",
+    kind: "internal",
+    startedAt,
+    endedAt: end.endedAt,
+    error,
+    attributes: {
+      "gen_ai.operation.name": "invoke_agent",
+      "gen_ai.agent.name": "holdfast",
+      ...common(sealed),
+      ...tokensOf(end.usage),
+      ...ofFailure(end.error),
+      "error.type": error,
+      "holdfast.turn.status": end.status,
+      "holdfast.turn.steps": end.steps,
+      "holdfast.turn.attempts": end.attempts,
+      "holdfast.turn.slept_ms": end.sleptMs,
+      "holdfast.turn.retry_loop_ms": retryLoopMs,
+      "holdfast.turn.report": end.report?.source
+    }
+  }
+  // Without an attempt no step had begun.
+  return end.status === "completed" || end.attempts === 0 ? [turn] : [stepOf(sealed, end.endedAt, error), turn]
+}
+
+// --- internal
+
+const digest = (text: string): string => createHash("sha256").update(text).digest("hex")
+
+const spanIdOf = (turnId: string, path: string): string => digest(`${turnId}/${path}`).slice(0, 16)
+
+const identity = ({ turnId }: Observer.Place, path: string, parent: string | undefined) => ({
+  traceId: traceIdOf(turnId),
+  spanId: spanIdOf(turnId, path),
+  parentSpanId: parent === undefined ? undefined : spanIdOf(turnId, parent)
+})
+
+const stepOf = (place: Observer.Place, endedAt: number, error: string | undefined): Span => ({
+  ...identity(place, `step/${place.step}`, "turn"),
+  name: `step ${place.step}`,
+  kind: "internal",
+  startedAt: Math.min(place.stepStartedAt, endedAt),
+  endedAt,
+  error,
+  attributes: { ...common(place), "error.type": error, "holdfast.step": place.step }
+})
+
+const common = ({ conversationId, target, turnId }: Observer.Place): Attributes => ({
+  "gen_ai.provider.name": providerOf(target),
+  "gen_ai.request.model": target.model,
+  "gen_ai.conversation.id": conversationId,
+  "holdfast.turn.id": turnId
+})
+
+/** The names that the conventions have for providers, where they are not Holdfast's. */
+const PROVIDERS: ReadonlyMap<string, string> = new Map([
+  ["google", "gcp.gemini"],
+  ["xai", "x_ai"],
+  ["mistral", "mistral_ai"]
+])
+
+const providerOf = ({ provider }: Target.Target): string => PROVIDERS.get(provider) ?? provider
+
+const tokensOf = (usage: Message.Usage | undefined): Attributes => ({
+  "gen_ai.usage.input_tokens": usage?.inputTokens,
+  "gen_ai.usage.output_tokens": usage?.outputTokens,
+  "gen_ai.usage.cache_read.input_tokens": usage?.cachedInputTokens,
+  "gen_ai.usage.cache_creation.input_tokens": usage?.cacheWriteTokens,
+  "gen_ai.usage.reasoning.output_tokens": usage?.reasoningTokens
+})
+
+const ofFailure = (failure: Failure.Failure | undefined): Attributes => ({
+  "error.type": failure?.reason,
+  "http.response.status_code": failure?.status,
+  "holdfast.error.code": failure?.code
+})
+
+const portOf = ({ port, protocol }: URL): number => (port === "" ? (protocol === "https:" ? 443 : 80) : Number(port))

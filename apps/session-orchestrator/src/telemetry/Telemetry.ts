@@ -1,0 +1,84 @@
+/**
+ * What the service tells of itself: one `Observer` of everything that the configuration asks for.
+ *
+ * L1. Metrics are always counted; the retry log, traces and notifications are made when they are configured, and cost nothing
+ *     otherwise.
+ * L2. Every turn of the process tells it: the turns' fibers have it from the context that their orchestrator was built in.
+ */
+import manifest from "../../package.json" with { type: "json" }
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Observer } from "@holdfast/kernel"
+import { Effect, Layer } from "effect"
+import { HttpClient } from "effect/http"
+import { ChildProcessSpawner } from "effect/process"
+import { Config, type Values } from "../config/Config.ts"
+import * as Secrets from "../config/Secrets.ts"
+import { Timer } from "../durable/Timer.ts"
+import * as Delivery from "./Delivery.ts"
+import * as IncidentFile from "./IncidentFile.ts"
+import { Labels } from "./Labels.ts"
+import * as Notifications from "./Notifications.ts"
+import * as RetryLog from "./RetryLog.ts"
+import * as Traces from "./Traces.ts"
+import * as TurnMetrics from "./TurnMetrics.ts"
+
+export const layer: Layer.Layer<Observer.Observer, never, Config | Timer> = Layer.effect(
+  Observer.Observer,
+  Effect.gen(function* () {
+    const config = yield* Config
+    const { redact } = Secrets.make(Secrets.ofConfig(config))
+    const { notifications, otlp, retryLog } = config.telemetry
+    const listeners = [TurnMetrics.observer(labelsOf(config, redact), yield* Effect.context<never>())]
+    if (retryLog !== undefined) {
+      const surroundings = { cwd: process.cwd(), apiOf: (name: string) => config.providers.get(name)?.type }
+      listeners.push(yield* RetryLog.make({ ...retryLog, surroundings, redact }))
+    }
+    if (otlp !== undefined) {
+      listeners.push(yield* Traces.make({ ...otlp, version: manifest.version, addressOf: addressIn(config), redact }))
+    }
+    if (notifications !== undefined) {
+      const { after, state } = notifications
+      listeners.push(
+        yield* Notifications.make({
+          after,
+          receivers: yield* receiversOf(notifications),
+          file: state === undefined ? IncidentFile.none : yield* IncidentFile.make(state),
+          timer: yield* Timer,
+          redact
+        })
+      )
+    }
+    return Observer.all(listeners)
+  })
+).pipe(Layer.provide([NodeHttpClient.layerUndici, NodeServices.layer]))
+
+// --- internal
+
+const labelsOf = ({ model, providers }: Values, redact: (text: string) => string): TurnMetrics.Known => ({
+  // No provider outside the configuration is ever asked.
+  providers: new Labels(providers.keys(), redact, 0),
+  models: new Labels([model.model], redact),
+  tools: new Labels([], redact)
+})
+
+const addressIn =
+  ({ providers }: Values): ((name: string) => URL | undefined) =>
+  (name) => {
+    const provider = providers.get(name)
+    return provider === undefined || provider.type === "simulated"
+      ? undefined
+      : (URL.parse(provider.baseUrl) ?? undefined)
+  }
+
+const receiversOf = Effect.fnUntraced(function* ({
+  command,
+  webhook
+}: NonNullable<Values["telemetry"]["notifications"]>) {
+  const receivers = new Map<IncidentFile.Receiver, Delivery.Deliver>()
+  if (webhook !== undefined) receivers.set("webhook", Delivery.toWebhook(webhook, yield* HttpClient.HttpClient))
+  if (command !== undefined) {
+    receivers.set("command", Delivery.toCommand(command, yield* ChildProcessSpawner.ChildProcessSpawner))
+  }
+  return receivers
+})

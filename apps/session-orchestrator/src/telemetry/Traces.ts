@@ -1,0 +1,98 @@
+/**
+ * Spans on their way out: OTLP over HTTP, in batches, by Effect's exporter.
+ *
+ * A collector that does not answer costs spans, never a turn: a batch that is refused is tried four times, one that hangs is given
+ * up after `TIMEOUT`; then the exporter lets go of what it has and is silent for a minute.
+ */
+import type { Observer } from "@holdfast/kernel"
+import { Effect, Redacted, type Scope } from "effect"
+import { HttpClient } from "effect/http"
+import { OtlpExporter, OtlpResource, OtlpSerialization } from "effect/observability"
+import * as Spans from "./Spans.ts"
+
+export interface Options {
+  /** Where traces are posted. */
+  readonly url: string
+  readonly headers: Readonly<Record<string, Redacted.Redacted>>
+  readonly version: string
+  readonly addressOf: Spans.AddressOf
+  readonly redact: (text: string) => string
+}
+
+/** How long a collector has for a batch. */
+const TIMEOUT = "10 seconds"
+
+/** How long spans are gathered. */
+const INTERVAL = "2 seconds"
+
+/** Longer texts, a model's name say, are cut: a span is no place for a script. */
+export const LONGEST_VALUE = 256
+
+/** Listens, and exports. What is there when the scope closes is sent, if the collector takes it in 2 seconds. */
+export const make = Effect.fnUntraced(function* ({
+  addressOf,
+  headers,
+  redact,
+  url,
+  version
+}: Options): Effect.fn.Return<Observer.Listeners, never, HttpClient.HttpClient | Scope.Scope> {
+  const resource = OtlpResource.make({ serviceName: "holdfast", serviceVersion: version })
+  const client = HttpClient.transformResponse(yield* HttpClient.HttpClient, (response) =>
+    Effect.timeoutOrElse(response, { duration: TIMEOUT, orElse: () => Effect.die(new Error("the collector hangs")) })
+  )
+  const { traces } = yield* Effect.provide(OtlpSerialization.OtlpSerialization, OtlpSerialization.layerProtobuf)
+  const exporter = yield* OtlpExporter.make({
+    label: "Holdfast",
+    url,
+    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Redacted.value(value)])),
+    exportInterval: INTERVAL,
+    maxBatchSize: 1_000,
+    shutdownTimeout: "2 seconds",
+    body: (spans) => [
+      traces({ resourceSpans: [{ resource, scopeSpans: [{ scope: { name: "holdfast", version }, spans }] }] }),
+      Effect.void
+    ]
+  }).pipe(Effect.provideService(HttpClient.HttpClient, client), Effect.provide(OtlpExporter.layerFlusher))
+  const clean = (text: string) => cut(redact(text))
+  const push = (spans: ReadonlyArray<Spans.Span>) => spans.forEach((span) => exporter.push(encode(span, clean)))
+  return {
+    attempt: (ended) => push(Spans.ofAttempt(ended, addressOf)),
+    compaction: (ended) => push(Spans.ofCompaction(ended)),
+    wait: (ended) => push(Spans.ofWait(ended)),
+    tool: (ended) => push(Spans.ofTool(ended)),
+    seal: (sealed) => push(Spans.ofSeal(sealed))
+  }
+})
+
+// --- internal
+
+/** SpanKind and StatusCode of opentelemetry/proto/trace/v1/trace.proto. */
+const KIND = { internal: 1, client: 3 } as const
+const STATUS = { unset: 0, error: 2 } as const
+
+/** Names of models and tools, ids of calls and codes of errors are what others made up: they go through `clean`. */
+const encode = (
+  { attributes, endedAt, error, kind, name, startedAt, ...ids }: Spans.Span,
+  clean: (text: string) => string
+) => ({
+  ...ids,
+  name: clean(name),
+  kind: KIND[kind],
+  startTimeUnixNano: nanosOf(startedAt),
+  endTimeUnixNano: nanosOf(endedAt),
+  attributes: OtlpResource.entriesToAttributes(
+    Object.entries(attributes).flatMap(([key, value]): ReadonlyArray<[string, Spans.Value]> =>
+      value === undefined ? [] : [[key, typeof value === "string" ? clean(value) : value]]
+    )
+  ),
+  droppedAttributesCount: 0,
+  events: [],
+  droppedEventsCount: 0,
+  links: [],
+  droppedLinksCount: 0,
+  status: error === undefined ? { code: STATUS.unset } : { code: STATUS.error, message: error }
+})
+
+const cut = (text: string): string => (text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text)
+
+const nanosOf = (ms: number): string => String(BigInt(Math.round(ms)) * 1_000_000n)

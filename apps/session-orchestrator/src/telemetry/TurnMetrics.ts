@@ -1,0 +1,192 @@
+/**
+ * What turns are counted by: attempts, retries, tokens, tools and seals, as Prometheus sees them.
+ *
+ * M1. Every metric is here with its name, its labels and what it means; docs/telemetry.md is held against that, and so is the
+ *     dashboard.
+ * M2. A label's values are few (`Labels`). Nothing is counted per token.
+ * M3. Counters begin at 0 with the process: what an earlier life has counted is Prometheus's to remember.
+ */
+import { Observer } from "@holdfast/kernel"
+import { type Message, Target } from "@holdfast/wire"
+import type { Context } from "effect"
+import { Metric } from "effect"
+import { type Labels, OTHER } from "./Labels.ts"
+
+/** 10 ms to 20 minutes: from a local model's first word to what providers allow a request at most. */
+const SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_200]
+
+/** To 8 hours and beyond: what an overnight turn may wait. */
+const HOURS = [1, 5, 15, 60, 300, 900, 1_800, 3_600, 7_200, 14_400, 28_800, 57_600]
+
+const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
+
+export const attempts = counter(
+  "holdfast_attempts_total",
+  "Calls of a provider that have ended, by provider, model and status: completed, interrupted, lost, or the reason of the failure; shared are no calls, but retries that took another turn's fresh failure for their own."
+)
+export const attemptSeconds = Metric.histogram("holdfast_attempt_duration_seconds", {
+  description: "How long calls of a provider took, to the end of the answer or to the failure.",
+  boundaries: SECONDS
+})
+export const firstContentSeconds = Metric.histogram("holdfast_attempt_first_content_seconds", {
+  description: "How long it took until a call's first content, of calls that had any.",
+  boundaries: SECONDS
+})
+export const retries = counter(
+  "holdfast_retries_total",
+  "Retries that were decided on, by provider, model and reason of the failure."
+)
+export const backoffSeconds = counter(
+  "holdfast_backoff_seconds_total",
+  "Waiting that was decided on, by provider, model and reason of the failure."
+)
+export const refusals = counter(
+  "holdfast_refusals_total",
+  "Failures that were not retried, by why: after-content, not-retryable, context-overflow, defect, no-strategy, exhausted."
+)
+export const waitsEnded = counter(
+  "holdfast_waits_ended_total",
+  "Waits that ended or were changed, by what did it: elapsed, early (the gate let the retry in before its time), now, cancelled, until, switched, extended, asked (a person is to say)."
+)
+export const fallbacks = counter(
+  "holdfast_fallbacks_total",
+  "Targets of fallback chains that took over, by provider, model and outcome: applied, answered (the first time)."
+)
+export const targetChanges = counter(
+  "holdfast_target_changes_total",
+  "Turns that went on at another target, by its provider and model: by a fallback, back again, or by a command."
+)
+export const syntheticRetries = counter(
+  "holdfast_synthetic_retries_total",
+  "Whole responses that would not do and were asked for again, by provider and model."
+)
+export const reportsRefused = counter(
+  "holdfast_malformed_reports_total",
+  "Final reports that were handed in and would not do, by provider and model."
+)
+export const finalSteps = counter(
+  "holdfast_final_steps_total",
+  "Steps that were made the last of their turn, by why: max-turns, context, malformed-report."
+)
+export const compactions = counter(
+  "holdfast_compactions_total",
+  "Contexts that were too long, by what came of making them smaller: compacted, nothing (it could not be), failed."
+)
+export const stepsDiscarded = counter(
+  "holdfast_steps_discarded_total",
+  "Steps of which clients were told that what they had been shown is void."
+)
+export const turns = counter("holdfast_turns_sealed_total", "Turns that have ended, by status.")
+export const turnAttempts = Metric.histogram("holdfast_turn_attempts", {
+  description: "Attempts of a turn, by the turn's status.",
+  boundaries: [1, 2, 3, 5, 10, 20, 30, 50, 100]
+})
+export const retryLoopSeconds = Metric.histogram("holdfast_turn_retry_loop_seconds", {
+  description: "From a step's first failure to its response or the turn's end, of turns that met a failure, by status.",
+  boundaries: HOURS
+})
+export const tokens = counter(
+  "holdfast_tokens_total",
+  "Tokens that providers have counted, by provider, model and direction: input, output."
+)
+export const toolCalls = counter("holdfast_tool_calls_total", "Tool calls, by tool and outcome: ok, error, malformed.")
+export const toolSeconds = Metric.histogram("holdfast_tool_duration_seconds", {
+  description: "How long tool calls took, by tool.",
+  boundaries: SECONDS
+})
+
+/** The names that labels may have. */
+export interface Known {
+  readonly providers: Labels
+  readonly models: Labels
+  readonly tools: Labels
+}
+
+/** Counts on the registry of a context. */
+export const observer = (known: Known, context: Context.Context<never>): Observer.Listeners => {
+  const count = <Input, State>(
+    metric: Metric.Metric<Input, State>,
+    value: Input,
+    labels: Readonly<Record<string, string>>
+  ): void => Metric.withAttributes(metric, labels).updateUnsafe(value, context)
+
+  const at = ({ target }: Pick<Observer.Place, "target">) => ({
+    provider: known.providers.of(target.provider),
+    model: known.models.of(target.model)
+  })
+
+  /** Of an event that names it `provider/model`. */
+  const named = (name: string) => {
+    const target = Target.parse(name)
+    return target === undefined ? { provider: OTHER, model: OTHER } : at({ target })
+  }
+
+  const spent = (where: ReturnType<typeof at>, { inputTokens, outputTokens }: Message.Usage = {}) => {
+    if (inputTokens !== undefined) count(tokens, inputTokens, { ...where, direction: "input" })
+    if (outputTokens !== undefined) count(tokens, outputTokens, { ...where, direction: "output" })
+  }
+
+  const ofEvents = Observer.on({
+    "retry-fallback-applied": ({ to }) => count(fallbacks, 1, { ...named(to), outcome: "applied" }),
+    "retry-fallback-succeeded": ({ model }) => count(fallbacks, 1, { ...named(model), outcome: "answered" }),
+    "model-change": ({ to }) => count(targetChanges, 1, named(to)),
+    "synthetic-retry": (_, place) => count(syntheticRetries, 1, at(place)),
+    "final-turn": ({ cause }) => count(finalSteps, 1, { cause }),
+    "step-discarded": () => count(stepsDiscarded, 1, {})
+  })
+
+  return {
+    ...ofEvents,
+    attempt: (ended) => {
+      const where = at(ended)
+      const { firstContentAt, isReportRefused, outcome, startedAt } = ended
+      if (isReportRefused) count(reportsRefused, 1, where)
+      count(attempts, 1, { ...where, status: statusOf(outcome) })
+      if (isShared(outcome)) return
+      if (startedAt !== undefined) count(attemptSeconds, seconds(startedAt, outcome.endedAt), where)
+      if (startedAt !== undefined && firstContentAt !== undefined) {
+        count(firstContentSeconds, seconds(startedAt, firstContentAt), where)
+      }
+      if (outcome._tag === "Completed" || outcome._tag === "Failed") spent(where, outcome.usage)
+    },
+    compaction: (ended) => {
+      const { outcome } = ended
+      count(compactions, 1, { outcome: outcome._tag.toLowerCase() })
+      if (outcome._tag === "Compacted") spent(at(ended), outcome.usage)
+    },
+    decision: (decided) => {
+      const { directive, failure } = decided
+      if (directive._tag === "GiveUp") return count(refusals, 1, { because: directive.because })
+      const labels = { ...at(decided), reason: failure.reason }
+      count(retries, 1, labels)
+      count(backoffSeconds, directive.delayMs / 1_000, labels)
+    },
+    wait: ({ wake }) => count(waitsEnded, 1, { by: wake.type === "now" && wake.early === true ? "early" : wake.type }),
+    tool: (ended) => {
+      const { call, endedAt, isError, isReport, startedAt } = ended
+      if (isReport && isError) count(reportsRefused, 1, at(ended))
+      const tool = known.tools.of(call.toolName)
+      const outcome = call.malformed !== undefined ? "malformed" : isError ? "error" : "ok"
+      count(toolCalls, 1, { tool, outcome })
+      count(toolSeconds, seconds(startedAt, endedAt), { tool })
+    },
+    seal: ({ end, retryLoopMs }) => {
+      const { attempts, status } = end
+      count(turns, 1, { status })
+      count(turnAttempts, attempts, { status })
+      if (retryLoopMs > 0) count(retryLoopSeconds, retryLoopMs / 1_000, { status })
+    }
+  }
+}
+
+/** How an attempt ended, in one word. */
+export const statusOf = (outcome: Observer.AttemptEnded["outcome"]): string =>
+  isShared(outcome) ? "shared" : outcome._tag === "Failed" ? outcome.failure.reason : outcome._tag.toLowerCase()
+
+/** Whether nobody was called for it (X5). */
+export const isShared = (outcome: Observer.AttemptEnded["outcome"]): boolean =>
+  outcome._tag === "Failed" && outcome.failure.shared === true
+
+// --- internal
+
+const seconds = (from: number, to: number): number => Math.max(0, to - from) / 1_000

@@ -1,0 +1,116 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Duration, Redacted } from "effect"
+import * as Given from "./Given.ts"
+import * as Secrets from "../../src/config/Secrets.ts"
+
+const telemetryOf = (given: Given.Given) => Given.config(given).telemetry
+
+describe("telemetry, when nothing is said of it", () => {
+  it("M4: logs retries beside the database, and tells nobody anything", () => {
+    expect(telemetryOf({})).toEqual({
+      retryLog: { path: "/home/.holdfast/retries.jsonl", maxBytes: 10_000_000, keep: 5 },
+      otlp: undefined,
+      notifications: undefined
+    })
+  })
+
+  it("M4: logs no retries where there is no file to log beside", () => {
+    expect(telemetryOf({ file: { database: { path: ":memory:" } } }).retryLog).toBeUndefined()
+    expect(telemetryOf({ file: { database: { url: "postgres://h/db" } } }).retryLog).toBeUndefined()
+  })
+})
+
+describe("the retry log", () => {
+  it("is where it is wanted, relative to the file, and can be switched off", () => {
+    const file = { database: { url: "postgres://h/db" }, telemetry: { retryLog: { path: "./r.jsonl", keep: 0 } } }
+    expect(telemetryOf({ file }).retryLog).toEqual({ path: "/etc/r.jsonl", maxBytes: 10_000_000, keep: 0 })
+    expect(telemetryOf({ file: { telemetry: { retryLog: false } } }).retryLog).toBeUndefined()
+  })
+})
+
+describe("traces", () => {
+  it("go below the endpoint of the file, or of OpenTelemetry's variables, the file first", () => {
+    const environment = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318/",
+      OTEL_EXPORTER_OTLP_HEADERS: "api-key=a%20b, x-team = night"
+    }
+    const { otlp } = telemetryOf({ environment })
+    expect(otlp?.url).toBe("http://collector:4318/v1/traces")
+    expect(Object.entries(otlp?.headers ?? {}).map(([name, value]) => [name, Redacted.value(value)])).toEqual([
+      ["api-key", "a b"],
+      ["x-team", "night"]
+    ])
+    const file = { telemetry: { otlp: { endpoint: "https://other.example.org/otlp" } } }
+    expect(telemetryOf({ environment, file }).otlp?.url).toBe("https://other.example.org/otlp/v1/traces")
+  })
+
+  it("go to the address of their own variable as it stands, and nowhere when the SDK is disabled", () => {
+    const environment = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://collector:4318/in" }
+    expect(telemetryOf({ environment }).otlp?.url).toBe("http://collector:4318/in")
+    expect(telemetryOf({ environment: { ...environment, OTEL_SDK_DISABLED: "true" } }).otlp).toBeUndefined()
+  })
+})
+
+describe("notifications", () => {
+  it("take their address from a variable, and keep what they know beside the database", () => {
+    const { notifications } = telemetryOf({
+      file: { telemetry: { notifications: { webhookEnv: "ONCALL" } } },
+      environment: { ONCALL: "https://hooks.example.org/T0/B0/abcdefgh" }
+    })
+    expect(notifications?.webhook && Redacted.value(notifications.webhook.url)).toBe(
+      "https://hooks.example.org/T0/B0/abcdefgh"
+    )
+    expect(notifications?.after).toEqual(Duration.minutes(5))
+    expect(notifications?.state).toBe("/home/.holdfast/incidents.json")
+  })
+
+  it("have an address that is a secret, as a whole and by its path", () => {
+    const config = Given.config({
+      file: { telemetry: { notifications: { webhook: "https://hooks.example.org/T0/B0/abcdefgh" } } }
+    })
+    const { redact } = Secrets.make(Secrets.ofConfig(config))
+    expect(redact("POST https://hooks.example.org/T0/B0/abcdefgh failed")).not.toContain("abcdefgh")
+    expect(redact("POST /T0/B0/abcdefgh failed")).not.toContain("abcdefgh")
+  })
+})
+
+describe("what is wrong is named", () => {
+  it.each([
+    [
+      "notifications to nobody",
+      { file: { telemetry: { notifications: {} } } },
+      ['telemetry.notifications: nobody would be told. Give it a "webhook", a "webhookEnv" or a "command".']
+    ],
+    [
+      "a variable that is not set",
+      { file: { telemetry: { notifications: { webhookEnv: "ONCALL" } } } },
+      ["telemetry.notifications.webhookEnv: the environment variable ONCALL is not set."]
+    ],
+    [
+      "a webhook that is no address, without showing it",
+      { file: { telemetry: { notifications: { webhook: "hooks.example.org/secret" } } } },
+      [
+        'telemetry.notifications.webhook: found a string of 24 characters; expected an http or https address, such as "https://hooks.example.org/services/...".'
+      ]
+    ],
+    [
+      "a size that is too small",
+      { file: { telemetry: { retryLog: { maxBytes: 10 } } } },
+      ["telemetry.retryLog.maxBytes: found 10; expected an integer of 1000 or more."]
+    ],
+    [
+      "an unknown key",
+      { file: { telemetry: { retrylog: {} } } },
+      ['telemetry.retrylog: unknown key. Did you mean "retryLog"? Known here: retryLog, otlp, notifications.']
+    ],
+    [
+      "a collector that is no address",
+      { environment: { OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318" } },
+      [
+        'OTEL_EXPORTER_OTLP_ENDPOINT: expected an http or https address such as "http://127.0.0.1:4318", without a user and without a fragment.'
+      ]
+    ]
+  ])("%s", (_what, given, expected) => {
+    expect(Given.problems(given)).toEqual(expected)
+  })
+})

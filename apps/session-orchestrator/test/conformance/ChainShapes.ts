@@ -1,0 +1,41 @@
+/** What scenarios of several targets have in common: which there are, what stands in for which, and how it takes over. */
+import { BEGUN, type Expected, TARGET, atOnce, fallsBack, provedAt } from "./Scenario.ts"
+import { ANSWER } from "./Shapes.ts"
+
+export const SPARE = "spare/m"
+export const THIRD = "third/m"
+
+export const TWO = [TARGET, SPARE] as const
+export const THREE = [TARGET, SPARE, THIRD] as const
+
+/** A chain with the profile that it was made for (P3). */
+export const chain = (...standIns: ReadonlyArray<string>) =>
+  ({ profile: "interactive", routing: { type: "fallback-chain", chains: { default: standIns } } }) as const
+
+export const never = (...standIns: ReadonlyArray<string>) =>
+  ({
+    profile: "interactive",
+    routing: { type: "fallback-chain", chains: { default: standIns }, revert: "never" }
+  }) as const
+
+/** A step that begins on a fallback because the primary cools down. */
+export const begunOn = (model: string): ReadonlyArray<Expected> => [
+  "turn-start",
+  "message",
+  ...fallsBack(TARGET, model),
+  { type: "step-start", target: model },
+  "text-delta",
+  { type: "retry-fallback-succeeded", model, role: "default" },
+  "usage",
+  "message",
+  { type: "turn-end", status: "completed" }
+]
+
+/** The first call fails, and the fallback answers at once. */
+export const takenOver = {
+  calls: TWO,
+  events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)],
+  shown: ANSWER
+}
+
+export const AT_SPARE = `assistant at ${SPARE}: ${ANSWER}`

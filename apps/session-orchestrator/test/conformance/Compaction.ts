@@ -1,0 +1,277 @@
+/** A context that is too long, made smaller (rule P19). */
+import * as Answers from "./Answers.ts"
+import { SPARE, TWO, chain } from "./ChainShapes.ts"
+import {
+  BEGUN,
+  BEGUN_AGAIN,
+  type Expected,
+  type Scenario,
+  TARGET,
+  type Turn,
+  answered,
+  atOnce,
+  called,
+  failed,
+  fallsBack,
+  provedAt,
+  waits
+} from "./Scenario.ts"
+import { ANSWER, BOTH, SECOND, endsIn } from "./Shapes.ts"
+
+const { callsTool, overloaded, reset, says, status } = Answers
+
+const INTERACTIVE = { profile: "interactive" } as const
+
+const tooLong = status(400, "too-long")
+
+const SUMMARY = "They said hello."
+
+/** What stands for the older messages, before a model and in the history. */
+const STANDS_FOR = `The conversation until here, summed up, because it had become too long:\n\n${SUMMARY}`
+
+/** What the model is given to sum up. */
+const TRANSCRIPT = `User:\nHello\n\nAssistant:\n${ANSWER}`
+
+/** Longer than what was before, so that all of that can be summed up. */
+const QUESTION = "And is that all that there is to be said?"
+const MORE = "So tell me what else there is, and do not leave anything out, however long it may take you to do it."
+
+const AGAIN = "Here I am again."
+
+const greeting: Turn = { given: [says(ANSWER)], follows: { events: [...BEGUN, ...answered()], shown: ANSWER } }
+
+const compacted: ReadonlyArray<Expected> = [{ type: "compaction", summary: SUMMARY, messages: 2 }, "message"]
+
+const BEFORE = ["user: Hello", `assistant: ${ANSWER}`, `user: ${QUESTION}`] as const
+
+export const scenarios: ReadonlyArray<Scenario> = [
+  {
+    title:
+      "P19: the model sums up the older messages, and the step runs again; nobody is shown the summary, and the history loses nothing",
+    retry: INTERACTIVE,
+    formats: BOTH,
+    turns: [
+      greeting,
+      {
+        prompt: QUESTION,
+        given: [tooLong, says(SUMMARY), says(AGAIN)],
+        follows: {
+          asked: [BEFORE, [`user: ${TRANSCRIPT}`], [`user: ${STANDS_FOR}`, `user: ${QUESTION}`]],
+          events: [...BEGUN, ...compacted, ...answered()],
+          shown: AGAIN
+        }
+      },
+      {
+        prompt: MORE,
+        given: [says(ANSWER)],
+        follows: {
+          asked: [[`user: ${STANDS_FOR}`, `user: ${QUESTION}`, `assistant: ${AGAIN}`, `user: ${MORE}`]],
+          events: [...BEGUN, ...answered()],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant: ${AGAIN}`, `user: ${MORE}`, `assistant: ${ANSWER}`]
+  },
+  ...(
+    [
+      ["by its status", status(413, "too-large")],
+      ["by its words", Answers.words(500, "Input is too long for requested model.")],
+      ["inside a stream", Answers.failsInStream("too-long")]
+    ] as const
+  ).map(([how, answer]): Scenario => ({
+    title: `P2, P19: the same for one that is known ${how}`,
+    retry: INTERACTIVE,
+    turns: [
+      greeting,
+      {
+        prompt: QUESTION,
+        given: [answer, says(SUMMARY), says(AGAIN)],
+        follows: { events: [...BEGUN, ...compacted, ...answered()], shown: AGAIN }
+      }
+    ],
+    history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant: ${AGAIN}`]
+  })),
+  {
+    title: "P2, P19: once: what is too long again fails the turn, and is not retried",
+    retry: INTERACTIVE,
+    turns: [
+      greeting,
+      {
+        prompt: QUESTION,
+        given: [tooLong, says(SUMMARY), tooLong],
+        follows: { events: [...BEGUN, ...compacted, ...failed("context-overflow")] }
+      }
+    ],
+    history: [...BEFORE, `summary: ${STANDS_FOR}`, "assistant (context-overflow):"]
+  },
+  endsIn("P19: where nothing can be left out the turn fails with the overflow", "context-overflow", [tooLong], [], {
+    retry: INTERACTIVE,
+    formats: BOTH
+  }),
+  {
+    title: "P19: one that is too long to be summed up fails with the overflow too",
+    retry: INTERACTIVE,
+    turns: [
+      greeting,
+      {
+        prompt: QUESTION,
+        given: [tooLong, tooLong],
+        follows: { events: [...BEGUN, ...failed("context-overflow")] }
+      }
+    ],
+    history: [...BEFORE, "assistant (context-overflow):"]
+  },
+  {
+    title: "P11, P19: a call for the summary that fails is retried like any other, in one chain with the step's own",
+    retry: INTERACTIVE,
+    turns: [
+      greeting,
+      {
+        prompt: QUESTION,
+        given: [reset, tooLong, overloaded, says(SUMMARY), says(AGAIN)],
+        follows: {
+          events: [...BEGUN, ...waits(2 * SECOND, 4 * SECOND), ...compacted, ...answered(1)],
+          shown: AGAIN
+        }
+      }
+    ],
+    history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant: ${AGAIN}`]
+  },
+  {
+    title: "P19: each step of a turn has its own",
+    retry: INTERACTIVE,
+    tools: ["look"],
+    turns: [
+      greeting,
+      {
+        prompt: QUESTION,
+        given: [tooLong, says(SUMMARY), callsTool("look"), tooLong, says(SUMMARY), says(AGAIN)],
+        follows: {
+          events: [...BEGUN, ...compacted, ...called("look", false), "step-start", ...compacted, ...answered()],
+          shown: AGAIN
+        }
+      }
+    ],
+    history: [
+      ...BEFORE,
+      `summary: ${STANDS_FOR}`,
+      "assistant: calls look",
+      "tool: look",
+      `summary: ${STANDS_FOR}`,
+      `assistant: ${AGAIN}`
+    ]
+  },
+  {
+    title: "P19, P12: a failed response is not summed up",
+    retry: { ...INTERACTIVE, enabled: false },
+    turns: [
+      greeting,
+      {
+        prompt: QUESTION,
+        given: [Answers.breaksOff("Half of")],
+        follows: { events: [...BEGUN, "text-delta", ...failed("network")], shown: "Half of" }
+      },
+      {
+        prompt: MORE,
+        given: [tooLong, says(SUMMARY), says(AGAIN)],
+        follows: {
+          asked: [
+            [...BEFORE, `user: ${MORE}`],
+            [`user: ${TRANSCRIPT}\n\nUser:\n${QUESTION}`],
+            [`user: ${STANDS_FOR}`, `user: ${MORE}`]
+          ],
+          events: [...BEGUN, { type: "compaction", messages: 3 }, "message", ...answered()],
+          shown: AGAIN
+        }
+      }
+    ],
+    history: [
+      ...BEFORE,
+      "assistant (network): Half of",
+      `user: ${MORE}`,
+      `summary: ${STANDS_FOR}`,
+      `assistant: ${AGAIN}`
+    ]
+  },
+  {
+    title: "P8, P19: what took over and is given too much sums up by itself, and has succeeded when it has answered",
+    retry: chain(SPARE),
+    targets: TWO,
+    turns: [
+      greeting,
+      {
+        prompt: QUESTION,
+        given: [overloaded, tooLong, says(SUMMARY), says(AGAIN)],
+        follows: {
+          calls: [TARGET, SPARE, SPARE, SPARE],
+          events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE), ...compacted, ...provedAt(SPARE, 0)],
+          shown: AGAIN
+        }
+      }
+    ],
+    history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant at ${SPARE}: ${AGAIN}`]
+  },
+  {
+    title: "P8, P19: a call for the summary that fails goes on at the next target, and so does the step",
+    retry: chain(SPARE),
+    targets: TWO,
+    turns: [
+      greeting,
+      {
+        prompt: QUESTION,
+        given: [tooLong, overloaded, says(SUMMARY), says(AGAIN)],
+        follows: {
+          calls: [TARGET, TARGET, SPARE, SPARE],
+          events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, SPARE), ...compacted, ...provedAt(SPARE, 0)],
+          shown: AGAIN
+        }
+      }
+    ],
+    history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant at ${SPARE}: ${AGAIN}`]
+  },
+  {
+    title: "M1, P19: a manual retry begins with the summary that was made before the turn failed",
+    retry: INTERACTIVE,
+    turns: [
+      greeting,
+      {
+        prompt: QUESTION,
+        given: [tooLong, says(SUMMARY), status(401, "auth")],
+        follows: { events: [...BEGUN, ...compacted, ...failed("auth")] }
+      },
+      {
+        prompt: null,
+        given: [says(AGAIN)],
+        follows: {
+          asked: [[`user: ${STANDS_FOR}`, `user: ${QUESTION}`]],
+          events: [...BEGUN_AGAIN, ...answered()],
+          shown: AGAIN
+        }
+      }
+    ],
+    history: [...BEFORE, `summary: ${STANDS_FOR}`, "assistant (auth):", `assistant: ${AGAIN}`]
+  },
+  {
+    title: "P14, P19: an abort while a summary is waited for ends the turn",
+    retry: INTERACTIVE,
+    turns: [
+      greeting,
+      {
+        prompt: QUESTION,
+        given: [tooLong, overloaded],
+        when: [{ at: 0, act: "abort" }],
+        follows: {
+          events: [
+            ...BEGUN,
+            ...waits(2 * SECOND),
+            { type: "retry-end", success: false, attempt: 0, finalError: "Retry cancelled" },
+            "message",
+            { type: "turn-end", status: "aborted" }
+          ]
+        }
+      }
+    ],
+    history: [...BEFORE, "assistant (aborted):"]
+  }
+]

@@ -1,0 +1,145 @@
+/** Cooldowns that outlive a step or a turn, and the way back to the primary (rules P3, P8, P9). */
+import * as Answers from "./Answers.ts"
+import { AT_SPARE, SPARE, TWO, begunOn, chain, never, takenOver } from "./ChainShapes.ts"
+import {
+  BEGUN,
+  BEGUN_AGAIN,
+  type Expected,
+  type Scenario,
+  TARGET,
+  answered,
+  atOnce,
+  called,
+  failed,
+  fallsBack
+} from "./Scenario.ts"
+import { ANSWER, MINUTE, SECOND } from "./Shapes.ts"
+
+const { asks, callsTool, overloaded, says, takes } = Answers
+
+/** The fallback answers so late that the primary's cooldown of 5 minutes is over. */
+const late = takes(6 * MINUTE, says(ANSWER))
+
+const secondTurn = (calls: ReadonlyArray<string>, events: ReadonlyArray<Expected>) => ({
+  prompt: "And?",
+  given: [says(ANSWER)],
+  follows: { calls, events, shown: ANSWER }
+})
+
+const TOOL_AT_SPARE: ReadonlyArray<Expected> = [
+  ...BEGUN,
+  atOnce(0, "overloaded"),
+  ...fallsBack(TARGET, SPARE),
+  { type: "retry-end", success: true, attempt: 0 },
+  { type: "retry-fallback-succeeded", model: SPARE, role: "default" },
+  ...called("send", true)
+]
+
+export const scenarios: ReadonlyArray<Scenario> = [
+  {
+    title: "P8, P9: while its primary cools down the next turn begins on the fallback",
+    retry: chain(SPARE),
+    targets: TWO,
+    scale: 1,
+    turns: [{ given: [overloaded, says(ANSWER)], follows: takenOver }, secondTurn([SPARE], begunOn(SPARE))],
+    history: ["user: Hello", AT_SPARE, "user: And?", AT_SPARE]
+  },
+  {
+    title: "P3, P9: once the cooldown is over the next turn begins on the primary, unless it is told otherwise",
+    retry: chain(SPARE),
+    targets: TWO,
+    turns: [{ given: [overloaded, late], follows: takenOver }, secondTurn([TARGET], [...BEGUN, ...answered()])],
+    history: ["user: Hello", AT_SPARE, "user: And?", `assistant: ${ANSWER}`]
+  },
+  {
+    title: 'P9: under "never" it does not',
+    retry: never(SPARE),
+    targets: TWO,
+    turns: [{ given: [overloaded, late], follows: takenOver }, secondTurn([SPARE], begunOn(SPARE))],
+    history: ["user: Hello", AT_SPARE, "user: And?", AT_SPARE]
+  },
+  {
+    title: "P9: in the middle of a turn the first step after the cooldown is the primary's",
+    retry: chain(SPARE),
+    targets: TWO,
+    turns: [
+      {
+        given: [overloaded, takes(6 * MINUTE, callsTool("send")), says(ANSWER)],
+        follows: {
+          calls: [TARGET, SPARE, TARGET],
+          events: [
+            ...TOOL_AT_SPARE,
+            { type: "model-change", from: SPARE, to: TARGET },
+            { type: "step-start", step: 1, target: TARGET },
+            ...answered()
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant at ${SPARE}: calls send`, "tool: send failed", `assistant: ${ANSWER}`]
+  },
+  {
+    title: 'P9: under "never" the turn goes on where it is',
+    retry: never(SPARE),
+    targets: TWO,
+    turns: [
+      {
+        given: [overloaded, takes(6 * MINUTE, callsTool("send")), says(ANSWER)],
+        follows: {
+          calls: [TARGET, SPARE, SPARE],
+          events: [...TOOL_AT_SPARE, { type: "step-start", step: 1, target: SPARE }, ...answered()],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant at ${SPARE}: calls send`, "tool: send failed", AT_SPARE]
+  },
+  {
+    title: "P8: a cooldown is as long as it is set, and as the provider asks where that is longer",
+    retry: {
+      profile: "interactive",
+      routing: { type: "fallback-chain", chains: { default: [SPARE] }, cooldown: "1 minute" }
+    },
+    targets: TWO,
+    // Two seconds are there for the second step to begin.
+    scale: 80,
+    turns: [
+      {
+        given: [asks(4 * MINUTE, "retry-after"), takes(65 * SECOND, callsTool("send")), says(ANSWER)],
+        follows: {
+          calls: [TARGET, SPARE, SPARE],
+          events: [
+            ...BEGUN,
+            atOnce(0, "rate-limited"),
+            ...TOOL_AT_SPARE.slice(BEGUN.length + 1),
+            { type: "step-start", step: 1, target: SPARE },
+            ...answered()
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant at ${SPARE}: calls send`, "tool: send failed", AT_SPARE]
+  },
+  {
+    title: "M1, P8: a manual retry begins where something is free",
+    retry: { ...chain(SPARE), maxRetries: 0 },
+    targets: TWO,
+    scale: 1,
+    turns: [
+      { given: [overloaded], follows: { events: [...BEGUN, ...failed("overloaded")] } },
+      {
+        prompt: null,
+        given: [says(ANSWER)],
+        follows: {
+          calls: [SPARE],
+          asked: [["user: Hello"]],
+          events: [...BEGUN_AGAIN.slice(0, 1), ...begunOn(SPARE).slice(2)],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", "assistant (overloaded):", AT_SPARE]
+  }
+]

@@ -1,0 +1,177 @@
+/** Keys of a provider: which is used, and how long one is set aside (rule P7). */
+import * as Answers from "./Answers.ts"
+import { AT_SPARE, SPARE, TWO, chain } from "./ChainShapes.ts"
+import {
+  BEGUN,
+  type Pattern,
+  type Scenario,
+  TARGET,
+  answered,
+  atOnce,
+  failed,
+  fallsBack,
+  provedAt
+} from "./Scenario.ts"
+import { ANSWER, ANSWERED, BOTH, HOUR, MINUTE, SECOND } from "./Shapes.ts"
+
+const { asks, exhausted, overloaded, says, takes } = Answers
+
+const KEYS = { scripted: ["KEY_1", "KEY_2"] } as const
+
+const FIRST = `${TARGET}#KEY_1`
+const SECOND_KEY = `${TARGET}#KEY_2`
+
+/** The first key is used up, and the second takes over at once. */
+const switchedKey: Pattern = {
+  type: "provider-retry",
+  attempt: 0,
+  delayMs: 0,
+  reason: "quota-exhausted",
+  credential: "KEY_2"
+}
+
+export const scenarios: ReadonlyArray<Scenario> = [
+  {
+    title:
+      "P7: a used-up quota moves to another key of the same provider, at once, and is told of as a retry and nothing more",
+    retry: { profile: "interactive" },
+    credentials: KEYS,
+    formats: BOTH,
+    turns: [
+      {
+        given: [exhausted(HOUR), says(ANSWER)],
+        follows: { calls: [FIRST, SECOND_KEY], events: [...BEGUN, switchedKey, ...answered(0)], shown: ANSWER }
+      }
+    ],
+    history: ANSWERED
+  },
+  {
+    title: "P7: a key is limited until its reset, for later turns too, and used again after it",
+    retry: { profile: "interactive" },
+    credentials: KEYS,
+    // So much time is there for the second turn to begin, in which the key is still limited.
+    scale: 150,
+    turns: [
+      {
+        given: [exhausted(8 * MINUTE), says(ANSWER)],
+        follows: { calls: [FIRST, SECOND_KEY], events: [...BEGUN, switchedKey, ...answered(0)], shown: ANSWER }
+      },
+      {
+        prompt: "And?",
+        given: [takes(9 * MINUTE, says(ANSWER))],
+        follows: { calls: [SECOND_KEY], events: [...BEGUN, ...answered()], shown: ANSWER }
+      },
+      {
+        prompt: "So?",
+        given: [says(ANSWER)],
+        follows: { calls: [FIRST], events: [...BEGUN, ...answered()], shown: ANSWER }
+      }
+    ],
+    history: [...ANSWERED, "user: And?", `assistant: ${ANSWER}`, "user: So?", `assistant: ${ANSWER}`]
+  },
+  {
+    title: "P7: a rate limit by the minute keeps its key",
+    retry: { profile: "interactive" },
+    credentials: KEYS,
+    turns: [
+      {
+        given: [asks(10 * SECOND, "retry-after"), says(ANSWER)],
+        follows: {
+          calls: [FIRST, FIRST],
+          events: [
+            ...BEGUN,
+            { type: "provider-retry", attempt: 0, delayMs: 10 * SECOND, reason: "rate-limited" },
+            ...answered(0)
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ANSWERED
+  },
+  {
+    title: "P7, P8: when all keys are used up the next target takes over",
+    retry: chain(SPARE),
+    targets: TWO,
+    credentials: KEYS,
+    turns: [
+      {
+        given: [exhausted(HOUR), exhausted(HOUR), says(ANSWER)],
+        follows: {
+          calls: [FIRST, SECOND_KEY, SPARE],
+          events: [
+            ...BEGUN,
+            switchedKey,
+            atOnce(1, "quota-exhausted"),
+            ...fallsBack(TARGET, SPARE),
+            ...provedAt(SPARE, 1)
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", AT_SPARE]
+  },
+  {
+    title: "P7, P8: a fallback has keys of its own",
+    retry: chain(SPARE),
+    targets: TWO,
+    credentials: { spare: ["KEY_A", "KEY_B"] },
+    turns: [
+      {
+        given: [overloaded, exhausted(HOUR), says(ANSWER)],
+        follows: {
+          calls: [TARGET, `${SPARE}#KEY_A`, `${SPARE}#KEY_B`],
+          events: [
+            ...BEGUN,
+            atOnce(0, "overloaded"),
+            ...fallsBack(TARGET, SPARE),
+            { type: "provider-retry", attempt: 1, delayMs: 0, reason: "quota-exhausted", credential: "KEY_B" },
+            ...provedAt(SPARE, 1)
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", AT_SPARE]
+  },
+  {
+    title: "P7: with nowhere to go, the reset that comes first is waited for",
+    credentials: KEYS,
+    only: {
+      runner: "kernel",
+      because: "the reset is a moment, and on a real clock some of the time until then has gone by"
+    },
+    turns: [
+      {
+        given: [exhausted(10 * MINUTE), exhausted(2 * HOUR), says(ANSWER)],
+        follows: {
+          calls: [FIRST, SECOND_KEY, FIRST],
+          events: [
+            ...BEGUN,
+            switchedKey,
+            { type: "provider-retry", attempt: 1, delayMs: 10 * MINUTE, reason: "quota-exhausted" },
+            ...answered(1)
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ANSWERED
+  },
+  {
+    title: "P6, P7: one that is above the cap fails the turn at once, when no key is left",
+    retry: { profile: "interactive" },
+    credentials: KEYS,
+    turns: [
+      {
+        given: [exhausted(10 * MINUTE), exhausted(2 * HOUR)],
+        follows: {
+          calls: [FIRST, SECOND_KEY],
+          events: [...BEGUN, switchedKey, ...failed("quota-exhausted", { attempt: 0 })]
+        }
+      }
+    ],
+    history: ["user: Hello", "assistant (quota-exhausted):"]
+  }
+]

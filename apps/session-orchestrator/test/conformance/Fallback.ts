@@ -1,0 +1,308 @@
+/** Fallback chains: what takes over, and for what (rule P8). */
+import * as Answers from "./Answers.ts"
+import { AT_SPARE, SPARE, THIRD, THREE, TWO, chain, takenOver } from "./ChainShapes.ts"
+import { BEGUN, type Scenario, TARGET, answered, atOnce, failed, fallsBack, provedAt, waits } from "./Scenario.ts"
+import { ANSWER, ANSWERED, BOTH, SECOND, endsIn, times } from "./Shapes.ts"
+
+const { asks, breaksOff, overloaded, says, status, words } = Answers
+
+export const scenarios: ReadonlyArray<Scenario> = [
+  {
+    title:
+      "P8, P11: a target that fails is left at once for the next of its chain, which is told, and told again when it has answered",
+    retry: chain(SPARE),
+    targets: TWO,
+    formats: BOTH,
+    turns: [{ given: [overloaded, says(ANSWER)], follows: takenOver }],
+    history: ["user: Hello", AT_SPARE]
+  },
+  {
+    title: "P8: a chain is gone down, one by one, without a wait",
+    retry: chain(SPARE, THIRD),
+    targets: THREE,
+    turns: [
+      {
+        given: [overloaded, Answers.reset, says(ANSWER)],
+        follows: {
+          calls: THREE,
+          asked: times(3, overloaded).map(() => ["user: Hello"]),
+          events: [
+            ...BEGUN,
+            { type: "provider-retry", attempt: 0, delayMs: 0, reason: "overloaded", target: TARGET },
+            ...fallsBack(TARGET, SPARE),
+            { type: "provider-retry", attempt: 1, delayMs: 0, reason: "network", target: SPARE },
+            ...fallsBack(SPARE, THIRD),
+            ...provedAt(THIRD, 1)
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant at ${THIRD}: ${ANSWER}`]
+  },
+  {
+    title: "P8: a primary has the chain of its own before the one for all",
+    retry: {
+      profile: "interactive",
+      routing: { type: "fallback-chain", chains: { default: [THIRD], [TARGET]: [SPARE] } }
+    },
+    targets: THREE,
+    turns: [
+      {
+        given: [overloaded, says(ANSWER)],
+        follows: {
+          calls: TWO,
+          events: [
+            ...BEGUN,
+            atOnce(0, "overloaded"),
+            ...fallsBack(TARGET, SPARE, TARGET),
+            ...provedAt(SPARE, 0, TARGET)
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", AT_SPARE]
+  },
+  {
+    title: "P4, P8: where all of a chain cool down the schedule goes on, to whoever is free first",
+    retry: chain(SPARE),
+    targets: TWO,
+    turns: [
+      {
+        given: [...times(3, overloaded), says(ANSWER)],
+        follows: {
+          calls: [TARGET, SPARE, TARGET, SPARE],
+          events: [
+            ...BEGUN,
+            atOnce(0, "overloaded"),
+            ...fallsBack(TARGET, SPARE),
+            { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND },
+            { type: "model-change", from: SPARE, to: TARGET },
+            { type: "provider-retry", attempt: 2, delayMs: 8 * SECOND },
+            ...fallsBack(TARGET, SPARE),
+            ...provedAt(SPARE, 2)
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", AT_SPARE]
+  },
+  {
+    title: "P8, P11: a chain of targets that all fail ends with the last error, and no fallback has succeeded",
+    retry: { ...chain(SPARE), maxRetries: 1 },
+    targets: TWO,
+    turns: [
+      {
+        given: [overloaded, status(503, "unavailable")],
+        follows: {
+          calls: TWO,
+          events: [
+            ...BEGUN,
+            atOnce(0, "overloaded"),
+            ...fallsBack(TARGET, SPARE),
+            ...failed("overloaded", { attempt: 0 })
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant at ${SPARE} (overloaded):`]
+  },
+  {
+    title: "P6, P8: a delay above the cap fails no turn that can go elsewhere",
+    retry: chain(SPARE),
+    targets: TWO,
+    turns: [
+      {
+        given: [asks(301 * SECOND, "retry-after"), says(ANSWER)],
+        follows: {
+          calls: TWO,
+          events: [...BEGUN, atOnce(0, "rate-limited"), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", AT_SPARE]
+  },
+  ...(
+    [
+      ["a key that is refused", status(401, "auth"), "auth"],
+      ["a quota that is used up", status(429, "quota"), "quota-exhausted"],
+      ["a model that is not there", status(404, "model"), "model-unavailable"]
+    ] as const
+  ).map(([what, answer, reason]): Scenario => ({
+    title: `P8: ${what} is final on its own target, and none on another`,
+    retry: chain(SPARE),
+    targets: TWO,
+    turns: [
+      {
+        given: [answer, says(ANSWER)],
+        follows: {
+          calls: TWO,
+          events: [...BEGUN, atOnce(0, reason), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", AT_SPARE]
+  })),
+  endsIn(
+    "P8: what is the request's own fault is sent nowhere else",
+    "bad-request",
+    [words(400, "Invalid value.")],
+    [],
+    {
+      retry: chain(SPARE),
+      targets: TWO
+    }
+  ),
+  endsIn("P2, P8: nor is a context that is too long", "context-overflow", [status(400, "too-long")], [], {
+    retry: chain(SPARE),
+    targets: TWO
+  }),
+  endsIn("D4, P8: nor anything after content", "network", [breaksOff("Half of")], [], {
+    retry: chain(SPARE),
+    targets: TWO,
+    shown: "Half of"
+  }),
+  {
+    title: "P8: a stand-in that cannot hold the request is passed over",
+    retry: chain(SPARE, THIRD),
+    targets: THREE,
+    models: { [SPARE]: { contextWindow: 8 }, [THIRD]: { contextWindow: 100_000 } },
+    turns: [
+      {
+        prompt: "one two three four five six seven eight nine ten eleven twelve",
+        given: [overloaded, says(ANSWER)],
+        follows: {
+          calls: [TARGET, THIRD],
+          events: [...BEGUN, atOnce(0, "overloaded"), ...fallsBack(TARGET, THIRD), ...provedAt(THIRD, 0)],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: [
+      "user: one two three four five six seven eight nine ten eleven twelve",
+      `assistant at ${THIRD}: ${ANSWER}`
+    ]
+  },
+  endsIn(
+    "C10, P8: a bug of the program itself is nobody's fault, and sends the turn nowhere",
+    "unknown",
+    times(3, Answers.throws(new TypeError("undefined is not a function"))),
+    waits(2 * SECOND, 4 * SECOND),
+    { retry: chain(SPARE), targets: TWO, only: { runner: "kernel", because: "a bug of the program itself" } }
+  ),
+  {
+    title: "P8, X4: a person who wants the retry now has it where the wait was to lead",
+    retry: chain(SPARE),
+    targets: TWO,
+    turns: [
+      {
+        given: [overloaded, overloaded, says(ANSWER)],
+        when: [{ at: 1, act: "retry-now" }],
+        follows: {
+          calls: [TARGET, SPARE, TARGET],
+          events: [
+            ...BEGUN,
+            atOnce(0, "overloaded"),
+            ...fallsBack(TARGET, SPARE),
+            { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND },
+            { type: "model-change", from: SPARE, to: TARGET },
+            ...answered(1)
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ANSWERED
+  },
+  {
+    title: "P8, X4: a person's choice stands above the chain",
+    retry: chain(SPARE),
+    targets: THREE,
+    turns: [
+      {
+        given: [overloaded, overloaded, says(ANSWER)],
+        when: [{ at: 1, act: { switchesTo: THIRD } }],
+        follows: {
+          calls: THREE,
+          events: [
+            ...BEGUN,
+            atOnce(0, "overloaded"),
+            ...fallsBack(TARGET, SPARE),
+            { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND },
+            { type: "model-change", from: SPARE, to: THIRD },
+            ...answered(1)
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant at ${THIRD}: ${ANSWER}`]
+  },
+  {
+    title: "P11, P14: one who cancels it ends the turn with the error of the target that failed last",
+    retry: chain(SPARE),
+    targets: TWO,
+    turns: [
+      {
+        given: [overloaded, status(503, "unavailable")],
+        when: [{ at: 1, act: "abort-retry" }],
+        follows: {
+          calls: TWO,
+          events: [
+            ...BEGUN,
+            atOnce(0, "overloaded"),
+            ...fallsBack(TARGET, SPARE),
+            { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND, target: SPARE },
+            ...failed("overloaded", { attempt: 1, finalError: "Retry cancelled" })
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant at ${SPARE} (overloaded):`]
+  },
+  {
+    title: "P15: switched off in a wait, the next failure ends the turn, whoever could take over",
+    retry: chain(SPARE),
+    targets: TWO,
+    only: { runner: "service", because: "a switch of the conversation's" },
+    turns: [
+      {
+        given: [overloaded, overloaded, overloaded],
+        when: [
+          { at: 1, act: "auto-retry off" },
+          { at: 1, act: "retry-now" }
+        ],
+        follows: {
+          calls: [TARGET, SPARE, TARGET],
+          events: [
+            ...BEGUN,
+            atOnce(0, "overloaded"),
+            ...fallsBack(TARGET, SPARE),
+            { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND },
+            { type: "model-change", from: SPARE, to: TARGET },
+            ...failed("overloaded", { attempt: 1 })
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", "assistant (overloaded):"]
+  },
+  {
+    title: "P15: switched off, nothing takes over",
+    retry: chain(SPARE),
+    targets: TWO,
+    only: { runner: "service", because: "a switch of the conversation's" },
+    turns: [
+      {
+        given: [overloaded],
+        when: [{ at: "start", act: "auto-retry off" }],
+        follows: { events: [...BEGUN, ...failed("overloaded")] }
+      }
+    ],
+    history: ["user: Hello", "assistant (overloaded):"]
+  }
+]

@@ -1,0 +1,354 @@
+/** Turns that have to end with a report (rules A9, A13, A14). */
+import * as Answers from "./Answers.ts"
+import {
+  AT_LIMIT,
+  GOOD,
+  GO_ON,
+  HANDED_IN,
+  NEITHER,
+  REPORTING,
+  ends,
+  failedFor,
+  failsWith,
+  refused,
+  reported
+} from "./ReportShapes.ts"
+import { BEGUN, BEGUN_AGAIN, type Scenario, TARGET, atOnce, called } from "./Scenario.ts"
+import { BOTH, SECOND } from "./Shapes.ts"
+
+const { callsTool, failsInStream, overloaded, reports, says, status, REPORT } = Answers
+
+const guidance: ReadonlyArray<Scenario> = [
+  {
+    title: "A13: a report that is handed in ends the turn, and is in its seal",
+    retry: REPORTING,
+    formats: BOTH,
+    turns: [{ given: [reports(GOOD)], follows: { offered: [[REPORT]], events: [...BEGUN, ...reported()] } }],
+    history: ["user: Hello", ...HANDED_IN]
+  },
+  {
+    title: "A13: so does an answer that is a report as a whole",
+    retry: REPORTING,
+    turns: [
+      {
+        given: [says(JSON.stringify(GOOD))],
+        follows: {
+          events: [
+            ...BEGUN,
+            "text-delta",
+            "usage",
+            "message",
+            {
+              type: "turn-end",
+              status: "completed",
+              report: { source: "tool-message", success: true, content: GOOD }
+            }
+          ],
+          shown: JSON.stringify(GOOD)
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant: ${JSON.stringify(GOOD)}`]
+  },
+  {
+    title: "A9, A15: words alone are asked for again: the model is told why, and sees nothing else of the attempt",
+    retry: REPORTING,
+    formats: BOTH,
+    turns: [
+      {
+        given: [says("All is well."), reports(GOOD)],
+        follows: {
+          asked: [["user: Hello"], ["user: Hello", `user: ${failedFor(NEITHER, GO_ON)}`]],
+          events: [...BEGUN, ...refused(0, true), ...reported(0)],
+          shown: "All is well."
+        }
+      }
+    ],
+    history: [
+      "user: Hello",
+      "assistant (invalid-response): All is well.",
+      `told: ${failedFor(NEITHER, GO_ON)}`,
+      ...HANDED_IN
+    ]
+  },
+  {
+    title: "A9, P12: what a model was told of one turn is not in the context of the next",
+    retry: REPORTING,
+    turns: [
+      {
+        given: [says("All is well."), reports(GOOD)],
+        follows: { events: [...BEGUN, ...refused(0, true), ...reported(0)], shown: "All is well." }
+      },
+      {
+        prompt: "And?",
+        given: [reports(GOOD)],
+        follows: {
+          asked: [["user: Hello", `assistant calls ${REPORT}`, "tool", "user: And?"]],
+          events: [...BEGUN, ...reported()]
+        }
+      }
+    ],
+    history: [
+      "user: Hello",
+      "assistant (invalid-response): All is well.",
+      `told: ${failedFor(NEITHER, GO_ON)}`,
+      ...HANDED_IN,
+      "user: And?",
+      ...HANDED_IN
+    ]
+  },
+  {
+    title: "A9: its retries are of one chain with those of an outage",
+    retry: { ...REPORTING, maxRetries: 4 },
+    turns: [
+      {
+        given: [says("Well."), Answers.reset, failsInStream("overloaded"), reports(GOOD)],
+        follows: {
+          events: [
+            ...BEGUN,
+            ...refused(0, true),
+            { type: "provider-retry", attempt: 1, delayMs: 2 * SECOND },
+            atOnce(2, "overloaded"),
+            ...reported(2)
+          ],
+          shown: "Well."
+        }
+      }
+    ],
+    history: ["user: Hello", "assistant (invalid-response): Well.", `told: ${failedFor(NEITHER, GO_ON)}`, ...HANDED_IN]
+  },
+  {
+    title: "A9, P8: a target that cannot call tools is no stand-in where a report is asked for",
+    retry: {
+      ...REPORTING,
+      profile: "interactive",
+      routing: { type: "fallback-chain", chains: { default: ["spare/m", "third/m"] } }
+    },
+    targets: [TARGET, "spare/m", "third/m"],
+    models: { "spare/m": { tools: false } },
+    turns: [
+      {
+        given: [overloaded, reports(GOOD)],
+        follows: {
+          calls: [TARGET, "third/m"],
+          events: [
+            ...BEGUN,
+            atOnce(0, "overloaded"),
+            { type: "retry-fallback-applied", from: TARGET, to: "third/m" },
+            "model-change",
+            { type: "retry-end", success: true, attempt: 0 },
+            { type: "retry-fallback-succeeded", model: "third/m" },
+            ...reported()
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant at third/m: calls ${REPORT}`, `tool: ${REPORT}`]
+  }
+]
+
+/** Words where a report was due, on a conversation that has somewhere else to go. */
+const chained: ReadonlyArray<Scenario> = [
+  {
+    title:
+      "A9, P8: a model that says words is asked again where it is: its target is not to blame, and does not cool down",
+    retry: {
+      ...REPORTING,
+      profile: "interactive",
+      routing: { type: "fallback-chain", chains: { default: ["spare/m"] } }
+    },
+    targets: [TARGET, "spare/m"],
+    turns: [
+      {
+        given: [says("Well."), reports(GOOD)],
+        follows: {
+          calls: [TARGET, TARGET],
+          events: [
+            ...BEGUN,
+            ...refused(0, true).slice(0, -1),
+            { type: "provider-retry", attempt: 0, delayMs: 2 * SECOND, reason: "invalid-response" },
+            ...reported(0)
+          ],
+          shown: "Well."
+        }
+      },
+      { prompt: "And?", given: [reports(GOOD)], follows: { calls: [TARGET], events: [...BEGUN, ...reported()] } }
+    ],
+    history: [
+      "user: Hello",
+      "assistant (invalid-response): Well.",
+      `told: ${failedFor(NEITHER, GO_ON)}`,
+      ...HANDED_IN,
+      "user: And?",
+      ...HANDED_IN
+    ]
+  },
+  {
+    title: "A4, A11: the last step offers the report alone on whichever target it goes on",
+    retry: { ...REPORTING, maxTurns: 1, routing: { type: "round-robin", targets: [TARGET, "spare/m"] } },
+    targets: [TARGET, "spare/m"],
+    tools: ["look"],
+    turns: [
+      {
+        given: [status(401, "auth"), reports(GOOD)],
+        follows: {
+          calls: [TARGET, "spare/m"],
+          offered: [[REPORT], [REPORT]],
+          asked: [
+            ["user: Hello", `user: ${AT_LIMIT}`],
+            ["user: Hello", `user: ${AT_LIMIT}`]
+          ],
+          events: [
+            "turn-start",
+            "message",
+            { type: "final-turn", step: 0, cause: "max-turns" },
+            "message",
+            "step-start",
+            atOnce(0, "auth"),
+            { type: "model-change", from: TARGET, to: "spare/m" },
+            ...reported(0)
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", `told: ${AT_LIMIT}`, `assistant at spare/m: calls ${REPORT}`, `tool: ${REPORT}`]
+  },
+  {
+    title: "M1, A9: a manual retry begins without what the model had been told",
+    retry: { ...REPORTING, maxRetries: 2 },
+    turns: [
+      {
+        given: [says("One."), says("Two.")],
+        follows: {
+          events: [
+            ...BEGUN,
+            ...refused(0, true),
+            "text-delta",
+            ...failsWith("invalid-response", `After 2 attempt(s), in step 1: ${NEITHER}`, 0)
+          ],
+          shown: "One.Two."
+        }
+      },
+      {
+        prompt: null,
+        given: [reports(GOOD)],
+        follows: { asked: [["user: Hello"]], events: [...BEGUN_AGAIN, ...reported()] }
+      }
+    ],
+    history: [
+      "user: Hello",
+      "assistant (invalid-response): One.",
+      `told: ${failedFor(NEITHER, GO_ON)}`,
+      "assistant (invalid-response): Two.",
+      ...HANDED_IN
+    ]
+  }
+]
+
+const failing: ReadonlyArray<Scenario> = [
+  {
+    title: "A14: when all attempts were spent on words, there is a report that says so",
+    retry: REPORTING,
+    turns: [
+      {
+        given: [says("One."), says("Two."), says("Three.")],
+        follows: {
+          events: [
+            ...BEGUN,
+            ...refused(0, true),
+            ...refused(1, true),
+            "text-delta",
+            ...failsWith("invalid-response", `After 3 attempt(s), in step 1: ${NEITHER}`, 1)
+          ],
+          shown: "One.Two.Three."
+        }
+      }
+    ],
+    history: [
+      "user: Hello",
+      "assistant (invalid-response): One.",
+      `told: ${failedFor(NEITHER, GO_ON)}`,
+      "assistant (invalid-response): Two.",
+      `told: ${failedFor(NEITHER, GO_ON)}`,
+      "assistant (invalid-response): Three."
+    ]
+  },
+  {
+    title: "A14: the same when an outage ends the turn, in whichever step",
+    retry: { ...REPORTING, profile: "interactive", maxRetries: 1 },
+    tools: ["look"],
+    turns: [
+      {
+        given: [callsTool("look"), overloaded, overloaded],
+        follows: {
+          events: [
+            ...BEGUN,
+            ...called("look", false),
+            "step-start",
+            { type: "provider-retry", attempt: 0, delayMs: 2 * SECOND },
+            ...failsWith("overloaded", `After 3 attempt(s), in step 2: ${Answers.OVERLOADED}`, 0)
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", "assistant: calls look", "tool: look", "assistant (overloaded):"]
+  },
+  {
+    title: "A14: and when nothing is retried at all",
+    retry: { ...REPORTING, profile: "overnight" },
+    formats: ["anthropic"],
+    turns: [
+      {
+        given: [status(401, "auth")],
+        follows: {
+          events: [...BEGUN, ...failsWith("auth", "After 1 attempt(s), in step 1: invalid x-api-key")]
+        }
+      }
+    ],
+    history: ["user: Hello", "assistant (auth):"]
+  },
+  {
+    title: "A13: a report that was accepted is in the seal, whatever becomes of the calls beside it",
+    retry: REPORTING,
+    turns: [
+      {
+        given: [Answers.callsTools([REPORT, GOOD], ["send", {}])],
+        follows: {
+          events: [
+            ...BEGUN,
+            { type: "tool-call", toolName: REPORT },
+            { type: "tool-call", toolName: "send" },
+            "message",
+            { type: "tool-result", toolName: REPORT, isError: false },
+            { type: "tool-result", toolName: "send", isError: true },
+            "message",
+            ends
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant: calls ${REPORT} calls send`, `tool: ${REPORT}, tool: send failed`]
+  },
+  {
+    title: "A14, P14: none is made up for a turn that a person has ended",
+    retry: { ...REPORTING, profile: "overnight" },
+    turns: [
+      {
+        given: [overloaded],
+        when: [{ at: 0, act: "abort" }],
+        follows: {
+          events: [
+            ...BEGUN,
+            { type: "provider-retry", attempt: 0, delayMs: 5 * SECOND },
+            { type: "retry-end", success: false, attempt: 0, finalError: "Retry cancelled" },
+            "message",
+            { type: "turn-end", status: "aborted" }
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", "assistant (aborted):"]
+  }
+]
+
+export const scenarios = [...guidance, ...chained, ...failing]

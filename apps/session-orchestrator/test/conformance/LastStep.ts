@@ -1,0 +1,258 @@
+/** The last step of a turn, and what makes a step the last (rules A11, A12). */
+import * as Answers from "./Answers.ts"
+import {
+  AT_LIMIT,
+  END_NOW,
+  FULL,
+  GOOD,
+  HANDED_IN,
+  INVALID,
+  MENDING,
+  NEITHER,
+  OTHER_TOOL,
+  REPORTING,
+  failedFor,
+  refused,
+  reported
+} from "./ReportShapes.ts"
+import { BEGUN, type Expected, type Scenario, called } from "./Scenario.ts"
+import { BOTH, times } from "./Shapes.ts"
+
+const { callsBadly, callsTool, overloaded, reports, says, REPORT } = Answers
+
+const limits: ReadonlyArray<Scenario> = [
+  {
+    title: "A11: the last of the steps that a turn may have is told to the model, and offers the report alone",
+    retry: { ...REPORTING, maxTurns: 3 },
+    tools: ["look"],
+    formats: BOTH,
+    turns: [
+      {
+        given: [callsTool("look"), callsTool("look"), reports(GOOD)],
+        follows: {
+          offered: [["look", REPORT], ["look", REPORT], [REPORT]],
+          events: [
+            ...BEGUN,
+            ...called("look", false),
+            "step-start",
+            ...called("look", false),
+            { type: "final-turn", step: 2, cause: "max-turns" },
+            "message",
+            "step-start",
+            ...reported()
+          ]
+        }
+      }
+    ],
+    history: [
+      "user: Hello",
+      "assistant: calls look",
+      "tool: look",
+      "assistant: calls look",
+      "tool: look",
+      `told: ${AT_LIMIT}`,
+      ...HANDED_IN
+    ]
+  },
+  {
+    title: "A11: a turn may have 10 steps where nothing else is set",
+    retry: REPORTING,
+    tools: ["look"],
+    turns: [
+      {
+        given: [...times(9, callsTool("look")), reports(GOOD)],
+        follows: {
+          offered: [...times(9, overloaded).map(() => ["look", REPORT]), [REPORT]],
+          events: [
+            "turn-start",
+            "message",
+            ...times(9, overloaded).flatMap((): ReadonlyArray<Expected> => ["step-start", ...called("look", false)]),
+            { type: "final-turn", step: 9, cause: "max-turns" },
+            "message",
+            "step-start",
+            ...reported()
+          ]
+        }
+      }
+    ],
+    history: [
+      "user: Hello",
+      ...times(9, overloaded).flatMap(() => ["assistant: calls look", "tool: look"]),
+      `told: ${AT_LIMIT}`,
+      ...HANDED_IN
+    ]
+  },
+  {
+    title: "A11, A15: it is asked for until it comes, whatever comes instead, and with the report alone",
+    retry: { ...REPORTING, maxTurns: 1, maxRetries: 4 },
+    tools: ["look"],
+    turns: [
+      {
+        given: [says("No."), callsTool("look"), reports({}), reports(GOOD)],
+        follows: {
+          asked: [
+            ["user: Hello", `user: ${AT_LIMIT}`],
+            ["user: Hello", `user: ${AT_LIMIT}`, `user: ${failedFor(NEITHER, END_NOW)}`],
+            [
+              "user: Hello",
+              `user: ${AT_LIMIT}`,
+              `user: ${failedFor(NEITHER, END_NOW)}`,
+              `user: ${failedFor(OTHER_TOOL, END_NOW)}`
+            ],
+            [
+              "user: Hello",
+              `user: ${AT_LIMIT}`,
+              `user: ${failedFor(NEITHER, END_NOW)}`,
+              `user: ${failedFor(OTHER_TOOL, END_NOW)}`,
+              `user: ${failedFor(INVALID, END_NOW)}`
+            ]
+          ],
+          offered: times(4, overloaded).map(() => [REPORT]),
+          events: [
+            "turn-start",
+            "message",
+            { type: "final-turn", step: 0, cause: "max-turns" },
+            "message",
+            "step-start",
+            ...refused(0, true),
+            ...refused(1, false),
+            ...refused(2, false),
+            ...reported(2)
+          ],
+          shown: "No."
+        }
+      }
+    ],
+    history: [
+      "user: Hello",
+      `told: ${AT_LIMIT}`,
+      "assistant (invalid-response): No.",
+      `told: ${failedFor(NEITHER, END_NOW)}`,
+      "assistant (invalid-response): calls look",
+      `told: ${failedFor(OTHER_TOOL, END_NOW)}`,
+      `assistant (invalid-response): calls ${REPORT}`,
+      `told: ${failedFor(INVALID, END_NOW)}`,
+      ...HANDED_IN
+    ]
+  },
+  {
+    title: "A11: a step whose request would be larger than the context budget is the last",
+    retry: { ...REPORTING, finalReport: { ...REPORTING.finalReport, contextBudget: 1_000 } },
+    tools: ["look"],
+    formats: BOTH,
+    turns: [
+      {
+        given: [callsTool("look", {}, 900), callsTool("look", {}, 1_100), reports(GOOD)],
+        follows: {
+          offered: [["look", REPORT], ["look", REPORT], [REPORT]],
+          events: [
+            ...BEGUN,
+            ...called("look", false),
+            "step-start",
+            ...called("look", false),
+            { type: "final-turn", step: 2, cause: "context" },
+            "message",
+            "step-start",
+            ...reported()
+          ]
+        }
+      }
+    ],
+    history: [
+      "user: Hello",
+      "assistant: calls look",
+      "tool: look",
+      "assistant: calls look",
+      "tool: look",
+      `told: ${FULL}`,
+      ...HANDED_IN
+    ]
+  },
+  {
+    title: "A11: without a report to give the last step has no tools, and its words are the answer",
+    retry: { profile: "cycling", maxTurns: 2 },
+    tools: ["look"],
+    turns: [
+      {
+        given: [callsTool("look"), says("Well.")],
+        follows: {
+          offered: [["look"], []],
+          events: [
+            ...BEGUN,
+            ...called("look", false),
+            { type: "final-turn", step: 1, cause: "max-turns" },
+            "message",
+            "step-start",
+            "text-delta",
+            "usage",
+            "message",
+            { type: "turn-end", status: "completed" }
+          ],
+          shown: "Well."
+        }
+      }
+    ],
+    history: [
+      "user: Hello",
+      "assistant: calls look",
+      "tool: look",
+      "told: This is the last step of this turn: it has as many steps as it may have. " +
+        "Answer now, in words, with what you have: no tool can be used.",
+      "assistant: Well."
+    ]
+  }
+]
+
+const malformed: ReadonlyArray<Scenario> = [
+  ...(
+    [
+      ["that is not valid", reports({})],
+      ["whose arguments are no JSON", callsBadly(REPORT)]
+    ] as const
+  ).map(([what, answer]): Scenario => ({
+    title: `A10, A12: a report ${what} is answered like a call that failed, and leaves one more step`,
+    retry: { ...REPORTING, maxTurns: 9 },
+    tools: ["look"],
+    formats: BOTH,
+    turns: [
+      {
+        given: [answer, reports(GOOD)],
+        follows: {
+          offered: [["look", REPORT], [REPORT]],
+          asked: [["user: Hello"], ["user: Hello", `assistant calls ${REPORT}`, "tool", `user: ${MENDING}`]],
+          events: [
+            ...BEGUN,
+            ...called(REPORT, true),
+            { type: "final-turn", step: 1, cause: "malformed-report" },
+            "message",
+            "step-start",
+            ...reported()
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant: calls ${REPORT}`, `tool: ${REPORT} failed`, `told: ${MENDING}`, ...HANDED_IN]
+  })),
+  {
+    title: "A12: it makes no turn longer",
+    retry: { ...REPORTING, maxTurns: 2 },
+    turns: [
+      {
+        given: [reports({}), reports(GOOD)],
+        follows: {
+          events: [
+            ...BEGUN,
+            ...called(REPORT, true),
+            { type: "final-turn", step: 1, cause: "max-turns" },
+            "message",
+            "step-start",
+            ...reported()
+          ]
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant: calls ${REPORT}`, `tool: ${REPORT} failed`, `told: ${AT_LIMIT}`, ...HANDED_IN]
+  }
+]
+
+export const scenarios = [...limits, ...malformed]

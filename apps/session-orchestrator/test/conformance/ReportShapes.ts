@@ -1,0 +1,66 @@
+/** What scenarios of final reports have in common: the report, what the model is told, and how a turn ends with it. */
+import { REPORT } from "./Answers.ts"
+import { type Expected, type Pattern, atOnce, called, failed } from "./Scenario.ts"
+
+/** The profile that it belongs to: 3 attempts, and no wait for an answer that will not do. */
+export const REPORTING = {
+  profile: "cycling",
+  finalReport: {
+    schema: { type: "object", properties: { findings: { type: "string" } }, required: ["findings"] }
+  }
+} as const
+
+export const GOOD = { findings: "All is well." }
+
+export const NEITHER = "The response had neither a tool call nor a final report."
+export const OTHER_TOOL = "The response asked for a tool other than the final report."
+export const INVALID = "The final report was not valid: report must have required property 'findings'"
+
+export const GO_ON = `Call a tool to go on, or ${REPORT} to end with your report: nothing else is accepted.`
+export const END_NOW = `Call ${REPORT} now, with what you have: nothing else is accepted.`
+
+export const failedFor = (why: string, wayOut: string): string => `TURN-FAILED: ${why} ${wayOut}`
+
+export const lastStep = (because: string): string => `This is the last step of this turn: ${because}. ${END_NOW}`
+
+export const AT_LIMIT = lastStep("it has as many steps as it may have")
+export const MENDING = lastStep("the final report could not be accepted")
+export const FULL = lastStep("its context is nearly full")
+
+/** An answer that would not do, and what the model is told of it. */
+export const refused = (attempt: number, shows: boolean): ReadonlyArray<Expected> => [
+  ...(shows ? (["text-delta"] as const) : []),
+  "message",
+  "synthetic-retry",
+  "message",
+  atOnce(attempt, "invalid-response")
+]
+
+/** The report is handed in, and the turn ends with it; `attempt` is the last retry of a chain that was open. */
+export const reported = (attempt?: number): ReadonlyArray<Expected> => [
+  ...(attempt === undefined ? [] : [{ type: "retry-end", success: true, attempt } as const]),
+  ...called(REPORT, false),
+  ends
+]
+
+export const ends: Pattern = {
+  type: "turn-end",
+  status: "completed",
+  report: { source: "tool-call", success: true, content: GOOD }
+}
+
+/** The turn fails, with a report that says why (A14). */
+export const failsWith = (
+  reason: "invalid-response" | "auth" | "overloaded",
+  context: string,
+  attempt?: number
+): ReadonlyArray<Expected> => [
+  ...failed(reason, attempt === undefined ? undefined : { attempt }).slice(0, -1),
+  {
+    type: "turn-end",
+    status: "failed",
+    report: { source: "synthetic", success: false, content: { reason, context } }
+  }
+]
+
+export const HANDED_IN = [`assistant: calls ${REPORT}`, `tool: ${REPORT}`] as const

@@ -1,0 +1,45 @@
+/**
+ * What the service's policy gives its turns besides their waits, with the service's own functions: routing, the final report,
+ * limits, compaction.
+ *
+ * H1. What turns find out about targets and credentials is kept in memory, for all turns of a scenario.
+ * H2. A word is a token.
+ */
+import { Compactor, FinalReport, type Provider, Router, type TurnLimits } from "@holdfast/kernel"
+import { type RetryPolicy, Standing } from "@holdfast/policy"
+import type { Message } from "@holdfast/wire"
+import { Effect, Layer } from "effect"
+import * as TurnPorts from "../../src/conversation/TurnPorts.ts"
+import type { Scenario } from "./Scenario.ts"
+
+/** What one turn gets, on the conversation before it. */
+export type Shell = (
+  history: ReadonlyArray<Message.Message>
+) => Effect.Effect<{ readonly layer: Layer.Layer<never>; readonly limits: TurnLimits.TurnLimits }>
+
+export const make = (
+  { credentials = {}, models = {} }: Scenario,
+  policy: RetryPolicy.RetryPolicy,
+  provider: Provider.Provider["Service"]
+): Shell => {
+  let standing = Standing.empty
+  const dependencies: TurnPorts.Dependencies = {
+    credentials,
+    models,
+    standings: {
+      load: (now) => Effect.sync(() => Standing.expire(standing, now)),
+      note: (changes) => Effect.sync(() => void (standing = Standing.merge(standing, changes)))
+    },
+    tokenizer: Effect.succeed((text) => text.split(/\s+/).length)
+  }
+  const setting = { policy, provider, isEnabled: () => true, patiently: Effect.orDie }
+  return (history) =>
+    Effect.map(TurnPorts.make(dependencies, { ...setting, history }), ({ compactor, limits = {}, report, router }) => ({
+      limits,
+      layer: Layer.mergeAll(
+        Layer.succeed(Compactor.Compactor, compactor),
+        router === undefined ? Layer.empty : Layer.succeed(Router.Router, router),
+        report === undefined ? Layer.empty : Layer.succeed(FinalReport.FinalReport, report)
+      )
+    }))
+}

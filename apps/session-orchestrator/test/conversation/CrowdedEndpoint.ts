@@ -1,0 +1,157 @@
+/** A crowd of turns before one endpoint with little room, on a database in memory and a clock that a test moves. */
+import type { Provider } from "@holdfast/kernel"
+import type { Profile } from "@holdfast/policy"
+import { Ids } from "@holdfast/wire"
+import { Clock, Context, Effect, Exit, Layer, Scope, Stream } from "effect"
+import * as Condition from "../../src/conversation/Condition.ts"
+import { Conversations } from "../../src/conversation/Conversations.ts"
+import { Defaults } from "../../src/conversation/Defaults.ts"
+import * as Gates from "../../src/conversation/Gates.ts"
+import * as Orchestrator from "../../src/conversation/Orchestrator.ts"
+import { Providers } from "../../src/conversation/Providers.ts"
+import * as Tools from "../../src/conversation/Tools.ts"
+import * as Timer from "../../src/durable/Timer.ts"
+import { Journal } from "../../src/storage/Journal.ts"
+import * as GateTable from "../../src/storage/GateTable.ts"
+import * as SqliteClient from "../../src/storage/SqliteClient.ts"
+import * as SqlStore from "../../src/storage/SqlStore.ts"
+import { Store } from "../../src/storage/Store.ts"
+
+/** From a call to its refusal, or to its first content. */
+export const LATENCY_MS = 1_000
+/** From a call to the end of its answer. */
+export const SERVICE_MS = 10_000
+
+/** Whether a call that comes at `now`, while `busy` others are under way, is answered. */
+export type Answers = (now: number, busy: number) => boolean
+
+type Events = ReturnType<Provider.Provider["Service"]["stream"]>
+
+const refusal = (retryAfterMs: number | undefined): Events =>
+  Stream.succeed({
+    type: "error",
+    failure: retryAfterMs === undefined ? overloaded : { ...overloaded, hint: { retryAfterMs, source: "retry-after" } }
+  })
+
+const answer = (finish: Effect.Effect<Provider.ProviderEvent>): Events =>
+  Stream.concat(Stream.succeed({ type: "text-delta", delta: "At last" }), Stream.fromEffect(finish))
+
+const overloaded = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 } as const
+
+/** An endpoint that counts. */
+export class CrowdedEndpoint {
+  /** Each call: when, and whether it was answered. */
+  readonly calls: Array<{ readonly turnId: Ids.TurnId; readonly at: number; readonly isAnswered: boolean }> = []
+  /** When the last answer was complete, in epoch milliseconds. */
+  doneAt = 0
+  answered = 0
+  /** From a call to its refusal, or to its first content. */
+  latencyMs = LATENCY_MS
+  /** The delay that a refusal asks for. */
+  hintOf: (turnId: Ids.TurnId) => number | undefined = () => undefined
+  private busy = 0
+  private readonly answers: Answers
+
+  constructor(answers: Answers) {
+    this.answers = answers
+  }
+
+  /** When a turn called. */
+  callsOf(turnId: Ids.TurnId): ReadonlyArray<number> {
+    return this.calls.filter((call) => call.turnId === turnId).map(({ at }) => at)
+  }
+
+  get refused(): number {
+    return this.calls.filter(({ isAnswered }) => !isAnswered).length
+  }
+
+  readonly provider: Provider.Provider["Service"] = {
+    stream: ({ turnId }) =>
+      Stream.unwrap(
+        Effect.gen({ self: this }, function* () {
+          const at = yield* Clock.currentTimeMillis
+          const isAnswered = this.answers(at, this.busy)
+          this.calls.push({ turnId, at, isAnswered })
+          if (isAnswered) {
+            yield* Effect.acquireRelease(
+              Effect.sync(() => this.busy++),
+              () => Effect.sync(() => this.busy--)
+            )
+          }
+          const { latencyMs } = this
+          yield* Effect.sleep(latencyMs)
+          if (!isAnswered) return refusal(this.hintOf(turnId))
+          const finish = Effect.gen({ self: this }, function* () {
+            yield* Effect.sleep(SERVICE_MS - latencyMs)
+            this.answered++
+            this.doneAt = yield* Clock.currentTimeMillis
+            return { type: "finish", finishReason: "stop" } as const
+          })
+          return answer(finish)
+        })
+      )
+  }
+}
+
+export interface Options {
+  readonly endpoint: CrowdedEndpoint
+  /** `shared`: with the gates of other services on the database. */
+  readonly gates?: "none" | "own" | "shared"
+  readonly retry?: Profile.RetrySettings
+}
+
+const endpointOf = () => ({ baseUrl: "http://crowded", credential: "KEY" })
+
+const GATES = { none: Gates.layerNoop, own: Gates.layer(endpointOf), shared: Gates.layerShared(endpointOf) }
+
+/** A service before the endpoint, as long as the scope; over the database that is there. */
+export const start = Effect.fnUntraced(function* ({ endpoint, gates = "own", retry = {} }: Options) {
+  const scope = yield* Scope.fork(yield* Scope.Scope)
+  const resources = Layer.mergeAll(
+    Layer.succeed(Providers, { get: () => endpoint.provider, names: ["test"], credentials: {} }),
+    Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry, models: {} }),
+    GATES[gates],
+    Tools.layerNoop,
+    Condition.layer
+  ).pipe(Layer.provideMerge(Timer.layer))
+  const context = yield* Layer.buildWithScope(Layer.fresh(Orchestrator.layer.pipe(Layer.provide(resources))), scope)
+  return {
+    conversations: Context.get(context, Conversations),
+    store: yield* Store,
+    journal: yield* Journal,
+    stop: Scope.close(scope, Exit.void)
+  }
+})
+
+export type Service = Effect.Success<ReturnType<typeof start>>
+
+export const turnIdOf = (n: number): Ids.TurnId => Ids.TurnId.make(`turn-${n}`)
+
+/** Prompts in conversations of their own, evenly over `arrivalMs`; the clock is moved to the end of that. */
+export const prompts = (
+  { conversations }: Service,
+  turns: number,
+  move: (ms: number) => Effect.Effect<void>,
+  arrivalMs = 60_000
+) =>
+  Effect.gen(function* () {
+    const ids: Array<Ids.ConversationId> = []
+    for (let n = 0; n < turns; n++) {
+      const id = yield* conversations.create({})
+      ids.push(id)
+      yield* conversations.prompt(id, { prompt: "Hi", turnId: turnIdOf(n) })
+      yield* move(arrivalMs / turns)
+    }
+    return ids
+  })
+
+/** What a test runs on. */
+export const onDisk = <A, E>(test: Effect.Effect<A, E, Scope.Scope | SqlStore.Storage | GateTable.GateTable>) =>
+  test.pipe(
+    Effect.scoped,
+    Effect.provide(
+      Layer.merge(SqlStore.layerSql(":memory:"), GateTable.layer(":memory:")).pipe(
+        Layer.provide(SqliteClient.layer({ filename: ":memory:" }))
+      )
+    )
+  )

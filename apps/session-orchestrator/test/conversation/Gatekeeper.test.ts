@@ -1,0 +1,209 @@
+/** A gatekeeper under any order of what can happen to it, on a clock that is a number. */
+import type { Failure } from "@holdfast/wire"
+import * as fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import { type Call, Gatekeeper, HOLD_LIMIT_MS, type Pass, type Sleeper } from "../../src/conversation/Gatekeeper.ts"
+
+const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
+const unheeded: Failure.Failure = { reason: "bad-request", message: "No", retryable: false, status: 400 }
+
+/** Time, and those who wait for it. */
+class World {
+  ms = 1_000_000
+  private readonly waiting = new Set<{ readonly endMs: number; readonly act: () => void }>()
+
+  readonly now = (): number => this.ms
+  readonly at = (endMs: number, act: () => void): (() => void) => {
+    const entry = { endMs, act }
+    this.waiting.add(entry)
+    return () => this.waiting.delete(entry)
+  }
+
+  get size(): number {
+    return this.waiting.size
+  }
+
+  /** Moves on to a time, and rings what is due on the way, in order. */
+  move(byMs: number): void {
+    const end = this.ms + byMs
+    for (;;) {
+      const [next] = Array.from(this.waiting)
+        .filter(({ endMs }) => endMs <= end)
+        .sort((a, b) => a.endMs - b.endMs)
+      if (next === undefined) break
+      this.waiting.delete(next)
+      this.ms = Math.max(this.ms, next.endMs)
+      next.act()
+    }
+    this.ms = end
+  }
+}
+
+/** A turn that waits, and what it is told. */
+class Turn implements Sleeper {
+  readonly gatekeeper: Gatekeeper
+  readonly since: number
+  readonly waitMs: number
+  readonly notBefore: number
+  readonly isWanted: boolean
+  readonly passes: Array<{ readonly pass: Pass; readonly at: number }> = []
+  call: Call | undefined = undefined
+  hasLeft = false
+  private readonly world: World
+  private readonly ring: () => void
+
+  constructor(world: World, gatekeeper: Gatekeeper, waitMs: number, kind: "plain" | "hinted" | "moved") {
+    this.world = world
+    this.gatekeeper = gatekeeper
+    this.since = world.now()
+    this.waitMs = waitMs
+    this.notBefore = kind === "plain" ? this.since : kind === "hinted" ? this.since + waitMs / 2 : Infinity
+    this.isWanted = kind === "moved"
+    this.ring = world.at(this.since + waitMs, () => this.isWaiting && gatekeeper.due(this))
+    gatekeeper.enter(this)
+  }
+
+  get isWaiting(): boolean {
+    return this.passes.length === 0 && !this.hasLeft
+  }
+
+  readonly wake = (pass: Pass): void => {
+    this.passes.push({ pass, at: this.world.now() })
+    this.ring()
+  }
+
+  readonly held = (until: number): void => {
+    expect(until).toBeGreaterThan(this.world.now())
+    expect(until).toBeLessThanOrEqual(this.since + this.waitMs + HOLD_LIMIT_MS)
+  }
+
+  leave(): void {
+    if (!this.isWaiting) return
+    this.hasLeft = true
+    this.ring()
+    this.gatekeeper.leave(this)
+  }
+}
+
+type Happening =
+  | { readonly type: "enter"; readonly waitMs: number; readonly kind: "plain" | "hinted" | "moved" }
+  | {
+      readonly type: "leave" | "call" | "give-back" | "answers" | "fails" | "is-refused" | "ends"
+      readonly nth: number
+    }
+  | { readonly type: "first"; readonly isAnswered: boolean }
+  | { readonly type: "move"; readonly ms: number }
+
+const happening: fc.Arbitrary<Happening> = fc.oneof(
+  fc.record({
+    type: fc.constant("enter" as const),
+    waitMs: fc.integer({ min: 0, max: 1_800_000 }),
+    kind: fc.constantFrom("plain" as const, "plain" as const, "hinted" as const, "moved" as const)
+  }),
+  fc.record({
+    type: fc.constantFrom(
+      "leave" as const,
+      "call" as const,
+      "call" as const,
+      "give-back" as const,
+      "answers" as const,
+      "fails" as const,
+      "is-refused" as const,
+      "ends" as const
+    ),
+    nth: fc.nat(30)
+  }),
+  fc.record({ type: fc.constant("first" as const), isAnswered: fc.boolean() }),
+  fc.record({ type: fc.constant("move" as const), ms: fc.integer({ min: 1, max: 120_000 }) })
+)
+
+const play = (happenings: ReadonlyArray<Happening>) => {
+  const world = new World()
+  const gatekeeper = new Gatekeeper(world)
+  const turns: Array<Turn> = []
+  for (const happening of happenings) {
+    switch (happening.type) {
+      case "enter":
+        turns.push(new Turn(world, gatekeeper, happening.waitMs, happening.kind))
+        break
+      case "first": {
+        const call = gatekeeper.begin(false)
+        if (happening.isAnswered) call.answered()
+        else call.failed(overloaded)
+        call.ended()
+        break
+      }
+      case "move":
+        world.move(happening.ms)
+        break
+      default:
+        act(happening.type, turns[happening.nth])
+    }
+  }
+  return { world, gatekeeper, turns }
+}
+
+const act = (type: Exclude<Happening["type"], "enter" | "first" | "move">, turn: Turn | undefined): void => {
+  const pass = turn?.passes[0]?.pass
+  switch (type) {
+    case "leave":
+      return turn?.leave()
+    case "give-back":
+      return pass?.giveBack()
+    case "call":
+      if (pass?.shared === undefined && pass?.spend() === true && turn !== undefined)
+        turn.call = turn.gatekeeper.begin(true)
+      return
+    case "answers":
+      return turn?.call?.answered()
+    case "fails":
+      return turn?.call?.failed(overloaded)
+    case "is-refused":
+      return turn?.call?.failed(unheeded)
+    case "ends":
+      return turn?.call?.ended()
+    default:
+      return type satisfies never
+  }
+}
+
+describe("a gatekeeper", () => {
+  it("X5: wakes everybody once, not before the provider's time, and at the latest when the limit is over", () => {
+    fc.assert(
+      fc.property(fc.array(happening, { minLength: 1, maxLength: 80 }), (happenings) => {
+        const { turns, world } = play(happenings)
+        world.move(1_800_000 + HOLD_LIMIT_MS)
+        for (const turn of turns) {
+          expect(turn.passes.length).toBe(turn.hasLeft ? 0 : 1)
+          const [woken] = turn.passes
+          if (woken === undefined) continue
+          const due = turn.since + turn.waitMs
+          expect(woken.at).toBeLessThanOrEqual(due + HOLD_LIMIT_MS)
+          expect(woken.at).toBeGreaterThanOrEqual(Math.min(due, turn.notBefore))
+          expect(woken.pass.isEarly).toBe(woken.pass.isEarly && woken.at <= due)
+          if (turn.isWanted) expect([woken.at, woken.pass.shared]).toEqual([due, undefined])
+        }
+      }),
+      { numRuns: 300 }
+    )
+  })
+
+  it("X5: counts right: when every pass is used and ended, or given back, nobody is under way and no alarm is left", () => {
+    fc.assert(
+      fc.property(fc.array(happening, { minLength: 1, maxLength: 80 }), (happenings) => {
+        const { gatekeeper, turns, world } = play(happenings)
+        // Somebody's end lets the next one in, who has to end too.
+        for (let round = 0; round <= turns.length; round++) {
+          world.move(1_800_000 + HOLD_LIMIT_MS)
+          for (const turn of turns) {
+            turn.call?.ended()
+            turn.passes[0]?.pass.giveBack()
+          }
+        }
+        expect(gatekeeper.isIdle).toBe(true)
+        expect(world.size).toBe(0)
+      }),
+      { numRuns: 300 }
+    )
+  })
+})

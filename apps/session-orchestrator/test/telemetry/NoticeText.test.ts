@@ -1,0 +1,35 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as NoticeText from "../../src/telemetry/NoticeText.ts"
+import type { Notice } from "../../src/telemetry/Incidents.ts"
+
+const notice: Notice = {
+  type: "incident-began",
+  incidentId: "openai/gpt-5@1000",
+  target: { provider: "openai", model: "gpt-5" },
+  since: 1_000,
+  at: 301_400,
+  said: { reason: "overloaded", message: "Overloaded", code: "529" },
+  waiting: 12
+}
+
+describe("a notice", () => {
+  it("says in one sentence what is down, since when, why, and what becomes of the turns", () => {
+    expect(NoticeText.textOf(notice)).toBe(
+      "openai/gpt-5 has answered nobody for 5m (overloaded 529: Overloaded). 12 turns wait for it, and will go on when it answers."
+    )
+    expect(NoticeText.textOf({ ...notice, type: "incident-ended", at: 11_001_000 })).toBe(
+      "openai/gpt-5 answers again, after 3h 3m 20s."
+    )
+  })
+
+  it("has an id of its own, and that of its incident", () => {
+    expect(NoticeText.bodyOf(notice)).toMatchObject({
+      id: "openai/gpt-5@1000/incident-began",
+      incidentId: "openai/gpt-5@1000",
+      since: "1970-01-01T00:00:01.000Z",
+      durationMs: 300_400,
+      reason: "overloaded",
+      code: "529"
+    })
+  })
+})

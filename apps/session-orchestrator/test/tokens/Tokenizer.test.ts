@@ -1,0 +1,36 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Tokenizer from "../../src/tokens/Tokenizer.ts"
+
+const languages: ReadonlyArray<readonly [name: string, text: string, tokens: number]> = [
+  ["English", "The quick brown fox. ", 5],
+  ["Chinese", "中文字符测试汉语言文学", 6],
+  ["Thai", "ภาษาไทยเป็นภาษาที่มีระดับเสียง", 9],
+  ["nothing but blanks", " ".repeat(64), 1]
+]
+
+describe("a count of tokens", () => {
+  for (const [name, text, tokens] of languages) {
+    it.live(`of a long text is one of its parts, in a time that grows no faster than the text: ${name}`, () =>
+      Effect.gen(function* () {
+        const count = yield* Tokenizer.load
+        count(text)
+        const times = Math.ceil(65_536 / text.length)
+        const began = performance.now()
+        const counted = count(text.repeat(times))
+        // As one piece, a language without blanks takes 20 s and more, in which no turn of the service moves.
+        assert.isBelow(performance.now() - began, 5_000)
+        assert.approximately(counted / times, tokens, tokens * 0.1 + 1)
+      })
+    )
+  }
+
+  it.live("of a text that cannot be cut between words is that of its parts", () =>
+    Effect.gen(function* () {
+      const count = yield* Tokenizer.load
+      assert.strictEqual(count(""), 0)
+      assert.strictEqual(count("a".repeat(1_000)), 125)
+      assert.isAtLeast(count("\u{1f600}".repeat(1_000)), 1_000)
+    })
+  )
+})

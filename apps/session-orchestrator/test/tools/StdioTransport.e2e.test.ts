@@ -1,0 +1,26 @@
+import { NodeChildProcessSpawner, NodeFileSystem, NodePath } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Layer, Redacted } from "effect"
+import * as Secrets from "../../src/config/Secrets.ts"
+import * as StdioTransport from "../../src/tools/StdioTransport.ts"
+import * as Given from "./Given.ts"
+
+const spawner = NodeChildProcessSpawner.layer.pipe(Layer.provide([NodeFileSystem.layer, NodePath.layer]))
+
+const NOBODY: StdioTransport.Children = { add: () => undefined, delete: () => undefined }
+
+describe("a tool server's last words", () => {
+  it.live("V2: are cut when its secrets have been taken out, so that no half of one is left", () =>
+    Effect.gen(function* () {
+      const secret = "0123456789-abcdefghij"
+      const reach = Given.unruly(["blabs"], { TOKEN: secret })
+      if (reach.type !== "stdio") return assert.fail("it is no process")
+      const conceal = Secrets.conceal([Redacted.make(secret)])
+      const { lost } = yield* StdioTransport.make(reach, NOBODY, conceal)
+      const why = yield* Effect.timeout(Deferred.await(lost), "10 seconds")
+      assert.include(why, "exit code 3")
+      assert.include(why, "xxxx")
+      assert.notInclude(why, secret.slice(-5))
+    }).pipe(Effect.scoped, Effect.provide(spawner))
+  )
+})

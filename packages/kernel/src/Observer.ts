@@ -1,0 +1,347 @@
+/**
+ * The port for those who count, log and trace: what a turn has done, told once, in plain calls.
+ *
+ * What a person reads goes through `EventSink`; here is what an operator wants to know of it. A listener learns what an event
+ * does not say: every attempt with its times, every decision with its failure, every tool call with how long it took.
+ *
+ * O1. A listener is told of what happens, not of what is only replayed from records: a turn that is run again tells nothing
+ *     that it told in an earlier life. What a process had done and not recorded when it died is done again, and told again; so
+ *     is where a turn stands when it is taken up (`step-start`, and `provider-retry` of a wait that goes on).
+ * O2. Nothing is told per token: deltas are the sink's alone. Without the service nothing is made either, and no clock is read.
+ * O3. A listener that throws does not hurt the turn; what it throws is dropped. It is called on the turn's own fiber, so it
+ *     must not take time.
+ */
+import type { Failure, Ids, Message, Target, TurnEvent } from "@holdfast/wire"
+import { Clock, Context, Effect, Exit } from "effect"
+import type { AttemptOutcome } from "./Attempt.ts"
+import type { CompactionRecord } from "./Compaction.ts"
+import type { Directive } from "./Directive.ts"
+import type { ProviderRequest } from "./Provider.ts"
+import type { Setback } from "./Recovery.ts"
+import type { Wake } from "./RetryStrategy.ts"
+import type { ToolOutcome } from "./Toolbox.ts"
+import type { TurnState } from "./TurnState.ts"
+
+/** What every observation says of its place. Times are in epoch milliseconds. */
+export interface Place {
+  readonly conversationId: Ids.ConversationId
+  readonly turnId: Ids.TurnId
+  /** 0-based. */
+  readonly step: number
+  /** When the step began: at the turn's acceptance, or at the end of the step before it. */
+  readonly stepStartedAt: number
+  /** Where attempts go at that moment. */
+  readonly target: Target.Target
+}
+
+/** An attempt that has come to an end. */
+export interface AttemptEnded extends Place {
+  /** 0-based: counts the attempts of this step. */
+  readonly attempt: number
+  /** The retry that it was, 0-based within its step; absent for a step's first attempt. */
+  readonly retry: number | undefined
+  /** It is the first attempt of a turn that somebody asked for anew (M1). */
+  readonly isManualRetry: boolean
+  /** What was asked; absent for one whose process died. */
+  readonly request: ProviderRequest | undefined
+  /** Absent for one whose process died: nobody knows. */
+  readonly startedAt: number | undefined
+  /** When its first content had come; absent when none did. */
+  readonly firstContentAt: number | undefined
+  /** `Interrupted`: the user ended the turn, or its process let it go. */
+  readonly outcome: AttemptOutcome | { readonly _tag: "Interrupted"; readonly endedAt: number }
+  /** Its response was whole, and handed in a final report that would not do (A12). */
+  readonly isReportRefused: boolean
+}
+
+/** A context that was made smaller, or was not (P19). It counts as an attempt of its step. */
+export interface CompactionEnded extends Place {
+  /** 0-based: counts the attempts of this step. */
+  readonly attempt: number
+  readonly startedAt: number
+  readonly outcome: CompactionRecord
+}
+
+/** What was decided about a failure. */
+export interface Decided extends Place {
+  readonly attempt: number
+  /** The retry that had failed, 0-based within its step; absent for a step's first attempt. */
+  readonly retry: number | undefined
+  /** When what failed began and ended; the beginning is absent if that was in an earlier life, or nobody listens to attempts. */
+  readonly startedAt: number | undefined
+  readonly endedAt: number
+  readonly failure: Failure.Failure
+  readonly directive: Directive
+  readonly at: number
+}
+
+/** A wait that has ended, or that somebody has changed. */
+export interface WaitEnded extends Place {
+  /** The retry that was waited for; 0-based within its step. */
+  readonly retry: number
+  readonly failure: Failure.Failure
+  /** Of the wait as it was when it ended. */
+  readonly delayMs: number
+  readonly retryAt: number
+  readonly wake: Wake
+  readonly at: number
+}
+
+/** A tool call that has been answered. */
+export interface ToolEnded extends Place {
+  readonly call: Message.ToolCallPart
+  readonly startedAt: number
+  readonly endedAt: number
+  readonly isError: boolean
+  /** It hands in the final report; with `isError`, one that would not do (A12). */
+  readonly isReport: boolean
+  /** Calls of the same response that have no answer yet: with none left the step is over. */
+  readonly othersRunning: number
+}
+
+/** An event that has been handed to the sink, and is on record if it is one that stays: any but those of single tokens. */
+export interface EventTold extends Place {
+  readonly event: Exclude<TurnEvent.TurnEvent, TurnEvent.TextDelta | TurnEvent.ReasoningDelta>
+}
+
+/** A turn that is sealed. `target` is where its last attempt went. */
+export interface Sealed extends Place {
+  readonly startedAt: number
+  readonly end: TurnEvent.TurnEnd
+  /** From the first failure of a step to its response, or to its end, over all steps (A16). */
+  readonly retryLoopMs: number
+}
+
+type EventType = EventTold["event"]["type"]
+
+type EventOf<Type extends EventType> = {
+  [T in Type]: Extract<EventTold["event"], { readonly type: T }> & { readonly type: T }
+}[Type]
+
+/** Who wants to hear of some types of events, each of which is optional. */
+export type EventListeners = {
+  readonly [Type in EventType]?: (event: EventOf<Type>, place: Place) => void
+}
+
+/** What there is to be told. */
+export interface Observations {
+  readonly attempt: AttemptEnded
+  readonly compaction: CompactionEnded
+  readonly decision: Decided
+  readonly event: EventTold
+  readonly wait: WaitEnded
+  readonly tool: ToolEnded
+  readonly seal: Sealed
+}
+
+/** Listeners, each of which is optional. */
+export type Listeners = { readonly [Kind in keyof Observations]?: (observation: Observations[Kind]) => void }
+
+export class Observer extends Context.Service<Observer, Listeners>()("@holdfast/kernel/Observer") {}
+
+/** Listeners of single types of events, as one of all (P18). */
+export const on = (listeners: EventListeners): Listeners => ({
+  event: ({ event, ...place }) => hear(listeners, event, place)
+})
+
+/** Several listeners as one; that one of them throws is nothing to the others. */
+export const all = (listeners: ReadonlyArray<Listeners>): Listeners => ({
+  attempt: (observation) => listeners.forEach((each) => tell(each, "attempt", observation)),
+  compaction: (observation) => listeners.forEach((each) => tell(each, "compaction", observation)),
+  decision: (observation) => listeners.forEach((each) => tell(each, "decision", observation)),
+  event: (observation) => listeners.forEach((each) => tell(each, "event", observation)),
+  wait: (observation) => listeners.forEach((each) => tell(each, "wait", observation)),
+  tool: (observation) => listeners.forEach((each) => tell(each, "tool", observation)),
+  seal: (observation) => listeners.forEach((each) => tell(each, "seal", observation))
+})
+
+// --- for the turn loop
+
+/** Tells of an attempt, however it ends. `run` gets the mark that it must make before its first content leaves. */
+export const attempt = <A extends AttemptOutcome, E, E2>(
+  turn: TurnState,
+  request: ProviderRequest,
+  mark: Effect.Effect<void, E2>,
+  run: (mark: Effect.Effect<void, E2>) => Effect.Effect<A, E>
+): Effect.Effect<A, E> => {
+  const { observer } = turn.ports
+  if (observer?.attempt === undefined) return run(mark)
+  return Effect.clockWith((clock) => {
+    const startedAt = clock.currentTimeMillisUnsafe()
+    turn.attemptStartedAt = startedAt
+    let firstContentAt: number | undefined
+    const timed = Effect.andThen(
+      Effect.sync(() => (firstContentAt = clock.currentTimeMillisUnsafe())),
+      mark
+    )
+    const { attempt, target } = request
+    const about = { ...placeOf(turn), target, attempt, retry: turn.chain, isManualRetry: isManual(turn, attempt) }
+    return Effect.onExit(run(timed), (exit) =>
+      Effect.sync(() => {
+        const outcome = Exit.isSuccess(exit)
+          ? exit.value
+          : { _tag: "Interrupted" as const, endedAt: clock.currentTimeMillisUnsafe() }
+        const isReportRefused = Exit.isSuccess(exit) && isRefused(turn, exit.value)
+        tell(observer, "attempt", { ...about, request, startedAt, firstContentAt, outcome, isReportRefused })
+      })
+    )
+  })
+}
+
+/** Tells of an attempt whose process died in the middle of it (X2). */
+export const lost = <E>(turn: TurnState, attempt: number, run: Effect.Effect<AttemptOutcome, E>) =>
+  Effect.tap(run, (outcome) =>
+    Effect.sync(() => {
+      const about = { ...placeOf(turn), attempt, retry: turn.chain, isManualRetry: isManual(turn, attempt), outcome }
+      tell(turn.ports.observer, "attempt", {
+        ...about,
+        request: undefined,
+        startedAt: undefined,
+        firstContentAt: undefined,
+        isReportRefused: false
+      })
+    })
+  )
+
+/** Tells of a compaction. */
+export const compaction = <E>(
+  turn: TurnState,
+  attempt: number,
+  make: Effect.Effect<CompactionRecord, E>
+): Effect.Effect<CompactionRecord, E> => {
+  const { observer } = turn.ports
+  if (observer?.compaction === undefined) return make
+  return Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
+    turn.attemptStartedAt = startedAt
+    return Effect.tap(make, (outcome) =>
+      Effect.sync(() => tell(observer, "compaction", { ...placeOf(turn), attempt, startedAt, outcome }))
+    )
+  })
+}
+
+/** Tells of a decision. */
+export const decision = <E, R>(
+  turn: TurnState,
+  attempt: number,
+  { endedAt, failure }: Pick<Setback, "endedAt" | "failure">,
+  decide: Effect.Effect<Directive, E, R>
+): Effect.Effect<Directive, E, R> => {
+  const { observer } = turn.ports
+  if (observer?.decision === undefined) return decide
+  const retry = turn.chain
+  const startedAt = turn.attemptStartedAt
+  turn.attemptStartedAt = undefined
+  return Effect.tap(decide, (directive) =>
+    Effect.map(Clock.currentTimeMillis, (at) =>
+      tell(observer, "decision", { ...placeOf(turn), attempt, retry, startedAt, endedAt, failure, directive, at })
+    )
+  )
+}
+
+/** Tells of a wait's end, which `wake` knows. */
+export const wait = <E>(
+  turn: TurnState,
+  failure: Failure.Failure,
+  { attempt: retry, delayMs, retryAt }: Extract<Directive, { readonly _tag: "Retry" }>,
+  wake: Effect.Effect<Wake & { readonly at: number }, E>
+): Effect.Effect<Wake & { readonly at: number }, E> => {
+  const { observer } = turn.ports
+  if (observer?.wait === undefined) return wake
+  return Effect.tap(wake, (wake) =>
+    Effect.sync(() => tell(observer, "wait", { ...placeOf(turn), retry, failure, delayMs, retryAt, wake, at: wake.at }))
+  )
+}
+
+/** Tells of a tool call. `leave` counts it out, and says how many are left. */
+export const tool = <A extends ToolOutcome & { readonly endedAt: number }, E>(
+  turn: TurnState,
+  call: Message.ToolCallPart,
+  leave: () => number,
+  answer: Effect.Effect<A, E>
+): Effect.Effect<A, E> => {
+  const { observer } = turn.ports
+  if (observer?.tool === undefined) return answer
+  return Effect.flatMap(Clock.currentTimeMillis, (startedAt) =>
+    Effect.tap(answer, ({ endedAt, isError }) =>
+      Effect.sync(() =>
+        tell(observer, "tool", {
+          ...placeOf(turn),
+          call,
+          startedAt,
+          endedAt,
+          isError,
+          isReport: isReport(turn, call),
+          othersRunning: leave()
+        })
+      )
+    )
+  )
+}
+
+/** Tells of events that are recorded now, and were not before. */
+export const events = <E>(
+  turn: TurnState,
+  events: ReadonlyArray<TurnEvent.PersistedEvent>,
+  position: number,
+  persist: Effect.Effect<void, E>
+): Effect.Effect<void, E> => {
+  const { observer, sink } = turn.ports
+  if (observer?.event === undefined || sink.isPersisted?.(position) === true) return persist
+  return Effect.map(persist, () => {
+    for (const event of events) tell(observer, "event", { ...placeOf(turn), event })
+  })
+}
+
+/** Tells of an event that is live. */
+export const live = (turn: TurnState, event: EventTold["event"]): void => {
+  const { observer } = turn.ports
+  if (observer?.event !== undefined) tell(observer, "event", { ...placeOf(turn), event })
+}
+
+/** Tells of a seal that is recorded. */
+export const seal = (turn: TurnState, end: TurnEvent.TurnEnd): void => {
+  const { observer } = turn.ports
+  if (observer?.seal === undefined) return
+  const { startedAt } = turn.input
+  tell(observer, "seal", { ...placeOf(turn), startedAt, end, retryLoopMs: turn.retryLoopMs })
+}
+
+// --- internal
+
+const hear = <Type extends EventType>(
+  listeners: { readonly [T in Type]?: (event: EventOf<T>, place: Place) => void },
+  event: EventOf<Type>,
+  place: Place
+): void => listeners[event.type]?.(event, place)
+
+/** O3 */
+const tell = <Kind extends keyof Observations>(
+  listeners: Listeners | undefined,
+  kind: Kind,
+  observation: Observations[Kind]
+): void => {
+  try {
+    listeners?.[kind]?.(observation)
+  } catch {
+    // A turn is worth more than what is said about it.
+  }
+}
+
+const placeOf = (turn: TurnState): Place => ({
+  conversationId: turn.input.conversationId,
+  turnId: turn.input.turnId,
+  step: turn.step,
+  stepStartedAt: turn.stepStartedAt,
+  target: turn.route.target
+})
+
+const isReport = ({ ports: { report } }: TurnState, { toolName }: Pick<Message.ToolCallPart, "toolName">): boolean =>
+  toolName === report?.tool.name
+
+const isRefused = (turn: TurnState, outcome: AttemptOutcome): boolean =>
+  outcome._tag === "Failed" &&
+  outcome.whole === true &&
+  outcome.content.some((part) => part.type === "tool-call" && isReport(turn, part))
+
+const isManual = (turn: TurnState, attempt: number): boolean =>
+  turn.input.prompt === undefined && turn.step === 0 && attempt === 0

@@ -1,0 +1,299 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Eventful, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
+import { Deferred, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import * as Observer from "../src/Observer.ts"
+
+const { bothWays } = Scenario
+const { answer, call, hangs, overloaded, text, throws, tools, unauthorized } = ScriptedProvider
+
+/** What was told, in order: the kinds, and what each said. */
+class Notebook {
+  readonly told: Array<{ readonly kind: keyof Observer.Observations; readonly said: object }> = []
+  readonly events: Array<Observer.EventTold["event"]> = []
+  readonly listeners: Observer.Listeners = {
+    attempt: (said) => void this.told.push({ kind: "attempt", said }),
+    compaction: (said) => void this.told.push({ kind: "compaction", said }),
+    event: ({ event }) => void this.events.push(event),
+    decision: (said) => void this.told.push({ kind: "decision", said }),
+    wait: (said) => void this.told.push({ kind: "wait", said }),
+    tool: (said) => void this.told.push({ kind: "tool", said }),
+    seal: (said) => void this.told.push({ kind: "seal", said })
+  }
+
+  get kinds(): ReadonlyArray<string> {
+    return this.told.map(({ kind }) => kind)
+  }
+
+  of<Kind extends keyof Observer.Observations>(kind: Kind): ReadonlyArray<Observer.Observations[Kind]> {
+    return this.told.filter((one) => one.kind === kind).map(({ said }) => said as Observer.Observations[Kind])
+  }
+}
+
+const strategy = () => new TestStrategy.TestStrategy({ delays: [5_000, 10_000] })
+
+const settle = (run: Scenario.Run) => Effect.andThen(TestClock.adjust("1 hour"), Fiber.join(run.fiber))
+
+const toolbox = {
+  definitions: [],
+  run: ({ toolName }: { readonly toolName: string }) =>
+    Effect.as(Effect.sleep("1 second"), { output: toolName, isError: toolName === "bad" })
+}
+
+describe("an observer", () => {
+  bothWays("A16: is told once of each attempt, decision, wait, tool call and seal", (start) =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      const run = yield* start({
+        scripts: [throws(overloaded), tools(call("good"), call("bad")), throws(overloaded), answer("Hello")],
+        strategy: strategy(),
+        toolbox,
+        observer: notebook.listeners
+      })
+      yield* settle(run)
+      assert.deepStrictEqual(notebook.kinds, [
+        "attempt",
+        "decision",
+        "wait",
+        "attempt",
+        "tool",
+        "tool",
+        "attempt",
+        "decision",
+        "wait",
+        "attempt",
+        "seal"
+      ])
+      assert.deepStrictEqual(
+        notebook.of("attempt").map(({ step, attempt, retry, outcome }) => [step, attempt, retry, outcome._tag]),
+        [
+          [0, 0, undefined, "Failed"],
+          [0, 1, 0, "Completed"],
+          [1, 0, undefined, "Failed"],
+          [1, 1, 0, "Completed"]
+        ]
+      )
+      assert.deepStrictEqual(
+        notebook.of("wait").map(({ delayMs, wake, at }) => [delayMs, wake.type, at]),
+        [
+          [5_000, "elapsed", 5_000],
+          [5_000, "elapsed", 11_000]
+        ]
+      )
+      assert.deepStrictEqual(
+        notebook
+          .of("tool")
+          .map(({ call, isError, othersRunning, startedAt, endedAt }) => [
+            call.toolName,
+            isError,
+            othersRunning,
+            endedAt - startedAt
+          ]),
+        [
+          ["good", false, 1, 1_000],
+          ["bad", true, 0, 1_000]
+        ]
+      )
+      const [seal] = notebook.of("seal")
+      assert.strictEqual(seal?.end.attempts, 4)
+      assert.strictEqual(seal?.retryLoopMs, 10_000)
+      assert.strictEqual(notebook.of("attempt")[2]?.stepStartedAt, 6_000)
+    })
+  )
+
+  bothWays("P18: hears every event that is no delta, once, and in order", (start) =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      const run = yield* start({ ...Eventful.turn(), observer: notebook.listeners })
+      const end = yield* settle(run)
+      assert.strictEqual(end.status, "completed")
+      const isRecorded = ({ type }: { readonly type: string }) => type !== "step-start" && type !== "provider-retry"
+      assert.deepStrictEqual(notebook.events.filter(isRecorded), run.sink.persisted)
+      const types = new Set<string>(notebook.events.map(({ type }) => type))
+      for (const type of ["step-start", "provider-retry", "retry-end", "compaction", "synthetic-retry", "final-turn"]) {
+        assert.isTrue(types.has(type), type)
+      }
+      // There, and back again with the next step.
+      const counts = { "retry-fallback-applied": 1, "retry-fallback-succeeded": 1, "model-change": 2 }
+      for (const [type, count] of Object.entries(counts)) {
+        assert.strictEqual(notebook.events.filter((event) => event.type === type).length, count, type)
+      }
+    })
+  )
+
+  it.effect("P18: hears single types of events, each as what it is", () =>
+    Effect.gen(function* () {
+      const heard: Array<string> = []
+      const observer = Observer.on({
+        "provider-retry": ({ attempt, delayMs }, { step }) =>
+          void heard.push(`retry ${attempt} of ${step}: ${delayMs}`),
+        "retry-end": ({ success }) => void heard.push(`ended: ${success}`),
+        "turn-end": ({ status }) => void heard.push(status)
+      })
+      const run = yield* Scenario.straight({
+        scripts: [throws(overloaded), answer("Hi")],
+        strategy: strategy(),
+        observer
+      })
+      yield* settle(run)
+      assert.deepStrictEqual(heard, ["retry 0 of 0: 5000", "ended: true", "completed"])
+    })
+  )
+
+  bothWays("A16: is told of a compaction as of an attempt, and of reports that would not do (A12)", (start) =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      const run = yield* start({ ...Eventful.turn(), observer: notebook.listeners })
+      const end = yield* settle(run)
+      assert.deepStrictEqual(
+        notebook.of("compaction").map(({ attempt, outcome, startedAt }) => [attempt, outcome._tag, startedAt]),
+        [[1, "Compacted", 0]]
+      )
+      assert.strictEqual(notebook.of("attempt").length + notebook.of("compaction").length, end.attempts)
+      assert.deepStrictEqual(
+        notebook.of("tool").map(({ call, isError, isReport }) => [call.toolName, isReport, isError]),
+        [
+          ["good", false, false],
+          ["report", true, true],
+          ["report", true, false]
+        ]
+      )
+      assert.deepStrictEqual(
+        notebook.of("attempt").map(({ target }) => target.model),
+        ["model", "model", "big", "big", "model", "model"]
+      )
+    })
+  )
+
+  it.effect("A12: is told of a report that would not do in the last step", () =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      const { scripts, ...rest } = Eventful.turn()
+      const run = yield* Scenario.straight({
+        ...rest,
+        scripts: scripts.slice(4),
+        limits: { maxTurns: 1 },
+        observer: notebook.listeners
+      })
+      yield* settle(run)
+      assert.deepStrictEqual(
+        notebook.of("attempt").map(({ isReportRefused }) => isReportRefused),
+        [true, false]
+      )
+    })
+  )
+
+  bothWays("is told of a refusal, and of the turn that failed by it", (start) =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      const run = yield* start({
+        scripts: [throws(unauthorized)],
+        strategy: strategy(),
+        observer: notebook.listeners
+      })
+      yield* settle(run)
+      assert.deepStrictEqual(notebook.kinds, ["attempt", "decision", "seal"])
+      const [decision] = notebook.of("decision")
+      assert.strictEqual(decision?.failure.reason, "auth")
+      assert.strictEqual(decision?.directive._tag, "GiveUp")
+    })
+  )
+
+  it.effect("is told when first content came", () =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      const late = answer("Hello")
+      const slow = { ...late, reads: [] as typeof late.reads, end: Effect.sleep("3 seconds") }
+      const run = yield* Scenario.straight({ scripts: [slow], observer: notebook.listeners })
+      yield* settle(run)
+      const second = new Notebook()
+      const other = yield* Scenario.straight({ scripts: [answer("Hel", "lo")], observer: second.listeners })
+      yield* settle(other)
+      assert.isUndefined(notebook.of("attempt")[0]?.firstContentAt)
+      assert.strictEqual(second.of("attempt")[0]?.firstContentAt, second.of("attempt")[0]?.startedAt)
+    })
+  )
+
+  it.effect("is told of an attempt that an abort cut short", () =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      const reached = yield* Deferred.make<void>()
+      const abort = yield* Deferred.make<void>()
+      const run = yield* Scenario.straight({
+        scripts: [hangs(reached, text("Hel"))],
+        abort: Deferred.await(abort),
+        observer: notebook.listeners
+      })
+      yield* Deferred.await(reached)
+      yield* Deferred.succeed(abort, undefined)
+      yield* Fiber.join(run.fiber)
+      assert.deepStrictEqual(
+        notebook.of("attempt").map(({ outcome }) => outcome._tag),
+        ["Interrupted"]
+      )
+      assert.strictEqual(notebook.of("seal")[0]?.end.status, "aborted")
+    })
+  )
+
+  it.effect("X2: is told of an attempt whose process died in the middle of it", () =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      const losesOnce = new Set(["step/0/attempt/0"])
+      const replay = new ReplayCheckpoint.ReplayCheckpoint((name) => losesOnce.delete(name))
+      const run = yield* Scenario.dying(() => false)({
+        scripts: [answer("lost"), answer("Hello")],
+        replay,
+        observer: notebook.listeners
+      })
+      yield* settle(run)
+      assert.deepStrictEqual(
+        notebook.of("attempt").map(({ attempt, outcome }) => [attempt, outcome._tag]),
+        [
+          [0, "Completed"],
+          [0, "Lost"],
+          [1, "Completed"]
+        ]
+      )
+    })
+  )
+
+  it.effect("M1: is told which attempt begins a manual retry", () =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      const run = yield* Scenario.straight({
+        scripts: [throws(overloaded), answer("Hello")],
+        prompt: null,
+        strategy: strategy(),
+        observer: notebook.listeners
+      })
+      yield* settle(run)
+      assert.deepStrictEqual(
+        notebook.of("attempt").map(({ isManualRetry }) => isManualRetry),
+        [true, false]
+      )
+      const [decision] = notebook.of("decision")
+      assert.deepStrictEqual([decision?.startedAt, decision?.endedAt], [0, 0])
+    })
+  )
+
+  it.effect("that throws hurts neither the turn nor other listeners", () =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      const throwing = () => {
+        throw new Error("a listener's bug")
+      }
+      const run = yield* Scenario.straight({
+        scripts: [throws(overloaded), tools(call("good")), answer("Hello")],
+        strategy: strategy(),
+        toolbox,
+        observer: Observer.all([
+          { attempt: throwing, decision: throwing, wait: throwing, tool: throwing, seal: throwing },
+          notebook.listeners
+        ])
+      })
+      const end = yield* settle(run)
+      assert.strictEqual(end.status, "completed")
+      assert.strictEqual(notebook.told.length, 7)
+    })
+  )
+})

@@ -1,0 +1,101 @@
+/** Turns that are taken up by a process that is configured otherwise than the one they began in (X1). */
+import { assert, describe, it } from "@effect/vitest"
+import {
+  RecordingSink,
+  ReplayCheckpoint,
+  Scenario,
+  ScriptedProvider,
+  TestRouter,
+  TestStrategy
+} from "@holdfast/kernel/testing"
+import { Deferred, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import type { Route } from "../src/Route.ts"
+
+const { answer, badGateway, call, emits, hangs, overloaded, tools } = ScriptedProvider
+
+const fallback: Route = { target: { provider: "other", model: "big" }, role: "default" }
+
+const onFallback = () =>
+  new TestRouter.TestRouter({ begin: () => ({ route: fallback }), direct: () => ({ delayMs: 60_000 }) })
+
+const toolbox = { definitions: [], run: () => Effect.succeed({ output: "done", isError: false }) }
+
+/** A turn's lives, one after the other: what is left behind by one is what the next begins with. */
+const lives = () => {
+  const shared = { replay: new ReplayCheckpoint.ReplayCheckpoint(), sink: new RecordingSink.RecordingSink(), toolbox }
+  const begin = (options: Omit<Scenario.Options, keyof typeof shared>) =>
+    Scenario.replayed({ strategy: new TestStrategy.TestStrategy({ delays: [60_000] }), ...options, ...shared })
+  return { ...shared, begin }
+}
+
+const settle = (run: Scenario.Run) => Effect.andThen(TestClock.adjust("1 hour"), Fiber.join(run.fiber))
+
+const targets = ({ provider }: Scenario.Run) => provider.requests.map(({ target }) => target.provider)
+
+describe("a turn that is taken up", () => {
+  it.effect("X1: without the router that it began with goes on where it was", () =>
+    Effect.gen(function* () {
+      const { begin, sink } = lives()
+      const first = yield* begin({
+        scripts: [tools(call("look")), emits(overloaded)],
+        services: onFallback().layer
+      })
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.interrupt(first.fiber)
+
+      const second = yield* begin({ scripts: [answer("ok")] })
+      assert.strictEqual((yield* settle(second)).status, "completed")
+      assert.deepStrictEqual(sink.contradictions, [])
+      assert.deepStrictEqual(targets(second), ["other"])
+    })
+  )
+
+  it.effect("X1: with a router that it did not begin with has it asked from its next decision on", () =>
+    Effect.gen(function* () {
+      const { begin, sink } = lives()
+      const first = yield* begin({ scripts: [tools(call("look")), emits(overloaded)] })
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.interrupt(first.fiber)
+
+      const router = new TestRouter.TestRouter({
+        begin: () => ({ route: fallback }),
+        direct: () => ({ delayMs: 0, route: fallback })
+      })
+      const second = yield* begin({ scripts: [emits(badGateway), answer("ok")], services: router.layer })
+      assert.strictEqual((yield* settle(second)).status, "completed")
+      assert.deepStrictEqual(sink.contradictions, [])
+      assert.deepStrictEqual(targets(second), ["test", "other"])
+      assert.deepStrictEqual(router.begun, [])
+    })
+  )
+
+  it.effect("A11: with a limit that it did not have is not stopped in a step that has its route", () =>
+    Effect.gen(function* () {
+      const { begin, sink } = lives()
+      const reached = yield* Deferred.make<void>()
+      const first = yield* begin({ scripts: [hangs(reached)], services: onFallback().layer })
+      yield* Deferred.await(reached)
+      yield* Fiber.interrupt(first.fiber)
+
+      const second = yield* begin({ scripts: [answer("ok")], services: onFallback().layer, limits: { maxTurns: 1 } })
+      assert.strictEqual((yield* settle(second)).status, "completed")
+      assert.deepStrictEqual(sink.contradictions, [])
+      assert.deepStrictEqual(sink.of("final-turn"), [])
+    })
+  )
+
+  it.effect("A11: with a limit that it did not have is not stopped in a step that has shown something", () =>
+    Effect.gen(function* () {
+      const { begin, sink } = lives()
+      const reached = yield* Deferred.make<void>()
+      const first = yield* begin({ scripts: [hangs(reached, ScriptedProvider.text("Hal"))] })
+      yield* Deferred.await(reached)
+      yield* Fiber.interrupt(first.fiber)
+
+      const second = yield* begin({ scripts: [answer("ok")], limits: { maxTurns: 1 } })
+      assert.strictEqual((yield* settle(second)).status, "completed")
+      assert.deepStrictEqual(sink.of("final-turn"), [])
+    })
+  )
+})

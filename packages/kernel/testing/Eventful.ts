@@ -1,0 +1,47 @@
+/**
+ * A turn that meets nearly all that a turn can meet: a context that is too long, a provider that is overloaded, a fallback that
+ * answers, words where a report was due, a tool, a report that will not do, the last step, and a report that will.
+ */
+import { Effect, Layer } from "effect"
+import { Compactor } from "../src/Compactor.ts"
+import { FinalReport } from "../src/FinalReport.ts"
+import type * as Scenario from "./Scenario.ts"
+import * as ScriptedProvider from "./ScriptedProvider.ts"
+import { TestRouter } from "./TestRouter.ts"
+import { TestStrategy } from "./TestStrategy.ts"
+
+const { answer, call, emits, overloaded, throws, tools } = ScriptedProvider
+
+/** Where it goes when its own target is overloaded. */
+export const fallback = { provider: "other", model: "big" }
+
+/** The turn, which completes after seven calls. */
+export const turn = () =>
+  ({
+    scripts: [
+      emits({ reason: "context-overflow", message: "prompt is too long", retryable: false }),
+      throws(overloaded),
+      answer("no report"),
+      tools(call("good")),
+      tools({ ...call("report"), input: "bad" }),
+      tools({ ...call("report"), input: "good" })
+    ],
+    strategy: new TestStrategy({ delays: [0, 0, 0] }),
+    toolbox: {
+      definitions: [{ name: "good", inputSchema: {} }],
+      run: () => Effect.succeed({ output: "done", isError: false })
+    },
+    services: Layer.mergeAll(
+      Layer.succeed(Compactor, {
+        compact: ({ messages: [first] }) =>
+          Effect.succeed(
+            first && { summary: "They talked.", upTo: first.id, usage: { inputTokens: 100, outputTokens: 10 } }
+          )
+      }),
+      new TestRouter({ direct: () => ({ delayMs: 0, route: { target: fallback, role: "default" } }) }).layer,
+      Layer.succeed(FinalReport, {
+        tool: { name: "report", inputSchema: {} },
+        validate: (value) => (value === "good" ? undefined : "it is not good")
+      })
+    )
+  }) satisfies Scenario.Options

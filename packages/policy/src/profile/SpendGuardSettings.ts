@@ -1,0 +1,45 @@
+/** The spend guard as a configuration writes it (X11). */
+import { Schema } from "effect"
+import * as Durations from "../Durations.ts"
+import * as SpendGuard from "../SpendGuard.ts"
+
+const Tokens = Schema.Int.check(Schema.makeFilter((tokens) => tokens >= 0 || "Expected a number of tokens, 0 or more"))
+
+const Guard = Schema.Struct({
+  /** Absent: an hour. */
+  after: Schema.optionalKey(Durations.NotNegative),
+  /** Of the next request, as estimated. */
+  maxInputTokens: Schema.optionalKey(Tokens),
+  /** Of the turn so far, in and out. */
+  maxTurnTokens: Schema.optionalKey(Tokens),
+  /** Absent: 8 hours. */
+  answerWithin: Schema.optionalKey(Durations.Positive)
+}).check(
+  Schema.makeFilter(({ maxInputTokens, maxTurnTokens }) =>
+    maxInputTokens === undefined && maxTurnTokens === undefined
+      ? {
+          path: ["maxInputTokens"],
+          issue: "Expected maxInputTokens or maxTurnTokens, or both: what is not to be exceeded"
+        }
+      : undefined
+  )
+)
+
+/** `none`: nothing is asked. */
+export const SpendGuardSettings = Schema.Union([Schema.Literal("none"), Guard]).annotate({
+  message:
+    'Expected "none", or { "after": duration, "maxInputTokens": number, "maxTurnTokens": number, "answerWithin": duration }'
+})
+
+/** The guard that settings describe. */
+export const toSpendGuard = ({
+  after,
+  answerWithin,
+  maxInputTokens,
+  maxTurnTokens
+}: typeof Guard.Type): SpendGuard.SpendGuard => ({
+  afterMs: Durations.millisOr(after, SpendGuard.AFTER_MS),
+  ...(maxInputTokens === undefined ? {} : { maxInputTokens }),
+  ...(maxTurnTokens === undefined ? {} : { maxTurnTokens }),
+  answerWithinMs: Durations.millisOr(answerWithin, SpendGuard.ANSWER_WITHIN_MS)
+})

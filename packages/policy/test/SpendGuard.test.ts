@@ -1,0 +1,125 @@
+import { describe, expect, it } from "@effect/vitest"
+import type { RetryStrategy } from "@holdfast/kernel"
+import * as fc from "fast-check"
+import { RetryStrategies, SpendGuard } from "../src/index.ts"
+import { HOUR, policyOf, target } from "./routing/Rig.ts"
+
+const guard = (settings: object): SpendGuard.SpendGuard => {
+  const { spendGuard } = policyOf({ spendGuard: settings })
+  if (spendGuard === undefined) throw new Error("there is no guard")
+  return spendGuard
+}
+
+const outlook = (over: Partial<RetryStrategy.Outlook> = {}): RetryStrategy.Outlook => ({
+  waitedMs: HOUR,
+  usage: {},
+  request: { system: undefined, messages: [], tools: [], target: target("a/a") },
+  ...over
+})
+
+const ask = (settings: object, tokens: number, over: Partial<RetryStrategy.Outlook> = {}) =>
+  SpendGuard.ask(guard(settings), outlook(over), () => tokens)
+
+describe("SpendGuard", () => {
+  it("X11: is off by default, and can be switched off", () => {
+    for (const settings of [{}, { profile: "interactive" }, { profile: "cycling" }, { spendGuard: "none" }]) {
+      expect(policyOf(settings).spendGuard).toBeUndefined()
+    }
+  })
+
+  it("X11: is long after an hour, and has its answer within 8 hours, unless it is told otherwise", () => {
+    expect(guard({ maxInputTokens: 1 })).toEqual({ afterMs: HOUR, maxInputTokens: 1, answerWithinMs: 8 * HOUR })
+    expect(guard({ after: "1 minute", maxTurnTokens: 5, answerWithin: "2 hours" })).toEqual({
+      afterMs: 60_000,
+      maxTurnTokens: 5,
+      answerWithinMs: 2 * HOUR
+    })
+  })
+
+  it("X11: bounds the next request, by an estimate", () => {
+    expect(ask({ maxInputTokens: 200_000 }, 200_000)).toBeUndefined()
+    expect(ask({ maxInputTokens: 200_000 }, 231_407)).toEqual({
+      asks: {
+        because: "request",
+        tokens: 231_407,
+        limit: 200_000,
+        waitedMs: HOUR,
+        message:
+          "After 1h of waiting the next request would be about 231,407 tokens, and more than 200,000 are not spent without asking (retry.spendGuard)."
+      },
+      answerWithinMs: 8 * HOUR
+    })
+  })
+
+  it("X11: bounds what the turn has used so far, in and out", () => {
+    const usage = { inputTokens: 60_000, outputTokens: 40_000, reasoningTokens: 30_000, cachedInputTokens: 50_000 }
+    expect(ask({ maxTurnTokens: 100_000 }, 1e9, { usage })).toBeUndefined()
+    expect(ask({ maxTurnTokens: 99_999 }, 0, { usage })?.asks).toMatchObject({ because: "turn", tokens: 100_000 })
+  })
+
+  it("X11: asks nothing before the wait was long", () => {
+    expect(ask({ maxInputTokens: 0 }, 1e9, { waitedMs: HOUR - 1 })).toBeUndefined()
+    expect(ask({ maxInputTokens: 0, after: "0 seconds" }, 1e9, { waitedMs: 0 })).toBeDefined()
+  })
+
+  it("X11: counts tokens for the target that the request goes to, and only where somebody wants to know", () => {
+    const counted: Array<string> = []
+    const count = (_: unknown, { provider }: { readonly provider: string }) => counted.push(provider)
+    SpendGuard.ask(guard({ maxInputTokens: 9 }), outlook({ waitedMs: 1 }), count)
+    SpendGuard.ask(guard({ maxTurnTokens: 9 }), outlook(), count)
+    expect(counted).toEqual([])
+    SpendGuard.ask(guard({ maxInputTokens: 9 }), outlook(), count)
+    expect(counted).toEqual(["a"])
+  })
+
+  it("X11: a strategy asks where its policy has a guard, and not otherwise", () => {
+    const sleep: RetryStrategies.Sleep = () => {
+      throw new Error("nobody sleeps here")
+    }
+    expect(RetryStrategies.make(policyOf({}), sleep).ask).toBeUndefined()
+    const made = RetryStrategies.make(policyOf({ spendGuard: { maxInputTokens: 9 } }), sleep, () => 10)
+    expect(made.ask?.(outlook())?.asks.tokens).toBe(10)
+  })
+
+  it("X11: asks if and only if the wait was long and a limit is exceeded, and tells the truth about it", () => {
+    const tokens = fc.option(fc.nat(1_000), { nil: undefined })
+    fc.assert(
+      fc.property(
+        fc.record({ afterMs: fc.nat(100), answerWithinMs: fc.integer({ min: 1, max: 100 }) }),
+        tokens,
+        tokens,
+        fc.record({
+          waitedMs: fc.nat(200),
+          ofRequest: fc.nat(1_000),
+          inputTokens: fc.nat(500),
+          outputTokens: fc.nat(500)
+        }),
+        (times, maxInputTokens, maxTurnTokens, { inputTokens, ofRequest, outputTokens, waitedMs }) => {
+          const guard = {
+            ...times,
+            ...(maxInputTokens === undefined ? {} : { maxInputTokens }),
+            ...(maxTurnTokens === undefined ? {} : { maxTurnTokens })
+          }
+          const asked = SpendGuard.ask(
+            guard,
+            outlook({ waitedMs, usage: { inputTokens, outputTokens } }),
+            () => ofRequest
+          )
+          const isLong = waitedMs >= times.afterMs
+          const isLarge = ofRequest > (maxInputTokens ?? Infinity)
+          const isUsed = inputTokens + outputTokens > (maxTurnTokens ?? Infinity)
+          expect(asked !== undefined).toBe(isLong && (isLarge || isUsed))
+          if (asked === undefined) return
+          const { asks, answerWithinMs } = asked
+          expect(asks.tokens).toBeGreaterThan(asks.limit)
+          expect([asks.because, asks.waitedMs, answerWithinMs]).toEqual([
+            isLarge ? "request" : "turn",
+            waitedMs,
+            times.answerWithinMs
+          ])
+        }
+      ),
+      { numRuns: 2_000 }
+    )
+  })
+})

@@ -1,0 +1,62 @@
+/** What a gate makes of what others have found out. */
+import type { Failure } from "@holdfast/wire"
+import * as fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import * as Gate from "../../src/gate/Gate.ts"
+import * as News from "../../src/gate/News.ts"
+
+const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
+
+const NOTHING: News.News = { triedAt: 0, answeredAt: 0, failedAt: 0, failure: undefined }
+const failing = (at: number): News.News => ({ ...NOTHING, triedAt: at, failedAt: at, failure: overloaded })
+const answering = (at: number): News.News => ({ ...NOTHING, triedAt: at, answeredAt: at })
+
+const shut = Gate.failedFirst(Gate.open, 1_000, overloaded)
+const crowd = { count: 100, meanWaitMs: 1_800_000 }
+
+describe("news of an endpoint", () => {
+  it("X5: that fails are shared by whoever is due soon after", () => {
+    const gate = News.heard(shut, failing(60_000))
+    const [answer] = Gate.ask(gate, 60_500, 30_000)
+    expect(answer).toEqual(Gate.Answer.Share({ failure: overloaded }))
+  })
+
+  it("X5: that answers wake a crowd that has not been there yet", () => {
+    const gate = News.heard(shut, answering(60_000))
+    expect(gate.phase).toBe("ramp")
+    expect(Gate.wakes(gate, 60_000, crowd).count).toBe(1)
+  })
+
+  it("X5: of a failure count for nothing while it answers here", () => {
+    const [, asked] = Gate.ask(shut, 30_000, 10_000)
+    const ramp = Gate.answered(asked)
+    expect(News.heard(ramp, failing(40_000))).toEqual({ ...ramp, triedAt: 40_000 })
+  })
+
+  it("X5: that answers elsewhere let one that was refused here try alone, further and further apart", () => {
+    // It answered here, and then it had room for nobody here any more.
+    const [, asked] = Gate.ask(shut, 30_000, 10_000)
+    const began = { beganAt: 31_000, hadAnswered: false }
+    const full = Gate.failed(Gate.ended(Gate.admit(Gate.answered(asked), 31_000), true), 32_000, overloaded, began)
+    expect(full.phase).toBe("shut")
+    expect(Gate.wakes(News.heard(full, answering(33_000)), 33_000, crowd).count).toBe(0)
+    const again = News.heard(full, answering(37_000))
+    expect(again.phase).toBe("shut")
+    expect(Gate.wakes(again, 37_000, crowd).count).toBe(1)
+    const refused = Gate.failed(Gate.admit(again, 37_000), 38_000, overloaded, { beganAt: 37_000, hadAnswered: false })
+    expect(Gate.wakes(News.heard(refused, answering(44_000)), 44_000, crowd).count).toBe(0)
+    expect(Gate.wakes(News.heard(refused, answering(53_000)), 53_000, crowd).count).toBe(1)
+  })
+
+  it("X5: that are one's own, or old, change nothing", () => {
+    fc.assert(
+      fc.property(fc.nat(), fc.nat(), (answeredAt, earlier) => {
+        const gate = Gate.failedFirst(Gate.open, 2_000_000, overloaded)
+        const own = News.of(gate, Math.min(answeredAt, 1_999_999))
+        expect(News.heard(gate, own)).toEqual(gate)
+        expect(News.isNewer(own, own)).toBe(false)
+        expect(News.heard(gate, failing(earlier % 2_000_000))).toEqual(gate)
+      })
+    )
+  })
+})
