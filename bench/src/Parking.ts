@@ -2,8 +2,8 @@
  * Ten thousand turns that wait: how fast they are parked, what one costs, how soon a new process has them, and how late they
  * wake. Full sync on every commit.
  *
- * Parking one turn is all of it, from the prompt handed in: the prompt accepted, `turn-start` and its message, the failed
- * attempt with its decision, each on disk before the next. It is measured in one process, of new conversations and of ones
+ * Parking one turn is all of it, from the prompt handed in: the prompt accepted with `turn-start` and its message, then the
+ * failed attempt with its decision, each on disk before what follows. It is measured in one process, of new conversations and of ones
  * with a long history, which every attempt has to read. Beside it, in the same run: one SQLite row a turn, committed in
  * groups of 500 with the same pragmas, which is the least that a record of a wait can cost.
  *

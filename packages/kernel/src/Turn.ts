@@ -9,8 +9,8 @@
  *     `TurnStopped`.
  * T5. A bug in here, or in what the turn runs on, seals it as failed: a turn that hangs is worse than one that says why.
  */
-import { Failure, type Message, type TurnEvent } from "@holdfast/wire"
-import { Clock, Context, Effect } from "effect"
+import { Failure, Ids, type Message, type TurnEvent } from "@holdfast/wire"
+import { type Array, Clock, Context, Effect } from "effect"
 import { AbortGate } from "./AbortGate.ts"
 import { Checkpoint } from "./Checkpoint.ts"
 import { Compactor } from "./Compactor.ts"
@@ -68,24 +68,52 @@ export const runTurn = Effect.fnUntraced(function* (
   )
 })
 
-// --- internal
-
-/** M1: a manual retry has no prompt. */
-const opening = (turn: TurnState): ReadonlyArray<TurnEvent.PersistedEvent> => {
-  const { prompt, startedAt, turnId } = turn.input
-  if (prompt === undefined) return [turn.event({ type: "turn-start", startedAt, retry: true })]
-  const message = turn.add({
+/**
+ * What a turn says first, from position 0 on.
+ *
+ * **Details**
+ *
+ * It follows from the input alone, so a host may write it together with the turn itself, before anybody runs that; the turn says
+ * it all the same, and the sink finds it there (S3).
+ */
+export const opening = ({
+  conversationId,
+  prompt,
+  startedAt,
+  turnId
+}: Pick<TurnInput, "conversationId" | "turnId" | "prompt" | "startedAt">): Array.NonEmptyReadonlyArray<
+  TurnEvent.TurnStart | TurnEvent.MessageEvent
+> => {
+  const identity = { conversationId, turnId }
+  // M1: a manual retry has no prompt.
+  if (prompt === undefined) return [{ ...identity, type: "turn-start", startedAt, retry: true }]
+  const message: Message.UserMessage = {
     role: "user",
-    id: turn.nextMessageId(),
+    id: Ids.messageIdOf(turnId, 0),
     turnId,
     createdAt: startedAt,
     content: [{ type: "text", text: prompt }]
-  })
-  return [turn.event({ type: "turn-start", startedAt }), message]
+  }
+  return [
+    { ...identity, type: "turn-start", startedAt },
+    { ...identity, type: "message", message }
+  ]
+}
+
+// --- internal
+
+const begin = (turn: TurnState): ReadonlyArray<TurnEvent.PersistedEvent> => {
+  const events = opening(turn.input)
+  for (const event of events) {
+    if (event.type !== "message") continue
+    turn.nextMessageId() // this one's
+    turn.add(event.message)
+  }
+  return events
 }
 
 const steps = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<TurnEvent.TurnEnd, TurnStopped> {
-  yield* turn.persist(() => opening(turn))
+  yield* turn.persist(() => begin(turn))
   for (;;) {
     const final = FinalStep.enter(turn)
     if (final !== undefined) yield* final

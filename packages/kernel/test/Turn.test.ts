@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { RecordingSink, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
+import * as Turn from "../src/Turn.ts"
 import { SleepFailure } from "../src/RetryStrategy.ts"
 
 const { bothWays } = Scenario
@@ -31,6 +32,22 @@ describe("a turn that meets no failure", () => {
         "message",
         "turn-end"
       ])
+    })
+  )
+
+  bothWays("says first what follows from its input alone", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({ scripts: [answer("Hello")], prompt: "Hi" })
+      yield* settle(run)
+      const [request] = run.provider.requests
+      assert.isDefined(request)
+      const { conversationId, turnId } = request
+      const opening = Turn.opening({ conversationId, turnId, prompt: "Hi", startedAt: 0 })
+      assert.deepStrictEqual(run.sink.persisted.slice(0, opening.length), [...opening])
+      assert.deepStrictEqual(
+        Turn.opening({ conversationId, turnId, startedAt: 0 }).map(({ type }) => type),
+        ["turn-start"]
+      )
     })
   )
 

@@ -21,37 +21,38 @@ export const fromAsyncIterable = (
   call: (request: Provider.ProviderRequest, signal: AbortSignal) => AsyncIterable<Provider.ProviderEvent>
 ): Provider.Provider["Service"] => ({
   stream: (request) =>
-    Stream.fromChannel(
-      Channel.fromTransform((_upstream, scope) =>
-        Effect.gen(function* () {
-          const clock = yield* Clock.Clock
-          const controller = new AbortController()
-          const thrown = (error: unknown) =>
-            new Failure.ProviderFailure({ failure: Classification.ofThrown(error, clock.currentTimeMillisUnsafe()) })
-          let iterator: AsyncIterator<Provider.ProviderEvent> | undefined
-          yield* Scope.addFinalizer(
-            scope,
-            Effect.sync(() => {
-              controller.abort()
-              // Not awaited: a generator that waits for its network returns only once that lets go. What it says then is nobody's.
-              void Promise.resolve(iterator?.return?.()).catch(() => {})
-            })
-          )
-          const step = Effect.tryPromise({
-            try: async () => (iterator ??= call(request, controller.signal)[Symbol.asyncIterator]()).next(),
-            catch: thrown
-          })
-          const pull: EventPull = Effect.flatMap(step, (result): EventPull => {
-            if (result.done === true) return Cause.done()
-            return isEmpty(result.value) ? pull : Effect.succeed([result.value])
-          })
-          return pull
-        })
-      )
-    )
+    Stream.fromChannel(Channel.fromTransform((_upstream, scope) => attempt((signal) => call(request, signal), scope)))
 })
 
 // --- internal
+
+const attempt = Effect.fnUntraced(function* (
+  call: (signal: AbortSignal) => AsyncIterable<Provider.ProviderEvent>,
+  scope: Scope.Scope
+) {
+  const clock = yield* Clock.Clock
+  const controller = new AbortController()
+  const thrown = (error: unknown) =>
+    new Failure.ProviderFailure({ failure: Classification.ofThrown(error, clock.currentTimeMillisUnsafe()) })
+  let iterator: AsyncIterator<Provider.ProviderEvent> | undefined
+  yield* Scope.addFinalizer(
+    scope,
+    Effect.sync(() => {
+      controller.abort()
+      // Not awaited: a generator that waits for its network returns only once that lets go. What it says then is nobody's.
+      void Promise.resolve(iterator?.return?.()).catch(() => {})
+    })
+  )
+  const step = Effect.tryPromise({
+    try: async () => (iterator ??= call(controller.signal)[Symbol.asyncIterator]()).next(),
+    catch: thrown
+  })
+  const pull: EventPull = Effect.flatMap(step, (result): EventPull => {
+    if (result.done === true) return Cause.done()
+    return isEmpty(result.value) ? pull : Effect.succeed([result.value])
+  })
+  return pull
+})
 
 type EventPull = Pull.Pull<Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>, Failure.ProviderFailure>
 

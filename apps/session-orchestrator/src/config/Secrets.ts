@@ -46,7 +46,8 @@ export const make = (secrets: Iterable<Redacted.Redacted>): Secrets["Service"] =
  */
 export const conceal = (secrets: Iterable<Redacted.Redacted>): ((text: string) => string) => {
   const known = compile(Array.from(secrets, Redacted.value))
-  return (text) => (known === undefined ? text : text.replace(known, PLACEHOLDER))
+  if (known === undefined) return (text) => text
+  return (text) => text.replace(known, (match: string, at: number) => standIn(text, match, at))
 }
 
 /** Knows the shapes alone: for what happens before there is a configuration. */
@@ -140,6 +141,16 @@ const inAddress = (address: string): ReadonlyArray<Redacted.Redacted> => {
 const withoutScheme = (value: Redacted.Redacted): ReadonlyArray<Redacted.Redacted> => {
   const [, ...rest] = Redacted.value(value).split(" ")
   return rest.length === 0 ? [] : [Redacted.make(rest.join(" "))]
+}
+
+/**
+ * A secret that begins with an escape is found where a backslash before it is what is escaped: that one has to stay, or the next one
+ * would be half of an escape (K3).
+ */
+const standIn = (text: string, match: string, at: number): string => {
+  let before = 0
+  while (text[at - 1 - before] === "\\") before++
+  return match.startsWith("\\") && before % 2 === 1 ? `\\${PLACEHOLDER}` : PLACEHOLDER
 }
 
 const compile = (secrets: ReadonlyArray<string>): RegExp | undefined => {

@@ -2,8 +2,11 @@
  * Taking turns in: on disk first, then in the queue, then the answer.
  *
  * A1. Accepting and queueing are one act per conversation: turns run in the order in which they were accepted.
- * A2. The same turn again is accepted again, and run once.
+ * A2. A turn that can run at once is written with what it says first. One that has others before it says it when they have ended,
+ *     or its events would stand between theirs.
+ * A3. The same turn again is accepted again, and run once.
  */
+import { Turn as KernelTurn } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Effect, Option } from "effect"
 import * as RecordedWait from "../durable/RecordedWait.ts"
@@ -36,7 +39,8 @@ export const prompt = (
   conversation: Conversation,
   prompt: string,
   turnId: Ids.TurnId | undefined
-): Accepted => accept(dependencies, conversation, prompt, turnId, Effect.void)
+): Accepted =>
+  accept(dependencies, { conversationId: conversation.conversationId, prompt, turnId, allowed: Effect.void })
 
 /** Accepts a manual retry, if the last turn ended in an error or an abort (M1). */
 export const retry = (
@@ -52,7 +56,7 @@ export const retry = (
     const refusal = refusalOf(Option.getOrUndefined(yield* store.lastTurn(conversationId)))
     if (refusal !== undefined) return yield* new TurnConflict({ message: refusal })
   })
-  return accept(dependencies, conversation, undefined, turnId, allowed)
+  return accept(dependencies, { conversationId, prompt: undefined, turnId, allowed })
 }
 
 /**
@@ -108,29 +112,48 @@ const refusalOf = (last: Turn | undefined): string | undefined => {
   return undefined
 }
 
-const accept = (
-  { store, sessions, queue, tenancy, isStopping }: Dependencies,
-  conversation: Conversation,
-  prompt: string | undefined,
-  wanted: Ids.TurnId | undefined,
-  allowed: Effect.Effect<void, TurnConflict | StorageError>
-): Accepted => {
-  const { conversationId } = conversation
-  const inOrder = Effect.fnUntraced(function* (session: Session) {
-    yield* allowed
-    const turnId = wanted ?? tenancy.newTurnId()
-    const turn = { turnId, conversationId, prompt, acceptedAt: yield* Clock.currentTimeMillis }
-    const acceptance = yield* store.acceptTurn(turn)
-    if (acceptance._tag === "Conflict") {
-      return yield* new TurnConflict({ message: `The turn id ${turnId} belongs to another turn. Choose a new one.` })
-    }
-    if (acceptance._tag === "Accepted") yield* queue.add(session, turnId, { isNew: true })
-    return turnId
-  }, Effect.uninterruptible)
+const openingOf = ({ acceptedAt, conversationId, prompt, turnId }: Omit<Turn, "end">) =>
+  KernelTurn.opening({
+    conversationId,
+    turnId,
+    startedAt: acceptedAt,
+    ...(prompt === undefined ? undefined : { prompt })
+  })
 
-  return Effect.gen(function* () {
-    if (yield* isStopping) return yield* new ShuttingDown()
-    const session = yield* sessions.hold(conversationId)
-    return yield* session.accepting.withPermits(1)(inOrder(session))
-  }).pipe(Effect.scoped)
+interface Wanted {
+  readonly conversationId: Ids.ConversationId
+  readonly prompt: string | undefined
+  readonly turnId: Ids.TurnId | undefined
+  /** Fails where there may be no such turn. */
+  readonly allowed: Effect.Effect<void, TurnConflict | StorageError>
 }
+
+/** One turn of a conversation after the other (A1). */
+const inOrder = Effect.fnUntraced(function* (
+  { store, queue, tenancy }: Dependencies,
+  { allowed, conversationId, prompt, turnId: wanted }: Wanted,
+  session: Session
+) {
+  yield* allowed
+  const turnId = wanted ?? tenancy.newTurnId()
+  const turn = { turnId, conversationId, prompt, acceptedAt: yield* Clock.currentTimeMillis }
+  const isFree = session.head === undefined && queue.parking.find(conversationId) === undefined // A2
+  const acceptance = yield* store.acceptTurn(turn, isFree ? openingOf(turn) : undefined)
+  if (acceptance._tag === "Conflict") {
+    return yield* new TurnConflict({ message: `The turn id ${turnId} belongs to another turn. Choose a new one.` })
+  }
+  if (acceptance._tag === "Accepted") {
+    if (acceptance.opening !== undefined) session.hub.persisted(acceptance.opening)
+    yield* queue.add(session, turnId, { isNew: true })
+  }
+  return turnId
+}, Effect.uninterruptible)
+
+const accept: (dependencies: Dependencies, wanted: Wanted) => Accepted = Effect.fnUntraced(function* (
+  dependencies,
+  wanted
+) {
+  if (yield* dependencies.isStopping) return yield* new ShuttingDown()
+  const session = yield* dependencies.sessions.hold(wanted.conversationId)
+  return yield* session.accepting.withPermits(1)(inOrder(dependencies, wanted, session))
+}, Effect.scoped)

@@ -29,7 +29,7 @@ const CHECK_LIMIT = Duration.seconds(5)
 export interface Dependencies {
   readonly store: Pick<Store["Service"], "check">
   readonly sessions: Sessions
-  readonly queue: Pick<TurnQueue, "parking">
+  readonly queue: Pick<TurnQueue, "parking" | "hasten">
   readonly providers: Providers["Service"]
   /** Succeeds when the service goes down. */
   readonly stopping: Effect.Effect<void>
@@ -91,8 +91,12 @@ const reach = (
   const isMeant = (turn: { readonly turnId: Ids.TurnId }) => turnId === undefined || turn.turnId === turnId // M4
   const parked = queue.parking.find(conversationId)
   if (parked === undefined) {
-    const head = sessions.find(conversationId)?.head
-    return head !== undefined && isMeant(head) ? act(head) : undefined
+    const session = sessions.find(conversationId)
+    const head = session?.head
+    if (session === undefined || head === undefined || !isMeant(head)) return undefined
+    const answer = act(head)
+    queue.hasten(session)
+    return answer
   }
   let answer: Wait.Answer | undefined
   if (isMeant(parked)) queue.parking.leave(conversationId, (running) => void (answer = act(running)))

@@ -15,6 +15,7 @@ import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
 import * as RecordedWait from "../durable/RecordedWait.ts"
 import { Timer } from "../durable/Timer.ts"
 import { Journal, type Record } from "../storage/Journal.ts"
+import * as OrderedId from "../storage/OrderedId.ts"
 import { Standings } from "../storage/Standings.ts"
 import { type Conversation, type StorageError, Store, type Turn } from "../storage/Store.ts"
 import { Tenancy } from "../storage/Tenancy.ts"
@@ -232,7 +233,7 @@ const conversationOf = Effect.fnUntraced(function* (
   const problem = FinalReports.problemOf(settings.success)
   if (problem !== undefined) return yield* new InvalidRequest({ message: `retry.finalReport.schema: ${problem}` })
   return {
-    conversationId: Ids.ConversationId.make(globalThis.crypto.randomUUID()),
+    conversationId: Ids.ConversationId.make(OrderedId.next()),
     model: name,
     system,
     retry,

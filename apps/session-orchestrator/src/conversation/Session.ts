@@ -23,6 +23,8 @@ export interface Running {
   /** Its seal is on disk, or it has stopped without one. */
   readonly ended: Deferred.Deferred<void, TurnStopped.TurnStopped>
   readonly wait: Wait
+  /** Gives its place at the turnstile back; does nothing for one that has none. */
+  passed: () => void
   /** When it wants to be taken up again, once it has left memory to wait, and what for. */
   parked: { readonly until: number; readonly awaited: Gatekeeper.Awaited | undefined } | undefined
   /** What the gate has told it, for its next attempt; it is given back where there is none. */
@@ -36,6 +38,7 @@ export const running = (turnId: Ids.TurnId, isNew: boolean): Running => ({
   abort: Deferred.makeUnsafe(),
   ended: Deferred.makeUnsafe(),
   wait: new Wait(),
+  passed: () => {},
   parked: undefined,
   pass: undefined
 })

@@ -9,7 +9,8 @@
  * Q5. From the moment at which a parked turn is wanted it is reached through its session, by handles that stay the same:
  *     of the commands and aborts that come while it leaves memory, or while it is read from the disk, none is lost, and
  *     they are heard in their order.
- * Q6. Whoever waits to hear that a command is on record (`Wait`), or a turn sealed, hears of it when it has stopped instead.
+ * Q6. Those whose time has come are taken up a few at a time (`Turnstile`); one that somebody wants something of is taken up at once.
+ * Q7. Whoever waits to hear that a command is on record (`Wait`), or a turn sealed, hears of it when it has stopped instead.
  */
 import { type Provider, TurnStopped } from "@holdfast/kernel"
 import { Profile, RetryPolicy } from "@holdfast/policy"
@@ -34,10 +35,13 @@ import type { Sessions } from "./Sessions.ts"
 import type { Tools } from "./Tools.ts"
 import * as TurnPorts from "./TurnPorts.ts"
 import * as TurnRunner from "./TurnRunner.ts"
+import { Turnstile } from "./Turnstile.ts"
 
 export interface TurnQueue {
   /** Queues an accepted turn behind the others of its conversation. */
   readonly add: (session: Session, turnId: Ids.TurnId, options?: { readonly isNew: boolean }) => Effect.Effect<void>
+  /** Has a turn that is about to be taken up taken up now: somebody wants something of it. */
+  readonly hasten: (session: Session) => void
   /** What becomes of a turn from now on: its seal, or why it stopped without one. */
   readonly sealOf: (turnId: Ids.TurnId) => Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped>
   /** Whether a turn runs here, waits for those before it, or is parked. */
@@ -75,9 +79,10 @@ export const make = Effect.fnUntraced(function* (
   const fork = yield* FiberSet.makeRuntime<never>()
   const seals = new Seals()
   const working = new Set<Session>()
+  const turnstile = new Turnstile(WAKING_AT_ONCE)
 
   const begin = (session: Session): void => {
-    if (working.has(session) || parking.find(session.conversationId) !== undefined) return
+    if (working.has(session) || session.queue.length === 0 || parking.find(session.conversationId) !== undefined) return
     working.add(session)
     fork(work(session))
   }
@@ -100,6 +105,7 @@ export const make = Effect.fnUntraced(function* (
       // From here on up to where those who wait are told nothing gives way: a turn that nobody runs has said what became of it.
       session.running = undefined
       running.isNew = false
+      running.passed()
       running.pass?.giveBack()
       running.pass = undefined
       const { parked } = running
@@ -132,13 +138,24 @@ export const make = Effect.fnUntraced(function* (
     const running = handlesOf(turnId, false)
     reason(running)
     session.queue.unshift(running)
-    begin(session)
+    if (isCalled(running)) return begin(session) // Q6
+    turnstile.come((pass) => {
+      // A command or a prompt that came meanwhile has begun the session's turns, this one first.
+      if (session.queue[0] !== running) return pass()
+      running.passed = pass
+      begin(session)
+    })
   }
   const held = (conversationId: Ids.ConversationId, until: number): void =>
     sessions.find(conversationId)?.hub.held(until)
   const parking: Parking = new Parking(timer, place, wake, held)
 
-  yield* Effect.addFinalizer(() => Effect.sync(() => parking.clear()))
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      turnstile.close()
+      parking.clear()
+    })
+  )
 
   return {
     parking,
@@ -147,6 +164,7 @@ export const make = Effect.fnUntraced(function* (
         session.queue.push(handlesOf(turnId, isNew))
         begin(session)
       }),
+    hasten: begin,
     sealOf: (turnId) => seals.await(turnId),
     has: ({ conversationId, turnId }) =>
       parking.find(conversationId)?.turnId === turnId || sessions.find(conversationId)?.has(turnId) === true
@@ -154,6 +172,15 @@ export const make = Effect.fnUntraced(function* (
 })
 
 // --- internal
+
+/**
+ * How many turns come back into memory at once: as many as are read in one query, and whose waits end in one commit. More would
+ * make the first of a crowd wait for the last; fewer, and each would have a sync of the disk to itself.
+ */
+const WAKING_AT_ONCE = 64
+
+/** Whether a person, or a gate, wants something of a turn. */
+const isCalled = ({ abort, wait }: Running): boolean => Deferred.isDoneUnsafe(abort) || wait.isSteered
 
 /** Whether somebody wants something of a turn that is about to wait on disk. */
 const isWanted = ({ abort, wait }: Running): boolean => Deferred.isDoneUnsafe(abort) || wait.hasNews
@@ -163,18 +190,20 @@ const giveBack = (sessions: Sessions): void => {
   for (const { head, behind } of sessions) for (const running of [head, ...behind]) running?.pass?.giveBack()
 }
 
-/** Q6 */
+/** Q7 */
 const tell = ({ ended, wait }: Running, outcome: Exit.Exit<unknown, TurnStopped.TurnStopped>): void => {
   wait.end(outcome)
   Deferred.doneUnsafe(ended, Exit.asVoid(outcome))
 }
 
-/** Commands hear from the journal what became of them. */
+/** Commands hear from the journal what became of them; and where a turn does something new it has come back into memory. */
 const listenerOf = (running: Running): JournalCheckpoint.Listener => ({
   begins: (name) => {
     // Before anybody is told of the wait: a command may be the answer to that.
     if (TurnRecord.isWake(name)) running.wait.open()
     else running.wait.pass()
+    // The end of the wait that it was woken from is still to be put on record.
+    if (!running.wait.hasNews) running.passed()
   },
   recorded: (record) => {
     const wake = TurnRecord.wakeOf(record)

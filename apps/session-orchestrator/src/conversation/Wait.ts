@@ -79,6 +79,11 @@ export class Wait {
     return this.inbox.length > 0 || this.isDue
   }
 
+  /** Whether somebody wants something of it that it has not heard yet. */
+  get isSteered(): boolean {
+    return this.inbox.length > 0
+  }
+
   /** Sleeps until `elapsed` succeeds or a command comes. `over` is called when the wait, and not just a part of it, has ended. */
   sleep(elapsed: Effect.Effect<void>, over: () => void): Effect.Effect<Wake> {
     const ends = () => {

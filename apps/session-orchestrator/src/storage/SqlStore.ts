@@ -8,6 +8,7 @@
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Cause, Clock, Context, Effect, Layer, Option, type Schema, Stream } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
+import * as Acceptances from "./Acceptances.ts"
 import * as ConversationTable from "./ConversationTable.ts"
 import * as DatabaseFile from "./DatabaseFile.ts"
 import * as EventTable from "./EventTable.ts"
@@ -101,7 +102,7 @@ const make = Effect.fnUntraced(function* (database: string) {
   const group = yield* GroupCommit.make<Failure>({ transaction, scope: scopeOf, closed, died })
   const create = group.lane(ConversationTable.insert(sql))
   const setAutoRetry = group.lane(ConversationTable.setAutoRetry(sql))
-  const accept = group.lane(TurnTable.accept(sql))
+  const accept = group.lane(Acceptances.accept(sql))
   const append = group.lane(EventTable.append(sql))
   const record = group.lane(JournalTable.append(sql, writer))
   const forget = group.lane(JournalTable.forget(sql))
@@ -138,7 +139,9 @@ const make = Effect.fnUntraced(function* (database: string) {
     conversation: (id) => findConversation(id).pipe(failed(`read conversation ${id}`)),
     setAutoRetry: (conversationId, enabled) =>
       setAutoRetry({ conversationId, enabled }).pipe(failed(`switch automatic retries of ${conversationId}`)),
-    acceptTurn: (turn) => accept(turn).pipe(failed(`record turn ${turn.turnId}`)),
+    acceptTurn: (turn, opening) =>
+      // Encoded here, outside the transaction that others wait for.
+      Effect.suspend(() => accept({ turn, opening: opening?.map(encoded) })).pipe(failed(`record turn ${turn.turnId}`)),
     turn: (id) => TurnTable.find(sql, id).pipe(read(`turn ${id}`)),
     resumption: (id) =>
       Effect.map(resume(id), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
@@ -146,10 +149,9 @@ const make = Effect.fnUntraced(function* (database: string) {
     unsealedTurnsOf: (id) => JournalTable.unsealed(sql, id).pipe(read(`the unsealed turns of conversation ${id}`)),
     unsealedTurns: JournalTable.unsealed(sql).pipe(read("the turns that are not sealed")),
     appendEvents: (conversationId, turnId, events, position) =>
-      Effect.suspend(() =>
-        // Encoded here, outside the transaction that others wait for.
-        append({ conversationId, turnId, position, events: events.map((event) => ({ event, json: encode(event) })) })
-      ).pipe(failed(`record the events of turn ${turnId}`)),
+      Effect.suspend(() => append({ conversationId, turnId, position, events: events.map(encoded) })).pipe(
+        failed(`record the events of turn ${turnId}`)
+      ),
     events,
     turnEvents: (id) => EventTable.ofTurn(sql, id).pipe(read(`the events of turn ${id}`)),
     messages: (id) => EventTable.messages(sql, id).pipe(read(`the messages of conversation ${id}`)),
@@ -178,7 +180,7 @@ const make = Effect.fnUntraced(function* (database: string) {
   return Context.make(Store, store).pipe(Context.add(Journal, journal), Context.add(Standings, standings))
 })
 
-const encode = (event: TurnEvent.PersistedEvent): string => JSON.stringify(event)
+const encoded = (event: TurnEvent.PersistedEvent) => ({ event, json: JSON.stringify(event) })
 
 const migrate = (database: string) =>
   Migrations.run.pipe(

@@ -42,6 +42,13 @@ const BUSY_TIMEOUT_MS = 20
 const CACHE_KIB = 32 * 1024
 const CHECKPOINT_PAGES = 16_000
 
+/**
+ * What is read comes out of the operating system's cache without a call for each page: histories are many pages that are read
+ * once, and a copy of them here would be of no use. Beyond this size a file is read as ever. Nothing is written this way. A disk
+ * that breaks under a read then ends the process (SIGBUS) instead of failing the statement; what was committed is where it was.
+ */
+const MAPPED_BYTES = 1024 * 1024 * 1024
+
 /** More than there are different statements; the limit is there for statements whose text depends on their input. */
 const PREPARED_STATEMENTS = 200
 
@@ -85,6 +92,7 @@ const open = (config: Config): DatabaseSync => {
     database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
     database.exec("PRAGMA foreign_keys = ON")
     database.exec(`PRAGMA cache_size = -${CACHE_KIB}`)
+    database.exec(`PRAGMA mmap_size = ${MAPPED_BYTES}`)
     if (config.readonly !== true) {
       database.exec("PRAGMA journal_mode = WAL")
       database.exec("PRAGMA synchronous = FULL") // S1

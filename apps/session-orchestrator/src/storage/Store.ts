@@ -71,7 +71,11 @@ export interface Unsealed {
 
 /** What became of a turn that a client handed in. */
 export type Acceptance =
-  | { readonly _tag: "Accepted" }
+  | {
+      readonly _tag: "Accepted"
+      /** Its first events, where they were written with it. */
+      readonly opening?: ReadonlyArray<StoredEvent>
+    }
   /** The same turn was accepted before: same id, same conversation, same prompt. */
   | { readonly _tag: "Known"; readonly turn: Turn }
   /** The id is taken by another turn. */
@@ -84,8 +88,14 @@ export class Store extends Context.Service<
     readonly conversation: (id: Ids.ConversationId) => Effect.Effect<Option.Option<Conversation>, StorageError>
     readonly setAutoRetry: (id: Ids.ConversationId, enabled: boolean) => Effect.Effect<void, StorageError>
 
-    /** Records a turn before anybody is told that it was accepted. */
-    readonly acceptTurn: (turn: Omit<Turn, "end">) => Effect.Effect<Acceptance, StorageError>
+    /**
+     * Records a turn before anybody is told that it was accepted; with `opening`, what it says first, in the same write. Those
+     * events get the next ids of the conversation, so no other turn of it may be about to say something.
+     */
+    readonly acceptTurn: (
+      turn: Omit<Turn, "end">,
+      opening?: Array.NonEmptyReadonlyArray<TurnEvent.PersistedEvent>
+    ) => Effect.Effect<Acceptance, StorageError>
     readonly turn: (id: Ids.TurnId) => Effect.Effect<Option.Option<Turn>, StorageError>
     /** What a turn that is about to run needs. */
     readonly resumption: (id: Ids.TurnId) => Effect.Effect<Option.Option<Resumption>, StorageError>

@@ -15,15 +15,18 @@ type Failure = SqlError.SqlError | Schema.SchemaError
 /** A turn as it comes in. */
 export type NewTurn = Omit<Turn, "end">
 
+/** What becomes of its row. */
+export type Entry = Exclude<Acceptance, { readonly _tag: "Accepted" }> | { readonly _tag: "Accepted" }
+
 /** Records turns whose ids are free, and says of each what became of it. The first of a group with an id has it. */
 export const accept =
   (sql: SqlClient.SqlClient) =>
-  (turns: ReadonlyArray<NewTurn>): Effect.Effect<ReadonlyArray<Acceptance>, Failure> =>
+  (turns: ReadonlyArray<NewTurn>): Effect.Effect<ReadonlyArray<Entry>, Failure> =>
     Effect.gen(function* () {
       const ids = turns.map((turn) => turn.turnId)
       const known = new Map((yield* select(sql, sql.in("t.turn_id", ids))).map((turn) => [turn.turnId, turn]))
       const added: Array<NewTurn> = []
-      const acceptances = turns.map((turn): Acceptance => {
+      const acceptances = turns.map((turn): Entry => {
         const first = known.get(turn.turnId)
         if (first !== undefined) return { _tag: isSame(first, turn) ? "Known" : "Conflict", turn: first }
         known.set(turn.turnId, { ...turn, end: undefined })

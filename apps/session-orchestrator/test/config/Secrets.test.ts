@@ -146,6 +146,12 @@ describe("Secrets", () => {
     )
   })
 
+  it("JSON stays JSON where a backslash stands before a secret that begins with a slash", () => {
+    const planted = JSON.stringify({ text: "\\/planted-secret-1" })
+    expect(JSON.parse(redactor("/planted-secret-1")(planted))).toEqual({ text: "\\[redacted]" })
+    expect(redactor("/planted-secret-1")('{"text":"\\/planted-secret-1"}')).toBe('{"text":"[redacted]"}')
+  })
+
   it("JSON stays JSON", () => {
     fc.assert(
       fc.property(secret, fc.json(), around, (secret, json, text) => {

@@ -14,19 +14,24 @@ const { answer, emits, hangs, overloaded, text, throws, unauthorized } = Scripte
 const id = Ids.TurnId.make
 
 describe("a turn that stops without a seal", () => {
-  const elsewhere = (stopped: Ids.TurnId) => (real: Journal["Service"]) => ({
-    append: (turnId: Ids.TurnId, ...rest: [number, { readonly name: string; readonly value: string }]) =>
-      turnId === stopped ? Effect.fail(new JournalConflict({ turnId })) : real.append(turnId, ...rest)
-  })
-
-  it.effect("Q4: leaves the way free for those behind it, and those who wait for it are told", () =>
-    withService(
-      { scripts: [answer("one"), answer("two")], journal: elsewhere(id("a")) },
+  it.effect("Q4: leaves the way free for those behind it, and those who wait for it are told", () => {
+    const isAwaited = Deferred.makeUnsafe<void>()
+    const elsewhere = (real: Journal["Service"]): Partial<Journal["Service"]> => ({
+      append: (turnId, ...rest) =>
+        turnId === id("a")
+          ? Effect.andThen(Deferred.await(isAwaited), Effect.fail(new JournalConflict({ turnId })))
+          : real.append(turnId, ...rest)
+    })
+    return withService(
+      { scripts: [answer("one"), answer("two")], journal: elsewhere },
       Effect.fnUntraced(function* ({ conversations, store }) {
         const c = yield* conversations.create({})
         for (const turnId of [id("a"), id("b")]) yield* conversations.prompt(c, { prompt: "Hi", turnId })
-        const [told, waited] = [yield* watching(conversations.watchTurn(id("a"))), conversations.result(id("a"))]
-        assert.include((yield* Effect.flip(waited)).message, "elsewhere")
+        const told = yield* watching(conversations.watchTurn(id("a")))
+        const waited = yield* asking(Effect.flip(conversations.result(id("a"))))
+        yield* told.until("step-start")
+        yield* Deferred.succeed(isAwaited, undefined)
+        assert.include((yield* Fiber.join(waited)).message, "elsewhere")
         assert.isTrue(Exit.isFailure(yield* Fiber.await(told.fiber)))
         assert.strictEqual((yield* conversations.result(id("b"))).text, "two")
         // Whoever comes later is told as well.
@@ -40,7 +45,7 @@ describe("a turn that stops without a seal", () => {
         assert.deepStrictEqual({ isRetrying, status, queued }, { isRetrying: false, status: "idle", queued: [] })
       })
     )
-  )
+  })
 
   it.effect("Q4: so does one that a bug of the service's own stops", () =>
     withService(
@@ -249,6 +254,55 @@ describe("a turn that waits on disk", () => {
 })
 
 describe("a conversation", () => {
+  it.effect(
+    "A2: is written with what a turn says first where that can run at once, and not before others have ended",
+    () => {
+      const opened: Array<string> = []
+      const begun: Array<string> = []
+      const reached = Deferred.makeUnsafe<void>()
+      return withService(
+        {
+          scripts: [hangs(reached), answer("two"), answer("three")],
+          store: (real) => ({
+            acceptTurn: (turn, opening) => {
+              if (opening !== undefined) opened.push(turn.turnId)
+              return real.acceptTurn(turn, opening)
+            },
+            appendEvents: (conversationId, turnId, events, position) => {
+              if (position === 0) begun.push(turnId)
+              return real.appendEvents(conversationId, turnId, events, position)
+            }
+          })
+        },
+        Effect.fnUntraced(function* ({ conversations, store }) {
+          const c = yield* conversations.create({})
+          const told = yield* watching(conversations.watch(c, 0))
+          yield* conversations.prompt(c, { prompt: "One", turnId: id("a") })
+          yield* Deferred.await(reached)
+          yield* conversations.prompt(c, { prompt: "Two", turnId: id("b") })
+          yield* conversations.abort(c)
+          yield* conversations.result(id("b"))
+          yield* conversations.prompt(c, { prompt: "Three", turnId: id("c") })
+          yield* conversations.result(id("c"))
+          yield* told.until("turn-end", 3)
+          assert.deepStrictEqual([opened, begun], [["a", "c"], ["b"]])
+          const persisted = told.seen.filter((frame) => frame.id !== undefined)
+          assert.deepStrictEqual(
+            persisted.map((frame) => frame.id),
+            persisted.map((_, i) => i + 1)
+          )
+          const turns = persisted.map(({ event }) => event.turnId)
+          assert.deepStrictEqual(turns, turns.toSorted())
+          const stored = yield* Stream.runCollect(store.events(c, 0))
+          assert.deepStrictEqual(
+            persisted.map(({ json }) => json),
+            stored.map(({ json }) => json)
+          )
+        })
+      )
+    }
+  )
+
   it.effect("P15: switched off while a prompt is on its way is switched off for that prompt", () => {
     const read = Deferred.makeUnsafe<void>()
     const isSwitched = Deferred.makeUnsafe<void>()

@@ -171,7 +171,7 @@ export class Rig {
       Layer.provide([
         Layer.succeed(Store, {
           ...store,
-          acceptTurn: (turn) => alive(store.acceptTurn(turn)),
+          acceptTurn: (turn, opening) => alive(store.acceptTurn(turn, opening)),
           appendEvents: (...append) => alive(store.appendEvents(...append))
         }),
         Layer.succeed(Standings, standings),

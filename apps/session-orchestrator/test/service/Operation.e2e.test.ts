@@ -17,6 +17,8 @@ const configOf = (provider: { readonly url: string }, delays: ReadonlyArray<stri
   providers: { scripted: { type: "openai-compatible", baseUrl: `${provider.url}/v1` } },
   model: "scripted/m",
   database: { path: "data/holdfast.db" },
+  // A turn that is to sleep sleeps, and calls for itself, whatever others meet.
+  gate: { enabled: false },
   retry: { schedule: { type: "steps", delays } }
 })
 

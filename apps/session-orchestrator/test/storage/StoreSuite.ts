@@ -2,7 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import { Property } from "@holdfast/kernel/testing"
 import type { Ids } from "@holdfast/wire"
-import { Effect, type Layer, Option, Stream } from "effect"
+import { Effect, type Layer, Option, Result, Stream } from "effect"
 import * as fc from "fast-check"
 import { type StorageError, Store, type StoredEvent } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
@@ -65,6 +65,30 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
         expect(yield* store.acceptTurn(other)).toEqual({ _tag: "Conflict", turn: kept })
       }
       expect(yield* store.turn(Given.turnId(1))).toEqual(Option.some(kept))
+    })
+  )
+
+  test(
+    "a turn is accepted with what it says first, or not at all; the same turn again writes nothing",
+    Effect.gen(function* () {
+      const store = yield* Given.oneTurn
+      yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [Given.message(1, 1, 0), Given.end(1, 1)], 0)
+      const opening = [Given.message(2, 1, 0), Given.usage(2, 1, 0)] as const
+      const accepted = yield* store.acceptTurn(Given.turn(2, 1), opening)
+      const stored = opening.map((event, i) => ({ id: 3 + i, event, json: JSON.stringify(event) }))
+      expect(accepted).toEqual({ _tag: "Accepted", opening: stored })
+      expect(yield* store.turnEvents(Given.turnId(2))).toEqual(stored)
+
+      const other = [Given.usage(2, 1, 7)] as const
+      expect((yield* store.acceptTurn(Given.turn(2, 1), other))._tag).toBe("Known")
+      expect((yield* store.acceptTurn(Given.turn(2, 1, { prompt: "another" }), other))._tag).toBe("Conflict")
+      expect(Result.isFailure(yield* Effect.result(store.acceptTurn(Given.turn(3, 99), [Given.usage(3, 99, 0)])))).toBe(
+        true
+      )
+      expect(yield* store.turnEvents(Given.turnId(2))).toEqual(stored)
+      expect(yield* store.turnEvents(Given.turnId(3))).toEqual([])
+      // What the turn says when it runs is there already (W2).
+      expect(yield* store.appendEvents(Given.conversationId(1), Given.turnId(2), opening, 0)).toEqual(stored)
     })
   )
 

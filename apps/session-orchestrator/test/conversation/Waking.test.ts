@@ -1,0 +1,170 @@
+/** A crowd of parked turns whose times come together. */
+import { assert, it } from "@effect/vitest"
+import { ScriptedProvider } from "@holdfast/kernel/testing"
+import { Ids } from "@holdfast/wire"
+import { Deferred, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import * as TurnRecord from "../../src/durable/TurnRecord.ts"
+import type { Record } from "../../src/storage/Journal.ts"
+import { waits, withService } from "./Given.ts"
+
+const { answer, emits, overloaded } = ScriptedProvider
+
+/** More than are taken up at once, several times over. */
+const CROWD = 400
+
+/** A crowd takes seconds on a machine that is busy with other tests. */
+const LIMIT_MS = 60_000
+
+/** The least that shows that turns are not taken up all together. */
+const AT_MOST = 100
+
+const crowd = Array.from({ length: CROWD }, (_, i) => Ids.TurnId.make(`turn-${i}`))
+
+const isWake = ({ name }: Record): boolean => TurnRecord.isWake(name)
+
+const parksThenAnswers = [...crowd.map(() => emits(overloaded)), ...crowd.map(() => answer("At last"))]
+
+/** Counts the turns that have been read and have not asked yet. */
+const counting = () => {
+  const inside = new Set<string>()
+  const count = { isWaking: false, most: 0 }
+  return {
+    count,
+    enters: (turnId: Ids.TurnId) => {
+      if (!count.isWaking) return
+      inside.add(turnId)
+      count.most = Math.max(count.most, inside.size)
+    },
+    asks: (turnIds: ReadonlyArray<Ids.TurnId>) => turnIds.forEach((turnId) => inside.delete(turnId))
+  }
+}
+
+it.effect(
+  "Q6: turns that are due together ask in the order of their times, and are in memory a few at a time",
+  () => {
+    const { count, enters, asks } = counting()
+    return withService(
+      {
+        scripts: parksThenAnswers,
+        retry: waits(60),
+        store: (real) => ({
+          resumption: (turnId) =>
+            Effect.andThen(
+              Effect.sync(() => enters(turnId)),
+              real.resumption(turnId)
+            )
+        }),
+        journal: (real) => ({
+          append: (turnId, seq, ...records) =>
+            Effect.tap(real.append(turnId, seq, ...records), () =>
+              // The end of a wait is on record: what follows is the request.
+              records.some(isWake) ? Effect.sync(() => asks([turnId])) : Effect.void
+            )
+        })
+      },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        for (const turnId of crowd) {
+          const c = yield* conversations.create({})
+          yield* conversations.prompt(c, { prompt: "Hi", turnId })
+        }
+        yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === CROWD })
+        count.isWaking = true
+        yield* TestClock.adjust("2 minutes")
+        for (const turnId of crowd) yield* conversations.result(turnId)
+        // They were parked in the order in which they had failed.
+        const asked = provider.requests.map(({ turnId }) => turnId)
+        assert.deepStrictEqual(asked.slice(CROWD), asked.slice(0, CROWD))
+        assert.isAtMost(count.most, AT_MOST)
+      })
+    )
+  },
+  LIMIT_MS
+)
+
+it.effect(
+  "Q6: one that somebody wants something of goes past those that wait",
+  () => {
+    const door = Deferred.makeUnsafe<void>()
+    const wanted = crowd.at(-1)
+    return withService(
+      {
+        scripts: parksThenAnswers,
+        retry: waits(60),
+        journal: (real) => ({
+          append: (turnId, seq, ...records) =>
+            turnId !== wanted && records.some(isWake)
+              ? Effect.andThen(Deferred.await(door), real.append(turnId, seq, ...records))
+              : real.append(turnId, seq, ...records)
+        })
+      },
+      Effect.fnUntraced(function* ({ conversations }) {
+        let c: Ids.ConversationId | undefined
+        for (const turnId of crowd) {
+          c = yield* conversations.create({})
+          yield* conversations.prompt(c, { prompt: "Hi", turnId })
+        }
+        if (c === undefined || wanted === undefined) return assert.fail("there is no crowd")
+        yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === CROWD })
+        yield* TestClock.adjust("1 minute")
+        assert.isTrue(yield* conversations.steer({ type: "retry-now", conversationId: c }, "a test"))
+        assert.strictEqual((yield* conversations.result(wanted)).text, "At last")
+        yield* Deferred.succeed(door, undefined)
+        for (const turnId of crowd) yield* conversations.result(turnId)
+      })
+    )
+  },
+  LIMIT_MS
+)
+
+it.effect(
+  "Q6: a command, a prompt and a fault in the crowd cost nobody their place",
+  () =>
+    withService(
+      {
+        scripts: [...parksThenAnswers, ...crowd.map(() => answer("Again"))],
+        retry: waits(60),
+        store: (real) => {
+          const seen = new Set<string>()
+          return {
+            resumption: (turnId) => {
+              const isBack = seen.has(turnId)
+              seen.add(turnId)
+              // Every third cannot be run when it is due.
+              return isBack && Number(turnId.slice(5)) % 3 === 0
+                ? Effect.die(new Error("boom"))
+                : real.resumption(turnId)
+            }
+          }
+        }
+      },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const ids = new Map<Ids.TurnId, Ids.ConversationId>()
+        for (const turnId of crowd) {
+          const c = yield* conversations.create({})
+          ids.set(turnId, c)
+          yield* conversations.prompt(c, { prompt: "Hi", turnId })
+        }
+        yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === CROWD })
+        // All are due, and most of them wait outside.
+        yield* TestClock.adjust("1 minute")
+        const behind: Array<Ids.TurnId> = []
+        for (const [i, turnId] of crowd.entries()) {
+          const c = ids.get(turnId)
+          if (c === undefined) continue
+          if (i % 5 === 1) yield* Effect.forkScoped(Effect.exit(conversations.abort(c)), { startImmediately: true })
+          if (i % 5 === 2) {
+            const command = { type: "retry-now" as const, conversationId: c }
+            yield* Effect.forkScoped(Effect.exit(conversations.steer(command, "a test")), { startImmediately: true })
+          }
+          if (i % 5 > 0) behind.push(yield* conversations.prompt(c, { prompt: "And?" }))
+        }
+        for (const turnId of crowd) yield* Effect.exit(conversations.result(turnId))
+        for (const turnId of behind) yield* conversations.result(turnId)
+        yield* Effect.repeat(conversations.counts, {
+          until: ({ running, retrying, queued }) => running + retrying + queued === 0
+        })
+      })
+    ),
+  LIMIT_MS
+)

@@ -1,0 +1,34 @@
+import { assert, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import * as OrderedId from "../../src/storage/OrderedId.ts"
+
+const UUID_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+/** When an id says that it was made. */
+const timeOf = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
+
+it("an id is a UUID of version 7 that says when it was made", () => {
+  const before = Date.now()
+  const ids = Array.from({ length: 1_000 }, OrderedId.next)
+  for (const id of ids) {
+    assert.match(id, UUID_7)
+    assert.isAtLeast(timeOf(id), before)
+    assert.isAtMost(timeOf(id), Date.now())
+  }
+})
+
+it("O1: ids come in order, whatever the clock says, and however many there are of one millisecond", () => {
+  const readings = fc.array(fc.record({ nowMs: fc.nat(5), times: fc.constantFrom(1, 2, 3_000) }), { maxLength: 6 })
+  fc.assert(
+    fc.property(readings, (readings) => {
+      const sequence = new OrderedId.OrderedIds()
+      const ids = readings.flatMap(({ nowMs, times }) =>
+        Array.from({ length: times }, () => sequence.next(1_800_000_000_000 + nowMs))
+      )
+      assert.isTrue(ids.every((id) => UUID_7.test(id)))
+      assert.deepStrictEqual(ids.toSorted(), ids)
+      assert.strictEqual(new Set(ids).size, ids.length)
+    }),
+    { numRuns: 15 }
+  )
+})
