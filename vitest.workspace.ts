@@ -10,18 +10,29 @@ const unit = {
   include: ["{packages,apps}/*/test/**/*.test.ts", "tools/test/**/*.test.ts"],
   exclude: ["**/*.int.test.ts", "**/*.e2e.test.ts", "**/node_modules/**"],
   /** Properties compute for seconds on a machine that has other work. */
-  testTimeout: 20_000
+  testTimeout: 20_000,
+  maxWorkers: 2,
+  sequence: { groupOrder: 0 }
 }
 
 /** Tests with real sockets, files and databases, in this process. */
 const integration = {
   name: "int",
   include: ["{packages,apps}/*/test/**/*.int.test.ts", "tools/test/**/*.int.test.ts"],
-  testTimeout: 15_000
+  testTimeout: 15_000,
+  /** Two files wait for sockets and disks side by side. */
+  maxWorkers: 2,
+  sequence: { groupOrder: 1 }
 }
 
-/** Tests that start the program as people do, and kill it. */
-const endToEnd = { name: "e2e", include: ["apps/*/test/**/*.e2e.test.ts"], testTimeout: 60_000 }
+/** Tests that start the program as people do, and kill it. One file at a time: they measure how late a turn wakes. */
+const endToEnd = {
+  name: "e2e",
+  include: ["apps/*/test/**/*.e2e.test.ts"],
+  testTimeout: 60_000,
+  maxWorkers: 1,
+  sequence: { groupOrder: 2 }
+}
 
 export default defineConfig({
   test: {

@@ -7,7 +7,11 @@ import * as Span from "./Span.ts"
 export const summary = (policy: RetryPolicy.RetryPolicy): string => {
   const preview = Preview.rows(policy)
   const retries = count(preview.rows.length)
-  if (preview.because === undefined) return "retries without end"
+  if (preview.because === undefined) {
+    const { totalMs } = policy.budget
+    // More of them than anybody would list; the budget ends them all the same.
+    return totalMs === undefined ? "retries without end" : `more than ${retries} over ${Span.format(totalMs)}`
+  }
   return preview.rows.length === 0 ? "no retries" : `${retries} over ${Span.format(preview.totalMs)}`
 }
 

@@ -8,6 +8,12 @@ const policy = (settings: unknown) => Profile.resolve(Result.getOrThrow(Profile.
 const last = (settings: unknown, most = 100): string => RetryText.table(policy(settings), most).at(-1) ?? ""
 
 describe("RetryText", () => {
+  it("sums up a schedule that is too long to list by what ends it", () => {
+    const schedule = { type: "steps", delays: ["3 seconds"] }
+    expect(RetryText.summary(policy({ schedule }))).toMatch(/^more than \d+ retries over 8 h$/)
+    expect(RetryText.summary(policy({ schedule, budget: "Infinity" }))).toBe("retries without end")
+  })
+
   it("D1: the overnight schedule is 21 retries over 7 h 31 m 45 s", () => {
     expect(RetryText.summary(policy({}))).toBe("21 retries over 7 h 31 m 45 s")
     const table = RetryText.table(policy({}), 100)

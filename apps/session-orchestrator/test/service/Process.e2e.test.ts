@@ -57,7 +57,7 @@ describe("a process that is killed", () => {
     Effect.gen(function* () {
       const directory = yield* Process.directory
       const provider = yield* ScriptedServer.start()
-      const config = configOf(provider, ["20 millis", "2500 millis"])
+      const config = configOf(provider, ["20 millis", "4500 millis"])
       provider.respond(overloaded, overloaded, answer("At last"), answer("And then"))
       const first = yield* Process.start({ directory, config })
       const id = yield* first.create()
