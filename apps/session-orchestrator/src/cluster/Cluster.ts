@@ -3,8 +3,8 @@
  * `effect/cluster`'s; this file sets it up.
  *
  * L1. A conversation is owned by at most one runner that knows of it. What keeps a shard is a lock of a PostgreSQL session, which
- *     goes with the connection: at once when the process dies, and after `EXPIRATION` when it is frozen.
- * L2. A runner that is not heard of for `EXPIRATION` is out; the others have its turns again within 20 seconds (X6).
+ *     goes with the connection: at once when the process dies, and after 10 seconds when it is frozen (`Lease`).
+ * L2. A runner that is not heard of for 10 seconds is out; the others have its turns again within 20 seconds (X6).
  * L3. A runner that lost the database has lost its locks with it: its turns stop, and go on when it is back.
  */
 import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
@@ -24,8 +24,10 @@ import * as Postgres from "../storage/Postgres.ts"
 import * as SqlStore from "../storage/SqlStore.ts"
 import * as StorageFailure from "../storage/StorageFailure.ts"
 import type { StorageError } from "../storage/Store.ts"
+import * as Alarms from "./Alarms.ts"
 import * as ClusterConversations from "./ClusterConversations.ts"
 import * as ConversationHandlers from "./ConversationHandlers.ts"
+import * as Lease from "./Lease.ts"
 import { Residents } from "./Residents.ts"
 import * as TakeOver from "./TakeOver.ts"
 
@@ -54,6 +56,7 @@ export const layer = (
   )
   return Layer.mergeAll(ClusterConversations.layer(Orchestrator.layerGuest, residents), takeOver).pipe(
     Layer.provide(ConversationHandlers.layer(residents)),
+    Layer.provide(Alarms.layer),
     Layer.provide(sharding(options)),
     Layer.provideMerge(SqlStore.layerSql(nameOf(options.url))),
     Layer.provide(Postgres.layerClient(options)),
@@ -64,15 +67,12 @@ export const layer = (
 
 // --- internal
 
-/** After this a runner that is silent counts as gone. Long enough for a full garbage collection, or a hiccup of the network. */
-const EXPIRATION = "10 seconds"
-
 const sharding = ({ runner, shards, url }: Options) => {
   const config = {
     ...ShardingConfig.defaults,
     runnerAddress: Option.some(RunnerAddress.make(runner.host, runner.port)),
     shardsPerGroup: shards,
-    shardLockExpiration: EXPIRATION,
+    shardLockExpiration: Lease.EXPIRATION_MS,
     shardLockRefreshInterval: "3 seconds",
     refreshAssignmentsInterval: "1 second",
     runnerHealthCheckInterval: "5 seconds",
@@ -81,8 +81,10 @@ const sharding = ({ runner, shards, url }: Options) => {
     simulateRemoteSerialization: false
   } as const
   // Messages are volatile: what must not be lost is in the store.
+  const locks = Lease.layer.pipe(Layer.provide(SqlRunnerStorage.layer), Layer.provide(ShardingConfig.layer(config)))
   return NodeClusterSocket.layer({ storage: "byo", shardingConfig: config }).pipe(
-    Layer.provide([MessageStorage.layerNoop, Layer.provide(SqlRunnerStorage.layer, ShardingConfig.layer(config))]),
+    Layer.provide(MessageStorage.layerNoop),
+    Layer.provideMerge(locks),
     Layer.catch((error) =>
       Layer.effectContext(
         Effect.fail(

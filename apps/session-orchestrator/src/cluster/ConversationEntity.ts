@@ -4,7 +4,7 @@
  * E1. Every message is volatile: it is for the owner that there is now, and is sent again when that one is gone. So all of them
  *     can be sent twice: a turn and a command carry their ids from the runner that they came in at.
  * E2. Frames travel as batches, one message each, however many deltas they hold.
- * E3. What may take long holds up no owner that has to go: streams, results, and commands that wait for a disk.
+ * E3. What may take long holds up no owner that has to go: streams, results, and what waits for a disk, or to be sure of the owner.
  * E4. A command names the turn that it was meant for: sent again, it cannot hit the next one.
  */
 import { TurnStopped } from "@holdfast/kernel"
@@ -34,9 +34,13 @@ export const Prompt = Rpc.make("Prompt", {
   payload: { prompt: Schema.String, turnId: Ids.TurnId },
   success: Ids.TurnId,
   error: Refused
-})
+}).annotate(ClusterSchema.InterruptOnTermination, true)
 
-export const Retry = Rpc.make("Retry", { payload: { turnId: Ids.TurnId }, success: Ids.TurnId, error: Refused })
+export const Retry = Rpc.make("Retry", {
+  payload: { turnId: Ids.TurnId },
+  success: Ids.TurnId,
+  error: Refused
+}).annotate(ClusterSchema.InterruptOnTermination, true)
 
 export const Abort = Rpc.make("Abort", {
   payload: { turnId: Ids.TurnId },
@@ -50,9 +54,18 @@ export const Steer = Rpc.make("Steer", {
   error: Schema.Union([...Unheard.members, InvalidRequest])
 }).annotate(ClusterSchema.InterruptOnTermination, true)
 
-export const SetAutoRetry = Rpc.make("SetAutoRetry", { payload: { enabled: Schema.Boolean }, error: Missing })
+export const SetAutoRetry = Rpc.make("SetAutoRetry", {
+  payload: { enabled: Schema.Boolean },
+  error: Missing
+}).annotate(ClusterSchema.InterruptOnTermination, true)
 
 export const State = Rpc.make("State", { success: ConversationState.ConversationState, error: Missing })
+
+/** The turn that a command would be for. */
+export const Head = Rpc.make("Head", { success: Schema.NullOr(Ids.TurnId), error: Missing }).annotate(
+  ClusterSchema.InterruptOnTermination,
+  true
+)
 
 export const Result = Rpc.make("Result", {
   payload: { turnId: Ids.TurnId },
@@ -74,7 +87,7 @@ export const WatchTurn = Rpc.make("WatchTurn", {
   stream: true
 }).annotate(ClusterSchema.InterruptOnTermination, true)
 
-/** Runs what is left to run of the conversation; ends when every turn of it is sealed. */
+/** Runs what is left to run of the conversation now; ends when every turn of it is sealed, or the next waits on disk. */
 export const Stay = Rpc.make("Stay").annotate(ClusterSchema.InterruptOnTermination, true)
 
 export const ConversationEntity = Entity.make("Conversation", [
@@ -84,6 +97,7 @@ export const ConversationEntity = Entity.make("Conversation", [
   Steer,
   SetAutoRetry,
   State,
+  Head,
   Result,
   Watch,
   WatchTurn,

@@ -1,38 +1,55 @@
 /**
  * What a conversation's owner does with the messages for it: it passes them on to the resident.
  *
- * H1. The conversation stays in memory while a turn of it is not sealed or somebody watches: the cluster lets go of one that
- *     nothing is asked of for a minute, and `Stay` asks for as long as there are turns.
+ * H1. The conversation stays in memory while a turn of it runs or somebody watches: the cluster lets go of one that nothing is
+ *     asked of for `MAX_IDLE`, and `Stay` asks for as long as a turn runs. One that waits is called back by the alarm clock.
  * H2. When a turn was stopped, the entity begins anew from the records (R2), if it is still the owner: the cluster does that
  *     with one that dies, and hands its requests in again.
+ * H3. No turn is accepted and no command taken, nor refused, by a runner that is not sure that it is the owner: whoever is would
+ *     not hear of it. Nobody waits for that longer than for a disk.
  */
 import { Ids } from "@holdfast/wire"
-import { Effect, type Layer, Schedule, Stream } from "effect"
+import { Effect, FiberSet, type Layer, Schedule, Stream } from "effect"
 import { Entity, type Sharding } from "effect/cluster"
 import type { Frame } from "../conversation/Conversations.ts"
+import { Alarms } from "./Alarms.ts"
 import { ConversationEntity } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
+import * as Lease from "./Lease.ts"
 import * as Resident from "./Resident.ts"
 import type { Residents } from "./Residents.ts"
 
+type Requirements = Resident.Requirements | Sharding.Sharding | Alarms | Lease.Lease
+
 /** The entity, on this runner. */
-export const layer = (residents: Residents): Layer.Layer<never, never, Resident.Requirements | Sharding.Sharding> =>
+export const layer = (residents: Residents): Layer.Layer<never, never, Requirements> =>
   ConversationEntity.toLayer(
     Effect.gen(function* () {
-      const { entityId } = yield* Entity.CurrentAddress
+      const { entityId, shardId } = yield* Entity.CurrentAddress
       const id = Ids.ConversationId.make(entityId)
-      const resident = yield* Effect.orDie(Resident.make(id))
-      yield* residents.add(resident)
+      const alarms = yield* Alarms
+      const lease = yield* Lease.Lease
+      const sure = lease.sure(shardId)
+      const owned = Lease.inTime(sure) // H3
+      const fork = yield* FiberSet.makeRuntime()
       const client = (yield* ConversationEntity.client)(entityId)
+      const stay = Effect.ignoreCause(client.Stay(undefined, { discard: true })) // H1
+      const resident = yield* Effect.orDie(Resident.make({ id, alarms, sure, busy: () => void fork(stay) }))
+      yield* residents.add(resident)
       const { conversations } = resident
-      const stay = Effect.ignore(client.Stay(undefined, { discard: true })) // H1
 
       return ConversationEntity.of({
-        Prompt: ({ payload }) => Effect.tap(conversations.prompt(id, payload), () => stay),
-        Retry: ({ payload }) => Effect.tap(conversations.retry(id, payload), () => stay),
-        Abort: ({ payload }) => conversations.abort(id, payload.turnId),
-        Steer: ({ payload }) => conversations.steer(payload.command, payload.origin, payload.turnId),
-        SetAutoRetry: ({ payload }) => conversations.setAutoRetry(id, payload.enabled),
+        Prompt: ({ payload }) => owned.pipe(Effect.andThen(conversations.prompt(id, payload)), Effect.tap(stay)),
+        Retry: ({ payload }) => owned.pipe(Effect.andThen(conversations.retry(id, payload)), Effect.tap(stay)),
+        Head: () =>
+          owned.pipe(
+            Effect.andThen(conversations.state(id)),
+            Effect.map(({ turnId }) => turnId ?? null)
+          ),
+        Abort: ({ payload }) => Effect.andThen(owned, conversations.abort(id, payload.turnId)),
+        Steer: ({ payload }) =>
+          Effect.andThen(owned, conversations.steer(payload.command, payload.origin, payload.turnId)),
+        SetAutoRetry: ({ payload }) => Effect.andThen(owned, conversations.setAutoRetry(id, payload.enabled)),
         State: () => conversations.state(id),
         Result: ({ payload }) => conversations.result(payload.turnId),
         Watch: ({ payload }) => batched(conversations.watch(id, payload.after)),
@@ -40,15 +57,23 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Resident.
         Stay: () => staying(resident)
       })
     }),
-    // What is asked of one conversation is sorted out by the resident, which lets nobody wait for a turn to end.
-    { concurrency: "unbounded", mailboxCapacity: "unbounded", defectRetryPolicy: Schedule.spaced("1 second") }
+    {
+      // What is asked of one conversation is sorted out by the resident, which lets nobody wait for a turn to end.
+      concurrency: "unbounded",
+      mailboxCapacity: "unbounded",
+      maxIdleTime: MAX_IDLE,
+      defectRetryPolicy: Schedule.spaced("1 second")
+    }
   )
 
 // --- internal
 
+/** As long as a wait that does not leave memory either; the cluster looks no more often. */
+const MAX_IDLE = "5 seconds"
+
 /** H2 */
-const staying = ({ untilSealed }: Resident.Resident): Effect.Effect<void> =>
-  untilSealed.pipe(
+const staying = ({ untilQuiet }: Resident.Resident): Effect.Effect<void> =>
+  untilQuiet.pipe(
     Effect.tapErrorTag("StorageError", ({ message }) => Effect.logError(message)),
     Effect.retry({ schedule: Schedule.spaced("5 seconds"), while: ({ _tag }) => _tag === "StorageError" }),
     Effect.orDie

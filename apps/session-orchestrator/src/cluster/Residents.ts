@@ -1,6 +1,7 @@
-/** The conversations that this runner has in memory, for those who ask about the process as a whole. */
+/** What this runner looks after, in memory or not, for those who ask about the process as a whole. */
 import { Effect, type Scope } from "effect"
 import type { TurnCounts } from "../conversation/Conversations.ts"
+import type { AlarmClock } from "./AlarmClock.ts"
 import type { Resident } from "./Resident.ts"
 
 export class Residents {
@@ -19,19 +20,21 @@ export class Residents {
   /** Whether any of them is in the middle of an answer: what a process asks that has to go down. */
   readonly isAnswering = (): boolean => Iterator.from(this.members).some(({ isAnswering }) => isAnswering())
 
-  /** Their turns that are not sealed. */
-  readonly counts: Effect.Effect<TurnCounts> = Effect.suspend(() =>
-    Effect.map(
-      Effect.forEach(this.members, ({ conversations }) => conversations.counts),
-      (each) => ({
-        running: sum(each.map(({ running }) => running)),
-        retrying: sum(each.map(({ retrying }) => retrying)),
-        queued: sum(each.map(({ queued }) => queued))
-      })
+  /** The turns of this runner that are not sealed. */
+  counts(alarms: AlarmClock): Effect.Effect<TurnCounts> {
+    return Effect.suspend(() =>
+      Effect.map(
+        Effect.forEach(this.members, ({ conversations }) => conversations.counts),
+        (inMemory) => [...inMemory, alarms.counts].reduce(plus)
+      )
     )
-  )
+  }
 }
 
 // --- internal
 
-const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((a, b) => a + b, 0)
+const plus = (a: TurnCounts, b: TurnCounts): TurnCounts => ({
+  running: a.running + b.running,
+  retrying: a.retrying + b.retrying,
+  queued: a.queued + b.queued
+})

@@ -1,42 +1,59 @@
 /**
- * Brings the unsealed turns of a runner's shards into memory, whoever had them before: at start, and when a shard comes over
- * from a runner that died or went.
+ * Finds the unsealed turns of a runner's shards, whoever had them before: at start, and when a shard comes over from a runner
+ * that died or went.
  *
- * V1. Whenever a shard comes, its conversations with unsealed turns are woken. A wake that comes too late, because the shard has
- *     gone on, reaches its next owner, and changes nothing there.
- * V2. Nothing is asked of the database while no shard moves.
+ * V1. Whenever a shard comes, the alarm is set for its conversations with unsealed turns: for those that wait at the end of their
+ *     wait, without reading more than their last record.
+ * V2. Turns whose time has passed, and turns that were in the middle of something, start in a spread and not all at once; those
+ *     that somebody was reading come first.
+ * V3. Nothing is asked of the database while no shard moves.
  */
 import type { Ids } from "@holdfast/wire"
-import { Effect, Schedule } from "effect"
-import { EntityId, ShardId, Sharding } from "effect/cluster"
-import { Store } from "../storage/Store.ts"
-import { ConversationEntity } from "./ConversationEntity.ts"
+import { Clock, Effect, Schedule } from "effect"
+import { Sharding } from "effect/cluster"
+import type { Awaited } from "../conversation/Gatekeeper.ts"
+import * as Gates from "../conversation/Gates.ts"
+import * as RecordedWait from "../durable/RecordedWait.ts"
+import * as Spread from "../durable/Spread.ts"
+import { Journal } from "../storage/Journal.ts"
+import { Store, type Unsealed } from "../storage/Store.ts"
+import type { Alarm } from "./AlarmClock.ts"
+import * as Alarms from "./Alarms.ts"
 
 /** Runs for as long as the runner does. */
 export const run = Effect.fnUntraced(function* (
   shards: number
-): Effect.fn.Return<never, never, Store | Sharding.Sharding> {
+): Effect.fn.Return<never, never, Store | Journal | Gates.Gates | Alarms.Alarms | Sharding.Sharding> {
   const store = yield* Store
+  const journal = yield* Journal
   const sharding = yield* Sharding.Sharding
-  const client = yield* ConversationEntity.client
-  const known = new Set<number>()
-
-  const wake = (id: Ids.ConversationId) => Effect.ignore(client(id).Stay(undefined, { discard: true }))
+  const gates = yield* Gates.Gates
+  const alarms = yield* Alarms.Alarms
 
   const look = Effect.gen(function* () {
     const come = new Set<number>()
+    const gone = new Set<number>()
     for (let shard = 1; shard <= shards; shard++) {
-      if (!sharding.hasShardId(ShardId.make(GROUP, shard))) known.delete(shard)
-      else if (!known.has(shard)) come.add(shard)
+      if (Alarms.owns(sharding, shard) === alarms.isCovered(shard)) continue
+      if (alarms.isCovered(shard)) gone.add(shard)
+      else come.add(shard)
     }
-    if (come.size === 0) return // V2
-    const ids = (yield* store.unsealedConversations).filter((id) =>
-      come.has(sharding.getShardId(EntityId.make(id), GROUP).id)
+    if (gone.size > 0) alarms.uncover(gone)
+    if (come.size === 0) return // V3
+    const turns = (yield* store.unsealedTurns).filter(({ conversationId }) =>
+      come.has(Alarms.shardOf(sharding, conversationId))
     )
-    for (const shard of come) known.add(shard)
-    if (ids.length === 0) return
-    yield* Effect.logInfo(`Taking up the turns of ${ids.length} conversation(s).`)
-    yield* Effect.forEach(ids, wake, { concurrency: AT_ONCE, discard: true })
+    const unfinished = yield* Effect.forEach(turns, (turn) =>
+      Effect.map(RecordedWait.begunBy(journal, turn), (wait): Unfinished => ({
+        ...turn,
+        wait: wait && { wakeAt: wait.retryAt, awaited: Gates.remembered(gates, wait, turn.model) }
+      }))
+    )
+    const found = alarmsOf(unfinished, yield* Clock.currentTimeMillis)
+    alarms.cover(come, found)
+    if (turns.length > 0) {
+      yield* Effect.logInfo(`Took over ${turns.length} unfinished turn(s) of ${found.size} conversation(s).`)
+    }
   })
 
   return yield* look.pipe(
@@ -46,13 +63,49 @@ export const run = Effect.fnUntraced(function* (
   )
 })
 
-// --- internal
+/** A turn that is not sealed, and the wait that it is in, if it is in one. */
+export interface Unfinished extends Pick<Unsealed, "turnId" | "conversationId"> {
+  readonly wait:
+    | {
+        /** Epoch milliseconds. */
+        readonly wakeAt: number
+        readonly awaited: Awaited | undefined
+      }
+    | undefined
+}
 
-/** What conversations are dealt out in. */
-const GROUP = "default"
+/**
+ * When each conversation has to be in memory, by its unsealed turns, oldest first.
+ *
+ * Only the head of a conversation waits on disk. One behind it has records if that one had stopped in its last life.
+ */
+export const alarmsOf = (turns: ReadonlyArray<Unfinished>, now: number): ReadonlyMap<Ids.ConversationId, Alarm> => {
+  const alarms = new Map<Ids.ConversationId, Alarm>()
+  const heads: Array<Spread.Sleeper> = []
+  for (const { conversationId, turnId, wait } of turns) {
+    const alarm = alarms.get(conversationId)
+    if (alarm !== undefined) {
+      alarms.set(conversationId, { ...alarm, queued: alarm.queued + 1 })
+      continue
+    }
+    heads.push({ conversationId, turnId, wakeAt: wait?.wakeAt ?? 0 }) // V2
+    alarms.set(conversationId, {
+      at: wait?.wakeAt ?? now,
+      isWaiting: wait !== undefined,
+      queued: 0,
+      ...(wait?.awaited === undefined ? undefined : { awaited: wait.awaited })
+    })
+  }
+  const starts = Spread.startsOf(heads, now)
+  for (const { conversationId, turnId } of heads) {
+    const alarm = alarms.get(conversationId)
+    const at = starts.get(turnId)
+    if (alarm !== undefined && at !== undefined) alarms.set(conversationId, { ...alarm, at })
+  }
+  return alarms
+}
+
+// --- internal
 
 /** A look at some hundred flags in memory. */
 const INTERVAL = "500 millis"
-
-/** Each reads its turn and its records; more would hold up those who ask something of the database. */
-const AT_ONCE = 16

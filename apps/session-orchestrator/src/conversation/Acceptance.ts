@@ -7,12 +7,11 @@
  * A3. The same turn again is accepted again, and run once.
  */
 import { Turn as KernelTurn } from "@holdfast/kernel"
-import { type Ids, Target } from "@holdfast/wire"
+import type { Ids } from "@holdfast/wire"
 import { Clock, Effect, Option } from "effect"
 import * as RecordedWait from "../durable/RecordedWait.ts"
 import * as Spread from "../durable/Spread.ts"
-import type * as TurnRecord from "../durable/TurnRecord.ts"
-import type { Journal, Record } from "../storage/Journal.ts"
+import type { Journal } from "../storage/Journal.ts"
 import type { Conversation, StorageError, Store, Turn, Unsealed } from "../storage/Store.ts"
 import type { TenancyService } from "../storage/Tenancy.ts"
 import { ShuttingDown, TurnConflict } from "./Conversations.ts"
@@ -79,13 +78,11 @@ export const takeUp = Effect.fnUntraced(function* ({
   const others: Array<Unsealed> = []
   const heads = new Set<Ids.ConversationId>()
   for (const turn of turns) {
-    const { conversationId, model, turnId, tail } = turn
+    const { conversationId, model, turnId } = turn
     // Only the head of a conversation is parked. One behind it has records if that one had stopped in its last life.
-    const known = heads.has(conversationId) || tail === undefined ? undefined : RecordedWait.begunBy(tail)
-    const isMoved = known === "Moved"
-    const wait = isMoved ? movedOf(yield* journal.load(turnId)) : known
+    const wait = heads.has(conversationId) ? undefined : yield* RecordedWait.begunBy(journal, turn)
     if (wait !== undefined) {
-      const awaited = Gates.remembered(gates, wait, { isMoved, model })
+      const awaited = Gates.remembered(gates, wait, model)
       sleepers.push({ conversationId, turnId, wakeAt: wait.retryAt, awaited })
     } else others.push(turn)
     heads.add(conversationId)
@@ -107,15 +104,6 @@ export const takeUp = Effect.fnUntraced(function* ({
 })
 
 // --- internal
-
-/** A wait that somebody has moved, as all of its records tell it. */
-const movedOf = (records: ReadonlyArray<Record>): TurnRecord.Begun | undefined => {
-  const wait = RecordedWait.of(records)
-  if (wait === undefined) return undefined
-  const { delayMs, retryAt } = wait
-  const target = wait.target === undefined ? undefined : Target.parse(wait.target)
-  return { delayMs, retryAt, ...(target === undefined ? undefined : { route: { target } }) }
-}
 
 const refusalOf = (last: Turn | undefined): string | undefined => {
   if (last === undefined) return "There is nothing to retry: the conversation has no turn yet."

@@ -9,8 +9,8 @@ import type { RetryStrategy, Route } from "@holdfast/kernel"
 import { Gate, News } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer } from "effect"
+import type * as RecordedWait from "../durable/RecordedWait.ts"
 import { Timer } from "../durable/Timer.ts"
-import type * as TurnRecord from "../durable/TurnRecord.ts"
 import { GateTable, type Posted } from "../storage/GateTable.ts"
 import { type Awaited, Gatekeeper } from "./Gatekeeper.ts"
 
@@ -92,13 +92,13 @@ export const awaited = (
 }
 
 /**
- * What a turn waits for by the decision that is its newest record, in a process that has not run it. Whoever a person has sent
+ * What a turn waits for by its records, in a process that has not run it. Whoever a person has sent
  * elsewhere waits at the wrong gate until its time: that costs a call.
  */
 export const remembered = (
   gates: Gates["Service"],
-  { delayMs, hintMs = 0, retryAt, route }: TurnRecord.Begun,
-  { isMoved, model }: { readonly isMoved: boolean; readonly model: string }
+  { delayMs, hintMs = 0, isMoved, retryAt, route }: RecordedWait.Begun,
+  model: string
 ): Awaited | undefined => {
   const target = Target.parse(model)
   const to = route ?? (target && { target })

@@ -35,6 +35,7 @@ import * as FinalReports from "./FinalReports.ts"
 import { Gates } from "./Gates.ts"
 import * as InProgress from "./InProgress.ts"
 import type { Parking } from "./Parking.ts"
+import { ParkingPlace } from "./ParkingPlace.ts"
 import { knownTarget, Providers } from "./Providers.ts"
 import type { Session } from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
@@ -84,6 +85,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         stopping,
         isStopping: Deferred.isDone(down),
         timer,
+        place: yield* ParkingPlace,
         sleepUntil: timer.sleepUntil,
         checkpointOf: (turnId, listener, isNew) => {
           const persist: JournalCheckpoint.Persist = (append) => TurnRunner.untilItWorks(append, turnId, stopping)

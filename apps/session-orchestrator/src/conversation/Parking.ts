@@ -9,7 +9,8 @@
  */
 import type { Ids } from "@holdfast/wire"
 import type { Timer } from "../durable/Timer.ts"
-import { type Awaited, type Pass, wakeEarly } from "./Gatekeeper.ts"
+import { type Awaited, type Pass, type Sleeper, wakeEarly } from "./Gatekeeper.ts"
+import type { ParkingPlace } from "./ParkingPlace.ts"
 import type { Running } from "./Session.ts"
 
 /** A turn that waits. */
@@ -39,16 +40,18 @@ const letIn =
 export class Parking {
   private readonly turns = new Map<Ids.ConversationId, Entry>()
   private readonly timer: Timer["Service"]
+  private readonly place: ParkingPlace
   private readonly takeUp: (conversationId: Ids.ConversationId, turnId: Ids.TurnId, reason: Reason) => void
-
   private readonly held: (conversationId: Ids.ConversationId, until: number) => void
 
   constructor(
     timer: Timer["Service"],
+    place: ParkingPlace,
     takeUp: (conversationId: Ids.ConversationId, turnId: Ids.TurnId, reason: Reason) => void,
     held: (conversationId: Ids.ConversationId, until: number) => void
   ) {
     this.timer = timer
+    this.place = place
     this.takeUp = takeUp
     this.held = held
   }
@@ -64,30 +67,32 @@ export class Parking {
 
   /** Parks a turn. The gate may have it taken up again on the spot. */
   park(conversationId: Ids.ConversationId, turnId: Ids.TurnId, wakeAt: number, awaited?: Awaited): void {
-    if (awaited === undefined) {
-      const cancel = this.timer.at(wakeAt, () => this.leave(conversationId, elapsed))
-      this.turns.set(conversationId, { turnId, wakeAt, heldUntil: undefined, cancel })
-      return
-    }
-    const { gatekeeper } = awaited
-    const sleeper = {
+    const sleeper: Sleeper | undefined = awaited && {
       ...awaited,
-      wake: (pass: Pass) => {
-        if (!this.leave(conversationId, letIn(pass))) pass.giveBack()
-      },
-      held: (until: number) => {
+      wake: (pass) => this.letIn(conversationId, pass),
+      held: (until) => {
         entry.heldUntil = until
         this.held(conversationId, until)
       }
     }
-    const ring = this.timer.at(wakeAt, () => gatekeeper.due(sleeper))
+    const letGo = () => {
+      stop()
+      sleeper?.gatekeeper.leave(sleeper)
+    }
+    const { left, pass, startAt } = this.place.take({ wakeAt, awaited, letGo })
+    const stop = this.timer.at(startAt, () => {
+      left()
+      if (sleeper === undefined) this.leave(conversationId, elapsed)
+      else sleeper.gatekeeper.due(sleeper)
+    })
     const cancel = () => {
-      ring()
-      gatekeeper.leave(sleeper)
+      letGo()
+      left()
     }
     const entry: Entry = { turnId, wakeAt, heldUntil: undefined, cancel }
     this.turns.set(conversationId, entry)
-    gatekeeper.enter(sleeper)
+    if (pass !== undefined) this.letIn(conversationId, pass)
+    else sleeper?.gatekeeper.enter(sleeper)
   }
 
   /** Lets go of all of them: they wait for whoever runs them next. */
@@ -105,6 +110,10 @@ export class Parking {
     entry.cancel()
     this.takeUp(conversationId, entry.turnId, reason)
     return true
+  }
+
+  private letIn(conversationId: Ids.ConversationId, pass: Pass): void {
+    if (!this.leave(conversationId, letIn(pass))) pass.giveBack()
   }
 }
 

@@ -27,6 +27,7 @@ import * as Admission from "./Admission.ts"
 import type { Defaults } from "./Defaults.ts"
 import type { Gates } from "./Gates.ts"
 import { Parking, type Reason } from "./Parking.ts"
+import type { ParkingPlace } from "./ParkingPlace.ts"
 import type { Providers } from "./Providers.ts"
 import { Seals } from "./Seals.ts"
 import { type Running, running as handlesOf, type Session } from "./Session.ts"
@@ -58,6 +59,7 @@ export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint" | 
   readonly standings: Standings["Service"]
   readonly tokenizer: Effect.Effect<Tokenizer.Count>
   readonly timer: Timer["Service"]
+  readonly place: ParkingPlace
   readonly isStopping: Effect.Effect<boolean>
   /** The records of a turn, as a checkpoint over them. */
   readonly checkpointOf: (
@@ -71,7 +73,9 @@ export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint" | 
 export const make = Effect.fnUntraced(function* (
   dependencies: Dependencies
 ): Effect.fn.Return<TurnQueue, never, Scope.Scope> {
-  const { isStopping, sessions, timer } = dependencies
+  const { isStopping, place, sessions, timer } = dependencies
+  // Behind the fibers: a runner goes on without this conversation, and its gates with it (K3).
+  yield* Effect.addFinalizer(() => Effect.sync(() => giveBack(sessions)))
   const fork = yield* FiberSet.makeRuntime<never>()
   const seals = new Seals()
   const working = new Set<Session>()
@@ -144,7 +148,7 @@ export const make = Effect.fnUntraced(function* (
   }
   const held = (conversationId: Ids.ConversationId, until: number): void =>
     sessions.find(conversationId)?.hub.held(until)
-  const parking: Parking = new Parking(timer, wake, held)
+  const parking: Parking = new Parking(timer, place, wake, held)
 
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
@@ -180,6 +184,11 @@ const isCalled = ({ abort, wait }: Running): boolean => Deferred.isDoneUnsafe(ab
 
 /** Whether somebody wants something of a turn that is about to wait on disk. */
 const isWanted = ({ abort, wait }: Running): boolean => Deferred.isDoneUnsafe(abort) || wait.hasNews
+
+/** Nothing that runs or is queued will call any more. */
+const giveBack = (sessions: Sessions): void => {
+  for (const { head, behind } of sessions) for (const running of [head, ...behind]) running?.pass?.giveBack()
+}
 
 /** Q7 */
 const tell = ({ ended, wait }: Running, outcome: Exit.Exit<unknown, TurnStopped.TurnStopped>): void => {

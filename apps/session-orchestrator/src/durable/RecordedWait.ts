@@ -5,7 +5,9 @@
  */
 import { Directive, RetryStrategy } from "@holdfast/kernel"
 import { type Failure, Target, type TurnEvent } from "@holdfast/wire"
-import type { Record } from "../storage/Journal.ts"
+import { Effect } from "effect"
+import type { Journal, Record } from "../storage/Journal.ts"
+import type { StorageError, Unsealed } from "../storage/Store.ts"
 import * as TurnRecord from "./TurnRecord.ts"
 
 export interface RecordedWait {
@@ -58,11 +60,29 @@ export const of = (records: ReadonlyArray<Record>): RecordedWait | undefined => 
   }
 }
 
+/** A wait as whoever takes the turn up has to know it. */
+export interface Begun extends TurnRecord.Begun {
+  /** Its end has changed since it began: somebody moved it, or was asked. */
+  readonly isMoved: boolean
+}
+
 /**
- * The wait that a turn's last record begins; `undefined` where it begins none. `Moved` says that it has changed since it began: its
- * end is then told by the records before (`of`).
+ * The wait that a turn is in by its last record; `undefined` where it is in none. The records before are read for one that was moved,
+ * and for no other.
  */
-export const begunBy = (tail: Record): TurnRecord.Begun | "Moved" | undefined => {
+export const begunBy = (
+  journal: Pick<Journal["Service"], "load">,
+  { tail, turnId }: Pick<Unsealed, "tail" | "turnId">
+): Effect.Effect<Begun | undefined, StorageError> => {
+  const known = tail && begunByTail(tail)
+  if (known === "Moved") return Effect.map(journal.load(turnId), movedOf)
+  return Effect.succeed(known && { ...known, isMoved: false })
+}
+
+// --- internal
+
+/** What a last record says of the wait that it belongs to; `Moved`: its end is told by the records before (`of`). */
+const begunByTail = (tail: Record): TurnRecord.Begun | "Moved" | undefined => {
   switch (TurnRecord.nameOf(tail)?.kind) {
     case "Decision":
       return TurnRecord.begunBy(tail)
@@ -75,7 +95,13 @@ export const begunBy = (tail: Record): TurnRecord.Begun | "Moved" | undefined =>
   }
 }
 
-// --- internal
+const movedOf = (records: ReadonlyArray<Record>): Begun | undefined => {
+  const wait = of(records)
+  if (wait === undefined) return undefined
+  const { delayMs, retryAt } = wait
+  const target = wait.target === undefined ? undefined : Target.parse(wait.target)
+  return { delayMs, retryAt, isMoved: true, ...(target === undefined ? undefined : { route: { target } }) }
+}
 
 /** Whether a name is that of the call which a decision is about. */
 const isCall = (name: ReturnType<typeof TurnRecord.nameOf>, { number, step }: TurnRecord.Place): boolean =>

@@ -2,7 +2,8 @@
  * The port to a turn's records: what the kernel's `Checkpoint` has recorded, in the order in which it did.
  *
  * J1. When an append has succeeded it survives `kill -9` and a power cut.
- * J2. (turn, seq) is the fence: of two that believe they run a turn, one collides on its next append.
+ * J2. (turn, seq) is the fence: of two processes that believe they run a turn, one collides on its next append, even if both
+ *     append the same.
  */
 import type { Ids } from "@holdfast/wire"
 import { type Array, Context, type Effect, Schema } from "effect"
@@ -28,7 +29,10 @@ export class Journal extends Context.Service<
   {
     /** Everything recorded of a turn, oldest first. */
     readonly load: (turnId: Ids.TurnId) => Effect.Effect<ReadonlyArray<Record>, StorageError>
-    /** Appends records, the first of them with number `seq` (0-based), all or none. */
+    /**
+     * Appends records, the first of them with number `seq` (0-based), all or none. The same again, by the same process, changes
+     * nothing: it may not have heard that it succeeded.
+     */
     readonly append: (
       turnId: Ids.TurnId,
       seq: number,

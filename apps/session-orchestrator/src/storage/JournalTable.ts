@@ -18,14 +18,17 @@ export interface Append {
 
 /**
  * Writes records whose places are free, and says of each append whether its places hold it now. The same record again is there
- * already; another one in its place is a collision (J2), and nothing of that append is written.
+ * already; another one in its place is a collision (J2), and nothing of that append is written. So is the same one by another
+ * writer: both are about to do what it says.
+ *
+ * @param writer this process, where others write to the same database
  */
 export const append =
-  (sql: SqlClient.SqlClient) =>
+  (sql: SqlClient.SqlClient, writer?: string) =>
   (appends: ReadonlyArray<Append>): Effect.Effect<ReadonlyArray<boolean>, Failure> =>
     Effect.gen(function* () {
-      const wanted = appends.map(rowsOf)
-      const taken = new Map((yield* findTaken(sql, wanted.flat())).map((row) => [placeOf(row), row]))
+      const wanted = appends.map((append) => rowsOf(append, writer))
+      const taken = new Map((yield* findTaken(sql, wanted.flat(), writer)).map((row) => [placeOf(row), row]))
       const added: Array<Row> = []
       const holds = wanted.map((rows) => {
         const isFree = (row: Row) => isSame(taken.get(placeOf(row)) ?? row, row)
@@ -117,24 +120,38 @@ interface UnsealedRow {
 const EndRow = Schema.Struct({ turn_id: Ids.TurnId, payload: Schema.fromJsonString(TurnEvent.TurnEnd) })
 const decodeEnds = Schema.decodeUnknownEffect(Schema.Array(EndRow))
 
-const Row = Schema.Struct({ turn_id: Ids.TurnId, seq: Schema.Int, name: Schema.String, value: Schema.String })
+const Row = Schema.Struct({
+  turn_id: Ids.TurnId,
+  seq: Schema.Int,
+  name: Schema.String,
+  value: Schema.String,
+  /** A column on PostgreSQL alone; null in rows from before there was one. */
+  writer: Schema.optionalKey(Schema.NullOr(Schema.String))
+})
 type Row = typeof Row.Type
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 
-const rowsOf = ({ turnId, seq, records }: Append): ReadonlyArray<Row> =>
-  records.map(({ name, value }, i) => ({ turn_id: turnId, seq: seq + i, name, value }))
+const rowsOf = ({ turnId, seq, records }: Append, writer: string | undefined): ReadonlyArray<Row> =>
+  records.map(({ name, value }, i) => ({
+    turn_id: turnId,
+    seq: seq + i,
+    name,
+    value,
+    ...(writer === undefined ? undefined : { writer })
+  }))
 
 const placeOf = ({ seq, turn_id }: Row): string => `${seq} ${turn_id}`
 
-const isSame = (a: Row, b: Row): boolean => a.name === b.name && a.value === b.value
+const isSame = (a: Row, b: Row): boolean => a.name === b.name && a.value === b.value && a.writer === b.writer
 
 /** The rows of a group whose places are taken already. */
-const findTaken = (sql: SqlClient.SqlClient, rows: ReadonlyArray<Row>) => {
+const findTaken = (sql: SqlClient.SqlClient, rows: ReadonlyArray<Row>, writer: string | undefined) => {
   // PostgreSQL takes a parameter in VALUES for text unless told otherwise.
   const places = padded(rows).map(({ turn_id, seq }) => sql`(${turn_id}, CAST(${seq} AS INTEGER))`)
+  const columns = writer === undefined ? sql`turn_id, seq, name, value` : sql`turn_id, seq, name, value, writer`
   // Row values instead of one OR a place: SQLite limits the depth of an expression to 1,000.
   return Effect.flatMap(
-    sql`SELECT turn_id, seq, name, value FROM journal WHERE (turn_id, seq) IN (VALUES ${sql.csv(places)})`,
+    sql`SELECT ${columns} FROM journal WHERE (turn_id, seq) IN (VALUES ${sql.csv(places)})`,
     (rows) => decodeRows(rows)
   )
 }

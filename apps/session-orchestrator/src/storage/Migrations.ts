@@ -10,13 +10,15 @@ import { migration as initial } from "./migrations/0001_initial.ts"
 import { migration as fewerRows } from "./migrations/0002_fewer_rows.ts"
 import { migration as standings } from "./migrations/0003_standings.ts"
 import { migration as gates } from "./migrations/0004_gates.ts"
+import { migration as writers } from "./migrations/0005_writers.ts"
 
 /** Every migration by its number and name. The highest number is the version of the schema. */
 const migrations = {
   "0001_initial": initial,
   "0002_fewer_rows": fewerRows,
   "0003_standings": standings,
-  "0004_gates": gates
+  "0004_gates": gates,
+  "0005_writers": writers
 }
 
 /** Where a database records its migrations. */

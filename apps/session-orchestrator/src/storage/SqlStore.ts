@@ -39,6 +39,9 @@ const READS_AT_ONCE = 64
 /** The ports that a database serves. */
 export type Storage = Store | Journal | Standings
 
+/** Enough of a UUID to tell apart those who write to one turn: it is in each of its rows. */
+const WRITER_LENGTH = 13
+
 /** What a table's functions fail with. */
 type Failure = SqlError.SqlError | Schema.SchemaError
 
@@ -92,12 +95,16 @@ const make = Effect.fnUntraced(function* (database: string) {
     pg: () => PostgresTransaction.make(sql),
     orElse: () => sql.withTransaction
   })
+  const writer = sql.onDialectOrElse({
+    pg: () => globalThis.crypto.randomUUID().slice(0, WRITER_LENGTH),
+    orElse: () => undefined
+  })
   const group = yield* GroupCommit.make<Failure>({ transaction, scope: scopeOf, closed, died })
   const create = group.lane(ConversationTable.insert(sql))
   const setAutoRetry = group.lane(ConversationTable.setAutoRetry(sql))
   const accept = group.lane(Acceptances.accept(sql))
   const append = group.lane(EventTable.append(sql))
-  const record = group.lane(JournalTable.append(sql))
+  const record = group.lane(JournalTable.append(sql, writer))
   const forget = group.lane(JournalTable.forget(sql))
   const note = group.lane(StandingTable.note(sql))
   const probe = group.lane((times: ReadonlyArray<number>) =>
@@ -140,7 +147,6 @@ const make = Effect.fnUntraced(function* (database: string) {
       Effect.map(resume(id), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
     lastTurn: (id) => TurnTable.last(sql, id).pipe(read(`the last turn of conversation ${id}`)),
     unsealedTurnsOf: (id) => JournalTable.unsealed(sql, id).pipe(read(`the unsealed turns of conversation ${id}`)),
-    unsealedConversations: TurnTable.unsealedConversations(sql).pipe(read("the conversations with unsealed turns")),
     unsealedTurns: JournalTable.unsealed(sql).pipe(read("the turns that are not sealed")),
     appendEvents: (conversationId, turnId, events, position) =>
       Effect.suspend(() => append({ conversationId, turnId, position, events: events.map(encoded) })).pipe(

@@ -105,8 +105,6 @@ export class Store extends Context.Service<
     readonly unsealedTurns: Effect.Effect<ReadonlyArray<Unsealed>, StorageError>
     /** Those of one conversation. */
     readonly unsealedTurnsOf: (id: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Unsealed>, StorageError>
-    /** The conversations that have such turns. */
-    readonly unsealedConversations: Effect.Effect<ReadonlyArray<Ids.ConversationId>, StorageError>
 
     /**
      * Appends events of one turn, all or none, and returns them with their ids; those that were there already come back with

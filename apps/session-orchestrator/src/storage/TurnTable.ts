@@ -65,15 +65,6 @@ export const last = (sql: SqlClient.SqlClient, id: Ids.ConversationId): Effect.E
 export const unsealed = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Turn>, Failure> =>
   select(sql, sql`t.end_event_id IS NULL`)
 
-/** The conversations that have turns without an end. */
-export const unsealedConversations = (
-  sql: SqlClient.SqlClient
-): Effect.Effect<ReadonlyArray<Ids.ConversationId>, Failure> =>
-  sql`SELECT DISTINCT conversation_id FROM turns WHERE end_event_id IS NULL`.pipe(
-    Effect.flatMap((rows) => decodeConversations(rows)),
-    Effect.map((rows) => rows.map((row) => row.conversation_id))
-  )
-
 /** Every turn, oldest first. */
 export const all = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Turn>, Failure> =>
   select(sql, sql`t.seq > 0`)
@@ -95,10 +86,6 @@ const Row = Schema.Struct({
   accepted_at: Schema.Finite,
   end_event: Schema.NullOr(Schema.fromJsonString(TurnEvent.TurnEnd))
 })
-
-const decodeConversations = Schema.decodeUnknownEffect(
-  Schema.Array(Schema.Struct({ conversation_id: Ids.ConversationId }))
-)
 
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 

@@ -3,7 +3,9 @@
  * freeze.
  */
 import * as ScriptedServer from "@holdfast/providers/testing"
-import { Duration, Effect, Redacted, type Scope } from "effect"
+import { Context, Data, Duration, Effect, Layer, Redacted, type Scope, Semaphore } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Postgres from "../../src/storage/Postgres.ts"
 import * as Process from "../service/Process.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
 
@@ -13,25 +15,50 @@ export type Provider = Effect.Success<ReturnType<typeof ScriptedServer.start>>
 
 export interface Runners {
   readonly provider: Provider
-  readonly postgres: PostgresServer.PostgresServer
   /** Starts one more, all with the same configuration. */
   readonly start: Effect.Effect<Runner, Error, Scope.Scope>
+  /** Starts some at once, and waits until they have divided the conversations among them. */
+  readonly startAll: (count: number) => Effect.Effect<ReadonlyArray<Runner>, Error, Scope.Scope>
+  /**
+   * Waits until so many runners have divided the shards among them, each its share, by the locks that PostgreSQL holds for them:
+   * from then on no conversation moves.
+   */
+  readonly settled: (count: number) => Effect.Effect<void, Error>
+  /**
+   * Does something during which no conversation has moved, by those locks. On a machine that is so busy that a runner lost its
+   * shards meanwhile, it is done again.
+   */
+  readonly undisturbed: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Disturbed, R>
 }
+
+/** A conversation may have moved. */
+export class Disturbed extends Data.TaggedError("Disturbed") {}
 
 /** How soon survivors have what a dead runner had (X6). */
 export const TAKE_OVER_MS = 20_000
 
-/** Without gates a turn that is to sleep sleeps, whatever others meet. */
+/** Processes that come up at once: more, on two cores, would come up late for no other reason. */
+const starting = Semaphore.makeUnsafe(2)
+
+/** Divisible by two and by three; as few as that, so that they change hands soon on a machine that is busy with other tests. */
+const SHARDS = 60
+
+/**
+ * A database of their own on a server, which runners are started on; their delays before retries. Without gates a turn that is to
+ * sleep sleeps, whatever others meet.
+ */
 export const make = Effect.fnUntraced(function* (
+  postgres: PostgresServer.PostgresServer,
   delays: ReadonlyArray<string>,
   { isGated = false }: { readonly isGated?: boolean } = {}
 ) {
-  const postgres = yield* PostgresServer.start
   const provider = yield* ScriptedServer.start()
-  const url = Redacted.value(yield* postgres.database)
+  const url = yield* postgres.database
+  const sql = Context.get(yield* Layer.build(Postgres.layerClient({ url })), SqlClient.SqlClient)
   const config = {
     providers: { scripted: { type: "openai-compatible", baseUrl: `${provider.url}/v1` } },
     model: "scripted/m",
+    cluster: { shards: SHARDS },
     retry: { schedule: { type: "steps", delays } },
     gate: { enabled: isGated }
   }
@@ -40,10 +67,31 @@ export const make = Effect.fnUntraced(function* (
     return yield* Process.start({
       directory: yield* Process.directory,
       config,
-      env: { HOLDFAST_DATABASE_URL: url, HOLDFAST_CLUSTER_RUNNER: `127.0.0.1:${port}` }
+      env: { HOLDFAST_DATABASE_URL: Redacted.value(url), HOLDFAST_CLUSTER_RUNNER: `127.0.0.1:${port}` }
     })
-  })
-  return { postgres, provider, start }
+  }).pipe(starting.withPermits(1))
+  const settled = (count: number) =>
+    Process.eventually(
+      `${count} runners to share the work`,
+      Effect.map(locksOf(sql), sharesOf),
+      (shares) => shares.length === count && shares.every((share) => share === SHARDS / count)
+    ).pipe(Effect.asVoid)
+  const undisturbed: Runners["undisturbed"] = (effect) =>
+    Effect.gen(function* () {
+      const before = yield* locksOf(sql)
+      const exit = yield* Effect.exit(effect)
+      if (JSON.stringify(yield* locksOf(sql)) !== JSON.stringify(before)) return yield* new Disturbed()
+      return yield* exit
+    }).pipe(Effect.retry({ times: 3, while: (error) => error instanceof Disturbed }))
+  const startAll = (count: number) =>
+    Effect.tap(
+      Effect.all(
+        Array.from({ length: count }, () => start),
+        { concurrency: count }
+      ),
+      () => settled(count)
+    )
+  return { provider, start, startAll, settled, undisturbed } satisfies Runners
 })
 
 /** A turn handed in as a stream of its events. The turn is known by the conversation's id. */
@@ -66,3 +114,32 @@ export const inTime = <A, E>(
       orElse: () => Effect.fail(new Error(`Waited ${Duration.format(duration)} in vain for ${what}`))
     })
   })
+
+/** A metric of a runner, its samples added up; `undefined` where it has none. */
+export const metric = (runner: Runner, name: string): Effect.Effect<number | undefined, Error> =>
+  Effect.map(runner.call({ path: "/metrics" }), ({ text }) => {
+    const samples = text.split("\n").filter((line) => line.startsWith(name))
+    return samples.length === 0 ? undefined : samples.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0)
+  })
+
+// --- internal
+
+/** The locks of shards, and the session that holds each. What else is locked has keys of another form. */
+const locksOf = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Lock>> =>
+  sql<Lock>`
+    SELECT pid, objid::text AS shard FROM pg_locks
+    WHERE locktype = 'advisory' AND objsubid = 2 AND granted
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    ORDER BY objid`.pipe(
+    // It may be about to start.
+    Effect.catch(() => Effect.succeed([]))
+  )
+
+interface Lock {
+  readonly pid: number
+  readonly shard: string
+}
+
+/** How many each session holds. */
+const sharesOf = (locks: ReadonlyArray<Lock>): ReadonlyArray<number> =>
+  Array.from(Map.groupBy(locks, ({ pid }) => pid).values(), ({ length }) => length)

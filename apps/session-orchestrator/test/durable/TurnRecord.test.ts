@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Failure } from "@holdfast/wire"
+import { type Failure, Ids } from "@holdfast/wire"
+import { Effect } from "effect"
 import * as RecordedWait from "../../src/durable/RecordedWait.ts"
 import * as TurnRecord from "../../src/durable/TurnRecord.ts"
+import type { Record } from "../../src/storage/Journal.ts"
 
 const record = (name: string, value: unknown = true) => ({ name, value: JSON.stringify(value) })
 
@@ -65,6 +67,12 @@ describe("TurnRecord", () => {
 })
 
 describe("RecordedWait", () => {
+  /** As it is told of a turn with these records. */
+  const begunBy = (records: ReadonlyArray<Record>) => {
+    const turn = { turnId: Ids.TurnId.make("t"), tail: records.at(-1) }
+    return Effect.runSync(RecordedWait.begunBy({ load: () => Effect.succeed(records) }, turn))
+  }
+
   it("X1: is the wait that was decided on last, as commands have moved it", () => {
     const wait = {
       attempt: 0,
@@ -90,7 +98,7 @@ describe("RecordedWait", () => {
     const answered = [...extended, record("step/0/sleep/0/2", { type: "until", until: 11_000 })]
     assert.deepInclude(RecordedWait.of(answered), { asks: undefined, delayMs: 10_000, retryAt: 11_000 })
     assert.isUndefined(RecordedWait.of([...asked, record("step/0/sleep/0/1", { type: "elapsed" })]))
-    assert.strictEqual(RecordedWait.begunBy(record("step/0/sleep/0", { type: "asked", asks, until: 9_000 })), "Moved")
+    assert.include(begunBy(asked), { isMoved: true, retryAt: 9_000 })
   })
 
   it("is none once it has ended, and where there is something else", () => {
@@ -103,12 +111,8 @@ describe("RecordedWait", () => {
     assert.isUndefined(RecordedWait.of([record("step/0/attempt/0", failed), record("step/0/decision/0", gaveUp)]))
   })
 
-  const wakeAtOf = (tail: Parameters<typeof RecordedWait.begunBy>[0]) => {
-    const wait = RecordedWait.begunBy(tail)
-    return typeof wait === "object" ? wait.retryAt : wait
-  }
-
-  it("X1: its end is in the newest record, unless somebody has moved it", () => {
+  it("X1: X5: it is in the newest record, with where it leads, unless somebody has moved it", () => {
+    const wakeAtOf = (...records: ReadonlyArray<Record>) => begunBy([...waiting, ...records])?.retryAt
     const decision = (value: unknown) => wakeAtOf(record("step/0/decision/0", value))
     const sleep = (value: unknown) => wakeAtOf(record("step/0/sleep/0/1", value))
     assert.strictEqual(decision(retry), 6_000)
@@ -116,10 +120,23 @@ describe("RecordedWait", () => {
     assert.isUndefined(decision({ _tag: "GiveUp", because: "exhausted" }))
     assert.isUndefined(decision("Retry"))
     assert.isUndefined(wakeAtOf({ name: "step/0/decision/0", value: "{" }))
-    assert.strictEqual(sleep({ type: "until", until: 9_000 }), "Moved")
-    assert.strictEqual(sleep({ type: "extended", byMs: 1 }), "Moved")
+    assert.strictEqual(sleep({ type: "until", until: 9_000 }), 9_000)
+    assert.strictEqual(sleep({ type: "extended", byMs: 1 }), 6_000)
     assert.isUndefined(sleep({ type: "elapsed" }))
     assert.isUndefined(wakeAtOf(record("step/0/attempt/0", failed)))
+    assert.isUndefined(begunBy([]))
+    const route = { target: { provider: "openai", model: "gpt-5" } }
+    const sent = begunBy([...waiting, record("step/0/decision/0", { ...retry, route })])
+    assert.deepInclude(sent, { delayMs: 5_000, isMoved: false, route })
+  })
+
+  it("X4: of a wait that was moved the records before tell the end; they are read for no other", () => {
+    const moved = [...waiting, record("step/0/sleep/0/1", { type: "until", until: 9_000 })]
+    assert.deepStrictEqual(begunBy(moved), { delayMs: 8_000, isMoved: true, retryAt: 9_000 })
+    const unread = Effect.die(new Error("the records were read"))
+    const turnId = Ids.TurnId.make("t")
+    const begun = Effect.runSync(RecordedWait.begunBy({ load: () => unread }, { turnId, tail: waiting.at(-1) }))
+    assert.strictEqual(begun?.retryAt, 6_000)
   })
 
   it("X4: goes to the target that a command has sent the turn to", () => {
@@ -137,7 +154,7 @@ describe("RecordedWait", () => {
     const route = { target: { provider: "openai", model: "gpt-5" } }
     const at = record("step/0/decision/0", { ...retry, delayMs: 0, retryAt: 1_000, route })
     assert.isUndefined(RecordedWait.of([record("step/0/attempt/0", failed), at]))
-    assert.isUndefined(wakeAtOf(at))
+    assert.isUndefined(begunBy([at]))
   })
 
   it("A5: waits for what failed, wherever the turn goes when it has waited", () => {

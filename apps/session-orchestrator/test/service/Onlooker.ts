@@ -5,7 +5,7 @@
  *     step anew, deltas are appended, `step-discarded` voids what the step has shown, a `message` finishes it.
  * N2. It holds on to what it shows when its connection goes. That is all that a client has to do (CONTRACTS.md).
  * N3. What no client may ever see is a fault: an id twice or left out, text of a step whose beginning it was not told of, an
- *     answer that is not what was shown of it.
+ *     answer that is not what was shown of it, other text than was shown before without a word that that is void (X2).
  */
 import { Message, TurnEvent } from "@holdfast/wire"
 import { Schema } from "effect"
@@ -19,6 +19,8 @@ export class Onlooker {
   readonly answers: Array<string> = []
   /** What is shown of the step in progress. */
   current = ""
+  /** What was shown of it before its text began anew. */
+  private before = ""
   readonly faults: Array<string> = []
   /** How often it was told that the text of a step begins. */
   begun = 0
@@ -41,6 +43,7 @@ export class Onlooker {
     }
     switch (event.type) {
       case "step-start":
+        if (this.current.length > this.before.length) this.before = this.current
         this.current = ""
         this.isBegun = true
         this.begun++
@@ -50,8 +53,8 @@ export class Onlooker {
         this.current += event.delta
         break
       case "step-discarded":
-        this.current = ""
-        this.isBegun = false
+      case "turn-end":
+        this.clear()
         break
       case "message":
         if (event.message.role === "assistant") this.finish(Message.textOf(event.message))
@@ -72,9 +75,15 @@ export class Onlooker {
 
   private finish(text: string): void {
     // Of an answer that was recorded before its process died, a part may not have been shown; none may stand there twice.
-    if (!text.startsWith(this.current))
-      this.faults.push(`it showed ${JSON.stringify(this.current)} of ${JSON.stringify(text)}`)
+    for (const shown of [this.before, this.current]) {
+      if (!text.startsWith(shown)) this.faults.push(`it showed ${JSON.stringify(shown)} of ${JSON.stringify(text)}`)
+    }
     this.answers.push(text)
+    this.clear()
+  }
+
+  private clear(): void {
+    this.before = ""
     this.current = ""
     this.isBegun = false
   }

@@ -24,7 +24,7 @@ const server = Effect.suspend(() =>
 beforeAll(async () => {
   running = await Effect.runPromise(Scope.provide(PostgresServer.start, scope))
 }, 60_000)
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)), 60_000)
 
 const layer = PostgresServer.layerStore(server)
 StoreSuite.suite("PostgreSQL", layer)
@@ -119,6 +119,28 @@ describe("a PostgreSQL database", () => {
           expect(written.filter((runner) => runner[seq])).toHaveLength(1)
         }
         expect(yield* second.journal.load(Given.turnId(1))).toHaveLength(RECORDS)
+      })
+  )
+
+  it.live(
+    "J2: of two processes that write the same record in the same place one learns that the turn is not its own",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* database
+        const [first, second] = [yield* open(url), yield* open(url)]
+        yield* first.store.createConversation(Given.conversation(1))
+        yield* first.store.acceptTurn(Given.turn(1, 1))
+        const mark = { name: "step/0/tool/0/begun", value: "true" }
+        const both = yield* Effect.all(
+          [first, second].map(({ journal }) => Effect.result(journal.append(Given.turnId(1), 0, mark))),
+          { concurrency: "unbounded" }
+        )
+        expect(both.filter(Result.isFailure).map(({ failure: { _tag } }) => _tag)).toEqual(["JournalConflict"])
+        // Whoever has written it may write it again.
+        const again = yield* Effect.forEach([first, second], ({ journal }) =>
+          Effect.result(journal.append(Given.turnId(1), 0, mark))
+        )
+        expect(again.map(Result.isSuccess)).toEqual(both.map(Result.isSuccess))
       })
   )
 

@@ -137,12 +137,10 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       const unsealedOf = (of: number) =>
         Effect.map(store.unsealedTurnsOf(Given.conversationId(of)), (turns) => turns.map((turn) => turn.turnId))
       expect(yield* unsealedOf(1)).toEqual([7, 5].map(Given.turnId))
-      expect((yield* store.unsealedConversations).toSorted()).toEqual([1, 2].map(Given.conversationId))
 
       yield* store.appendEvents(Given.conversationId(2), Given.turnId(3), [Given.end(3, 2)], 0)
       expect((yield* store.unsealedTurns).map((turn) => turn.turnId)).toEqual([7, 5].map(Given.turnId))
       expect(yield* unsealedOf(2)).toEqual([])
-      expect(yield* store.unsealedConversations).toEqual([Given.conversationId(1)])
     })
   )
 
@@ -363,7 +361,9 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
           expect(steps).toEqual(Array.from({ length: sizeOf(history) }, (_, step) => step))
         }
       }).pipe(Effect.provide(layer)),
-    { numRuns: 30 }
+    { numRuns: 30 },
+    // Each run makes a database.
+    60_000
   )
 
   test(

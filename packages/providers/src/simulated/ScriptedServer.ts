@@ -28,7 +28,14 @@ import * as Conversation from "./Conversation.ts"
 import { Cue } from "./Cue.ts"
 import type { StreamCue } from "./Dialect.ts"
 import type * as ErrorBody from "./ErrorBody.ts"
-import { type Exchange, type ListenError, listen, type Listening, type ListenOptions } from "./Loopback.ts"
+import {
+  type Exchange,
+  type ListenError,
+  listen,
+  type Listening,
+  type ListenOptions,
+  type RecordedRequest
+} from "./Loopback.ts"
 import * as OpenAiDialect from "./OpenAiDialect.ts"
 
 export * as ErrorBody from "./ErrorBody.ts"
@@ -86,8 +93,8 @@ export type ScriptedResponse = WholeResponse | StreamedResponse | NoResponse
 export interface ScriptedServer extends Listening {
   /** Adds responses behind those that are left. */
   readonly respond: (...responses: ReadonlyArray<ScriptedResponse>) => void
-  /** What every request gets that finds no response left, instead of the 400. */
-  readonly otherwise: (response: ScriptedResponse) => void
+  /** What every request gets that finds no response left, instead of the 400; where they differ, by the request. */
+  readonly otherwise: (response: ScriptedResponse | ((request: RecordedRequest) => ScriptedResponse)) => void
   /** Responses that nobody has asked for yet. */
   readonly left: () => number
 }
@@ -96,12 +103,13 @@ export interface ScriptedServer extends Listening {
 export const start = (options: ListenOptions = {}): Effect.Effect<ScriptedServer, ListenError, Scope.Scope> =>
   Effect.gen(function* () {
     const queue: Array<ScriptedResponse> = []
-    let fallback: ScriptedResponse | undefined
+    let fallback: Parameters<ScriptedServer["otherwise"]>[0] | undefined
     let answered = 0
     const listening = yield* listen(options, (exchange) =>
       Effect.suspend(() => {
         answered += 1
-        return play(exchange, queue.shift() ?? fallback ?? noneLeft(exchange, answered)) // R1
+        const next = queue.shift() ?? (typeof fallback === "function" ? fallback(exchange.request) : fallback)
+        return play(exchange, next ?? noneLeft(exchange, answered)) // R1
       })
     )
     return {

@@ -53,6 +53,8 @@ describe("ScriptedServer", () => {
       assert.strictEqual(server.count(), 1)
       server.otherwise({ status: 503 })
       assert.deepInclude(yield* ask(server.url), { status: 503, text: "" })
+      server.otherwise(({ path }) => ({ status: 500, body: path }))
+      assert.deepInclude(yield* ask(server.url, "/v1/other"), { status: 500, text: "/v1/other" })
     })
   )
 

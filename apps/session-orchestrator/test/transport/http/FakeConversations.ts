@@ -222,7 +222,6 @@ export const make = () => {
         resumption: () => die,
         lastTurn: () => die,
         unsealedTurnsOf: () => die,
-        unsealedConversations: die,
         unsealedTurns: Effect.suspend(() =>
           broken.storage
             ? Effect.fail(new StorageError({ message: "The disk is full." }))

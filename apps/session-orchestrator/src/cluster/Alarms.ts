@@ -1,0 +1,42 @@
+/** The alarm clock of this runner, on its timer and its shards. */
+import type { Ids } from "@holdfast/wire"
+import { Clock, Context, Effect, FiberSet, Layer } from "effect"
+import { EntityId, ShardId, Sharding } from "effect/cluster"
+import { Timer } from "../durable/Timer.ts"
+import { AlarmClock } from "./AlarmClock.ts"
+import { ConversationEntity } from "./ConversationEntity.ts"
+
+export class Alarms extends Context.Service<Alarms, AlarmClock>()("@holdfast/session-orchestrator/cluster/Alarms") {}
+
+export const layer: Layer.Layer<Alarms, never, Timer | Sharding.Sharding> = Layer.effect(
+  Alarms,
+  Effect.gen(function* () {
+    const timer = yield* Timer
+    const clock = yield* Clock.Clock
+    const sharding = yield* Sharding.Sharding
+    const client = yield* ConversationEntity.client
+    const fork = yield* FiberSet.makeRuntime()
+    const alarms = new AlarmClock({
+      timer,
+      now: () => clock.currentTimeMillisUnsafe(),
+      shardOf: (id) => shardOf(sharding, id),
+      owns: (shard) => owns(sharding, shard),
+      rouse: (id) => void fork(Effect.ignoreCause(client(id).Stay(undefined, { discard: true })))
+    })
+    yield* Effect.addFinalizer(() => Effect.sync(() => alarms.silence()))
+    return alarms
+  })
+)
+
+/** The shard that a conversation is in: from 1 to as many as there are. */
+export const shardOf = (sharding: Sharding.Sharding["Service"], id: Ids.ConversationId): number =>
+  sharding.getShardId(EntityId.make(id), GROUP).id
+
+/** Whether this runner has a shard, as far as it knows. */
+export const owns = (sharding: Sharding.Sharding["Service"], shard: number): boolean =>
+  sharding.hasShardId(ShardId.make(GROUP, shard))
+
+// --- internal
+
+/** What conversations are dealt out in. */
+const GROUP = "default"

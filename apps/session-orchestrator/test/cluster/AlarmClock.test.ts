@@ -1,0 +1,215 @@
+import { describe, expect, it } from "@effect/vitest"
+import type { Ids } from "@holdfast/wire"
+import { Clock, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { AGAIN_MS, type Alarm, AlarmClock, PASS_MS } from "../../src/cluster/AlarmClock.ts"
+import { Gatekeeper } from "../../src/conversation/Gatekeeper.ts"
+import * as Timer from "../../src/durable/Timer.ts"
+import * as Given from "../storage/Given.ts"
+
+const [one, two, three] = [Given.conversationId(1), Given.conversationId(2), Given.conversationId(3)]
+
+/** One and two are in shard 1, three is in shard 2. */
+const shardOf = (id: Ids.ConversationId): number => (id === three ? 2 : 1)
+
+const waiting = (at: number): Alarm => ({ at, isWaiting: true, queued: 0 })
+
+const make = Effect.gen(function* () {
+  const owned = new Set([1, 2])
+  const roused: Array<Ids.ConversationId> = []
+  const clock = yield* Clock.Clock
+  const timer = yield* Timer.Timer
+  const now = () => clock.currentTimeMillisUnsafe()
+  const alarms = new AlarmClock({
+    timer,
+    now,
+    shardOf,
+    owns: (shard) => owned.has(shard),
+    rouse: (id) => void roused.push(id)
+  })
+  alarms.cover([1, 2], [])
+  /** A conversation comes, and leaves again. */
+  const leaves = (id: Ids.ConversationId, alarm: Alarm): void => {
+    const resident = {}
+    alarms.arrive(id, resident)
+    alarms.leave(id, resident, alarm)
+  }
+  const gatekeeper = new Gatekeeper({ now, at: timer.at })
+  /** It waits for an hour, or until its endpoint answers. */
+  const gated: Alarm = {
+    ...waiting(HOUR),
+    awaited: { gatekeeper, since: 0, waitMs: HOUR, notBefore: 0, isWanted: false }
+  }
+  /** The endpoint answers somebody else: there is room for one more. */
+  const answers = () => gatekeeper.begin(false).answered()
+  return { alarms, answers, gated, gatekeeper, leaves, owned, roused }
+})
+
+const HOUR = 3_600_000
+
+describe("AlarmClock", () => {
+  it.effect("X1: a conversation is roused at the end of its wait, not a millisecond before", () =>
+    Effect.gen(function* () {
+      const { leaves, roused } = yield* make
+      leaves(one, waiting(60_000))
+      yield* TestClock.adjust(59_999)
+      expect(roused).toEqual([])
+      yield* TestClock.adjust(1)
+      expect(roused).toEqual([one])
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("it rings until the conversation is there", () =>
+    Effect.gen(function* () {
+      const { alarms, leaves, roused } = yield* make
+      leaves(one, waiting(0))
+      yield* TestClock.adjust(3 * AGAIN_MS)
+      expect(roused).toEqual([one, one, one])
+      alarms.arrive(one, {})
+      yield* TestClock.adjust(3 * AGAIN_MS)
+      expect(roused).toEqual([one, one, one])
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("what has gone to another runner does not ring, and counts as not looked at", () =>
+    Effect.gen(function* () {
+      const { alarms, leaves, owned, roused } = yield* make
+      leaves(one, waiting(1_000))
+      leaves(two, waiting(60_000))
+      leaves(three, waiting(1_000))
+      owned.delete(1)
+      yield* TestClock.adjust(1_000)
+      expect(roused).toEqual([three])
+      expect([alarms.isCovered(1), alarms.isCovered(2)]).toEqual([false, true])
+      expect(alarms.find(two)).toBeUndefined()
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("a conversation that leaves memory with its shard is roused where it is now", () =>
+    Effect.gen(function* () {
+      const { alarms, leaves, owned, roused } = yield* make
+      owned.delete(2)
+      leaves(three, waiting(60_000))
+      expect(roused).toEqual([three])
+      expect(alarms.find(three)).toBeUndefined()
+      expect(alarms.isCovered(2)).toBe(false)
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("what a conversation said when it left is not undone by what was read of it before", () =>
+    Effect.gen(function* () {
+      const { alarms, leaves } = yield* make
+      leaves(one, waiting(60_000))
+      alarms.cover(
+        [1],
+        [
+          [one, waiting(5)],
+          [two, waiting(5)]
+        ]
+      )
+      expect([alarms.find(one)?.at, alarms.find(two)?.at]).toEqual([60_000, 5])
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("what is in memory is not called for, also when its turns are found meanwhile", () =>
+    Effect.gen(function* () {
+      const { alarms, roused } = yield* make
+      const [former, present] = [{}, {}]
+      alarms.arrive(one, former)
+      alarms.cover([1], [[one, waiting(0)]])
+      alarms.arrive(one, present)
+      alarms.leave(one, former, waiting(0))
+      yield* TestClock.adjust(AGAIN_MS)
+      expect(roused).toEqual([])
+      alarms.leave(one, present, undefined)
+      yield* TestClock.adjust(AGAIN_MS)
+      expect(roused).toEqual([])
+      expect(alarms.counts).toEqual({ running: 0, retrying: 0, queued: 0 })
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("X5: it is roused before its time when its endpoint answers, and its turn gets the pass", () =>
+    Effect.gen(function* () {
+      const { alarms, answers, gated, gatekeeper, leaves, roused } = yield* make
+      leaves(one, gated)
+      leaves(two, gated)
+      yield* TestClock.adjust(1_000)
+      expect(roused).toEqual([])
+      answers()
+      expect(roused).toEqual([one])
+      const pass = alarms.handOver(one)
+      expect(pass).toMatchObject({ isEarly: true, isProbe: false })
+      expect(alarms.handOver(one)).toBeUndefined()
+      alarms.arrive(one, {})
+      yield* TestClock.adjust(AGAIN_MS)
+      expect(roused).toEqual([one])
+      // There is room for the next when it has been used: a retry that is answered makes more of it.
+      pass?.spend()
+      gatekeeper.begin(true).answered()
+      expect(roused).toEqual([one, two])
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("K3: a pass that nobody comes for goes back, and its conversation is called for without it", () =>
+    Effect.gen(function* () {
+      const { alarms, answers, gated, gatekeeper, leaves, roused } = yield* make
+      leaves(one, gated)
+      answers()
+      yield* TestClock.adjust(PASS_MS - 1)
+      expect(gatekeeper.isIdle).toBe(false)
+      const rung = roused.length
+      yield* TestClock.adjust(1)
+      expect(gatekeeper.isIdle).toBe(true)
+      answers()
+      yield* TestClock.adjust(AGAIN_MS)
+      expect(roused.length).toBe(rung + 2)
+      expect(alarms.handOver(one)).toBeUndefined()
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("K3: a pass goes back with the shard, and when a conversation comes that has no use for it", () =>
+    Effect.gen(function* () {
+      const { alarms, answers, gated, gatekeeper, leaves, owned, roused } = yield* make
+      for (const id of [one, two, three]) leaves(id, gated)
+      answers()
+      owned.delete(1)
+      alarms.uncover(new Set([1]))
+      // What had been let in is gone, and so is the next: there is room for the last.
+      expect(roused).toEqual([one, three])
+      alarms.arrive(three, {})
+      expect(gatekeeper.isIdle).toBe(true)
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("X5: one whose time has come asks its gate from memory, and one that is silent wakes nobody", () =>
+    Effect.gen(function* () {
+      const { alarms, answers, gated, gatekeeper, leaves, roused } = yield* make
+      leaves(one, { ...gated, at: 1_000 })
+      yield* TestClock.adjust(1_000)
+      expect(roused).toEqual([one])
+      answers()
+      expect(alarms.handOver(one)).toBeUndefined()
+      leaves(two, gated)
+      leaves(three, gated)
+      roused.length = 0
+      alarms.silence()
+      expect(gatekeeper.isIdle).toBe(true)
+      answers()
+      expect(roused).toEqual([])
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("counts the turns that it stands for, and rings no more once it is silent", () =>
+    Effect.gen(function* () {
+      const { alarms, leaves, roused } = yield* make
+      leaves(one, { at: 10, isWaiting: true, queued: 2 })
+      leaves(two, { at: 10, isWaiting: false, queued: 0 })
+      expect(alarms.counts).toEqual({ running: 1, retrying: 1, queued: 2 })
+      alarms.silence()
+      leaves(three, waiting(10))
+      yield* TestClock.adjust(AGAIN_MS)
+      expect(roused).toEqual([])
+      expect(alarms.counts).toEqual({ running: 0, retrying: 0, queued: 0 })
+    }).pipe(Effect.provide(Timer.layer))
+  )
+})

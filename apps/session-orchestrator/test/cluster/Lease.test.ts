@@ -1,0 +1,74 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Context, Effect, Fiber, Layer } from "effect"
+import { RunnerAddress, RunnerStorage, ShardId } from "effect/cluster"
+import { TestClock } from "effect/testing"
+import * as Lease from "../../src/cluster/Lease.ts"
+
+const self = RunnerAddress.make("127.0.0.1", 1)
+const [one, two] = [ShardId.make("default", 1), ShardId.make("default", 2)]
+
+/** A lease over the cluster's own storage in memory, which gives and takes locks as it is told. */
+const make = Effect.gen(function* () {
+  const context = yield* Layer.build(Lease.layer.pipe(Layer.provide(RunnerStorage.layerMemory)))
+  const { sure } = Context.get(context, Lease.Lease)
+  return { sure, storage: Context.get(context, RunnerStorage.RunnerStorage) }
+})
+
+const isWaiting = (fiber: Fiber.Fiber<void>): boolean => fiber.pollUnsafe() === undefined
+
+describe("Lease", () => {
+  it.effect("a shard is surely owned from its lock on, and each time that this is confirmed", () =>
+    Effect.gen(function* () {
+      const { storage, sure } = yield* make
+      const first = yield* Effect.forkChild(sure(one), { startImmediately: true })
+      expect(isWaiting(first)).toBe(true)
+      yield* storage.acquire(self, [one])
+      yield* Fiber.join(first)
+      yield* TestClock.adjust(Lease.SURE_MS - 1)
+      yield* storage.refresh(self, [one])
+      yield* TestClock.adjust(Lease.SURE_MS - 1)
+      yield* sure(one)
+    })
+  )
+
+  it.effect("X6: whoever has stood still for as long as a lock lasts waits until it is confirmed", () =>
+    Effect.gen(function* () {
+      const { storage, sure } = yield* make
+      yield* storage.acquire(self, [one])
+      yield* TestClock.adjust(Lease.SURE_MS)
+      const late = yield* Effect.forkChild(sure(one), { startImmediately: true })
+      yield* TestClock.adjust(1_000)
+      expect(isWaiting(late)).toBe(true)
+      yield* storage.refresh(self, [one])
+      yield* Fiber.join(late)
+    })
+  )
+
+  it.effect("X6: one that has lost its lock meanwhile waits for ever", () =>
+    Effect.gen(function* () {
+      const { storage, sure } = yield* make
+      yield* storage.acquire(self, [one, two])
+      yield* storage.release(self, one)
+      const gone = yield* Effect.forkChild(sure(one), { startImmediately: true })
+      yield* storage.refresh(self, [two])
+      yield* TestClock.adjust(60_000)
+      expect(isWaiting(gone)).toBe(true)
+      yield* storage.releaseAll(self)
+      const all = yield* Effect.forkChild(sure(two), { startImmediately: true })
+      expect(isWaiting(all)).toBe(true)
+    })
+  )
+
+  it.effect("M3: who waits for an answer is told that the lock is in doubt after 10 seconds", () =>
+    Effect.gen(function* () {
+      const { storage, sure } = yield* make
+      const asking = yield* Effect.forkChild(Effect.flip(Lease.inTime(sure(one))), { startImmediately: true })
+      yield* TestClock.adjust(9_999)
+      expect(asking.pollUnsafe()).toBeUndefined()
+      yield* TestClock.adjust(1)
+      expect((yield* Fiber.join(asking)).message).toContain("PostgreSQL has not confirmed for 10s")
+      yield* storage.acquire(self, [one])
+      yield* Lease.inTime(sure(one))
+    })
+  )
+})

@@ -1,0 +1,297 @@
+import { describe, expect, it } from "@effect/vitest"
+import type { Provider, Toolbox } from "@holdfast/kernel"
+import { Clock, Duration, Effect, Exit, Fiber, Latch, Layer, Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { type Alarm, AlarmClock } from "../../src/cluster/AlarmClock.ts"
+import * as Resident from "../../src/cluster/Resident.ts"
+import { Defaults } from "../../src/conversation/Defaults.ts"
+import { HOLD_LIMIT_MS } from "../../src/conversation/Gatekeeper.ts"
+import * as Gates from "../../src/conversation/Gates.ts"
+import { Providers } from "../../src/conversation/Providers.ts"
+import { Tools } from "../../src/conversation/Tools.ts"
+import * as Timer from "../../src/durable/Timer.ts"
+import { Journal } from "../../src/storage/Journal.ts"
+import * as SqlStore from "../../src/storage/SqlStore.ts"
+import { Store } from "../../src/storage/Store.ts"
+import { failed, retry } from "../inspection/GivenRecords.ts"
+import * as Given from "../storage/Given.ts"
+
+const id = Given.conversationId(1)
+const turnId = Given.turnId(1)
+
+const MINUTE = 60_000
+
+/** A runner with one conversation, whose provider answers or fails as it is told, and whose lock may be in doubt. */
+const make = Effect.gen(function* () {
+  const store = yield* Store
+  const journal = yield* Journal
+  yield* store.createConversation(Given.conversation(1, { model: "scripted/m" }))
+  const sure = Latch.makeUnsafe(true)
+  const state = { asked: 0, isUp: true, busy: 0, callsTool: false, hasTools: true, ran: 0, roused: 0 }
+  const clock = yield* Clock.Clock
+  const alarms = new AlarmClock({
+    timer: yield* Timer.Timer,
+    now: () => clock.currentTimeMillisUnsafe(),
+    shardOf: () => 1,
+    owns: () => true,
+    rouse: () => void state.roused++
+  })
+  const overloaded = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 } as const
+  const provider: Provider.Provider["Service"] = {
+    stream: () =>
+      Stream.suspend((): ReturnType<Provider.Provider["Service"]["stream"]> => {
+        state.asked++
+        if (state.callsTool) {
+          state.callsTool = false
+          return Stream.make(
+            { type: "tool-call", toolCallId: "1", toolName: "look", input: {} } as const,
+            { type: "finish", finishReason: "tool-calls" } as const
+          )
+        }
+        return state.isUp
+          ? Stream.make(
+              { type: "text-delta", delta: "Hello" } as const,
+              { type: "finish", finishReason: "stop" } as const
+            )
+          : Stream.make({ type: "error", failure: overloaded } as const)
+      })
+  }
+  const toolbox: Toolbox.Toolbox["Service"] = {
+    definitions: [{ name: "look", inputSchema: { type: "object" } }],
+    run: () => Effect.sync(() => ({ output: ++state.ran, isError: false }))
+  }
+  const resident = Resident.make({ id, alarms, sure: sure.await, busy: () => void state.busy++ }).pipe(
+    Effect.provideService(Providers, { get: () => provider, names: ["scripted"], credentials: {} }),
+    Effect.provideService(Tools, {
+      toolbox: Effect.suspend(() => (state.hasTools ? Effect.succeed(toolbox) : Effect.never))
+    }),
+    Effect.provideService(Defaults, {
+      model: { provider: "scripted", model: "m" },
+      models: {},
+      retry: { schedule: { type: "steps", delays: [Duration.minutes(1)] } }
+    })
+  )
+  const gatekeeper = (yield* Gates.Gates).of({ target: { provider: "scripted", model: "m" } })
+  if (gatekeeper === undefined) throw new Error("there is no gate")
+  return { alarms, gatekeeper, journal, resident, state, store, sure }
+})
+
+const test = (
+  title: string,
+  body: Effect.Effect<void, unknown, SqlStore.Storage | Gates.Gates | Timer.Timer | Scope.Scope>
+) => it.effect(title, () => body.pipe(Effect.provide(services)))
+
+const services = Layer.mergeAll(
+  SqlStore.layerMemory,
+  Layer.provideMerge(
+    Gates.layer(() => ({ baseUrl: "http://scripted", credential: undefined })),
+    Timer.layer
+  )
+)
+
+/** Lets everything happen that can at this time. */
+const settle = TestClock.adjust(0).pipe(Effect.repeat({ times: 100 }))
+
+describe("Resident", () => {
+  test(
+    "X6: asks no provider while it is not sure that this runner is the owner",
+    Effect.gen(function* () {
+      const { resident, state, sure } = yield* make
+      const { conversations } = yield* resident
+      yield* sure.close
+      yield* conversations.prompt(id, { prompt: "Hello?", turnId })
+      const ended = yield* Effect.forkScoped(conversations.result(turnId))
+      yield* settle
+      expect(state.asked).toBe(0)
+      yield* sure.open
+      expect((yield* Fiber.join(ended)).end.status).toBe("completed")
+      expect(state.asked).toBe(1)
+    })
+  )
+
+  test(
+    "X6: records nothing, and shows nothing, of an answer while it is not sure",
+    Effect.gen(function* () {
+      const { journal, resident, state, sure, store } = yield* make
+      const { conversations } = yield* resident
+      const shown: Array<string> = []
+      yield* conversations.watch(id, 0).pipe(
+        Stream.runForEach(({ event }) => Effect.sync(() => shown.push(event.type))),
+        Effect.forkScoped
+      )
+      // It is stopped between its look at the lock and what comes of its request.
+      state.isUp = false
+      yield* sure.close
+      yield* conversations.prompt(id, { prompt: "Hello?", turnId })
+      yield* settle
+      yield* sure.open
+      yield* sure.close
+      yield* settle
+      expect(yield* journal.load(turnId)).toEqual([])
+      expect(shown).not.toContain("provider-retry")
+      expect((yield* store.unsealedTurns).length).toBe(1)
+    })
+  )
+
+  test(
+    "X8: runs no tool while it is not sure: the next owner may have said already that nobody knows what became of it",
+    Effect.gen(function* () {
+      const { journal, resident, state, sure } = yield* make
+      state.callsTool = true
+      // It is stopped when it is on record that the call begins.
+      const append: Journal["Service"]["append"] = (turnId, seq, ...records) =>
+        Effect.tap(journal.append(turnId, seq, ...records), () =>
+          records.some(({ name }) => name.endsWith("/begun")) ? sure.close : Effect.void
+        )
+      const { conversations } = yield* Effect.provideService(resident, Journal, { ...journal, append })
+      yield* conversations.prompt(id, { prompt: "Hello?", turnId })
+      yield* settle
+      expect((yield* journal.load(turnId)).at(-1)?.name).toBe("step/0/tool/0/begun")
+      expect(state.ran).toBe(0)
+      yield* sure.open
+      expect((yield* conversations.result(turnId)).text).toBe("Hello")
+      expect(state.ran).toBe(1)
+    })
+  )
+
+  test(
+    "R3: when its turn waits on disk it may go, and leaves the alarm clock to call it back at that time",
+    Effect.gen(function* () {
+      const { alarms, resident, state } = yield* make
+      state.isUp = false
+      const scope = yield* Scope.make()
+      const { conversations, untilQuiet } = yield* Scope.provide(resident, scope)
+      yield* conversations.prompt(id, { prompt: "Hello?", turnId })
+      yield* conversations.prompt(id, { prompt: "And then?", turnId: Given.turnId(2) })
+      yield* untilQuiet
+      yield* Scope.close(scope, Exit.void)
+      const expected: Alarm = { at: MINUTE, isWaiting: true, queued: 1 }
+      expect(alarms.find(id)).toMatchObject(expected)
+
+      state.isUp = true
+      yield* TestClock.adjust(MINUTE)
+      const next = yield* resident
+      expect(alarms.find(id)).toBeUndefined()
+      yield* TestClock.adjust(1)
+      yield* next.conversations.result(Given.turnId(2))
+      expect((yield* next.conversations.messages(id)).map(Given.textOf)).toEqual([
+        "Hello?",
+        "Hello",
+        "And then?",
+        "Hello"
+      ])
+      expect(state.asked).toBe(3)
+    })
+  )
+
+  test(
+    "R3: a turn that is cut off in an attempt is called back at once; a conversation that is done is not",
+    Effect.gen(function* () {
+      const { alarms, resident, sure } = yield* make
+      const scope = yield* Scope.make()
+      const { conversations } = yield* Scope.provide(resident, scope)
+      yield* sure.close
+      yield* conversations.prompt(id, { prompt: "Hello?", turnId })
+      yield* settle
+      yield* Scope.close(scope, Exit.void)
+      expect(alarms.find(id)).toMatchObject({ at: 0, isWaiting: false, queued: 0 })
+
+      yield* sure.open
+      const last = yield* Scope.make()
+      const next = yield* Scope.provide(resident, last)
+      yield* next.untilQuiet
+      yield* Scope.close(last, Exit.void)
+      expect(alarms.find(id)).toBeUndefined()
+    })
+  )
+
+  test(
+    "R4: somebody who looks at a turn whose start was put off does not start it",
+    Effect.gen(function* () {
+      const { alarms, journal, resident, state, store } = yield* make
+      yield* store.acceptTurn(Given.turn(1, 1))
+      yield* journal.append(turnId, 0, failed(0, 0))
+      yield* journal.append(turnId, 1, retry(0, MINUTE, MINUTE))
+      yield* TestClock.adjust(2 * MINUTE)
+      alarms.cover([1], [[id, { at: 2 * MINUTE + 700, isWaiting: true, queued: 0 }]])
+      const { conversations } = yield* resident
+      expect((yield* conversations.state(id)).status).toBe("retrying")
+      yield* TestClock.adjust(699)
+      yield* settle
+      expect(state.asked).toBe(0)
+      yield* TestClock.adjust(1)
+      yield* conversations.result(turnId)
+      expect(state.asked).toBe(1)
+      expect(state.busy).toBeGreaterThan(0)
+    })
+  )
+
+  test(
+    "X5: a turn that is not in memory is roused when its endpoint answers, and calls at once",
+    Effect.gen(function* () {
+      const { alarms, gatekeeper, resident, state } = yield* make
+      state.isUp = false
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { conversations, untilQuiet } = yield* resident
+          yield* conversations.prompt(id, { prompt: "Hello?", turnId })
+          yield* untilQuiet
+        })
+      )
+      state.isUp = true
+      gatekeeper.begin(false).answered()
+      expect(state.roused).toBe(1)
+      const { conversations } = yield* resident
+      const { end } = yield* conversations.result(turnId)
+      expect(end).toMatchObject({ status: "completed", endedAt: 0 })
+      expect(state.asked).toBe(2)
+      expect(alarms.find(id)).toBeUndefined()
+      expect(gatekeeper.isIdle).toBe(true)
+    })
+  )
+
+  test(
+    "K3: what was let in and leaves memory before it calls gives its pass back",
+    Effect.gen(function* () {
+      const { alarms, gatekeeper, resident, state } = yield* make
+      state.isUp = false
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { conversations, untilQuiet } = yield* resident
+          yield* conversations.prompt(id, { prompt: "Hello?", turnId })
+          yield* untilQuiet
+        })
+      )
+      state.hasTools = false
+      gatekeeper.begin(false).answered()
+      yield* Effect.scoped(Effect.andThen(resident, settle))
+      expect(alarms.find(id)).toMatchObject({ at: 0 })
+      expect(gatekeeper.isIdle).toBe(true)
+      expect(state.asked).toBe(1)
+    })
+  )
+
+  test(
+    "K2: a turn that its gate holds stays in memory, and is held no longer than that",
+    Effect.gen(function* () {
+      const { gatekeeper, resident, state } = yield* make
+      state.isUp = false
+      const { conversations, untilQuiet } = yield* resident
+      yield* conversations.prompt(id, { prompt: "Hello?", turnId })
+      yield* untilQuiet
+      const { busy } = state
+      gatekeeper.admit() // a probe that does not come back
+      yield* TestClock.adjust(MINUTE)
+      yield* settle
+      expect(state.busy).toBe(busy + 1)
+      const quiet = yield* Effect.forkScoped(untilQuiet)
+      yield* TestClock.adjust(HOLD_LIMIT_MS - 1)
+      yield* settle
+      expect(quiet.pollUnsafe()).toBeUndefined()
+      expect(state.asked).toBe(1)
+      yield* TestClock.adjust(1)
+      yield* Fiber.join(quiet)
+      expect(state.asked).toBe(2)
+    })
+  )
+})
