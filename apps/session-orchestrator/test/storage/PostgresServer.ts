@@ -24,16 +24,22 @@ export interface PostgresServer {
   readonly start: Effect.Effect<void>
 }
 
+/** Below those that systems hand out to connections, which would take one that is free for a moment only. */
+const FIRST_PORT = 12_000
+const PORTS = 18_000
+
 /** A port that nobody listens on. */
-export const freePort = Effect.callback<number>((resume) => {
-  const server = net.createServer()
-  server.listen(0, "127.0.0.1", () => {
-    const address = server.address()
-    server.close(() =>
-      resume(typeof address === "object" && address !== null ? Effect.succeed(address.port) : Effect.die("no port"))
-    )
-  })
+export const freePort: Effect.Effect<number> = Effect.suspend(() => {
+  const port = FIRST_PORT + Math.floor(Math.random() * PORTS)
+  return Effect.flatMap(isFree(port), (free) => (free ? Effect.succeed(port) : freePort))
 })
+
+const isFree = (port: number): Effect.Effect<boolean> =>
+  Effect.callback((resume) => {
+    const server = net.createServer()
+    server.on("error", () => resume(Effect.succeed(false)))
+    server.listen(port, "127.0.0.1", () => server.close(() => resume(Effect.succeed(true))))
+  })
 
 /** Starts a server. */
 export const start: Effect.Effect<PostgresServer, never, Scope.Scope> = Effect.gen(function* () {
