@@ -5,6 +5,7 @@
  * Pure. Who redacts the line and where it goes is `RetryLog`'s.
  */
 import type { Observer } from "@holdfast/kernel"
+import { Report } from "@holdfast/policy"
 import { type Failure, type Message, Target, type TurnEvent } from "@holdfast/wire"
 
 export type Type = "retry" | "retry_succeeded" | "retry_exhausted" | "manual_retry"
@@ -43,6 +44,12 @@ export interface RetryLine extends Line, Trouble {
   readonly latencyMs?: number
   /** Why there is no further retry. */
   readonly because?: string
+  /** What was decided: the same target again, another one, or no further attempt (A1); absent where nothing was decided. */
+  readonly action?: Report.Report["action"]
+  /** That in words, in one line. */
+  readonly logMessage?: string
+  /** Where the error came from, from the nearest to the most exact. */
+  readonly sources?: ReadonlyArray<string>
   /** The retry that is meant; 0-based within its step, as in `provider-retry`. */
   readonly attempt: number
   /** How long it is waited before that retry. */
@@ -87,7 +94,11 @@ export const ofAttempt = (ended: Observer.AttemptEnded, surroundings: Surroundin
 /** A retry, or that there is none any more: the first failure of all, where it may not be retried, is no retry. */
 export const ofDecision = (decided: Observer.Decided, surroundings: Surroundings): RetryLine | undefined => {
   const { at, directive, endedAt, failure, retry, startedAt } = decided
+  const { action, logMessage, sources } = Report.describe(directive, failure, { target: decided.target })
   const error = {
+    action,
+    logMessage,
+    sources,
     stopReason: failure.reason === "aborted" ? ("aborted" as const) : ("error" as const),
     ...latencyOf(startedAt, endedAt),
     ...troubleOf(failure)

@@ -6,13 +6,16 @@ import * as Given from "./Given.ts"
 const surroundings: RetryLine.Surroundings = { cwd: "/work", apiOf: () => "openai-compatible" }
 
 describe("a line of the retry log", () => {
-  it("M4: tells of a retry: provider, model, API, stop reason, error, attempt, delay, directory and session", () => {
+  it("A1, M4: tells of a retry: provider, model, API, stop reason, error, attempt, delay, directory and session", () => {
     expect(RetryLine.ofDecision(Given.decision(), surroundings)).toEqual({
       type: "retry",
       time: "1970-01-01T00:00:02.000Z",
       provider: "openai",
       model: "gpt-5",
       api: "openai-compatible",
+      action: "retry",
+      logMessage: "openai/gpt-5 failed (overloaded, 529): retry 1 after 5000 ms",
+      sources: ["openai/gpt-5", "overloaded", "HTTP 529"],
       stopReason: "error",
       errorMessage: "Overloaded",
       reason: "overloaded",
@@ -28,7 +31,7 @@ describe("a line of the retry log", () => {
     })
   })
 
-  it("M4: tells where a retry goes, if it goes elsewhere, and with which credential", () => {
+  it("A1, M4: tells where a retry goes, if it goes elsewhere, and with which credential", () => {
     const ofRoute = (route: Route.Route) =>
       RetryLine.ofDecision(
         Given.decision({ directive: { _tag: "Retry", attempt: 0, delayMs: 0, retryAt: 2_000, route } }),
@@ -36,6 +39,10 @@ describe("a line of the retry log", () => {
       )
     const elsewhere = ofRoute({ target: { provider: "anthropic", model: "claude" }, role: "default" })
     expect(elsewhere).toMatchObject({ provider: "openai", model: "gpt-5", to: "anthropic/claude" })
+    expect(elsewhere).toMatchObject({
+      action: "skip-provider",
+      logMessage: "openai/gpt-5 failed (overloaded, 529): retry 1 at once on anthropic/claude"
+    })
     const otherKey = ofRoute({ target: Given.place.target, credential: "SECOND_KEY" })
     expect(otherKey).toMatchObject({ credential: "SECOND_KEY" })
     expect(otherKey).not.toHaveProperty("to")
@@ -51,6 +58,7 @@ describe("a line of the retry log", () => {
     expect(RetryLine.ofDecision(exhausted, surroundings)).toMatchObject({
       type: "retry_exhausted",
       attempt: 20,
+      action: "abort",
       because: "exhausted"
     })
   })
