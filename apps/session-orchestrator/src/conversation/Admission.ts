@@ -75,13 +75,18 @@ export const heard = (
           case "switched":
           case "cancelled":
           case "asked":
-            pass?.giveBack()
-            running.pass = undefined
+            giveBack(running)
             return wake
           default:
             return wake satisfies never
         }
       })
+
+/** No call follows: what the gate has told the turn is for somebody else. */
+export const giveBack = (running: Pick<Handles, "pass">): void => {
+  running.pass?.giveBack()
+  running.pass = undefined
+}
 
 /** The same provider, whose calls go through the gates. */
 export const gated = (

@@ -24,7 +24,7 @@ export interface Running {
   readonly ended: Deferred.Deferred<void, TurnStopped.TurnStopped>
   readonly wait: Wait
   /** Gives its place at the turnstile back; does nothing for one that has none. */
-  passed: () => void
+  leaveTurnstile: () => void
   /** When it wants to be taken up again, once it has left memory to wait, and what for. */
   parked: { readonly until: number; readonly awaited: Gatekeeper.Awaited | undefined } | undefined
   /** What the gate has told it, for its next attempt; it is given back where there is none. */
@@ -38,7 +38,7 @@ export const running = (turnId: Ids.TurnId, isNew: boolean): Running => ({
   abort: Deferred.makeUnsafe(),
   ended: Deferred.makeUnsafe(),
   wait: new Wait(),
-  passed: () => {},
+  leaveTurnstile: () => {},
   parked: undefined,
   pass: undefined
 })

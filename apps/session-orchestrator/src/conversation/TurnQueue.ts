@@ -105,9 +105,8 @@ export const make = Effect.fnUntraced(function* (
       // From here on up to where those who wait are told nothing gives way: a turn that nobody runs has said what became of it.
       session.running = undefined
       running.isNew = false
-      running.passed()
-      running.pass?.giveBack()
-      running.pass = undefined
+      running.leaveTurnstile()
+      Admission.giveBack(running)
       const { parked } = running
       if (Exit.isFailure(end) && parked !== undefined) {
         if (!isWanted(running)) {
@@ -139,10 +138,10 @@ export const make = Effect.fnUntraced(function* (
     reason(running)
     session.queue.unshift(running)
     if (isCalled(running)) return begin(session) // Q6
-    turnstile.come((pass) => {
+    turnstile.come((leave) => {
       // A command or a prompt that came meanwhile has begun the session's turns, this one first.
-      if (session.queue[0] !== running) return pass()
-      running.passed = pass
+      if (session.queue[0] !== running) return leave()
+      running.leaveTurnstile = leave
       begin(session)
     })
   }
@@ -203,15 +202,13 @@ const listenerOf = (running: Running): JournalCheckpoint.Listener => ({
     if (TurnRecord.isWake(name)) running.wait.open()
     else running.wait.pass()
     // The end of the wait that it was woken from is still to be put on record.
-    if (!running.wait.hasNews) running.passed()
+    if (!running.wait.hasNews) running.leaveTurnstile()
   },
   recorded: (record) => {
     const wake = TurnRecord.wakeOf(record)
     if (wake === undefined) return
     running.wait.hear(wake)
-    if (wake.type !== "asked") return
-    running.pass?.giveBack() // it calls when somebody has answered
-    running.pass = undefined
+    if (wake.type === "asked") Admission.giveBack(running) // it calls when somebody has answered
   }
 })
 

@@ -15,8 +15,8 @@ export const layer: Layer.Layer<Conversations, never, Conversations> = Layer.eff
       ...conversations,
       prompt: (id, options) => counted("prompt", conversations.prompt(id, options)),
       retry: (id, options) => counted("retry", conversations.retry(id, options)),
-      abort: (id) => counted("abort", conversations.abort(id)),
-      steer: (steering, origin) => counted(steering.type, conversations.steer(steering, origin)),
+      abort: (...meant) => counted("abort", conversations.abort(...meant)),
+      steer: (steering, ...meant) => counted(steering.type, conversations.steer(steering, ...meant)),
       setAutoRetry: (id, enabled) => counted("set-auto-retry", conversations.setAutoRetry(id, enabled))
     })
   )

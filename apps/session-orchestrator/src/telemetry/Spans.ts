@@ -19,7 +19,7 @@
  * Read: opentelemetry.io/docs/specs/semconv/gen-ai (gen-ai-spans, gen-ai-agent-spans), version 1.41; attributes that begin
  * with `holdfast.` are Holdfast's own.
  */
-import type { Observer } from "@holdfast/kernel"
+import { type Observer, RetryStrategy } from "@holdfast/kernel"
 import type { Failure, Message, Target } from "@holdfast/wire"
 import { createHash } from "node:crypto"
 
@@ -110,10 +110,10 @@ export const ofCompaction = (ended: Observer.CompactionEnded): ReadonlyArray<Spa
   ]
 }
 
-/** A wait's span. One that somebody changed is told with each change; the last has the whole of it. */
+/** A wait's span. One that somebody changed, or that asks, is told with each change; the last has the whole of it. */
 export const ofWait = (ended: Observer.WaitEnded): ReadonlyArray<Span> => {
   const { at, delayMs, failure, retry, retryAt, step, wake } = ended
-  if (wake.type === "until" || wake.type === "extended") return []
+  if (!RetryStrategy.endsWait(wake)) return []
   return [
     {
       ...identity(ended, `step/${step}/wait/${retry}`, `step/${step}`),

@@ -7,7 +7,8 @@ import { Context, Data, Duration, Effect, Layer, Redacted, type Scope, Semaphore
 import { SqlClient } from "effect/sql"
 import * as Postgres from "../../src/storage/Postgres.ts"
 import * as Process from "../service/Process.ts"
-import * as PostgresServer from "../storage/PostgresServer.ts"
+import { freePort } from "../FreePort.ts"
+import type * as PostgresServer from "../storage/PostgresServer.ts"
 
 export type Runner = Effect.Success<ReturnType<typeof Process.start>>
 
@@ -63,7 +64,7 @@ export const make = Effect.fnUntraced(function* (
     gate: { enabled: isGated }
   }
   const start = Effect.gen(function* () {
-    const port = yield* PostgresServer.freePort
+    const port = yield* freePort
     return yield* Process.start({
       directory: yield* Process.directory,
       config,

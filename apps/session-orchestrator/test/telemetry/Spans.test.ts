@@ -33,6 +33,13 @@ const byName = (name: string): Spans.Span => {
 }
 
 describe("spans", () => {
+  it("X11: a wait that asks has one span, when it is over", () => {
+    const asks = { because: "request" as const, tokens: 9, limit: 5, waitedMs: 5_000, message: "More than 5 tokens." }
+    const asked = Given.wait({ wake: { type: "asked", until: 60_000, asks } })
+    expect(Spans.ofWait(asked)).toEqual([])
+    expect(Spans.ofWait(Given.wait({ wake: { type: "now" }, retryAt: 60_000, at: 9_000 }))).toHaveLength(1)
+  })
+
   it("A16: are those of turn, steps, attempts, waits and tools, each below its own", () => {
     const turn = byName("invoke_agent holdfast")
     expect(turn.parentSpanId).toBeUndefined()

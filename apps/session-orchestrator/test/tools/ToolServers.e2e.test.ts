@@ -2,12 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Toolbox } from "@holdfast/kernel"
 import { Context, Duration, Effect, Exit, Layer, Redacted, Scope } from "effect"
 import { spawn } from "node:child_process"
-import type { AddressInfo } from "node:net"
-import * as net from "node:net"
 import * as path from "node:path"
 import type * as Config from "../../src/config/Config.ts"
 import { Tools } from "../../src/conversation/Tools.ts"
 import * as ToolServers from "../../src/tools/ToolServers.ts"
+import { freePort } from "../FreePort.ts"
 import * as Process from "../service/Process.ts"
 import * as Given from "./Given.ts"
 
@@ -44,17 +43,6 @@ const gone = (pid: number) =>
     Effect.sync(() => isAlive(pid)),
     (alive) => !alive
   )
-
-/** A port that was free a moment ago. */
-const freePort = Effect.promise(
-  () =>
-    new Promise<number>((resolve) => {
-      const probe = net.createServer().listen(0, "127.0.0.1", () => {
-        const { port } = probe.address() as AddressInfo
-        probe.close(() => resolve(port))
-      })
-    })
-)
 
 /** MCP's own test server, over HTTP, for as long as the scope is open. */
 const everythingOnHttp = Effect.fnUntraced(function* (port: number) {
