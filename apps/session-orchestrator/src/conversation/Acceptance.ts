@@ -12,9 +12,9 @@ import { Clock, Effect, Option } from "effect"
 import * as RecordedWait from "../durable/RecordedWait.ts"
 import * as Spread from "../durable/Spread.ts"
 import type { Journal } from "../storage/Journal.ts"
-import type { Conversation, StorageError, Store, Turn, Unsealed } from "../storage/Store.ts"
+import type { Conversation, Resumption, StorageError, Store, StoredEvent, Turn, Unsealed } from "../storage/Store.ts"
 import type { TenancyService } from "../storage/Tenancy.ts"
-import { ShuttingDown, TurnConflict } from "./Conversations.ts"
+import { type ConversationNotFound, ShuttingDown, TurnConflict } from "./Conversations.ts"
 import type { Awaited } from "./Gatekeeper.ts"
 import * as Gates from "./Gates.ts"
 import type { Session } from "./Session.ts"
@@ -22,6 +22,8 @@ import type { Sessions } from "./Sessions.ts"
 import type { TurnQueue } from "./TurnQueue.ts"
 
 export interface Dependencies {
+  /** Reads a conversation; fails for one that there is not. */
+  readonly find: (id: Ids.ConversationId) => Effect.Effect<Conversation, ConversationNotFound | StorageError>
   readonly store: Store["Service"]
   readonly journal: Journal["Service"]
   readonly sessions: Sessions
@@ -31,24 +33,22 @@ export interface Dependencies {
   readonly isStopping: Effect.Effect<boolean>
 }
 
-type Accepted = Effect.Effect<Ids.TurnId, TurnConflict | ShuttingDown | StorageError>
+type Accepted = Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | ShuttingDown | StorageError>
 
 /** Accepts a prompt. */
 export const prompt = (
   dependencies: Dependencies,
-  conversation: Conversation,
+  conversationId: Ids.ConversationId,
   prompt: string,
   turnId: Ids.TurnId | undefined
-): Accepted =>
-  accept(dependencies, { conversationId: conversation.conversationId, prompt, turnId, allowed: Effect.void })
+): Accepted => accept(dependencies, { conversationId, prompt, turnId, allowed: Effect.void })
 
 /** Accepts a manual retry, if the last turn ended in an error or an abort (M1). */
 export const retry = (
   dependencies: Dependencies,
-  conversation: Conversation,
+  conversationId: Ids.ConversationId,
   turnId: Ids.TurnId | undefined
 ): Accepted => {
-  const { conversationId } = conversation
   const { store } = dependencies
   const allowed = Effect.gen(function* () {
     // The same retry again is no second retry, whatever has happened since.
@@ -120,6 +120,24 @@ const openingOf = ({ acceptedAt, conversationId, prompt, turnId }: Omit<Turn, "e
     ...(prompt === undefined ? undefined : { prompt })
   })
 
+/** What the first turn of a conversation begins with; `undefined` for another, which has a history. */
+const firstOf = (
+  conversation: Conversation,
+  turn: Omit<Turn, "end">,
+  opening: ReadonlyArray<StoredEvent>
+): Resumption | undefined =>
+  opening[0]?.id === FIRST_EVENT
+    ? {
+        conversation,
+        turn: { ...turn, end: undefined },
+        history: [],
+        persisted: opening.map(({ event }) => event.type)
+      }
+    : undefined
+
+/** Of a conversation (X3). */
+const FIRST_EVENT = 1
+
 interface Wanted {
   readonly conversationId: Ids.ConversationId
   readonly prompt: string | undefined
@@ -131,9 +149,11 @@ interface Wanted {
 /** One turn of a conversation after the other (A1). */
 const inOrder = Effect.fnUntraced(function* (
   { store, queue, tenancy }: Dependencies,
-  { allowed, conversationId, prompt, turnId: wanted }: Wanted,
-  session: Session
+  { allowed, prompt, turnId: wanted }: Wanted,
+  session: Session,
+  conversation: Conversation
 ) {
+  const { conversationId } = conversation
   yield* allowed
   const turnId = wanted ?? tenancy.newTurnId()
   const turn = { turnId, conversationId, prompt, acceptedAt: yield* Clock.currentTimeMillis }
@@ -143,8 +163,9 @@ const inOrder = Effect.fnUntraced(function* (
     return yield* new TurnConflict({ message: `The turn id ${turnId} belongs to another turn. Choose a new one.` })
   }
   if (acceptance._tag === "Accepted") {
-    if (acceptance.opening !== undefined) session.hub.persisted(acceptance.opening)
-    yield* queue.add(session, turnId, { isNew: true })
+    const { opening } = acceptance
+    if (opening !== undefined) session.hub.persisted(opening)
+    yield* queue.add(session, turnId, { resumption: opening && firstOf(conversation, turn, opening) })
   }
   return turnId
 }, Effect.uninterruptible)
@@ -155,5 +176,7 @@ const accept: (dependencies: Dependencies, wanted: Wanted) => Accepted = Effect.
 ) {
   if (yield* dependencies.isStopping) return yield* new ShuttingDown()
   const session = yield* dependencies.sessions.hold(wanted.conversationId)
-  return yield* session.accepting.withPermits(1)(inOrder(dependencies, wanted, session))
+  // Read while there is a session, so that a switch that is turned from now on is heard (`Session.autoRetry`).
+  const conversation = yield* dependencies.find(wanted.conversationId)
+  return yield* session.accepting.withPermits(1)(inOrder(dependencies, wanted, session, conversation))
 }, Effect.scoped)

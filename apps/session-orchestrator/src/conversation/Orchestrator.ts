@@ -95,9 +95,18 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
             : JournalCheckpoint.make(journal, turnId, persist, listener)
         }
       })
+      const find = (id: Ids.ConversationId): Effect.Effect<Conversation, ConversationNotFound | StorageError> =>
+        Effect.flatMap(
+          Effect.andThen(condition.started, store.conversation(id)), // O4
+          Option.match({
+            onNone: () => Effect.fail(new ConversationNotFound({ conversationId: id })),
+            onSome: Effect.succeed
+          })
+        )
       const commands: Commands.Dependencies = { store, sessions, queue, providers, stopping }
       yield* Effect.addFinalizer(() => Deferred.succeed(down, undefined))
       const acceptance: Acceptance.Dependencies = {
+        find,
         store,
         journal,
         sessions,
@@ -109,14 +118,6 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       yield* condition.setAnswering(() => Array.from(sessions).some(({ hub }) => hub.inProgress.isAnswering))
       if (takesUp) yield* Effect.forkScoped(takeUp(acceptance, condition), { startImmediately: true })
 
-      const find = (id: Ids.ConversationId): Effect.Effect<Conversation, ConversationNotFound | StorageError> =>
-        Effect.flatMap(
-          Effect.andThen(condition.started, store.conversation(id)), // O4
-          Option.match({
-            onNone: () => Effect.fail(new ConversationNotFound({ conversationId: id })),
-            onSome: Effect.succeed
-          })
-        )
       const waitOf = (conversation: Conversation, turnId: Ids.TurnId) =>
         Effect.map(journal.load(turnId), (records) => waitEventOf(conversation, turnId, records, defaults))
 
@@ -140,10 +141,8 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
             yield* store.createConversation(conversation)
             return conversation.conversationId
           }),
-        prompt: (id, { prompt, turnId }) =>
-          Effect.flatMap(find(id), (conversation) => Acceptance.prompt(acceptance, conversation, prompt, turnId)),
-        retry: (id, { turnId }) =>
-          Effect.flatMap(find(id), (conversation) => Acceptance.retry(acceptance, conversation, turnId)),
+        prompt: (id, { prompt, turnId }) => Acceptance.prompt(acceptance, id, prompt, turnId),
+        retry: (id, { turnId }) => Acceptance.retry(acceptance, id, turnId),
         result: (turnId) =>
           condition.started.pipe(
             Effect.andThen(sealOf(store, queue, turnId)),

@@ -7,6 +7,7 @@
 import type { Ids } from "@holdfast/wire"
 import type { TurnStopped } from "@holdfast/kernel"
 import { Deferred, Semaphore } from "effect"
+import type { Resumption } from "../storage/Store.ts"
 import type * as Gatekeeper from "./Gatekeeper.ts"
 import { Hub } from "./Hub.ts"
 import { Wait } from "./Wait.ts"
@@ -17,8 +18,8 @@ import { Wait } from "./Wait.ts"
  */
 export interface Running {
   readonly turnId: Ids.TurnId
-  /** It was accepted by this process and has not been run: there are no records of it. */
-  isNew: boolean
+  /** Of one that was accepted by this process and has not been run; there are no records of it. */
+  arrival: Arrival | undefined
   readonly abort: Deferred.Deferred<void>
   /** Its seal is on disk, or it has stopped without one. */
   readonly ended: Deferred.Deferred<void, TurnStopped.TurnStopped>
@@ -31,10 +32,16 @@ export interface Running {
   pass: Gatekeeper.Pass | undefined
 }
 
+/** What is known of a turn that has just been accepted. */
+export interface Arrival {
+  /** What it begins with, where the disk need not be asked for that. */
+  readonly resumption: Resumption | undefined
+}
+
 /** Handles for a turn that comes into memory. */
-export const running = (turnId: Ids.TurnId, isNew: boolean): Running => ({
+export const running = (turnId: Ids.TurnId, arrival?: Arrival): Running => ({
   turnId,
-  isNew,
+  arrival,
   abort: Deferred.makeUnsafe(),
   ended: Deferred.makeUnsafe(),
   wait: new Wait(),

@@ -30,7 +30,7 @@ import { Parking, type Reason } from "./Parking.ts"
 import type { ParkingPlace } from "./ParkingPlace.ts"
 import type { Providers } from "./Providers.ts"
 import { Seals } from "./Seals.ts"
-import { type Running, running as handlesOf, type Session } from "./Session.ts"
+import { type Arrival, type Running, running as handlesOf, type Session } from "./Session.ts"
 import type { Sessions } from "./Sessions.ts"
 import type { Tools } from "./Tools.ts"
 import * as TurnPorts from "./TurnPorts.ts"
@@ -39,7 +39,7 @@ import { Turnstile } from "./Turnstile.ts"
 
 export interface TurnQueue {
   /** Queues an accepted turn behind the others of its conversation. */
-  readonly add: (session: Session, turnId: Ids.TurnId, options?: { readonly isNew: boolean }) => Effect.Effect<void>
+  readonly add: (session: Session, turnId: Ids.TurnId, arrival?: Arrival) => Effect.Effect<void>
   /** Has a turn that is about to be taken up taken up now: somebody wants something of it. */
   readonly hasten: (session: Session) => void
   /** What becomes of a turn from now on: its seal, or why it stopped without one. */
@@ -104,7 +104,7 @@ export const make = Effect.fnUntraced(function* (
       )
       // From here on up to where those who wait are told nothing gives way: a turn that nobody runs has said what became of it.
       session.running = undefined
-      running.isNew = false
+      running.arrival = undefined
       running.leaveTurnstile()
       Admission.giveBack(running)
       const { parked } = running
@@ -134,7 +134,7 @@ export const make = Effect.fnUntraced(function* (
 
   const wake = (conversationId: Ids.ConversationId, turnId: Ids.TurnId, reason: Reason): void => {
     const session = sessions.wake(conversationId)
-    const running = handlesOf(turnId, false)
+    const running = handlesOf(turnId)
     reason(running)
     session.queue.unshift(running)
     if (isCalled(running)) return begin(session) // Q6
@@ -158,9 +158,9 @@ export const make = Effect.fnUntraced(function* (
 
   return {
     parking,
-    add: (session, turnId, { isNew } = { isNew: false }) =>
+    add: (session, turnId, arrival) =>
       Effect.sync(() => {
-        session.queue.push(handlesOf(turnId, isNew))
+        session.queue.push(handlesOf(turnId, arrival))
         begin(session)
       }),
     hasten: begin,
@@ -224,12 +224,12 @@ const run = Effect.fnUntraced(function* (
   session: Session,
   running: Running
 ) {
-  const { isNew, turnId, wait } = running
+  const { arrival, turnId, wait } = running
   const patiently = <A>(effect: Effect.Effect<A, StorageError>) =>
     TurnRunner.untilItWorks(effect, turnId, resources.stopping)
-  const resumption = Option.getOrThrow(yield* patiently(resources.store.resumption(turnId)))
+  const resumption = arrival?.resumption ?? Option.getOrThrow(yield* patiently(resources.store.resumption(turnId)))
   const { conversation } = resumption
-  const { checkpoint, commandIds } = yield* patiently(checkpointOf(turnId, listenerOf(running), isNew))
+  const { checkpoint, commandIds } = yield* patiently(checkpointOf(turnId, listenerOf(running), arrival !== undefined))
   wait.know(commandIds)
   const target = Target.parse(conversation.model) ?? defaults.model
   // What the settings say is where a conversation's switch begins; from then on the switch alone says it (P15).

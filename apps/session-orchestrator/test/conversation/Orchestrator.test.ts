@@ -50,7 +50,7 @@ describe("a turn that stops without a seal", () => {
   it.effect("Q4: so does one that a bug of the service's own stops", () =>
     withService(
       {
-        scripts: [answer("two")],
+        scripts: [answer("zero"), answer("two")],
         store: (real) => {
           let calls = 0
           return { resumption: (id) => (calls++ === 0 ? Effect.die(new Error("boom")) : real.resumption(id)) }
@@ -58,6 +58,8 @@ describe("a turn that stops without a seal", () => {
       },
       Effect.fnUntraced(function* ({ conversations }) {
         const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("first") })
+        yield* conversations.result(id("first"))
         for (const turnId of [id("a"), id("b")]) yield* conversations.prompt(c, { prompt: "Hi", turnId })
         assert.include((yield* Effect.flip(conversations.result(id("a")))).message, "stopped")
         assert.strictEqual((yield* conversations.result(id("b"))).text, "two")
@@ -254,6 +256,37 @@ describe("a turn that waits on disk", () => {
 })
 
 describe("a conversation", () => {
+  it.effect(
+    "A2: begins its first turn with what was accepted, and reads the disk for those that have a history",
+    () => {
+      const read: Array<string> = []
+      return withService(
+        {
+          scripts: [answer("one"), answer("two")],
+          store: (real) => ({
+            resumption: (turnId) =>
+              Effect.andThen(
+                Effect.sync(() => read.push(turnId)),
+                real.resumption(turnId)
+              )
+          })
+        },
+        Effect.fnUntraced(function* ({ conversations, provider }) {
+          const c = yield* conversations.create({})
+          for (const turnId of [id("a"), id("b")]) {
+            yield* conversations.prompt(c, { prompt: `This is ${turnId}`, turnId })
+            yield* conversations.result(turnId)
+          }
+          assert.deepStrictEqual(read, ["b"])
+          assert.deepStrictEqual(
+            provider.requests.map(({ messages }) => messages.length),
+            [1, 3]
+          )
+        })
+      )
+    }
+  )
+
   it.effect(
     "A2: is written with what a turn says first where that can run at once, and not before others have ended",
     () => {
