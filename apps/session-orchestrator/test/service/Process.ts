@@ -116,6 +116,8 @@ export interface State {
   readonly status: "idle" | "running" | "retrying"
   readonly attempt?: number
   readonly retryAt?: number
+  /** The wait that it is in. */
+  readonly retry?: { readonly asks?: object }
   readonly queued: ReadonlyArray<string>
 }
 
