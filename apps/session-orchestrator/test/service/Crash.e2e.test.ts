@@ -67,6 +67,23 @@ const waits = (stage: CrashStage.Stage, attempt: number) =>
 const runsOf = ({ runs }: CrashStage.Stage) =>
   Effect.sync(() => (fs.existsSync(runs) ? fs.readFileSync(runs, "utf8").trim().split("\n") : []))
 
+/** A turn whose tools run, or one of them, or have been asked for. They answer once the file is there that this gives. */
+const runsTools = Effect.fnUntraced(function* (stage: CrashStage.Stage) {
+  const gate = path.join(stage.directory, "gate")
+  const names = ["append", "append_again"]
+  stage.tools = {
+    unruly: { command: process.execPath, args: [ToolsGiven.UNRULY], allow: names, idempotent: ["append_again"] }
+  }
+  yield* stage.begin("50 millis")
+  fails(stage, stage.chance.from(0, 1))
+  const input = { file: stage.runs, gate }
+  stage.provider.respond({ frames: toolCalls(...names.map((name) => ({ name, input }))) })
+  yield* both(stage)
+  const running = stage.chance.from(0, 2)
+  yield* Process.eventually("tools to run", runsOf(stage), (lines) => lines.length >= running)
+  return gate
+})
+
 const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "before a prompt is acknowledged",
@@ -189,19 +206,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "in a tool",
     Effect.fnUntraced(function* (stage) {
-      const gate = path.join(stage.directory, "gate")
-      const names = ["append", "append_again"]
-      stage.tools = {
-        unruly: { command: process.execPath, args: [ToolsGiven.UNRULY], allow: names, idempotent: ["append_again"] }
-      }
-      yield* stage.begin("50 millis")
-      fails(stage, stage.chance.from(0, 1))
-      const input = { file: stage.runs, gate }
-      stage.provider.respond({ frames: toolCalls(...names.map((name) => ({ name, input }))) })
-      yield* both(stage)
-      // Both run, or one of them, or they have been asked for; and one may have answered.
-      const running = stage.chance.from(0, 2)
-      yield* Process.eventually("tools to run", runsOf(stage), (lines) => lines.length >= running)
+      const gate = yield* runsTools(stage)
       if (stage.chance.of(true, false)) fs.writeFileSync(gate, "")
       yield* stage.passes(0, 20)
       yield* stage.kill
@@ -237,6 +242,30 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
       if (stage.chance.of(true, false)) yield* gate.open
       yield* stage.passes(0, 50)
       yield* stage.kill
+      yield* stage.revive
+    })
+  ],
+  [
+    "on its way down, in a tool",
+    Effect.fnUntraced(function* (stage) {
+      const gate = yield* runsTools(stage)
+      stage.alive.child.kill("SIGTERM")
+      yield* stage.passes(0, 150)
+      fs.writeFileSync(gate, "")
+      yield* stage.passes(0, 50)
+      yield* stage.kill
+      yield* stage.revive
+    })
+  ],
+  [
+    "by a second signal, in an answer",
+    Effect.fnUntraced(function* (stage) {
+      yield* stage.begin("50 millis")
+      fails(stage, stage.chance.from(0, 1))
+      const gate = gated(stage, stage.chance.from(2, LAST))
+      yield* both(stage)
+      yield* gate.reached
+      yield* stage.quit
       yield* stage.revive
     })
   ],

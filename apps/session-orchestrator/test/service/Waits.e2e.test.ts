@@ -59,7 +59,7 @@ describe.concurrent("a process that is killed while turns are held by a gate", (
       const until = yield* third.held(killedAt)
       const { attempt, retryAt, status } = yield* next.state(third.id)
       assert.deepStrictEqual([attempt, retryAt, status], [0, until, "retrying"])
-      assert.deepStrictEqual(calls, ["prober", "prober", "second", "third", "prober", "second"])
+      assert.deepStrictEqual(calls.slice(4).toSorted(), ["prober", "second"])
 
       yield* asked.open
       yield* Audience.seenEnd(new Map([...second.audience, ...third.audience]), 0)
