@@ -40,26 +40,37 @@ export const script = (
 /** Where the database is in a process's directory. */
 const DATABASE = "data/holdfast.db"
 
-/** A configuration whose one model is the scripted provider's; with what else is to be said of retries. */
+export interface Options {
+  readonly delays?: ReadonlyArray<string>
+  /** What else is to be said of retries. */
+  readonly retry?: object
+  /** Without gates a turn that is to sleep sleeps, and calls for itself, whatever others meet. */
+  readonly isGated?: boolean
+}
+
+/** A configuration whose one model is the scripted provider's. */
 export const configOf = (
   provider: { readonly url: string },
-  delays: ReadonlyArray<string> = ["20 millis"],
-  retry: object = {}
+  { delays = ["20 millis"], isGated = true, retry = {} }: Options = {}
 ) => ({
   providers: { scripted: { type: "openai-compatible", baseUrl: `${provider.url}/v1` } },
   model: "scripted/m",
   database: { path: DATABASE },
+  gate: { enabled: isGated },
   retry: { schedule: { type: "steps", delays }, ...retry }
 })
 
-/** A provider, and a directory in which process after process is started over one file. */
-export const stage = Effect.fnUntraced(function* (delays?: ReadonlyArray<string>, retry?: object) {
-  const directory = yield* Process.directory
+/** A provider, and process after process over one file in a directory. */
+export const stageIn = Effect.fnUntraced(function* (directory: string, options?: Options) {
   const provider = yield* ScriptedServer.start()
-  const config = configOf(provider, delays, retry)
+  const config = configOf(provider, options)
   const database = path.join(directory, DATABASE)
   return { directory, provider, config, database, start: Process.start({ directory, config }) }
 })
+
+/** The same in a directory of its own. */
+export const stage = (options?: Options) =>
+  Effect.flatMap(Process.directory, (directory) => stageIn(directory, options))
 
 export type Running = Effect.Success<ReturnType<typeof Process.start>>
 

@@ -17,7 +17,7 @@ const answer = Given.answer("At last")
 describe.concurrent("a process that is killed while turns are held by a gate", () => {
   it.live("X5: has the next one hold them on: one of them calls, and the other takes its failure for its own", () =>
     Effect.gen(function* () {
-      const { database, provider, start } = yield* Given.stage(["300 millis"])
+      const { database, provider, start } = yield* Given.stage({ delays: ["300 millis"] })
       // While one of these is closed a call is under way, and nobody knows whether the endpoint answers.
       const [probe, again, asked] = [gate(), gate(), gate()]
       const calls = Given.script(provider, {
@@ -90,8 +90,8 @@ describe.concurrent("a process that is killed while a turn asks", () => {
 
   /** A process with a turn that asks before it goes on. */
   const asking = Effect.gen(function* () {
-    const stage = yield* Given.stage(["20 millis"], {
-      spendGuard: { after: "10 millis", maxInputTokens: 20, answerWithin: "1 hour" }
+    const stage = yield* Given.stage({
+      retry: { spendGuard: { after: "10 millis", maxInputTokens: 20, answerWithin: "1 hour" } }
     })
     stage.provider.respond(overloaded, answer, answer)
     const first = yield* stage.start
