@@ -15,6 +15,7 @@ import * as path from "node:path"
 import * as ToolsGiven from "../tools/Given.ts"
 import * as CrashStage from "./CrashStage.ts"
 import { assertWhole } from "./CrashVerdict.ts"
+import * as Given from "./Given.ts"
 import * as Process from "./Process.ts"
 import { toolCalls } from "./ToolFrames.ts"
 
@@ -30,7 +31,7 @@ const CUT = words("cut", 40)
 const WHOLE = words("whole", 60)
 
 const failures = (): ReadonlyArray<ScriptedServer.ScriptedResponse> => [
-  { status: 529, body: ErrorBody.envelope("overloaded", "anthropic") },
+  Given.overloaded,
   { status: 502, headers: { "content-type": "text/html" }, body: ErrorBody.page(502) },
   { status: 429, body: ErrorBody.envelope("rate-limit", "openai") },
   { frames: [errorFrame("openai", "overloaded")] },
@@ -50,9 +51,8 @@ const fails = ({ chance, provider }: CrashStage.Stage, times: number): void => {
 
 /** An answer that stops at a gate behind so many of its frames; the first is a preamble. */
 const gated = ({ provider }: CrashStage.Stage, behind: number): ScriptedServer.Gate => {
-  const gate = ScriptedServer.gate()
-  const frames = answerFrames("openai", CUT)
-  provider.respond({ frames: [...frames.slice(0, behind), gate, ...frames.slice(behind)] })
+  const { gate, response } = Given.gated(CUT, behind)
+  provider.respond(response)
   return gate
 }
 
@@ -346,7 +346,7 @@ describe.concurrent(`X1: a process is killed (HOLDFAST_SEED=${seed} HOLDFAST_CRA
     it.live(`run ${run}: ${name}`, () =>
       Effect.gen(function* () {
         const stage = yield* CrashStage.make(seed + run)
-        stage.provider.otherwise({ frames: answerFrames("openai", WHOLE) })
+        stage.provider.otherwise(Given.answer(WHOLE))
         yield* phase(stage)
         yield* assertWhole(stage, { turns: ["one", "two"], texts: [CUT, WHOLE] })
       }).pipe(Effect.scoped, places.withPermits(1))

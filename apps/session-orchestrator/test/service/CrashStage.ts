@@ -10,6 +10,7 @@ import * as ScriptedServer from "@holdfast/providers/testing"
 import { Effect, Fiber, type Scope } from "effect"
 import * as path from "node:path"
 import { Chance } from "./Chance.ts"
+import * as Given from "./Given.ts"
 import * as Onlooker from "./Onlooker.ts"
 import * as Process from "./Process.ts"
 
@@ -229,24 +230,15 @@ export class Stage {
 
   /** The file. */
   get database(): string {
-    return path.join(this.directory, DATABASE)
+    return Given.databaseIn(this.directory)
   }
 
   private get config() {
-    return {
-      server: { port: 0 },
-      providers: { scripted: { type: "openai-compatible", baseUrl: `${this.provider.url}/v1` } },
-      model: "scripted/m",
-      database: { path: DATABASE },
-      retry: { schedule: { type: "steps", delays: this.delays } },
-      tools: this.tools
-    }
+    return { server: { port: 0 }, ...Given.configOf(this.provider, { delays: this.delays }), tools: this.tools }
   }
 }
 
 // --- internal
-
-const DATABASE = "holdfast.db"
 
 /** Watches for as long as the connection holds. */
 const watching = (onlooker: Onlooker.Onlooker, { open }: Life, conversationId: string): Effect.Effect<void> =>

@@ -37,7 +37,9 @@ export const script = (
   return calls
 }
 
-/** Where the database is in a process's directory. */
+/** The database in a process's directory. */
+export const databaseIn = (directory: string): string => path.join(directory, DATABASE)
+
 const DATABASE = "data/holdfast.db"
 
 export interface Options {
@@ -64,8 +66,7 @@ export const configOf = (
 export const stageIn = Effect.fnUntraced(function* (directory: string, options?: Options) {
   const provider = yield* ScriptedServer.start()
   const config = configOf(provider, options)
-  const database = path.join(directory, DATABASE)
-  return { directory, provider, config, database, start: Process.start({ directory, config }) }
+  return { directory, provider, config, database: databaseIn(directory), start: Process.start({ directory, config }) }
 })
 
 /** The same in a directory of its own. */
