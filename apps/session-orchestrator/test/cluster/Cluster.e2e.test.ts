@@ -9,7 +9,6 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope, Semaphore } from "effect"
 import * as fs from "node:fs"
-import process from "node:process"
 import * as path from "node:path"
 import * as Given from "../service/Given.ts"
 import * as Process from "../service/Process.ts"
@@ -263,17 +262,12 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
   )
 
   test(
-    "X8: a runner dies while tools run: the next one runs again what may be, says of the other that nobody knows, and ends the turn",
+    "X8: a runner dies while tools run: the next one runs the idempotent one again, never the other one, and ends the turn",
     Effect.gen(function* () {
       const directory = yield* Process.directory
       const [file, gate] = [path.join(directory, "runs"), path.join(directory, "gate")]
       const names = ["append", "append_again"]
-      const unruly = {
-        command: process.execPath,
-        args: [ToolsGiven.UNRULY],
-        allow: names,
-        idempotent: ["append_again"]
-      }
+      const unruly = { ...ToolsGiven.unrulyEntry(), allow: names, idempotent: ["append_again"] }
       const { both, first, runners } = yield* pair(["20 millis"], { tools: { unruly } })
       const calls = toolCalls(...names.map((name) => ({ name, input: { file, gate } })))
       runners.provider.respond({ frames: calls }, whole)
@@ -312,7 +306,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
   )
 
   test(
-    "X6: a PostgreSQL that takes no writes is named, with what to do, and refuses turns; nothing of those that it has is lost",
+    "X6: a PostgreSQL that takes no writes is named, with what to do; turns are refused, and what was taken in is not lost",
     Effect.gen(function* () {
       const runners = yield* Runners.make(shared(), ["20 millis"])
       const runner = yield* runners.start

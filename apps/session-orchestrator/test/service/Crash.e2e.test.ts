@@ -63,6 +63,28 @@ const both = (stage: CrashStage.Stage) => Effect.andThen(stage.post("one"), stag
 const waits = (stage: CrashStage.Stage, attempt: number) =>
   stage.sees(`wait ${attempt}`, ({ retries }) => retries.at(-1)?.attempt === attempt)
 
+/** The first of two turns is in its second wait, after one that was short; its provider fails so many times in all. */
+const asleep = Effect.fnUntraced(function* (
+  stage: CrashStage.Stage,
+  failures: number,
+  ...delays: ReadonlyArray<string>
+) {
+  yield* stage.begin("100 millis", ...delays)
+  fails(stage, failures)
+  yield* both(stage)
+  yield* waits(stage, 1)
+})
+
+/** The first of two turns is being answered, up to a gate behind so many frames; it has failed before, or not. */
+const answering = Effect.fnUntraced(function* (stage: CrashStage.Stage, behind: number, mostFailures = 1) {
+  yield* stage.begin("50 millis", "100 millis")
+  fails(stage, stage.chance.from(0, mostFailures))
+  const gate = gated(stage, behind)
+  yield* both(stage)
+  yield* gate.reached
+  return gate
+})
+
 /** What tools have left by now. */
 const runsOf = ({ runs }: CrashStage.Stage) =>
   Effect.sync(() => (fs.existsSync(runs) ? fs.readFileSync(runs, "utf8").trim().split("\n") : []))
@@ -72,7 +94,7 @@ const runsTools = Effect.fnUntraced(function* (stage: CrashStage.Stage) {
   const gate = path.join(stage.directory, "gate")
   const names = ["append", "append_again"]
   stage.tools = {
-    unruly: { command: process.execPath, args: [ToolsGiven.UNRULY], allow: names, idempotent: ["append_again"] }
+    unruly: { ...ToolsGiven.unrulyEntry(), allow: names, idempotent: ["append_again"] }
   }
   yield* stage.begin("50 millis")
   fails(stage, stage.chance.from(0, 1))
@@ -100,11 +122,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "in an attempt, before its first content",
     Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("50 millis", "100 millis")
-      fails(stage, stage.chance.from(0, 2))
-      const gate = gated(stage, stage.chance.from(0, 1))
-      yield* both(stage)
-      yield* gate.reached
+      yield* answering(stage, stage.chance.from(0, 1), 2)
       yield* stage.passes(0, 20)
       yield* stage.kill
       yield* stage.revive
@@ -113,11 +131,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "in an attempt, after its first content",
     Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("50 millis", "100 millis")
-      fails(stage, stage.chance.from(0, 2))
-      const gate = gated(stage, stage.chance.from(2, LAST))
-      yield* both(stage)
-      yield* gate.reached
+      yield* answering(stage, stage.chance.from(2, LAST), 2)
       if (stage.chance.of(true, false)) yield* stage.sees("some of it", ({ current }) => current !== "")
       yield* stage.kill
       yield* stage.revive
@@ -126,10 +140,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "asleep, for longer than it is away",
     Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("100 millis", `${stage.chance.from(2_000, 3_000)} millis`)
-      fails(stage, 2)
-      yield* both(stage)
-      yield* waits(stage, 1)
+      yield* asleep(stage, 2, `${stage.chance.from(2_000, 3_000)} millis`)
       yield* stage.passes(0, 400)
       yield* stage.kill
       yield* stage.revive
@@ -138,10 +149,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "asleep, for less than it is away",
     Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("100 millis", `${stage.chance.from(200, 400)} millis`)
-      fails(stage, stage.chance.from(2, 3))
-      yield* both(stage)
-      yield* waits(stage, 1)
+      yield* asleep(stage, stage.chance.from(2, 3), `${stage.chance.from(200, 400)} millis`)
       yield* stage.kill
       yield* stage.revive
     })
@@ -149,10 +157,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "on disk alone, for long, and woken by hand",
     Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("100 millis", `${stage.chance.from(6_000, 8_000)} millis`, "100 millis")
-      fails(stage, stage.chance.from(2, 3))
-      yield* both(stage)
-      yield* waits(stage, 1)
+      yield* asleep(stage, stage.chance.from(2, 3), `${stage.chance.from(6_000, 8_000)} millis`, "100 millis")
       yield* stage.passes(0, 300)
       if (stage.chance.of(true, false)) yield* stage.command("retry-now")
       yield* stage.kill
@@ -165,10 +170,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
     "right after it has told that it wakes",
     Effect.fnUntraced(function* (stage) {
       // In memory, and on disk alone.
-      yield* stage.begin("100 millis", `${stage.chance.of(3_000, 8_000)} millis`, "100 millis")
-      fails(stage, stage.chance.from(2, 3))
-      yield* both(stage)
-      yield* waits(stage, 1)
+      yield* asleep(stage, stage.chance.from(2, 3), `${stage.chance.of(3_000, 8_000)} millis`, "100 millis")
       yield* stage.passes(0, 300)
       yield* stage.wakes
       yield* stage.kill
@@ -193,10 +195,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "as it wakes",
     Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("100 millis", `${stage.chance.from(300, 800)} millis`)
-      fails(stage, 2)
-      yield* both(stage)
-      yield* waits(stage, 1)
+      yield* asleep(stage, 2, `${stage.chance.from(300, 800)} millis`)
       const retryAt = stage.onlooker.retries.at(-1)?.retryAt ?? 0
       yield* Effect.sleep(Math.max(0, retryAt - Date.now() + stage.chance.from(-15, 15)))
       yield* stage.kill
@@ -217,11 +216,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "at the seal",
     Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("50 millis")
-      fails(stage, stage.chance.from(0, 1))
-      const gate = gated(stage, LAST)
-      yield* both(stage)
-      yield* gate.reached
+      const gate = yield* answering(stage, LAST)
       yield* stage.sees("all of it", ({ current }) => current === CUT)
       yield* gate.open
       yield* stage.passes(0, 12)
@@ -232,11 +227,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "on its way down, in an answer",
     Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("50 millis")
-      fails(stage, stage.chance.from(0, 1))
-      const gate = gated(stage, stage.chance.from(2, LAST))
-      yield* both(stage)
-      yield* gate.reached
+      const gate = yield* answering(stage, stage.chance.from(2, LAST))
       stage.alive.child.kill("SIGTERM")
       yield* stage.passes(0, 150)
       if (stage.chance.of(true, false)) yield* gate.open
@@ -260,11 +251,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "by a second signal, in an answer",
     Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("50 millis")
-      fails(stage, stage.chance.from(0, 1))
-      const gate = gated(stage, stage.chance.from(2, LAST))
-      yield* both(stage)
-      yield* gate.reached
+      yield* answering(stage, stage.chance.from(2, LAST))
       yield* stage.quit
       yield* stage.revive
     })
@@ -272,10 +259,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "on its way down, asleep",
     Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("100 millis", `${stage.chance.from(500, 2_500)} millis`)
-      fails(stage, 2)
-      yield* both(stage)
-      yield* waits(stage, 1)
+      yield* asleep(stage, 2, `${stage.chance.from(500, 2_500)} millis`)
       stage.alive.child.kill("SIGTERM")
       yield* stage.passes(0, 60)
       yield* stage.kill
@@ -285,10 +269,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "asleep, and twice more on its way up",
     Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("100 millis", `${stage.chance.from(200, 2_000)} millis`)
-      fails(stage, stage.chance.from(2, 3))
-      yield* both(stage)
-      yield* waits(stage, 1)
+      yield* asleep(stage, stage.chance.from(2, 3), `${stage.chance.from(200, 2_000)} millis`)
       yield* stage.kill
       yield* stage.stillborn(200, 1_200)
       yield* stage.stillborn(200, 1_200)

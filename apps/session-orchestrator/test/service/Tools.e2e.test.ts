@@ -13,8 +13,6 @@ import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
 import { type Call, toolCalls } from "./ToolFrames.ts"
 
-const unruly = (...modes: ReadonlyArray<string>) => ({ command: process.execPath, args: [ToolsGiven.UNRULY, ...modes] })
-
 const everything = { command: process.execPath, args: [ToolsGiven.EVERYTHING] }
 
 /** A provider, a directory, and a service with some tool servers that is started over both. */
@@ -185,7 +183,7 @@ describe("a turn with tools", () => {
 
   it.live("takes what fits of a server that floods, and its process grows no larger", () =>
     Effect.gen(function* () {
-      const stage = yield* stageOf({ unruly: { ...unruly(), maxOutput: 4_000 } })
+      const stage = yield* stageOf({ unruly: { ...ToolsGiven.unrulyEntry(), maxOutput: 4_000 } })
       const flood = (megabytes: number) => {
         stage.asks({ name: "flood", input: { bytes: 4_000_000 } })
         stage.asks({ name: "flood_lines", input: { lines: megabytes, size: 1_000_000 } })
@@ -209,7 +207,7 @@ describe("a turn with tools", () => {
 
   it.live("starts, is ready and answers though a server is down, and says so", () =>
     Effect.gen(function* () {
-      const stage = yield* stageOf({ broken: unruly("broken"), everything })
+      const stage = yield* stageOf({ broken: ToolsGiven.unrulyEntry("broken"), everything })
       stage.answers("Without.")
       const service = yield* stage.start
       const events = yield* turn(service, yield* service.create())
@@ -227,7 +225,7 @@ describe("a turn with tools", () => {
 describe("a process that is killed while tools run", () => {
   it.live("X8: calls the idempotent one again, never the other one, and says that nobody knows what became of it", () =>
     Effect.gen(function* () {
-      const stage = yield* stageOf({ unruly: { ...unruly(), idempotent: ["append_again"] } })
+      const stage = yield* stageOf({ unruly: { ...ToolsGiven.unrulyEntry(), idempotent: ["append_again"] } })
       const [file, gate] = [path.join(stage.directory, "runs"), path.join(stage.directory, "gate")]
       const input = { file, gate }
       stage.asks({ name: "append", input }, { name: "append_again", input })
@@ -261,7 +259,7 @@ describe("a process that is killed while tools run", () => {
 
   it.live("X8: an idempotent call is made again as often as it takes", () =>
     Effect.gen(function* () {
-      const stage = yield* stageOf({ unruly: { ...unruly(), idempotent: ["*"] } })
+      const stage = yield* stageOf({ unruly: { ...ToolsGiven.unrulyEntry(), idempotent: ["*"] } })
       const [file, gate] = [path.join(stage.directory, "runs"), path.join(stage.directory, "gate")]
       stage.asks({ name: "append_again", input: { file, gate } })
       stage.answers("At last.")
@@ -289,7 +287,7 @@ describe("a process that is killed while tools run", () => {
 describe("a service that goes down", () => {
   it.live("takes its tool servers with it, on the second signal too", () =>
     Effect.gen(function* () {
-      const stage = yield* stageOf({ one: unruly("stubborn"), two: unruly("stubborn") })
+      const stage = yield* stageOf({ one: ToolsGiven.unrulyEntry("stubborn"), two: ToolsGiven.unrulyEntry("stubborn") })
       stage.answers("Hello.")
       const service = yield* stage.start
       yield* turn(service, yield* service.create())
