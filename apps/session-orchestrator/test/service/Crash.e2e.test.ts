@@ -321,16 +321,22 @@ const AT_ONCE = 3
 
 const places = Semaphore.makeUnsafe(AT_ONCE)
 
+/** It counts while a run waits for its place. What a run waits for in itself has shorter deadlines. */
+const TIMEOUT_MS = 120_000
+
 describe.concurrent(`X1: a process is killed (HOLDFAST_SEED=${seed} HOLDFAST_CRASH_RUNS=${runs})`, () => {
   for (let run = 0; run < runs; run++) {
     const [name, phase] = phases[run % phases.length] ?? phases[0] ?? never()
-    it.live(`run ${run}: ${name}`, () =>
-      Effect.gen(function* () {
-        const stage = yield* CrashStage.make(seed + run)
-        stage.provider.otherwise(Given.answer(WHOLE))
-        yield* phase(stage)
-        yield* assertWhole(stage, { turns: ["one", "two"], texts: [CUT, WHOLE] })
-      }).pipe(Effect.scoped, places.withPermits(1))
+    it.live(
+      `run ${run}: ${name}`,
+      () =>
+        Effect.gen(function* () {
+          const stage = yield* CrashStage.make(seed + run)
+          stage.provider.otherwise(Given.answer(WHOLE))
+          yield* phase(stage)
+          yield* assertWhole(stage, { turns: ["one", "two"], texts: [CUT, WHOLE] })
+        }).pipe(Effect.scoped, places.withPermits(1)),
+      TIMEOUT_MS
     )
   }
 })
