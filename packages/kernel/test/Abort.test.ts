@@ -1,6 +1,6 @@
 /** What is left of a turn that ends early: by its user, by a port that gives way, by a process that goes down. */
 import { assert, describe, it } from "@effect/vitest"
-import { Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
+import { RecordingSink, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as Checkpoint from "../src/Checkpoint.ts"
@@ -11,13 +11,94 @@ import * as Toolbox from "../src/Toolbox.ts"
 import * as Turn from "../src/Turn.ts"
 import { TurnStopped } from "../src/TurnStopped.ts"
 
-const { bothWays } = Scenario
+const { bothWays, settle } = Scenario
 const { answer, call, emits, hangs, overloaded, text, tools } = ScriptedProvider
 
-const strategy = (options: Partial<TestStrategy.Options> = {}) =>
-  new TestStrategy.TestStrategy({ delays: [5_000, 10_000, 30_000], ...options })
+const strategy = TestStrategy.make
 
 describe("an abort", () => {
+  bothWays("D8: during the sleep it seals the turn at once, and no further attempt is made", (start) =>
+    Effect.gen(function* () {
+      const abort = yield* Deferred.make<void>()
+      const run = yield* start({
+        scripts: [emits(overloaded)],
+        strategy: strategy(),
+        abort: Deferred.await(abort)
+      })
+      yield* TestClock.adjust(1_000)
+      yield* Deferred.succeed(abort, undefined)
+      const end = yield* Fiber.join(run.fiber)
+      assert.strictEqual(end.status, "aborted")
+      assert.strictEqual(end.endedAt, 1_000)
+      assert.deepStrictEqual(run.sink.types.slice(-3), ["retry-end", "message", "turn-end"])
+      assert.strictEqual(run.sink.of("retry-end")[0]?.finalError, "Retry cancelled")
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(run.provider.requests.length, 1)
+      assert.deepStrictEqual(run.sink.of("error"), [])
+    })
+  )
+
+  bothWays("during a response it keeps what was said, out of the model's sight", (start) =>
+    Effect.gen(function* () {
+      const abort = yield* Deferred.make<void>()
+      const reached = yield* Deferred.make<void>()
+      const run = yield* start({
+        scripts: [hangs(reached, text("Half"))],
+        strategy: strategy(),
+        abort: Deferred.await(abort)
+      })
+      yield* Deferred.await(reached)
+      yield* Deferred.succeed(abort, undefined)
+      assert.strictEqual((yield* Fiber.join(run.fiber)).status, "aborted")
+      const message = run.sink.of("message")[1]?.message
+      assert.isTrue(message?.role === "assistant" && message.error?.reason === "aborted")
+      assert.deepStrictEqual(message?.content as unknown, [{ type: "text", text: "Half" }])
+    })
+  )
+
+  bothWays("during a tool it interrupts the tool, and the next turn is told that the outcome is unknown", (start) =>
+    Effect.gen(function* () {
+      const abort = yield* Deferred.make<void>()
+      const running = yield* Deferred.make<void>()
+      const interrupted = yield* Deferred.make<void>()
+      const toolbox = {
+        definitions: [],
+        run: () =>
+          Deferred.succeed(running, undefined).pipe(
+            Effect.andThen(Effect.never),
+            Effect.onInterrupt(() => Deferred.succeed(interrupted, undefined))
+          )
+      }
+      const run = yield* start({ scripts: [tools(call("slow"))], toolbox, abort: Deferred.await(abort) })
+      yield* Deferred.await(running)
+      yield* Deferred.succeed(abort, undefined)
+      assert.strictEqual((yield* Fiber.join(run.fiber)).status, "aborted")
+      yield* Deferred.await(interrupted)
+
+      const history = run.sink.of("message").map((event) => event.message)
+      const next = yield* start({ scripts: [answer("ok")], history, prompt: "And?" })
+      yield* settle(next)
+      const results = next.provider.requests[0]?.messages[2]
+      assert.isTrue(results?.role === "tool" && results.content[0]?.isError)
+    })
+  )
+
+  bothWays("before the first attempt makes none", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({ scripts: [], abort: Effect.void })
+      assert.strictEqual((yield* Fiber.join(run.fiber)).status, "aborted")
+      assert.strictEqual(run.provider.requests.length, 0)
+    })
+  )
+
+  it.effect("is not what interrupting the fiber is: that leaves the turn unsealed", () =>
+    Effect.gen(function* () {
+      const run = yield* Scenario.straight({ scripts: [emits(overloaded)], strategy: strategy() })
+      yield* Fiber.interrupt(run.fiber)
+      assert.deepStrictEqual(run.sink.types, ["turn-start", "message", "step-start", "provider-retry"])
+    })
+  )
+
   bothWays("counts the call that it cut short, and what that call had cost", (start) =>
     Effect.gen(function* () {
       const abort = yield* Deferred.make<void>()
@@ -145,6 +226,26 @@ describe("an abort", () => {
       yield* Deferred.succeed(isDown, undefined)
       assert.strictEqual(yield* Fiber.join(fiber), stopped)
       assert.notInclude(persisted, "turn-end")
+    })
+  )
+})
+
+describe("an abort of a turn that is taken up again", () => {
+  it.effect("D8: is heard when the turn is where it was, and its seal comes behind what was persisted before", () =>
+    Effect.gen(function* () {
+      const replay = new ReplayCheckpoint.ReplayCheckpoint()
+      const sink = new RecordingSink.RecordingSink()
+      const life = { scripts: [emits(overloaded)], strategy: strategy(), replay, sink }
+      const first = yield* Scenario.replayed(life)
+      yield* Fiber.interrupt(first.fiber)
+      const second = yield* Scenario.replayed({ ...life, abort: Effect.void })
+      const end = yield* Fiber.join(second.fiber)
+      assert.strictEqual(end.status, "aborted")
+      assert.deepStrictEqual(
+        sink.persisted.map(({ type }) => type),
+        ["turn-start", "message", "retry-end", "message", "turn-end"]
+      )
+      assert.strictEqual(second.provider.requests.length, 0)
     })
   )
 })

@@ -1,18 +1,16 @@
 import { assert, describe } from "@effect/vitest"
 import { Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/kernel/testing"
 import { Failure, Ids, Message } from "@holdfast/wire"
-import { Deferred, Effect, Fiber, Layer } from "effect"
+import { Deferred, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { type Compacted, Compactor, type TooLong, summarising } from "../src/Compactor.ts"
 import { Provider } from "../src/Provider.ts"
 import * as Summary from "../src/Summary.ts"
 
-const { bothWays, turnId } = Scenario
+const { bothWays, settle, turnId } = Scenario
 const { answer, call, emits, finish, hangs, overloaded, text, tools, unauthorized } = ScriptedProvider
 
 const overflow: Failure.Failure = { reason: "context-overflow", message: "prompt is too long", retryable: false }
-
-const settle = (run: Scenario.Run) => Effect.andThen(TestClock.adjust("1 hour"), Fiber.join(run.fiber))
 
 const strategy = (delays: ReadonlyArray<number> = [5_000, 10_000]) => new TestStrategy.TestStrategy({ delays })
 

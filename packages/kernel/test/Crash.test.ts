@@ -9,8 +9,6 @@ import type { ToolDefinition } from "../src/Toolbox.ts"
 
 const { answer, call, emits, overloaded, text, tools } = ScriptedProvider
 
-const settle = (run: Scenario.Run) => Effect.andThen(TestClock.adjust("1 hour"), Fiber.join(run.fiber))
-
 const strategy = () => new TestStrategy.TestStrategy({ delays: [1_000, 2_000] })
 
 /** Dies so many times, each time when something named like this has been done and is not yet recorded. */
@@ -41,7 +39,7 @@ describe("a process that dies when content has left", () => {
   it.effect("X2: says that what was shown is void before the new attempt's first content", () =>
     Effect.gen(function* () {
       const run = yield* dying(ATTEMPT)({ scripts: [answer("Hel", "lo"), answer("Hel", "lo")] })
-      const end = yield* settle(run)
+      const end = yield* Scenario.settle(run)
       assert.strictEqual(end.status, "completed")
       assert.strictEqual(run.sink.shown, "HelloHello")
       assert.deepStrictEqual(run.sink.types.slice(2, 7), [
@@ -64,7 +62,7 @@ describe("a process that dies when content has left", () => {
         scripts: [emits(overloaded), answer("lost"), emits(overloaded), answer("kept")],
         strategy: retry
       })
-      const end = yield* settle(run)
+      const end = yield* Scenario.settle(run)
       assert.strictEqual(end.status, "completed")
       assert.deepStrictEqual(
         run.sink.of("provider-retry").map(({ attempt }) => attempt),
@@ -80,11 +78,11 @@ describe("a process that dies when content has left", () => {
       const began = (run: Scenario.Run) =>
         run.sink.types.filter((type) => type === "step-start" || type === "provider-retry")
       const straight = yield* Scenario.straight({ scripts, strategy: strategy() })
-      yield* settle(straight)
+      yield* Scenario.settle(straight)
       assert.deepStrictEqual(began(straight), ["step-start", "provider-retry", "provider-retry"])
       // Each life makes one attempt here; the one that only sleeps begins nothing.
       const replayed = yield* Scenario.replayed({ scripts, strategy: strategy() })
-      yield* settle(replayed)
+      yield* Scenario.settle(replayed)
       assert.deepStrictEqual(began(replayed), [
         "step-start",
         "provider-retry",
@@ -99,7 +97,7 @@ describe("a process that dies when content has left", () => {
   it.effect("an attempt that had shown nothing is simply made again", () =>
     Effect.gen(function* () {
       const run = yield* Scenario.replayed({ scripts: [emits(overloaded), answer("ok")], strategy: strategy() })
-      yield* settle(run)
+      yield* Scenario.settle(run)
       assert.deepStrictEqual(run.sink.of("step-discarded"), [])
     })
   )
@@ -114,7 +112,7 @@ describe("a process that dies when content has left", () => {
           ...Array.from({ length: crashes + 1 }, () => answer(...deltas))
         ]
         const run = yield* dying(new RegExp(`attempt/[${failures}-9]$`), crashes)({ scripts, strategy: strategy() })
-        const end = yield* settle(run)
+        const end = yield* Scenario.settle(run)
         assert.strictEqual(end.status, "completed")
         assert.strictEqual(assembled(run.sink.events), deltas.join(""))
         // A crash while a loss is being recorded loses nothing more.
@@ -139,7 +137,7 @@ describe("a process that dies while a tool runs", () => {
     Effect.gen(function* () {
       const ran: Array<string> = []
       const run = yield* dying(TOOL)({ scripts: [tools(call("pay")), answer("ok")], toolbox: toolbox(ran) })
-      yield* settle(run)
+      yield* Scenario.settle(run)
       assert.deepStrictEqual(ran, ["pay"])
       const [result] = run.sink.of("tool-result")
       assert.isTrue(result?.isError)
@@ -155,7 +153,7 @@ describe("a process that dies while a tool runs", () => {
         scripts: [tools(call("look")), answer("ok")],
         toolbox: toolbox(ran, definitions)
       })
-      yield* settle(run)
+      yield* Scenario.settle(run)
       assert.deepStrictEqual(ran, ["look", "look"])
       assert.deepStrictEqual(
         run.sink.of("tool-result").map(({ isError }) => isError),
@@ -212,7 +210,7 @@ describe("a wait that somebody changes", () => {
         strategy: retry
       })
       yield* retry.wake({ type: "extended", byMs: 500, by })
-      yield* settle(run)
+      yield* Scenario.settle(run)
       assert.deepStrictEqual(retry.extensions, [0, 500])
     })
   )

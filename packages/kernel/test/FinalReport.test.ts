@@ -1,12 +1,12 @@
 import { assert, describe } from "@effect/vitest"
 import { Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/kernel/testing"
 import { Message } from "@holdfast/wire"
-import { Deferred, Effect, Fiber, Layer, Schema } from "effect"
+import { Deferred, Effect, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { FinalReport } from "../src/FinalReport.ts"
 import type { Prospect } from "../src/TurnLimits.ts"
 
-const { bothWays } = Scenario
+const { bothWays, settle } = Scenario
 const { answer, badGateway, call, dies, emits, overloaded, tools, unauthorized } = ScriptedProvider
 
 const isGood = Schema.is(Schema.Struct({ findings: Schema.String }))
@@ -32,8 +32,6 @@ const toolbox = {
 }
 
 const strategy = (delays: ReadonlyArray<number> = [0, 0]) => new TestStrategy.TestStrategy({ delays })
-
-const settle = (run: Scenario.Run) => Effect.andThen(TestClock.adjust("1 hour"), Fiber.join(run.fiber))
 
 /** What the model was told last, beside what people and tools said. */
 const told = (run: Scenario.Run, request: number): string =>

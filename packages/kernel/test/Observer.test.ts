@@ -1,10 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Eventful, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Deferred, Effect, Fiber } from "effect"
-import { TestClock } from "effect/testing"
 import * as Observer from "../src/Observer.ts"
 
-const { bothWays } = Scenario
+const { bothWays, settle } = Scenario
 const { answer, call, hangs, overloaded, text, throws, tools, unauthorized } = ScriptedProvider
 
 /** What was told, in order: the kinds, and what each said. */
@@ -31,8 +30,6 @@ class Notebook {
 }
 
 const strategy = () => new TestStrategy.TestStrategy({ delays: [5_000, 10_000] })
-
-const settle = (run: Scenario.Run) => Effect.andThen(TestClock.adjust("1 hour"), Fiber.join(run.fiber))
 
 const toolbox = {
   definitions: [],

@@ -29,8 +29,6 @@ const lives = () => {
   return { ...shared, begin }
 }
 
-const settle = (run: Scenario.Run) => Effect.andThen(TestClock.adjust("1 hour"), Fiber.join(run.fiber))
-
 const targets = ({ provider }: Scenario.Run) => provider.requests.map(({ target }) => target.provider)
 
 describe("a turn that is taken up", () => {
@@ -45,7 +43,7 @@ describe("a turn that is taken up", () => {
       yield* Fiber.interrupt(first.fiber)
 
       const second = yield* begin({ scripts: [answer("ok")] })
-      assert.strictEqual((yield* settle(second)).status, "completed")
+      assert.strictEqual((yield* Scenario.settle(second)).status, "completed")
       assert.deepStrictEqual(sink.contradictions, [])
       assert.deepStrictEqual(targets(second), ["other"])
     })
@@ -63,7 +61,7 @@ describe("a turn that is taken up", () => {
         direct: () => ({ delayMs: 0, route: fallback })
       })
       const second = yield* begin({ scripts: [emits(badGateway), answer("ok")], services: router.layer })
-      assert.strictEqual((yield* settle(second)).status, "completed")
+      assert.strictEqual((yield* Scenario.settle(second)).status, "completed")
       assert.deepStrictEqual(sink.contradictions, [])
       assert.deepStrictEqual(targets(second), ["test", "other"])
       assert.deepStrictEqual(router.begun, [])
@@ -79,7 +77,7 @@ describe("a turn that is taken up", () => {
       yield* Fiber.interrupt(first.fiber)
 
       const second = yield* begin({ scripts: [answer("ok")], services: onFallback().layer, limits: { maxTurns: 1 } })
-      assert.strictEqual((yield* settle(second)).status, "completed")
+      assert.strictEqual((yield* Scenario.settle(second)).status, "completed")
       assert.deepStrictEqual(sink.contradictions, [])
       assert.deepStrictEqual(sink.of("final-turn"), [])
     })
@@ -94,7 +92,7 @@ describe("a turn that is taken up", () => {
       yield* Fiber.interrupt(first.fiber)
 
       const second = yield* begin({ scripts: [answer("ok")], limits: { maxTurns: 1 } })
-      assert.strictEqual((yield* settle(second)).status, "completed")
+      assert.strictEqual((yield* Scenario.settle(second)).status, "completed")
       assert.deepStrictEqual(sink.of("final-turn"), [])
     })
   )

@@ -1,10 +1,10 @@
 import { assert, describe } from "@effect/vitest"
 import { Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/kernel/testing"
-import { Deferred, Effect, Fiber } from "effect"
+import { Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import type { Route } from "../src/Route.ts"
 
-const { bothWays } = Scenario
+const { bothWays, settle } = Scenario
 const { answer, badGateway, call, dies, emits, hangs, overloaded, text, tools, unauthorized } = ScriptedProvider
 
 const primary = Scenario.target
@@ -13,10 +13,7 @@ const second: Route = { target: primary, credential: "second" }
 
 const overflow = { reason: "context-overflow", message: "prompt is too long", retryable: false } as const
 
-const settle = (run: Scenario.Run) => Effect.andThen(TestClock.adjust("1 hour"), Fiber.join(run.fiber))
-
-const strategy = (options: Partial<TestStrategy.Options> = {}) =>
-  new TestStrategy.TestStrategy({ delays: [5_000, 10_000, 30_000], ...options })
+const strategy = TestStrategy.make
 
 /** Goes to the fallback at once, whatever fails. */
 const switching = () => new TestRouter.TestRouter({ direct: () => ({ delayMs: 0, route: fallback }) })

@@ -6,7 +6,8 @@
  */
 import { it } from "@effect/vitest"
 import { Ids, type Message, type Target, type TurnEvent } from "@holdfast/wire"
-import { Effect, type Fiber, Layer, type Scope } from "effect"
+import { Effect, Fiber, Layer, type Scope } from "effect"
+import { TestClock } from "effect/testing"
 import * as Checkpoint from "../src/Checkpoint.ts"
 import { EventSink } from "../src/EventSink.ts"
 import { type Listeners, Observer } from "../src/Observer.ts"
@@ -76,6 +77,10 @@ export const dying =
       const replay = options.replay ?? new ReplayCheckpoint(losesResultOf)
       return start(options, (turn) => replay.toSeal(turn), Layer.succeed(Checkpoint.Checkpoint, replay.service))
     })
+
+/** Lets everything run that is due within the hour, and gives how the turn ended. */
+export const settle = ({ fiber }: Run): Effect.Effect<TurnEvent.TurnEnd, TurnStopped> =>
+  Effect.andThen(TestClock.adjust("1 hour"), Fiber.join(fiber))
 
 // --- internal
 

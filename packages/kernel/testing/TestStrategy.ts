@@ -46,3 +46,7 @@ export class TestStrategy {
     return Effect.suspend(() => (this.command === undefined ? Effect.void : Deferred.succeed(this.command, wake)))
   }
 }
+
+/** One with the first delays of the default schedule (D1), where nothing else is said. */
+export const make = (options: Partial<Options> = {}): TestStrategy =>
+  new TestStrategy({ delays: [5_000, 10_000, 30_000], ...options })

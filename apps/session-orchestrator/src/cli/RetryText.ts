@@ -1,7 +1,7 @@
 /** A retry policy in words and in a table. Pure. */
 import { Preview, ReasonLimits, RetryPolicy, type Routing, type SpendGuard, type Waits } from "@holdfast/policy"
 import { Failure, Target } from "@holdfast/wire"
-import * as Span from "./Span.ts"
+import * as Span from "../text/Span.ts"
 
 /** One line: how often, how long, and then what. */
 export const summary = (policy: RetryPolicy.RetryPolicy): string => {

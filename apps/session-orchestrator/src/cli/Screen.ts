@@ -6,7 +6,7 @@
  *     line break at its end.
  */
 import { CliOutput } from "effect/cli"
-import * as Prose from "./Prose.ts"
+import * as Prose from "../text/Prose.ts"
 import type { Terminal } from "./Terminal.ts"
 import { type Color, paint } from "./Terminal.ts"
 import type { Output, Tone } from "./TurnView.ts"

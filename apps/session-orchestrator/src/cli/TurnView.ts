@@ -9,8 +9,8 @@
  * V2. No line of the view is wider than the terminal: a driver that repaints counts on it.
  */
 import { Failure, type TurnEvent } from "@holdfast/wire"
-import * as Prose from "./Prose.ts"
-import * as Span from "./Span.ts"
+import * as Prose from "../text/Prose.ts"
+import * as Span from "../text/Span.ts"
 
 export interface State {
   /** The wait in progress, or the attempt that follows it until it says something. */

@@ -7,8 +7,8 @@
  */
 import { CliOutput } from "effect/cli"
 import type { State, TurnReport } from "../inspection/TurnReport.ts"
-import * as Prose from "./Prose.ts"
-import * as Span from "./Span.ts"
+import * as Prose from "../text/Prose.ts"
+import * as Span from "../text/Span.ts"
 import type { Color } from "./Terminal.ts"
 
 /** How wide it may be, and how people here write a moment. */

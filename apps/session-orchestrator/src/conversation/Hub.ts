@@ -58,9 +58,12 @@ export class Hub {
     }
   }
 
-  /** Hears of events that were on disk before this process ran their turn: who watches reads them there. */
+  /**
+   * Hears of events that were on disk before this process ran their turn: who watches reads them there. Where a wait is in
+   * progress they lie before it, and it goes on being what was told (H4).
+   */
   repeated(events: ReadonlyArray<TurnEvent.PersistedEvent>): void {
-    if (this.last !== undefined) return // H4
+    if (this.last !== undefined || this.inProgress.retry !== undefined) return
     for (const event of events) this.inProgress.persisted(event)
   }
 

@@ -5,7 +5,7 @@
  * L2. No line is wider than asked for. A date stands before the first line of its day.
  */
 import type { Failure, TurnExplanation } from "@holdfast/wire"
-import * as Prose from "../cli/Prose.ts"
+import * as Prose from "../text/Prose.ts"
 import * as Words from "./Words.ts"
 
 export interface Surroundings {

@@ -5,8 +5,8 @@
  * W2. What a provider said is quoted, on one line.
  */
 import type { Failure, TurnExplanation } from "@holdfast/wire"
-import * as Prose from "../cli/Prose.ts"
-import * as Span from "../cli/Span.ts"
+import * as Prose from "../text/Prose.ts"
+import * as Span from "../text/Span.ts"
 
 /** Writes a moment in epoch milliseconds. */
 export type At = (epochMs: number) => string

@@ -3,7 +3,7 @@
  * with the id of the last event that it saw.
  */
 import { Effect, type Scope } from "effect"
-import { Onlooker } from "../service/Onlooker.ts"
+import * as Onlooker from "../service/Onlooker.ts"
 import * as Runners from "./Runners.ts"
 
 /** What a client waits between two tries to connect. */
@@ -12,13 +12,19 @@ const INTERVAL = "100 millis"
 /** Between two looks at what they have seen. */
 const LOOK = "50 millis"
 
-/** Watches conversations for as long as the scope is open; they are spread over the runners. */
+/** Who watches what. */
+export type Audience = ReadonlyMap<string, Onlooker.Onlooker>
+
+/**
+ * Watches conversations for as long as the scope is open; they are spread over the runners. What stands in the list when a
+ * connection has gone is where the next one goes.
+ */
 export const watch = (
   runners: ReadonlyArray<Runners.Runner>,
   ids: ReadonlyArray<string>
-): Effect.Effect<ReadonlyMap<string, Onlooker>, never, Scope.Scope> =>
+): Effect.Effect<Audience, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const audience = new Map(ids.map((id) => [id, new Onlooker()]))
+    const audience = new Map(ids.map((id) => [id, new Onlooker.Onlooker()]))
     for (const [place, [id, onlooker]] of Array.from(audience).entries()) {
       yield* Effect.forkScoped(followed(runners, place, id, onlooker))
     }
@@ -26,11 +32,7 @@ export const watch = (
   })
 
 /** Waits until everybody has seen so many turns end, by default one. */
-export const seenEnd = (
-  audience: ReadonlyMap<string, Onlooker>,
-  waitSeconds: number,
-  ends = 1
-): Effect.Effect<void, Error> => {
+export const seenEnd = (audience: Audience, waitSeconds: number, ends = 1): Effect.Effect<void, Error> => {
   const left = () =>
     Iterator.from(audience)
       .filter(([, { events }]) => events.filter(({ type }) => type === "turn-end").length < ends)
@@ -51,19 +53,13 @@ const followed = (
   runners: ReadonlyArray<Runners.Runner>,
   place: number,
   id: string,
-  onlooker: Onlooker
+  onlooker: Onlooker.Onlooker
 ): Effect.Effect<never> => {
   const connected = (runner: Runners.Runner) =>
     Effect.gen(function* () {
       const path = `/v1/conversations/${id}/events`
       const live = yield* runner.open({ path, headers: { "last-event-id": String(onlooker.lastId) } })
-      if (live.status !== 200) return
-      let rest = ""
-      for (;;) {
-        const frames = (rest + (yield* live.next)).split("\n\n")
-        rest = frames.pop() ?? ""
-        for (const frame of frames) onlooker.read(frame)
-      }
+      if (live.status === 200) yield* Onlooker.follow(onlooker, live)
     }).pipe(Effect.scoped, Effect.ignore)
   let next = place
   return Effect.suspend(() => {

@@ -73,7 +73,14 @@ const make = Effect.gen(function* () {
   )
   const gatekeeper = (yield* Gates.Gates).of({ target: { provider: "scripted", model: "m" } })
   if (gatekeeper === undefined) throw new Error("there is no gate")
-  return { alarms, gatekeeper, journal, resident, state, store, sure }
+  /** Its turn has failed, and waits; nobody has the conversation in memory any more. */
+  const left = Effect.gen(function* () {
+    state.isUp = false
+    const { conversations, untilQuiet } = yield* resident
+    yield* conversations.prompt(id, { prompt: "Hello?", turnId })
+    yield* untilQuiet
+  }).pipe(Effect.scoped)
+  return { alarms, gatekeeper, journal, left, resident, state, store, sure }
 })
 
 const test = (
@@ -229,15 +236,8 @@ describe("Resident", () => {
   test(
     "X5: a turn that is not in memory is roused when its endpoint answers, and calls at once",
     Effect.gen(function* () {
-      const { alarms, gatekeeper, resident, state } = yield* make
-      state.isUp = false
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          const { conversations, untilQuiet } = yield* resident
-          yield* conversations.prompt(id, { prompt: "Hello?", turnId })
-          yield* untilQuiet
-        })
-      )
+      const { alarms, gatekeeper, left, resident, state } = yield* make
+      yield* left
       state.isUp = true
       gatekeeper.begin(false).answered()
       expect(state.roused).toBe(1)
@@ -253,15 +253,8 @@ describe("Resident", () => {
   test(
     "K3: what was let in and leaves memory before it calls gives its pass back",
     Effect.gen(function* () {
-      const { alarms, gatekeeper, resident, state } = yield* make
-      state.isUp = false
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          const { conversations, untilQuiet } = yield* resident
-          yield* conversations.prompt(id, { prompt: "Hello?", turnId })
-          yield* untilQuiet
-        })
-      )
+      const { alarms, gatekeeper, left, resident, state } = yield* make
+      yield* left
       state.hasTools = false
       gatekeeper.begin(false).answered()
       yield* Effect.scoped(Effect.andThen(resident, settle))

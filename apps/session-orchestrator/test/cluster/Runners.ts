@@ -4,7 +4,7 @@
  */
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { Context, Data, Duration, Effect, Layer, Redacted, type Scope, Semaphore } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import * as Postgres from "../../src/storage/Postgres.ts"
 import * as Process from "../service/Process.ts"
 import { freePort } from "../FreePort.ts"
@@ -30,6 +30,8 @@ export interface Runners {
    * shards meanwhile, it is done again.
    */
   readonly undisturbed: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Disturbed, R>
+  /** Cuts all sessions off, and has those that come take no writes, or take them again: what a change of primaries looks like. */
+  readonly setReadOnly: (isReadOnly: boolean) => Effect.Effect<void, SqlError.SqlError>
 }
 
 /** A conversation may have moved. */
@@ -44,14 +46,18 @@ const starting = Semaphore.makeUnsafe(2)
 /** Divisible by two and by three; as few as that, so that they change hands soon on a machine that is busy with other tests. */
 const SHARDS = 60
 
-/**
- * A database of their own on a server, which runners are started on; their delays before retries. Without gates a turn that is to
- * sleep sleeps, whatever others meet.
- */
+export interface Options {
+  /** Without gates, which is how it is unless told otherwise, a turn that is to sleep sleeps, whatever others meet. */
+  readonly isGated?: boolean
+  /** Tool servers of each runner. */
+  readonly tools?: object
+}
+
+/** A database of their own on a server, which runners are started on; their delays before retries. */
 export const make = Effect.fnUntraced(function* (
   postgres: PostgresServer.PostgresServer,
   delays: ReadonlyArray<string>,
-  { isGated = false }: { readonly isGated?: boolean } = {}
+  { isGated = false, tools = {} }: Options = {}
 ) {
   const provider = yield* ScriptedServer.start()
   const url = yield* postgres.database
@@ -61,7 +67,8 @@ export const make = Effect.fnUntraced(function* (
     model: "scripted/m",
     cluster: { shards: SHARDS },
     retry: { schedule: { type: "steps", delays } },
-    gate: { enabled: isGated }
+    gate: { enabled: isGated },
+    tools
   }
   const start = Effect.gen(function* () {
     const port = yield* freePort
@@ -92,7 +99,13 @@ export const make = Effect.fnUntraced(function* (
       ),
       () => settled(count)
     )
-  return { provider, start, startAll, settled, undisturbed } satisfies Runners
+  const setReadOnly: Runners["setReadOnly"] = (isReadOnly) =>
+    Effect.gen(function* () {
+      const [{ name } = { name: "" }] = yield* sql<{ name: string }>`SELECT current_database() AS name`
+      yield* sql`ALTER DATABASE ${sql(name)} SET default_transaction_read_only = ${sql.literal(isReadOnly ? "on" : "off")}`
+      yield* sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ${name} AND pid <> pg_backend_pid()`
+    })
+  return { provider, start, startAll, settled, undisturbed, setReadOnly } satisfies Runners
 })
 
 /** A turn handed in as a stream of its events. The turn is known by the conversation's id. */
@@ -116,12 +129,29 @@ export const inTime = <A, E>(
     })
   })
 
-/** A metric of a runner, its samples added up; `undefined` where it has none. */
-export const metric = (runner: Runner, name: string): Effect.Effect<number | undefined, Error> =>
-  Effect.map(runner.call({ path: "/metrics" }), ({ text }) => {
-    const samples = text.split("\n").filter((line) => line.startsWith(name))
-    return samples.length === 0 ? undefined : samples.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0)
-  })
+/** One of them, counted round and round. */
+export const at = (runners: ReadonlyArray<Runner>, i: number): Runner => {
+  const runner = runners[i % runners.length]
+  if (runner === undefined) throw new Error("there is no runner")
+  return runner
+}
+
+/** A metric of some runners, added up. */
+export const total = (runners: ReadonlyArray<Runner>, name: string): Effect.Effect<number, Error> =>
+  Effect.map(
+    Effect.forEach(runners, (runner) => metric(runner, name)),
+    (values) => values.reduce<number>((sum, value) => sum + (value ?? 0), 0)
+  )
+
+/** The one that is in the middle of the most answers: conversations fall to runners by chance. */
+export const busiest = (runners: ReadonlyArray<Runner>): Effect.Effect<Runner, Error> =>
+  Effect.map(
+    Effect.forEach(runners, (runner) => total([runner], 'holdfast_turns{status="running"}')),
+    (counts) => at(runners, counts.indexOf(Math.max(...counts)))
+  )
+
+export const nobodyInMemory = (runners: ReadonlyArray<Runner>): Effect.Effect<number, Error> =>
+  Process.eventually("nobody to be in memory", total(runners, "effect_cluster_entities"), (count) => count === 0)
 
 // --- internal
 
@@ -144,3 +174,10 @@ interface Lock {
 /** How many each session holds. */
 const sharesOf = (locks: ReadonlyArray<Lock>): ReadonlyArray<number> =>
   Array.from(Map.groupBy(locks, ({ pid }) => pid).values(), ({ length }) => length)
+
+/** A metric of a runner, its samples added up; `undefined` where it has none. */
+const metric = (runner: Runner, name: string): Effect.Effect<number | undefined, Error> =>
+  Effect.map(runner.call({ path: "/metrics" }), ({ text }) => {
+    const samples = text.split("\n").filter((line) => line.startsWith(name))
+    return samples.length === 0 ? undefined : samples.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0)
+  })

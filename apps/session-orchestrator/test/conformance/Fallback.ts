@@ -1,10 +1,29 @@
 /** Fallback chains: what takes over, and for what (rule P8). */
 import * as Answers from "./Answers.ts"
 import { AT_SPARE, SPARE, THIRD, THREE, TWO, chain, takenOver } from "./ChainShapes.ts"
-import { BEGUN, type Scenario, TARGET, answered, atOnce, failed, fallsBack, provedAt, waits } from "./Scenario.ts"
+import {
+  BEGUN,
+  type Expected,
+  type Scenario,
+  TARGET,
+  answered,
+  atOnce,
+  failed,
+  fallsBack,
+  provedAt,
+  waits
+} from "./Scenario.ts"
 import { ANSWER, ANSWERED, BOTH, SECOND, endsIn, times } from "./Shapes.ts"
 
 const { asks, breaksOff, overloaded, says, status, words } = Answers
+
+/** The primary has failed, and so has what took over from it: the turn waits. */
+const bothDown: ReadonlyArray<Expected> = [
+  ...BEGUN,
+  atOnce(0, "overloaded"),
+  ...fallsBack(TARGET, SPARE),
+  { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND, target: SPARE }
+]
 
 export const scenarios: ReadonlyArray<Scenario> = [
   {
@@ -74,10 +93,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
         follows: {
           calls: [TARGET, SPARE, TARGET, SPARE],
           events: [
-            ...BEGUN,
-            atOnce(0, "overloaded"),
-            ...fallsBack(TARGET, SPARE),
-            { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND },
+            ...bothDown,
             { type: "model-change", from: SPARE, to: TARGET },
             { type: "provider-retry", attempt: 2, delayMs: 8 * SECOND },
             ...fallsBack(TARGET, SPARE),
@@ -204,14 +220,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
         when: [{ at: 1, act: "retry-now" }],
         follows: {
           calls: [TARGET, SPARE, TARGET],
-          events: [
-            ...BEGUN,
-            atOnce(0, "overloaded"),
-            ...fallsBack(TARGET, SPARE),
-            { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND },
-            { type: "model-change", from: SPARE, to: TARGET },
-            ...answered(1)
-          ],
+          events: [...bothDown, { type: "model-change", from: SPARE, to: TARGET }, ...answered(1)],
           shown: ANSWER
         }
       }
@@ -228,14 +237,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
         when: [{ at: 1, act: { switchesTo: THIRD } }],
         follows: {
           calls: THREE,
-          events: [
-            ...BEGUN,
-            atOnce(0, "overloaded"),
-            ...fallsBack(TARGET, SPARE),
-            { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND },
-            { type: "model-change", from: SPARE, to: THIRD },
-            ...answered(1)
-          ],
+          events: [...bothDown, { type: "model-change", from: SPARE, to: THIRD }, ...answered(1)],
           shown: ANSWER
         }
       }
@@ -252,13 +254,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
         when: [{ at: 1, act: "abort-retry" }],
         follows: {
           calls: TWO,
-          events: [
-            ...BEGUN,
-            atOnce(0, "overloaded"),
-            ...fallsBack(TARGET, SPARE),
-            { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND, target: SPARE },
-            ...failed("overloaded", { attempt: 1, finalError: "Retry cancelled" })
-          ]
+          events: [...bothDown, ...failed("overloaded", { attempt: 1, finalError: "Retry cancelled" })]
         }
       }
     ],
@@ -279,10 +275,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
         follows: {
           calls: [TARGET, SPARE, TARGET],
           events: [
-            ...BEGUN,
-            atOnce(0, "overloaded"),
-            ...fallsBack(TARGET, SPARE),
-            { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND },
+            ...bothDown,
             { type: "model-change", from: SPARE, to: TARGET },
             ...failed("overloaded", { attempt: 1 })
           ]

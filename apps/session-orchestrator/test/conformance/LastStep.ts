@@ -20,6 +20,29 @@ import { BOTH, times } from "./Shapes.ts"
 
 const { callsBadly, callsTool, overloaded, reports, says, REPORT } = Answers
 
+/** Two steps have looked something up, and the third can do nothing but hand the report in. */
+const thirdIsLast = (cause: "max-turns" | "context"): ReadonlyArray<Expected> => [
+  ...BEGUN,
+  ...called("look", false),
+  "step-start",
+  ...called("look", false),
+  { type: "final-turn", step: 2, cause },
+  "message",
+  "step-start",
+  ...reported()
+]
+
+/** The same in the history; the model was told why. */
+const lookedTwice = (told: string) => [
+  "user: Hello",
+  "assistant: calls look",
+  "tool: look",
+  "assistant: calls look",
+  "tool: look",
+  `told: ${told}`,
+  ...HANDED_IN
+]
+
 const limits: ReadonlyArray<Scenario> = [
   {
     title: "A11: the last of the steps that a turn may have is told to the model, and offers the report alone",
@@ -31,28 +54,11 @@ const limits: ReadonlyArray<Scenario> = [
         given: [callsTool("look"), callsTool("look"), reports(GOOD)],
         follows: {
           offered: [["look", REPORT], ["look", REPORT], [REPORT]],
-          events: [
-            ...BEGUN,
-            ...called("look", false),
-            "step-start",
-            ...called("look", false),
-            { type: "final-turn", step: 2, cause: "max-turns" },
-            "message",
-            "step-start",
-            ...reported()
-          ]
+          events: thirdIsLast("max-turns")
         }
       }
     ],
-    history: [
-      "user: Hello",
-      "assistant: calls look",
-      "tool: look",
-      "assistant: calls look",
-      "tool: look",
-      `told: ${AT_LIMIT}`,
-      ...HANDED_IN
-    ]
+    history: lookedTwice(AT_LIMIT)
   },
   {
     title: "A11: a turn may have 10 steps where nothing else is set",
@@ -145,28 +151,11 @@ const limits: ReadonlyArray<Scenario> = [
         given: [callsTool("look", {}, 900), callsTool("look", {}, 1_100), reports(GOOD)],
         follows: {
           offered: [["look", REPORT], ["look", REPORT], [REPORT]],
-          events: [
-            ...BEGUN,
-            ...called("look", false),
-            "step-start",
-            ...called("look", false),
-            { type: "final-turn", step: 2, cause: "context" },
-            "message",
-            "step-start",
-            ...reported()
-          ]
+          events: thirdIsLast("context")
         }
       }
     ],
-    history: [
-      "user: Hello",
-      "assistant: calls look",
-      "tool: look",
-      "assistant: calls look",
-      "tool: look",
-      `told: ${FULL}`,
-      ...HANDED_IN
-    ]
+    history: lookedTwice(FULL)
   },
   {
     title: "A11: without a report to give the last step has no tools, and its words are the answer",

@@ -223,6 +223,14 @@ describe("between the disk and the hub", () => {
     })
   )
 
+  it("H4: a wait that was told of while its turn was on disk is known when the turn is run again from its start", () => {
+    const { hub } = new Session(conversationId)
+    hub.live(retry)
+    hub.repeated([earlier.event])
+    assert.isTrue(hub.inProgress.isKnown(retry))
+    assert.deepStrictEqual(hub.inProgress.events(), [retry])
+  })
+
   it.effect("X3: nothing up to the id that a client has comes again, though the hub passes it only now", () =>
     Effect.gen(function* () {
       const session = new Session(conversationId)

@@ -1,46 +1,26 @@
 /** A process that is killed right after it has answered a command with 202, and a disk that takes no command. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
 import { Effect } from "effect"
-import * as path from "node:path"
+import * as Given from "./Given.ts"
 import * as Process from "./Process.ts"
 import * as Records from "./Records.ts"
 import * as SmallDisk from "./SmallDisk.ts"
 
-const { ErrorBody, answerFrames } = ScriptedServer
-
-const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "anthropic") }
-const answer = { frames: answerFrames("openai", "At last") }
-
 /** In memory, and on disk alone. */
 const WAITS = ["4 seconds", "1 hour"] as const
 
-const configOf = (provider: { readonly url: string }, delay: string) => ({
-  providers: { scripted: { type: "openai-compatible", baseUrl: `${provider.url}/v1` } },
-  model: "scripted/m",
-  database: { path: "holdfast.db" },
-  retry: { schedule: { type: "steps", delays: [delay] } }
-})
-
-const request = (id: string) => ({
-  path: `/v1/conversations/${id}/turns`,
-  headers: { accept: "application/x-ndjson" },
-  body: { prompt: "one", turnId: "one" }
-})
-
 /** A process with a turn that waits. */
 const waiting = Effect.fnUntraced(function* (directory: string, delay: string) {
-  const provider = yield* ScriptedServer.start()
-  provider.respond(overloaded)
-  provider.otherwise(answer)
-  const config = configOf(provider, delay)
-  const service = yield* Process.start({ directory, config })
+  const { database, provider, start } = yield* Given.stageIn(directory, { delays: [delay] })
+  provider.respond(Given.overloaded)
+  provider.otherwise(Given.answer("At last"))
+  const service = yield* start
   const id = yield* service.create()
-  const live = yield* service.open(request(id))
+  const live = yield* service.open(Given.request(id, "one"))
   yield* live.until("provider-retry")
   const post = (name: string, body: object = {}) =>
     service.call({ method: "POST", path: `/v1/conversations/${id}/${name}`, body })
-  return { provider, config, service, id, post, database: path.join(directory, "holdfast.db") }
+  return { provider, start, service, id, post, database }
 })
 
 describe.concurrent("a process that is killed right after a 202", () => {
@@ -48,12 +28,12 @@ describe.concurrent("a process that is killed right after a 202", () => {
     it.live(`X4: for retry-now, in a wait of ${delay}, makes the attempt when it is back, and waits no more`, () =>
       Effect.gen(function* () {
         const directory = yield* Process.directory
-        const { config, database, id, post, provider, service } = yield* waiting(directory, delay)
+        const { database, id, post, provider, service, start } = yield* waiting(directory, delay)
         assert.strictEqual((yield* post("retry-now", { commandId: "k" })).status, 202)
         yield* service.end("SIGKILL")
         assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
-        const second = yield* Process.start({ directory, config })
-        const { text } = yield* second.call(request(id))
+        const second = yield* start
+        const { text } = yield* second.call(Given.request(id, "one"))
         assert.match(text, /"type":"turn-end".*"status":"completed"/)
         // The same command again is the same one.
         const again = yield* second.call({ path: `/v1/conversations/${id}/retry-now`, body: { commandId: "k" } })
@@ -66,13 +46,13 @@ describe.concurrent("a process that is killed right after a 202", () => {
     it.live(`D8: for an abort, in a wait of ${delay}, has sealed the turn, and asks for nothing more`, () =>
       Effect.gen(function* () {
         const directory = yield* Process.directory
-        const { config, database, id, post, provider, service } = yield* waiting(directory, delay)
+        const { database, id, post, provider, service, start } = yield* waiting(directory, delay)
         assert.strictEqual((yield* post("abort")).status, 202)
         yield* service.end("SIGKILL")
         assert.strictEqual(Records.sealOf(database, "one"), "aborted")
-        const second = yield* Process.start({ directory, config })
+        const second = yield* start
         assert.strictEqual((yield* second.state(id)).status, "idle")
-        const { text } = yield* second.call(request(id))
+        const { text } = yield* second.call(Given.request(id, "one"))
         assert.match(text, /"type":"turn-end".*"status":"aborted"/)
         assert.strictEqual(provider.count(), 1)
       })
@@ -81,24 +61,21 @@ describe.concurrent("a process that is killed right after a 202", () => {
 
   it.live("D8: for an abort, in the middle of an answer, has sealed the turn with what was said", () =>
     Effect.gen(function* () {
-      const directory = yield* Process.directory
-      const provider = yield* ScriptedServer.start()
-      const gate = ScriptedServer.gate()
-      const frames = answerFrames("openai", "One two three")
-      provider.respond({ frames: [...frames.slice(0, 3), gate, ...frames.slice(3)] })
-      const config = configOf(provider, "1 hour")
-      const first = yield* Process.start({ directory, config })
+      const { provider, start } = yield* Given.stage({ delays: ["1 hour"] })
+      const { gate, response } = Given.gated("One two three", 3)
+      provider.respond(response)
+      const first = yield* start
       const id = yield* first.create()
-      const live = yield* first.open(request(id))
+      const live = yield* first.open(Given.request(id, "one"))
       yield* gate.reached
       yield* live.until("text-delta")
       const { status } = yield* first.call({ method: "POST", path: `/v1/conversations/${id}/abort` })
       assert.strictEqual(status, 202)
       yield* first.end("SIGKILL")
-      const second = yield* Process.start({ directory, config })
+      const second = yield* start
       const history = yield* second.history(id)
       assert.match(history[1] ?? "", /^assistant: One/)
-      const { text } = yield* second.call(request(id))
+      const { text } = yield* second.call(Given.request(id, "one"))
       assert.match(text, /"type":"turn-end".*"status":"aborted"/)
       assert.strictEqual(provider.count(), 1)
     })
@@ -125,7 +102,7 @@ if (SmallDisk.isPossible()) {
           (commands) => commands.length > 0
         )
         assert.strictEqual((yield* post("retry-now", command)).status, 202)
-        const { text } = yield* service.call(request(id))
+        const { text } = yield* service.call(Given.request(id, "one"))
         assert.match(text, /"type":"turn-end".*"status":"completed"/)
         assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
       }),

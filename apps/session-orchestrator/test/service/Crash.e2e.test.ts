@@ -15,6 +15,7 @@ import * as path from "node:path"
 import * as ToolsGiven from "../tools/Given.ts"
 import * as CrashStage from "./CrashStage.ts"
 import { assertWhole } from "./CrashVerdict.ts"
+import * as Given from "./Given.ts"
 import * as Process from "./Process.ts"
 import { toolCalls } from "./ToolFrames.ts"
 
@@ -30,7 +31,7 @@ const CUT = words("cut", 40)
 const WHOLE = words("whole", 60)
 
 const failures = (): ReadonlyArray<ScriptedServer.ScriptedResponse> => [
-  { status: 529, body: ErrorBody.envelope("overloaded", "anthropic") },
+  Given.overloaded,
   { status: 502, headers: { "content-type": "text/html" }, body: ErrorBody.page(502) },
   { status: 429, body: ErrorBody.envelope("rate-limit", "openai") },
   { frames: [errorFrame("openai", "overloaded")] },
@@ -50,9 +51,8 @@ const fails = ({ chance, provider }: CrashStage.Stage, times: number): void => {
 
 /** An answer that stops at a gate behind so many of its frames; the first is a preamble. */
 const gated = ({ provider }: CrashStage.Stage, behind: number): ScriptedServer.Gate => {
-  const gate = ScriptedServer.gate()
-  const frames = answerFrames("openai", CUT)
-  provider.respond({ frames: [...frames.slice(0, behind), gate, ...frames.slice(behind)] })
+  const { gate, response } = Given.gated(CUT, behind)
+  provider.respond(response)
   return gate
 }
 
@@ -63,9 +63,48 @@ const both = (stage: CrashStage.Stage) => Effect.andThen(stage.post("one"), stag
 const waits = (stage: CrashStage.Stage, attempt: number) =>
   stage.sees(`wait ${attempt}`, ({ retries }) => retries.at(-1)?.attempt === attempt)
 
+/** The first of two turns is in its second wait, after one that was short; its provider fails so many times in all. */
+const asleep = Effect.fnUntraced(function* (
+  stage: CrashStage.Stage,
+  failures: number,
+  ...delays: ReadonlyArray<string>
+) {
+  yield* stage.begin("100 millis", ...delays)
+  fails(stage, failures)
+  yield* both(stage)
+  yield* waits(stage, 1)
+})
+
+/** The first of two turns is being answered, up to a gate behind so many frames; it has failed before, or not. */
+const answering = Effect.fnUntraced(function* (stage: CrashStage.Stage, behind: number, mostFailures = 1) {
+  yield* stage.begin("50 millis", "100 millis")
+  fails(stage, stage.chance.from(0, mostFailures))
+  const gate = gated(stage, behind)
+  yield* both(stage)
+  yield* gate.reached
+  return gate
+})
+
 /** What tools have left by now. */
 const runsOf = ({ runs }: CrashStage.Stage) =>
   Effect.sync(() => (fs.existsSync(runs) ? fs.readFileSync(runs, "utf8").trim().split("\n") : []))
+
+/** A turn whose tools run, or one of them, or have been asked for. They answer once the file is there that this gives. */
+const runsTools = Effect.fnUntraced(function* (stage: CrashStage.Stage) {
+  const gate = path.join(stage.directory, "gate")
+  const names = ["append", "append_again"]
+  stage.tools = {
+    unruly: { ...ToolsGiven.unrulyEntry(), allow: names, idempotent: ["append_again"] }
+  }
+  yield* stage.begin("50 millis")
+  fails(stage, stage.chance.from(0, 1))
+  const input = { file: stage.runs, gate }
+  stage.provider.respond({ frames: toolCalls(...names.map((name) => ({ name, input }))) })
+  yield* both(stage)
+  const running = stage.chance.from(0, 2)
+  yield* Process.eventually("tools to run", runsOf(stage), (lines) => lines.length >= running)
+  return gate
+})
 
 const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
@@ -83,11 +122,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "in an attempt, before its first content",
     Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("50 millis", "100 millis")
-      fails(stage, stage.chance.from(0, 2))
-      const gate = gated(stage, stage.chance.from(0, 1))
-      yield* both(stage)
-      yield* gate.reached
+      yield* answering(stage, stage.chance.from(0, 1), 2)
       yield* stage.passes(0, 20)
       yield* stage.kill
       yield* stage.revive
@@ -96,11 +131,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "in an attempt, after its first content",
     Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("50 millis", "100 millis")
-      fails(stage, stage.chance.from(0, 2))
-      const gate = gated(stage, stage.chance.from(2, LAST))
-      yield* both(stage)
-      yield* gate.reached
+      yield* answering(stage, stage.chance.from(2, LAST), 2)
       if (stage.chance.of(true, false)) yield* stage.sees("some of it", ({ current }) => current !== "")
       yield* stage.kill
       yield* stage.revive
@@ -109,10 +140,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "asleep, for longer than it is away",
     Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("100 millis", `${stage.chance.from(2_000, 3_000)} millis`)
-      fails(stage, 2)
-      yield* both(stage)
-      yield* waits(stage, 1)
+      yield* asleep(stage, 2, `${stage.chance.from(2_000, 3_000)} millis`)
       yield* stage.passes(0, 400)
       yield* stage.kill
       yield* stage.revive
@@ -121,10 +149,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "asleep, for less than it is away",
     Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("100 millis", `${stage.chance.from(200, 400)} millis`)
-      fails(stage, stage.chance.from(2, 3))
-      yield* both(stage)
-      yield* waits(stage, 1)
+      yield* asleep(stage, stage.chance.from(2, 3), `${stage.chance.from(200, 400)} millis`)
       yield* stage.kill
       yield* stage.revive
     })
@@ -132,10 +157,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "on disk alone, for long, and woken by hand",
     Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("100 millis", `${stage.chance.from(6_000, 8_000)} millis`, "100 millis")
-      fails(stage, stage.chance.from(2, 3))
-      yield* both(stage)
-      yield* waits(stage, 1)
+      yield* asleep(stage, stage.chance.from(2, 3), `${stage.chance.from(6_000, 8_000)} millis`, "100 millis")
       yield* stage.passes(0, 300)
       if (stage.chance.of(true, false)) yield* stage.command("retry-now")
       yield* stage.kill
@@ -148,10 +170,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
     "right after it has told that it wakes",
     Effect.fnUntraced(function* (stage) {
       // In memory, and on disk alone.
-      yield* stage.begin("100 millis", `${stage.chance.of(3_000, 8_000)} millis`, "100 millis")
-      fails(stage, stage.chance.from(2, 3))
-      yield* both(stage)
-      yield* waits(stage, 1)
+      yield* asleep(stage, stage.chance.from(2, 3), `${stage.chance.of(3_000, 8_000)} millis`, "100 millis")
       yield* stage.passes(0, 300)
       yield* stage.wakes
       yield* stage.kill
@@ -176,10 +195,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "as it wakes",
     Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("100 millis", `${stage.chance.from(300, 800)} millis`)
-      fails(stage, 2)
-      yield* both(stage)
-      yield* waits(stage, 1)
+      yield* asleep(stage, 2, `${stage.chance.from(300, 800)} millis`)
       const retryAt = stage.onlooker.retries.at(-1)?.retryAt ?? 0
       yield* Effect.sleep(Math.max(0, retryAt - Date.now() + stage.chance.from(-15, 15)))
       yield* stage.kill
@@ -189,19 +205,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "in a tool",
     Effect.fnUntraced(function* (stage) {
-      const gate = path.join(stage.directory, "gate")
-      const names = ["append", "append_again"]
-      stage.tools = {
-        unruly: { command: process.execPath, args: [ToolsGiven.UNRULY], allow: names, idempotent: ["append_again"] }
-      }
-      yield* stage.begin("50 millis")
-      fails(stage, stage.chance.from(0, 1))
-      const input = { file: stage.runs, gate }
-      stage.provider.respond({ frames: toolCalls(...names.map((name) => ({ name, input }))) })
-      yield* both(stage)
-      // Both run, or one of them, or they have been asked for; and one may have answered.
-      const running = stage.chance.from(0, 2)
-      yield* Process.eventually("tools to run", runsOf(stage), (lines) => lines.length >= running)
+      const gate = yield* runsTools(stage)
       if (stage.chance.of(true, false)) fs.writeFileSync(gate, "")
       yield* stage.passes(0, 20)
       yield* stage.kill
@@ -212,11 +216,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "at the seal",
     Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("50 millis")
-      fails(stage, stage.chance.from(0, 1))
-      const gate = gated(stage, LAST)
-      yield* both(stage)
-      yield* gate.reached
+      const gate = yield* answering(stage, LAST)
       yield* stage.sees("all of it", ({ current }) => current === CUT)
       yield* gate.open
       yield* stage.passes(0, 12)
@@ -227,11 +227,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "on its way down, in an answer",
     Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("50 millis")
-      fails(stage, stage.chance.from(0, 1))
-      const gate = gated(stage, stage.chance.from(2, LAST))
-      yield* both(stage)
-      yield* gate.reached
+      const gate = yield* answering(stage, stage.chance.from(2, LAST))
       stage.alive.child.kill("SIGTERM")
       yield* stage.passes(0, 150)
       if (stage.chance.of(true, false)) yield* gate.open
@@ -241,12 +237,29 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
     })
   ],
   [
+    "on its way down, in a tool",
+    Effect.fnUntraced(function* (stage) {
+      const gate = yield* runsTools(stage)
+      stage.alive.child.kill("SIGTERM")
+      yield* stage.passes(0, 150)
+      fs.writeFileSync(gate, "")
+      yield* stage.passes(0, 50)
+      yield* stage.kill
+      yield* stage.revive
+    })
+  ],
+  [
+    "by a second signal, in an answer",
+    Effect.fnUntraced(function* (stage) {
+      yield* answering(stage, stage.chance.from(2, LAST))
+      yield* stage.quit
+      yield* stage.revive
+    })
+  ],
+  [
     "on its way down, asleep",
     Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("100 millis", `${stage.chance.from(500, 2_500)} millis`)
-      fails(stage, 2)
-      yield* both(stage)
-      yield* waits(stage, 1)
+      yield* asleep(stage, 2, `${stage.chance.from(500, 2_500)} millis`)
       stage.alive.child.kill("SIGTERM")
       yield* stage.passes(0, 60)
       yield* stage.kill
@@ -256,10 +269,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "asleep, and twice more on its way up",
     Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("100 millis", `${stage.chance.from(200, 2_000)} millis`)
-      fails(stage, stage.chance.from(2, 3))
-      yield* both(stage)
-      yield* waits(stage, 1)
+      yield* asleep(stage, stage.chance.from(2, 3), `${stage.chance.from(200, 2_000)} millis`)
       yield* stage.kill
       yield* stage.stillborn(200, 1_200)
       yield* stage.stillborn(200, 1_200)
@@ -311,16 +321,22 @@ const AT_ONCE = 3
 
 const places = Semaphore.makeUnsafe(AT_ONCE)
 
+/** It counts while a run waits for its place. What a run waits for in itself has shorter deadlines. */
+const TIMEOUT_MS = 120_000
+
 describe.concurrent(`X1: a process is killed (HOLDFAST_SEED=${seed} HOLDFAST_CRASH_RUNS=${runs})`, () => {
   for (let run = 0; run < runs; run++) {
     const [name, phase] = phases[run % phases.length] ?? phases[0] ?? never()
-    it.live(`run ${run}: ${name}`, () =>
-      Effect.gen(function* () {
-        const stage = yield* CrashStage.make(seed + run)
-        stage.provider.otherwise({ frames: answerFrames("openai", WHOLE) })
-        yield* phase(stage)
-        yield* assertWhole(stage, { turns: ["one", "two"], texts: [CUT, WHOLE] })
-      }).pipe(Effect.scoped, places.withPermits(1))
+    it.live(
+      `run ${run}: ${name}`,
+      () =>
+        Effect.gen(function* () {
+          const stage = yield* CrashStage.make(seed + run)
+          stage.provider.otherwise(Given.answer(WHOLE))
+          yield* phase(stage)
+          yield* assertWhole(stage, { turns: ["one", "two"], texts: [CUT, WHOLE] })
+        }).pipe(Effect.scoped, places.withPermits(1)),
+      TIMEOUT_MS
     )
   }
 })

@@ -10,7 +10,8 @@ import * as ScriptedServer from "@holdfast/providers/testing"
 import { Effect, Fiber, type Scope } from "effect"
 import * as path from "node:path"
 import { Chance } from "./Chance.ts"
-import { Onlooker } from "./Onlooker.ts"
+import * as Given from "./Given.ts"
+import * as Onlooker from "./Onlooker.ts"
 import * as Process from "./Process.ts"
 
 /** What a wait must end with: the nth request of the provider, at the time that was told. */
@@ -41,7 +42,7 @@ export class Stage {
   readonly chance: Chance
   readonly provider: Effect.Success<ReturnType<typeof ScriptedServer.start>>
   readonly directory: string
-  readonly onlooker = new Onlooker()
+  readonly onlooker = new Onlooker.Onlooker()
   readonly acknowledged = new Set<string>()
   readonly promises: Array<Promised> = []
   /** The ids of commands that were answered with 202 while a turn waited. */
@@ -139,7 +140,7 @@ export class Stage {
   }
 
   /** Waits until the onlooker sees something. */
-  sees(what: string, isSeen: (onlooker: Onlooker) => boolean): Effect.Effect<void, Error> {
+  sees(what: string, isSeen: (onlooker: Onlooker.Onlooker) => boolean): Effect.Effect<void, Error> {
     return Process.eventually(
       what,
       Effect.sync(() => this.onlooker),
@@ -147,17 +148,20 @@ export class Stage {
     ).pipe(Effect.asVoid)
   }
 
-  /** Ends the process at once; what it was told of a wait that is not over is a promise, where none was made already. */
+  /** Ends the process at once. */
   get kill(): Effect.Effect<void, Error> {
+    return this.dies("SIGKILL")
+  }
+
+  /** Ends it as an operator does who does not wait: the second signal is what it dies of. */
+  get quit(): Effect.Effect<void, Error> {
     return Effect.gen({ self: this }, function* () {
-      const retry = this.onlooker.retries.at(-1)
-      const isWaiting =
-        retry !== undefined && retry.retryAt > Date.now() && this.promises.length + this.aborted.size === 0
-      yield* this.alive.end("SIGKILL")
-      this.deaths++
-      this.life = undefined
-      if (this.watching !== undefined) yield* Fiber.await(this.watching)
-      if (isWaiting) this.promises.push({ retryAt: retry.retryAt, nth: this.provider.count() + 1 })
+      const { child, stderr } = this.alive
+      child.kill("SIGTERM")
+      yield* Process.eventually("the first signal to be heard", Effect.sync(stderr), (text) =>
+        text.includes("Stopping")
+      )
+      yield* this.dies("SIGTERM")
     })
   }
 
@@ -195,6 +199,20 @@ export class Stage {
     )
   }
 
+  /** What it was told of a wait that is not over is a promise, where none was made already. */
+  private dies(signal: NodeJS.Signals): Effect.Effect<void, Error> {
+    return Effect.gen({ self: this }, function* () {
+      const retry = this.onlooker.retries.at(-1)
+      const isWaiting =
+        retry !== undefined && retry.retryAt > Date.now() && this.promises.length + this.aborted.size === 0
+      yield* this.alive.end(signal)
+      this.deaths++
+      this.life = undefined
+      if (this.watching !== undefined) yield* Fiber.await(this.watching)
+      if (isWaiting) this.promises.push({ retryAt: retry.retryAt, nth: this.provider.count() + 1 })
+    })
+  }
+
   private get start(): Effect.Effect<void, Error, Requirements> {
     return Effect.gen({ self: this }, function* () {
       const span: Span = { bornAt: Date.now(), upAt: undefined }
@@ -206,40 +224,29 @@ export class Stage {
 
   private get watch(): Effect.Effect<void, Error, Requirements> {
     return Effect.gen({ self: this }, function* () {
-      this.watching = yield* Effect.forkScoped(follow(this.onlooker, this.alive, this.conversationId))
+      this.watching = yield* Effect.forkScoped(watching(this.onlooker, this.alive, this.conversationId))
     })
   }
 
   /** The file. */
   get database(): string {
-    return path.join(this.directory, DATABASE)
+    return Given.databaseIn(this.directory)
   }
 
   private get config() {
-    return {
-      server: { port: 0 },
-      providers: { scripted: { type: "openai-compatible", baseUrl: `${this.provider.url}/v1` } },
-      model: "scripted/m",
-      database: { path: DATABASE },
-      retry: { schedule: { type: "steps", delays: this.delays } },
-      tools: this.tools
-    }
+    return { server: { port: 0 }, ...Given.configOf(this.provider, { delays: this.delays }), tools: this.tools }
   }
 }
 
 // --- internal
 
-const DATABASE = "holdfast.db"
-
 /** Watches for as long as the connection holds. */
-const follow = (onlooker: Onlooker, { open }: Life, conversationId: string): Effect.Effect<void> =>
-  Effect.gen(function* () {
-    const path = `/v1/conversations/${conversationId}/events`
-    const live = yield* open({ path, headers: { "last-event-id": String(onlooker.lastId) } })
-    let rest = ""
-    for (;;) {
-      const frames = (rest + (yield* live.next)).split("\n\n")
-      rest = frames.pop() ?? ""
-      for (const frame of frames) onlooker.read(frame)
-    }
-  }).pipe(Effect.scoped, Effect.ignore)
+const watching = (onlooker: Onlooker.Onlooker, { open }: Life, conversationId: string): Effect.Effect<void> =>
+  open({
+    path: `/v1/conversations/${conversationId}/events`,
+    headers: { "last-event-id": String(onlooker.lastId) }
+  }).pipe(
+    Effect.flatMap((live) => Onlooker.follow(onlooker, live)),
+    Effect.scoped,
+    Effect.ignore
+  )

@@ -8,7 +8,8 @@
  *     answer that is not what was shown of it, other text than was shown before without a word that that is void (X2).
  */
 import { Message, TurnEvent } from "@holdfast/wire"
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
+import type { Live } from "../transport/http/Socket.ts"
 
 export class Onlooker {
   /** Persisted events as they came, over all connections. */
@@ -87,6 +88,18 @@ export class Onlooker {
     this.current = ""
     this.isBegun = false
   }
+}
+
+/** Has somebody read a connection's events for as long as it holds. */
+export const follow = (onlooker: Onlooker, { next }: Pick<Live, "next">): Effect.Effect<never, Error> => {
+  let rest = ""
+  return Effect.forever(
+    Effect.map(next, (text) => {
+      const frames = (rest + text).split("\n\n")
+      rest = frames.pop() ?? ""
+      for (const frame of frames) onlooker.read(frame)
+    })
+  )
 }
 
 // --- internal

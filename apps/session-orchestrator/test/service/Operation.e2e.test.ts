@@ -1,56 +1,32 @@
 /** One node as its operator meets it: what shares its file, what it says of itself, and how it goes down. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
 import { Duration, Effect, Fiber } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Spread from "../../src/durable/Spread.ts"
+import * as Given from "./Given.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
-
-const { ErrorBody, answerFrames } = ScriptedServer
-
-const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "anthropic") }
-const answer = (text: string) => ({ frames: answerFrames("openai", text) })
-
-const configOf = (provider: { readonly url: string }, delays: ReadonlyArray<string> = ["1 hour"]) => ({
-  providers: { scripted: { type: "openai-compatible", baseUrl: `${provider.url}/v1` } },
-  model: "scripted/m",
-  database: { path: "data/holdfast.db" },
-  // A turn that is to sleep sleeps, and calls for itself, whatever others meet.
-  gate: { enabled: false },
-  retry: { schedule: { type: "steps", delays } }
-})
-
-const request = (id: string, turnId: string) => ({
-  path: `/v1/conversations/${id}/turns`,
-  headers: { accept: "application/x-ndjson" },
-  body: { prompt: turnId, turnId }
-})
 
 /** Runs a command to its end, with the configuration of the directory. */
 const command = (directory: string, ...args: ReadonlyArray<string>) =>
   Effect.scoped(Effect.flatMap(Process.run({ args, directory }), ({ exit }) => exit))
 
-const given = Effect.gen(function* () {
-  const directory = yield* Process.directory
-  const provider = yield* ScriptedServer.start()
-  return { directory, provider, database: path.join(directory, "data/holdfast.db") }
-})
+/** One whose turns sleep, and call for themselves, whatever others meet. */
+const stage = (delay = "1 hour") => Given.stage({ delays: [delay], isGated: false })
 
 describe("a file that a service works on", () => {
   it.live("T1: keeps a second service out, with who has it; kill -9 lets the next one in", () =>
     Effect.gen(function* () {
-      const { database, directory, provider } = yield* given
-      const config = configOf(provider)
-      const first = yield* Process.start({ directory, config })
+      const { database, directory, start } = yield* stage()
+      const first = yield* start
       const second = yield* command(directory, "serve")
       assert.strictEqual(second.code, 1)
       assert.include(second.stderr, `The database ${database} belongs to another Holdfast (process ${first.child.pid} `)
       assert.include(second.stderr, `kill ${first.child.pid}`)
       assert.strictEqual((yield* first.call({ path: "/readyz" })).status, 200)
       yield* first.end("SIGKILL")
-      const third = yield* Process.start({ directory, config })
+      const third = yield* start
       yield* third.end("SIGTERM")
       assert.deepStrictEqual(fs.readdirSync(path.dirname(database)), ["holdfast.db"])
     })
@@ -58,14 +34,13 @@ describe("a file that a service works on", () => {
 
   it.live("T2: lets a guest in, whose turn no starting service takes up while it lives", () =>
     Effect.gen(function* () {
-      const { directory, provider } = yield* given
-      const config = configOf(provider)
-      provider.respond(overloaded)
+      const { config, directory, provider, start } = yield* stage()
+      provider.respond(Given.overloaded)
       Process.writeConfig(directory, { server: { port: 0 }, ...config })
       const guest = yield* Process.run({ args: ["run", "Hello"], directory })
       yield* Process.eventually("the guest's wait", Effect.sync(guest.stderr), (text) => text.includes("retry 1 in"))
 
-      const service = yield* Process.start({ directory, config })
+      const service = yield* start
       const beside = yield* command(directory, "turns", "--json")
       assert.include(beside.stdout, '"state":"waiting"')
       // The service has nothing of its own to do.
@@ -74,7 +49,7 @@ describe("a file that a service works on", () => {
 
       guest.child.kill("SIGKILL")
       yield* guest.exit
-      const next = yield* Process.start({ directory, config })
+      const next = yield* start
       assert.include((yield* next.call({ path: "/metrics" })).text, 'holdfast_turns{status="retrying"} 1')
       assert.strictEqual(provider.count(), 1)
     })
@@ -82,12 +57,11 @@ describe("a file that a service works on", () => {
 
   it.live("can be looked at and copied meanwhile, and the copy goes on where it was", () =>
     Effect.gen(function* () {
-      const { directory, provider } = yield* given
-      const config = configOf(provider)
-      provider.respond(overloaded)
-      const service = yield* Process.start({ directory, config })
+      const { config, directory, provider, start } = yield* stage()
+      provider.respond(Given.overloaded)
+      const service = yield* start
       const id = yield* service.create()
-      yield* (yield* service.open(request(id, "one"))).until("provider-retry")
+      yield* (yield* service.open(Given.request(id, "one"))).until("provider-retry")
       const turns = yield* command(directory, "turns")
       assert.match(turns.stdout, /\nwaiting +\S+ +one +1 .* overloaded: 529 /)
       assert.strictEqual(turns.stderr, "")
@@ -119,23 +93,22 @@ describe("turns whose time passed while nobody was there", () => {
 
   it.live("X1: start in a spread once somebody is", () =>
     Effect.gen(function* () {
-      const { directory, provider } = yield* given
-      const config = configOf(provider, ["3 seconds"])
-      provider.otherwise(overloaded)
-      const first = yield* Process.start({ directory, config })
+      const { provider, start } = yield* stage("3 seconds")
+      provider.otherwise(Given.overloaded)
+      const first = yield* start
       const ids = yield* Effect.forEach(Array.from({ length: TURNS }), () => first.create(), { concurrency: 20 })
       yield* Effect.forEach(
         ids,
-        (id) => Effect.flatMap(first.open(request(id, id)), (live) => live.until("provider-retry")),
+        (id) => Effect.flatMap(first.open(Given.request(id, id)), (live) => live.until("provider-retry")),
         { concurrency: 20 }
       )
       const { retryAt = 0 } = yield* first.state(ids.at(-1) ?? "")
       yield* first.end("SIGKILL")
-      provider.otherwise(answer("Late"))
+      provider.otherwise(Given.answer("Late"))
       yield* Effect.sleep(Duration.millis(Math.max(0, retryAt + 100 - Date.now())))
 
       const times: Array<number> = []
-      const second = yield* Process.start({ directory, config })
+      const second = yield* start
       yield* Process.eventually("all of them", Effect.sync(provider.count), (count) => {
         if (count > TURNS) times.push(Date.now())
         return count >= 2 * TURNS
@@ -149,15 +122,14 @@ describe("turns whose time passed while nobody was there", () => {
 describe("a service that is going down", () => {
   it.live("takes no new turns, lets the answer that has begun come to its end, and lets go of turns that sleep", () =>
     Effect.gen(function* () {
-      const { directory, provider } = yield* given
-      const frames = answerFrames("openai", "A whole answer, to its end.")
-      const gate = ScriptedServer.gate()
-      provider.respond(overloaded, { frames: [...frames.slice(0, 3), gate, ...frames.slice(3)] })
-      const service = yield* Process.start({ directory, config: configOf(provider) })
+      const { directory, provider, start } = yield* stage()
+      const { gate, response } = Given.gated("A whole answer, to its end.", 3)
+      provider.respond(Given.overloaded, response)
+      const service = yield* start
       const [asleep, answering] = [yield* service.create(), yield* service.create()]
-      const waits = yield* service.open(request(asleep, "asleep"))
+      const waits = yield* service.open(Given.request(asleep, "asleep"))
       yield* waits.until("provider-retry")
-      const answers = yield* service.open(request(answering, "answering"))
+      const answers = yield* service.open(Given.request(answering, "answering"))
       yield* answers.until("text-delta")
       yield* gate.reached
 
@@ -169,7 +141,7 @@ describe("a service that is going down", () => {
       assert.strictEqual(ready.status, 503)
       assert.include(ready.text, "shutting-down")
       assert.strictEqual((yield* service.call({ path: "/healthz" })).status, 200)
-      const refused = yield* service.call(request(asleep, "new"))
+      const refused = yield* service.call(Given.request(asleep, "new"))
       assert.deepStrictEqual([refused.status, refused.headers["retry-after"]], [503, "5"])
 
       yield* gate.open

@@ -89,7 +89,11 @@ export const start = Effect.fnUntraced(function* ({ directory, config, env = {} 
     ...spawned,
     port,
     call,
-    open: (request: Socket.Request) => Socket.open(port, request),
+    open: (request: Socket.Request) =>
+      Effect.map(Socket.open(port, request), (live) => ({
+        ...live,
+        until: (part: string) => inTime(live.until(part), () => `Waited in vain to be told of ${part}. ${stderr()}`)
+      })),
     create: (body: object = {}) =>
       Effect.map(call({ path: "/v1/conversations", body }), ({ text }): string => JSON.parse(text).conversationId),
     state: (id: string) => Effect.map(call({ path: `/v1/conversations/${id}` }), ({ text }): State => JSON.parse(text)),
@@ -116,6 +120,8 @@ export interface State {
   readonly status: "idle" | "running" | "retrying"
   readonly attempt?: number
   readonly retryAt?: number
+  /** The wait that it is in. */
+  readonly retry?: { readonly asks?: object }
   readonly queued: ReadonlyArray<string>
 }
 

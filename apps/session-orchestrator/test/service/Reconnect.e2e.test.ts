@@ -3,12 +3,11 @@ import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { Effect } from "effect"
 import * as CrashStage from "./CrashStage.ts"
+import * as Given from "./Given.ts"
 
-const { ErrorBody, answerFrames } = ScriptedServer
+const { answerFrames } = ScriptedServer
 
 const words = (name: string) => Array.from({ length: 12 }, (_, n) => `${name}${n}`).join(" ")
-
-const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "anthropic") }
 
 /**
  * An answer that stops when so many of its words have been said, and goes on when a gate is opened. The first frame is a
@@ -91,7 +90,7 @@ describe.concurrent("a client that reconnects", () => {
       const silent = stopping(words("never"), 0)
       const kept = stopping(text, 3, 7)
       // Retries 0 and 1 come before it: the process that makes this attempt never made the first.
-      stage.provider.respond(overloaded, overloaded, silent.response, kept.response)
+      stage.provider.respond(Given.overloaded, Given.overloaded, silent.response, kept.response)
       yield* stage.begin("50 millis")
       yield* stage.post("one")
       yield* Effect.forEach(silent.stops, ({ gate }) => gate.reached)
@@ -107,7 +106,7 @@ describe.concurrent("a client that reconnects", () => {
       const stage = yield* CrashStage.make(4)
       const text = words("a")
       const kept = stopping(text, 3)
-      stage.provider.respond(overloaded, kept.response)
+      stage.provider.respond(Given.overloaded, kept.response)
       yield* stage.begin("2 seconds")
       yield* stage.post("one")
       yield* stage.sees("the wait", ({ retries }) => retries.length === 1)

@@ -12,16 +12,14 @@ const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "anthro
 describe("a service that is started again", () => {
   it.live("X1: leaves a waiting turn waiting until the moment that it was told of, and answers it once", () =>
     Effect.gen(function* () {
-      const database = yield* temporaryFile
-      const provider = yield* ScriptedServer.start()
+      const { provider, start } = yield* stage(Duration.seconds(6))
       provider.respond(overloaded, { frames: answerFrames("openai", "Still here") })
-      const retry = { ...Service.LONG, schedule: steps(Duration.seconds(6)) }
-      const first = yield* Service.start({ provider, database, retry })
+      const first = yield* start
       const { id } = yield* waiting(first)
       const before = yield* stateOf(first, id)
       yield* first.stop
 
-      const second = yield* Service.start({ provider, database, retry })
+      const second = yield* start
       const after = yield* stateOf(second, id)
       assert.strictEqual(after.status, "retrying")
       assert.deepStrictEqual(after.retry, before.retry)
@@ -36,17 +34,16 @@ describe("a service that is started again", () => {
 
   it.live("X1, X4: leaves one waiting until the moment that somebody has moved its wait to", () =>
     Effect.gen(function* () {
-      const database = yield* temporaryFile
-      const provider = yield* ScriptedServer.start()
+      const { provider, start } = yield* stage()
       provider.otherwise(overloaded)
-      const first = yield* Service.start({ provider, database, retry: Service.LONG })
+      const first = yield* start
       const { id, live } = yield* waiting(first)
       const until = Date.now() + 7_200_000
       yield* first.call({ path: `/v1/conversations/${id}/wait-until`, body: { until } })
       yield* live.until(`"retryAt":${until}`)
       yield* first.call({ path: `/v1/conversations/${id}/extend-budget`, body: { byMs: 1_000 } })
       yield* first.stop
-      const second = yield* Service.start({ provider, database, retry: Service.LONG })
+      const second = yield* start
       const { retryAt, status } = yield* stateOf(second, id)
       assert.deepStrictEqual({ retryAt, status }, { retryAt: until, status: "retrying" })
       yield* second.call({ method: "POST", path: `/v1/conversations/${id}/abort` })
@@ -58,16 +55,15 @@ describe("a service that is started again", () => {
 
   it.live("X4: a command that was taken before the restart is not taken again", () =>
     Effect.gen(function* () {
-      const database = yield* temporaryFile
-      const provider = yield* ScriptedServer.start()
+      const { provider, start } = yield* stage()
       provider.otherwise(overloaded)
-      const first = yield* Service.start({ provider, database, retry: Service.LONG })
+      const first = yield* start
       const { id, live } = yield* waiting(first)
       const command = { path: `/v1/conversations/${id}/retry-now`, body: { commandId: "once" } }
       yield* first.call(command)
       yield* live.until('"attempt":1')
       yield* first.stop
-      const second = yield* Service.start({ provider, database, retry: Service.LONG })
+      const second = yield* start
       yield* second.call(command)
       // The abort comes behind the command: at the seal both have been dealt with.
       yield* second.call({ method: "POST", path: `/v1/conversations/${id}/abort` })
@@ -79,13 +75,12 @@ describe("a service that is started again", () => {
 
   it.live("D8: an abort right after the restart seals the turn, behind what was said before", () =>
     Effect.gen(function* () {
-      const database = yield* temporaryFile
-      const provider = yield* ScriptedServer.start()
+      const { provider, start } = yield* stage()
       provider.otherwise(overloaded)
-      const first = yield* Service.start({ provider, database, retry: Service.LONG })
+      const first = yield* start
       const { id } = yield* waiting(first)
       yield* first.stop
-      const second = yield* Service.start({ provider, database, retry: Service.LONG })
+      const second = yield* start
       yield* second.call({ method: "POST", path: `/v1/conversations/${id}/abort` })
       const events = yield* second.open({ path: `/v1/conversations/${id}/events` })
       assert.include(yield* events.until("turn-end"), '"status":"aborted"')
@@ -94,7 +89,13 @@ describe("a service that is started again", () => {
   )
 })
 
-const steps = (delay: Duration.Duration) => ({ type: "steps" as const, delays: [delay], tail: delay })
+/** A provider, and service after service over one file. */
+const stage = Effect.fnUntraced(function* (delay: Duration.Duration = Duration.hours(1)) {
+  const database = yield* temporaryFile
+  const provider = yield* ScriptedServer.start()
+  const retry = { schedule: { type: "steps", delays: [delay], tail: delay } } as const
+  return { provider, start: Service.start({ provider, database, retry }) }
+})
 
 /** A turn that has been told to wait. */
 const waiting = Effect.fnUntraced(function* (service: Effect.Success<ReturnType<typeof Service.start>>) {

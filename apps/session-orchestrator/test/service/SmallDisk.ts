@@ -11,6 +11,8 @@ export interface SmallDisk {
   readonly fill: Effect.Effect<void>
   /** Gives it back. */
   readonly free: Effect.Effect<void>
+  /** Nobody may write there, or may again. Only while no file there is open for writing. */
+  readonly setReadOnly: (isReadOnly: boolean) => Effect.Effect<void>
 }
 
 /** Whether there can be one: only root, on Linux, may mount a file system in memory. */
@@ -33,7 +35,11 @@ export const make: Effect.Effect<SmallDisk, never, Scope.Scope> = Effect.acquire
     return {
       directory,
       fill: Effect.sync(() => fill(filler)),
-      free: Effect.sync(() => fs.rmSync(filler))
+      free: Effect.sync(() => fs.rmSync(filler)),
+      setReadOnly: (isReadOnly) =>
+        Effect.sync(() => {
+          execFileSync("mount", ["-o", `remount,${isReadOnly ? "ro" : "rw"}`, directory], { stdio: "ignore" })
+        })
     }
   })
 )

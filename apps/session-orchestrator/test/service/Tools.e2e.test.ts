@@ -7,16 +7,13 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import * as PrometheusText from "../telemetry/PrometheusText.ts"
 import * as Receivers from "../telemetry/Receivers.ts"
-import * as Given from "../tools/Given.ts"
+import * as ToolsGiven from "../tools/Given.ts"
+import * as Given from "./Given.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
 import { type Call, toolCalls } from "./ToolFrames.ts"
 
-const { answerFrames } = ScriptedServer
-
-const unruly = (...modes: ReadonlyArray<string>) => ({ command: process.execPath, args: [Given.UNRULY, ...modes] })
-
-const everything = { command: process.execPath, args: [Given.EVERYTHING] }
+const everything = { command: process.execPath, args: [ToolsGiven.EVERYTHING] }
 
 /** A provider, a directory, and a service with some tool servers that is started over both. */
 const stageOf = Effect.fnUntraced(function* (tools: object, telemetry: object = {}) {
@@ -26,34 +23,18 @@ const stageOf = Effect.fnUntraced(function* (tools: object, telemetry: object = 
     directory,
     provider,
     asks: (...calls: ReadonlyArray<Call>) => provider.respond({ frames: toolCalls(...calls) }),
-    answers: (text: string) => provider.respond({ frames: answerFrames("openai", text) }),
+    answers: (text: string) => provider.respond(Given.answer(text)),
     /** What the provider was told of its calls by its nth request, in order. */
     told: (nth: number) => resultsIn(provider.requests()[nth]?.body ?? "{}"),
     offered: (nth: number) => toolsIn(provider.requests()[nth]?.body ?? "{}"),
     start: Process.start({
       directory,
-      config: {
-        providers: { scripted: { type: "openai-compatible", baseUrl: `${provider.url}/v1` } },
-        model: "scripted/m",
-        database: { path: "holdfast.db" },
-        tools,
-        telemetry
-      }
+      config: { ...Given.configOf(provider), tools, telemetry }
     })
   }
 })
 
-type Running = Effect.Success<ReturnType<typeof Process.start>>
-
-const turn = (service: Running, id: string, turnId = "one") =>
-  Effect.map(
-    service.call({
-      path: `/v1/conversations/${id}/turns`,
-      headers: { accept: "application/x-ndjson" },
-      body: { prompt: "Go on.", turnId }
-    }),
-    ({ text }) => Service.eventsOf(text)
-  )
+const turn = (service: Given.Running, id: string, turnId = "one") => Given.turn(service, id, turnId)
 
 const statusOf = (events: ReturnType<typeof Service.eventsOf>) => {
   const end = events.at(-1)
@@ -72,7 +53,7 @@ const resultsIn = (body: string) =>
 const toolsIn = (body: string) => (bodyOf(body).tools ?? []).map(({ function: { name } }) => name)
 
 /** The processes that a process has started. */
-const childrenOf = ({ child: { pid } }: Running): ReadonlyArray<number> => {
+const childrenOf = ({ child: { pid } }: Given.Running): ReadonlyArray<number> => {
   const table = execFileSync("ps", ["-eo", "pid=,ppid="], { encoding: "utf8" }).trim().split("\n")
   return table.flatMap((line) => {
     const [child, parent] = line.trim().split(/\s+/).map(Number)
@@ -80,7 +61,7 @@ const childrenOf = ({ child: { pid } }: Running): ReadonlyArray<number> => {
   })
 }
 
-const onlyChildOf = (service: Running): number => {
+const onlyChildOf = (service: Given.Running): number => {
   const [pid, ...others] = childrenOf(service)
   return pid === undefined || others.length > 0 ? assert.fail(`it has ${others.length} others`) : pid
 }
@@ -202,7 +183,7 @@ describe("a turn with tools", () => {
 
   it.live("takes what fits of a server that floods, and its process grows no larger", () =>
     Effect.gen(function* () {
-      const stage = yield* stageOf({ unruly: { ...unruly(), maxOutput: 4_000 } })
+      const stage = yield* stageOf({ unruly: { ...ToolsGiven.unrulyEntry(), maxOutput: 4_000 } })
       const flood = (megabytes: number) => {
         stage.asks({ name: "flood", input: { bytes: 4_000_000 } })
         stage.asks({ name: "flood_lines", input: { lines: megabytes, size: 1_000_000 } })
@@ -226,7 +207,7 @@ describe("a turn with tools", () => {
 
   it.live("starts, is ready and answers though a server is down, and says so", () =>
     Effect.gen(function* () {
-      const stage = yield* stageOf({ broken: unruly("broken"), everything })
+      const stage = yield* stageOf({ broken: ToolsGiven.unrulyEntry("broken"), everything })
       stage.answers("Without.")
       const service = yield* stage.start
       const events = yield* turn(service, yield* service.create())
@@ -244,7 +225,7 @@ describe("a turn with tools", () => {
 describe("a process that is killed while tools run", () => {
   it.live("X8: calls the idempotent one again, never the other one, and says that nobody knows what became of it", () =>
     Effect.gen(function* () {
-      const stage = yield* stageOf({ unruly: { ...unruly(), idempotent: ["append_again"] } })
+      const stage = yield* stageOf({ unruly: { ...ToolsGiven.unrulyEntry(), idempotent: ["append_again"] } })
       const [file, gate] = [path.join(stage.directory, "runs"), path.join(stage.directory, "gate")]
       const input = { file, gate }
       stage.asks({ name: "append", input }, { name: "append_again", input })
@@ -278,7 +259,7 @@ describe("a process that is killed while tools run", () => {
 
   it.live("X8: an idempotent call is made again as often as it takes", () =>
     Effect.gen(function* () {
-      const stage = yield* stageOf({ unruly: { ...unruly(), idempotent: ["*"] } })
+      const stage = yield* stageOf({ unruly: { ...ToolsGiven.unrulyEntry(), idempotent: ["*"] } })
       const [file, gate] = [path.join(stage.directory, "runs"), path.join(stage.directory, "gate")]
       stage.asks({ name: "append_again", input: { file, gate } })
       stage.answers("At last.")
@@ -306,7 +287,7 @@ describe("a process that is killed while tools run", () => {
 describe("a service that goes down", () => {
   it.live("takes its tool servers with it, on the second signal too", () =>
     Effect.gen(function* () {
-      const stage = yield* stageOf({ one: unruly("stubborn"), two: unruly("stubborn") })
+      const stage = yield* stageOf({ one: ToolsGiven.unrulyEntry("stubborn"), two: ToolsGiven.unrulyEntry("stubborn") })
       stage.answers("Hello.")
       const service = yield* stage.start
       yield* turn(service, yield* service.create())

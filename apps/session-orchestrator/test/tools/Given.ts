@@ -20,14 +20,19 @@ export const server = (name: string, given: Partial<ToolServer> = {}): ToolServe
 
 export const UNRULY = path.join(import.meta.dirname, "UnrulyServer.ts")
 
-/** The unruly server, in some of its modes. */
+/** The unruly server, in some of its modes, as a configuration file has it. */
+export const unrulyEntry = (...modes: ReadonlyArray<string>) => ({
+  command: process.execPath,
+  args: [UNRULY, ...modes]
+})
+
+/** The same as it is read. */
 export const unruly = (
   modes: ReadonlyArray<string>,
   env: Readonly<Record<string, string>> = {}
 ): ToolServer["reach"] => ({
   type: "stdio",
-  command: process.execPath,
-  args: [UNRULY, ...modes],
+  ...unrulyEntry(...modes),
   env: Object.fromEntries(Object.entries(env).map(([name, value]) => [name, Redacted.make(value)])),
   cwd: undefined
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { CliOutput } from "effect/cli"
 import * as fc from "fast-check"
-import * as Prose from "../../src/cli/Prose.ts"
+import * as Prose from "../../src/text/Prose.ts"
 
 const text = fc.oneof(fc.string({ maxLength: 200, unit: "grapheme" }), fc.lorem({ maxCount: 30 }))
 

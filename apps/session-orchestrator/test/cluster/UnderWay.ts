@@ -1,0 +1,175 @@
+/**
+ * Turns under way on several runners, asleep and in the middle of an answer, and what has to be true of them in the end, whatever
+ * has happened to a runner.
+ *
+ * `HOLDFAST_CLUSTER_TURNS=500/50` says how many sleep, and how many stream, and makes it the nightly form.
+ */
+import { assert } from "@effect/vitest"
+import * as ScriptedServer from "@holdfast/providers/testing"
+import { Effect } from "effect"
+import process from "node:process"
+import * as Given from "../service/Given.ts"
+import * as Process from "../service/Process.ts"
+import * as Audience from "./Audience.ts"
+import * as Runners from "./Runners.ts"
+
+const given = (process.env.HOLDFAST_CLUSTER_TURNS ?? "").split("/").filter(Boolean).map(Number)
+
+export const isNightly = given.length > 0
+
+/** How many turns sleep, and how many stream, when something happens to a runner. */
+export const [SLEEPING = 20, STREAMING = 6] = given
+
+/** Long enough for a turn to leave its session, and for something to happen before the first wakes. */
+export const WAIT_SECONDS = Math.max(6, Math.ceil(SLEEPING / 10))
+
+/** What an answer says that is interrupted, and what every other one says. */
+export const CUT = Array.from({ length: 12 }, (_, n) => `cut${n}`).join(" ")
+export const WHOLE = "The answer, once."
+
+export const whole = Given.answer(WHOLE)
+
+/** An answer that stops in the middle until the gate is open. */
+export const halved = (text: string) =>
+  Given.gated(text, Math.floor(ScriptedServer.answerFrames("openai", text).length / 2))
+
+/** Has turns that are answered once with a failure wait: each made at one runner and handed in at another. */
+export const waiting = Effect.fnUntraced(function* (
+  { provider }: Runners.Runners,
+  runners: ReadonlyArray<Runners.Runner>,
+  count: number
+) {
+  const ids = yield* create(runners, count)
+  script(
+    provider,
+    ids.map((id) => [id, Given.overloaded])
+  )
+  yield* post(runners, ids, "provider-retry")
+  return ids
+})
+
+/** Turns that sleep and turns that stream, and have said half of it; every second one is watched. */
+export const begin = Effect.fnUntraced(function* (
+  { provider }: Runners.Runners,
+  runners: ReadonlyArray<Runners.Runner>
+) {
+  const { gate, response } = halved(CUT)
+  const asleep = yield* create(runners, SLEEPING)
+  const streaming = yield* create(runners, STREAMING)
+  script(provider, [
+    ...asleep.map((id) => [id, Given.overloaded] as const),
+    ...streaming.map((id) => [id, response] as const)
+  ])
+  yield* post(runners, asleep, "provider-retry")
+  yield* post(runners, streaming, "text-delta")
+  const ids = [...asleep, ...streaming]
+  const audience = yield* Audience.watch(
+    runners,
+    ids.filter((_, i) => i % 2 === 0)
+  )
+  for (const [i, id] of streaming.entries()) {
+    const onlooker = audience.get(id)
+    if (onlooker === undefined) continue
+    yield* Process.eventually(
+      `half of turn ${i}`,
+      Effect.sync(() => onlooker.current),
+      (current) => current.startsWith("cut0")
+    )
+  }
+  return { asleep, streaming, ids, gate, audience }
+})
+
+export type UnderWay = Effect.Success<ReturnType<typeof begin>>
+
+/**
+ * Every turn has ended as it should, once: for those who watched all the time, through whichever runner, and for those who come
+ * now, at this one.
+ */
+export const assertEnded = Effect.fnUntraced(function* (
+  runner: Runners.Runner,
+  { asleep, streaming, ids, audience }: UnderWay
+) {
+  yield* Audience.seenEnd(audience, WAIT_SECONDS)
+  const late = yield* Audience.watch([runner], ids)
+  yield* Audience.seenEnd(late, WAIT_SECONDS)
+  for (const [id, onlooker] of [...audience, ...late]) {
+    assert.deepStrictEqual(onlooker.faults, [])
+    const ends = onlooker.events.filter((event) => event.type === "turn-end")
+    assert.deepStrictEqual(
+      ends.map(({ status }) => status),
+      ["completed"]
+    )
+    assert.strictEqual(onlooker.answers.length, 1)
+    const [answer] = onlooker.answers
+    if (asleep.includes(id)) {
+      assert.strictEqual(answer, WHOLE)
+      assert.strictEqual(ends[0]?.sleptMs, WAIT_SECONDS * 1000)
+    } else {
+      // D4, X2: it goes on as it began, or what was shown is said to be void.
+      assert.strictEqual(onlooker.has("step-discarded", id), answer === WHOLE)
+      assert.include([CUT, WHOLE], answer)
+    }
+  }
+  yield* Effect.forEach(
+    ids,
+    (id) =>
+      Effect.map(runner.history(id), (history) =>
+        assert.deepStrictEqual(history, [`user: ${id}`, `assistant: ${late.get(id)?.answers[0]}`])
+      ),
+    { concurrency: 8, discard: true }
+  )
+  return {
+    /** Streaming turns whose answer was begun anew. */
+    cut: streaming.filter((id) => late.get(id)?.answers[0] === WHOLE).length
+  }
+})
+
+/**
+ * One failure and one answer each, and once more what was cut. A turn that moves while its provider has said nothing yet is asked
+ * for anew, and shows nothing of it.
+ */
+export const assertAsked = (requests: number, cut: number): void => {
+  const least = 2 * SLEEPING + STREAMING + cut
+  assert.isAtLeast(requests, least)
+  assert.isAtMost(requests, least + SLEEPING + STREAMING)
+}
+
+/** Everybody who watched has seen one answer, whole, and nothing twice. */
+export const assertAnswered = (audience: Audience.Audience): void => {
+  for (const { answers, faults } of audience.values()) assert.deepStrictEqual([answers, faults], [[WHOLE], []])
+}
+
+/** Conversations, each made at another runner. */
+export const create = (runners: ReadonlyArray<Runners.Runner>, count: number) =>
+  Effect.forEach(Array.from({ length: count }), (_, i) => Runners.at(runners, i).create(), { concurrency: 8 })
+
+/** Hands turns in, each at another runner than that which made its conversation, and goes away once something was said of it. */
+export const post = (runners: ReadonlyArray<Runners.Runner>, ids: ReadonlyArray<string>, until: string) =>
+  Effect.forEach(
+    ids,
+    (id, i) =>
+      Runners.at(runners, i + 1)
+        .open(Runners.turnOf(id))
+        .pipe(
+          Effect.flatMap((live) => live.until(until)),
+          Effect.scoped
+        ),
+    { concurrency: 8, discard: true }
+  )
+
+/** What turns are answered the first time that they ask; after that, and all others, they get the whole answer. */
+const script = (
+  provider: Runners.Provider,
+  firsts: Iterable<readonly [id: string, first: ScriptedServer.ScriptedResponse]>
+): void => {
+  const left = new Map(firsts)
+  provider.otherwise(({ body }) => {
+    for (const [id, first] of left) {
+      // The prompt of a turn is its id.
+      if (!body.includes(id)) continue
+      left.delete(id)
+      return first
+    }
+    return whole
+  })
+}

@@ -1,0 +1,183 @@
+/** A start that cannot succeed: it says why, and leaves everything as it was. */
+import { assert, describe, it } from "@effect/vitest"
+import * as ScriptedServer from "@holdfast/providers/testing"
+import { Effect, type Scope, Semaphore } from "effect"
+import { createHash } from "node:crypto"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import * as Migrations from "../../src/storage/Migrations.ts"
+import * as NodeSqlite from "../../src/storage/NodeSqlite.ts"
+import * as Given from "./Given.ts"
+import * as Process from "./Process.ts"
+import * as Service from "./Service.ts"
+
+/** More at once, on two cores, and none would be up sooner. */
+const places = Semaphore.makeUnsafe(2)
+
+describe.concurrent("a start that cannot succeed", () => {
+  const cases: ReadonlyArray<{
+    readonly what: string
+    /** Makes the trouble, and says with which configuration to start. */
+    readonly trouble: (directory: string) => Effect.Effect<object | string, unknown, Scope.Scope>
+    readonly code: number
+    readonly says: RegExp
+  }> = [
+    {
+      what: "a port in use",
+      trouble: () =>
+        Effect.map(ScriptedServer.start(), ({ port }) => ({
+          server: { port },
+          database: { path: "data/holdfast.db" }
+        })),
+      code: 1,
+      says: /^holdfast: Cannot listen on 127\.0\.0\.1:\d+: the port is in use\. Stop what listens there, or choose another/
+    },
+    {
+      what: "a configuration that is no JSON",
+      trouble: () => Effect.succeed('{ "server": { "port": 0, } }'),
+      code: 2,
+      says: /^holdfast: \S+holdfast\.config\.json has a problem\.\n {2}line 1, column 26: /
+    },
+    {
+      what: "a configuration that cannot be read",
+      trouble: (directory) =>
+        Effect.as(
+          make(() => fs.mkdirSync(path.join(directory, CONFIG))),
+          ""
+        ),
+      code: 2,
+      says: /^holdfast: \S+holdfast\.config\.json has a problem\.\n {2}\S+: it cannot be read: /
+    },
+    {
+      what: "a database in a directory that cannot be made",
+      trouble: (directory) =>
+        Effect.as(
+          make(() => fs.writeFileSync(path.join(directory, "file"), "")),
+          { database: { path: "file/data/holdfast.db" } }
+        ),
+      code: 1,
+      says: /^holdfast: Could not create the database \S+file\/data\/holdfast\.db: .* or set database\.path to another place\.\n$/
+    },
+    {
+      what: "a database that is a directory",
+      trouble: (directory) =>
+        Effect.as(
+          make(() => fs.mkdirSync(path.join(directory, "data/holdfast.db"), { recursive: true })),
+          { database: { path: "data/holdfast.db" } }
+        ),
+      code: 1,
+      says: /^holdfast: Could not open the database in \S+: .*Check that the path exists, is a file/
+    },
+    {
+      what: "a database that is something else",
+      trouble: (directory) =>
+        Effect.as(
+          make(() => fs.writeFileSync(path.join(directory, "notes.txt"), "Not a database, but dear to somebody.\n")),
+          { database: { path: "notes.txt" } }
+        ),
+      code: 1,
+      says: /^holdfast: Could not open the database in \S+: .*The file is no SQLite database\./
+    },
+    {
+      what: "a database that is damaged",
+      trouble: (directory) =>
+        Effect.as(
+          make(() => {
+            const file = path.join(directory, "holdfast.db")
+            database(file, "CREATE TABLE t (x); INSERT INTO t VALUES (zeroblob(100000))")
+            const bytes = fs.readFileSync(file)
+            fs.writeFileSync(file, bytes.fill(0xa5, 100, 8192))
+          }),
+          { database: { path: "holdfast.db" } }
+        ),
+      code: 1,
+      says: /^holdfast: Could not [^\n]+ in \S+holdfast\.db: .*The file is damaged\. Stop Holdfast, keep a copy/
+    },
+    {
+      what: "a database of a newer Holdfast",
+      trouble: (directory) =>
+        Effect.as(
+          make(() =>
+            database(
+              path.join(directory, "holdfast.db"),
+              `PRAGMA journal_mode = WAL;
+               CREATE TABLE ${Migrations.TABLE} (migration_id integer PRIMARY KEY NOT NULL, created_at datetime NOT NULL DEFAULT current_timestamp, name VARCHAR(255) NOT NULL);
+               INSERT INTO ${Migrations.TABLE} (migration_id, name) VALUES (9999, 'from_the_future')`
+            )
+          ),
+          { database: { path: "holdfast.db" } }
+        ),
+      code: 1,
+      says: /^holdfast: Could not use the database \S+: its schema has version 9999, .* Nothing was changed\.\n$/
+    }
+  ]
+
+  it.live.each(cases)("says why in one paragraph and leaves everything as it was: $what", ({ code, says, trouble }) =>
+    Effect.gen(function* () {
+      const directory = yield* Process.directory
+      const given = yield* trouble(directory)
+      const config = typeof given === "string" ? given : { server: { port: 0 }, ...given }
+      const file = given === "" ? path.join(directory, CONFIG) : Process.writeConfig(directory, config)
+      const before = contentOf(directory)
+      const exit = yield* Process.run({ args: ["serve", "--config", file], directory }).pipe(
+        Effect.flatMap((run) => run.exit),
+        places.withPermits(1)
+      )
+      assert.strictEqual(exit.stdout, "")
+      assert.match(exit.stderr, says)
+      assert.notMatch(exit.stderr, /\n\s+at |\n\n/)
+      assert.strictEqual(exit.code, code)
+      assert.deepStrictEqual(contentOf(directory), before)
+    })
+  )
+})
+
+describe("a second start of what runs already", () => {
+  it.live("leaves the turns of the first alone, and ends with 1", () =>
+    Effect.gen(function* () {
+      const { config, directory, provider, start } = yield* Given.stage()
+      const { gate, response } = Given.gated("Once", 1)
+      provider.respond(response)
+      const first = yield* start
+      const id = yield* first.create()
+      const live = yield* first.open(Given.request(id, "one"))
+      yield* gate.reached
+
+      const file = Process.writeConfig(directory, { ...config, server: { port: first.port } })
+      const args = ["serve", "--config", file]
+      const { code, stderr } = yield* Effect.flatMap(Process.run({ args, directory }), (second) => second.exit)
+      assert.strictEqual(code, 1)
+      assert.match(stderr, /^holdfast: [^\n]+\n$/)
+      yield* gate.open
+      assert.strictEqual(Service.shown(Service.eventsOf(yield* live.rest)), "Once")
+      assert.strictEqual(provider.count(), 1)
+    })
+  )
+})
+
+// --- internal
+
+const CONFIG = "holdfast.config.json"
+
+const make = (act: () => void) => Effect.sync(act)
+
+/** Runs SQL on a database file of another program. */
+const database = (file: string, sql: string): void => {
+  const database = new (NodeSqlite.load().DatabaseSync)(file)
+  database.exec(sql)
+  database.close()
+}
+
+/** Every file below a directory, with what is in it. A lock is not counted: a start takes it first, and it holds nothing. */
+const contentOf = (directory: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    fs
+      .readdirSync(directory, { recursive: true, withFileTypes: true })
+      .filter(({ name }) => !name.endsWith(".lock"))
+      .map((entry) => [
+        path.relative(directory, path.join(entry.parentPath, entry.name)),
+        entry.isFile() ? digest(fs.readFileSync(path.join(entry.parentPath, entry.name))) : "directory"
+      ])
+  )
+
+const digest = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex")

@@ -1,0 +1,145 @@
+/** The service as a process that is starved: of its provider, of clients that read, of room on its disk. */
+import { assert, describe, it } from "@effect/vitest"
+import * as ScriptedServer from "@holdfast/providers/testing"
+import { Duration, Effect, Fiber } from "effect"
+import * as NodeSqlite from "../../src/storage/NodeSqlite.ts"
+import * as Given from "./Given.ts"
+import * as Process from "./Process.ts"
+import * as Service from "./Service.ts"
+import * as SmallDisk from "./SmallDisk.ts"
+
+describe("a process that is starved", () => {
+  it.live("D3: a provider that is dead, and comes up on the same port, answers the turn that waited", () =>
+    Effect.gen(function* () {
+      const directory = yield* Process.directory
+      const { port, url } = yield* Effect.scoped(ScriptedServer.start())
+      const service = yield* Process.start({ directory, config: Given.configOf({ url }, { delays: ["50 millis"] }) })
+      const live = yield* Effect.flatMap(service.create(), (id) => service.open(Given.request(id, "one")))
+      assert.include(yield* live.until("provider-retry"), "ECONNREFUSED")
+      const provider = yield* ScriptedServer.start({ port })
+      provider.respond(Given.answer("Here I am"))
+      const events = Service.eventsOf(yield* live.rest)
+      assert.strictEqual(Service.shown(events), "Here I am")
+      assert.isTrue(events.every((event) => event.type !== "provider-retry" || event.reason === "network"))
+    })
+  )
+
+  it.live("a client that reads nothing holds up neither the turn nor the others, and is cut", () =>
+    Effect.gen(function* () {
+      const { provider, start } = yield* Given.stage()
+      const gate = ScriptedServer.gate()
+      // 3 MiB of text, in so many deltas that they are six times that on the wire.
+      const frames = ScriptedServer.answerFrames("openai", `${"x".repeat(19)} `.repeat(150_000))
+      provider.respond({ frames: [...frames.slice(0, 1), gate, ...inWritesOf(500, frames.slice(1))] })
+      const service = yield* start
+      const id = yield* service.create()
+      const slow = yield* service.open(Given.request(id, "one"))
+      yield* slow.pause
+      const slowWatcher = yield* service.open({ path: `/v1/conversations/${id}/events` })
+      yield* slowWatcher.pause
+      yield* gate.reached
+      const before = yield* service.memory
+      const quick = yield* Effect.forkChild(Given.turn(service, id, "one"), { startImmediately: true })
+      yield* gate.open
+      const [took, events] = yield* Effect.timed(Fiber.join(quick))
+      const after = yield* service.memory
+      assert.isBelow(Duration.toMillis(took), 10_000)
+      assert.strictEqual(Service.shown(events).length, 3_000_000)
+      // MiB. Nobody keeps what two clients do not read: it would be forty of them, and the text stands in memory anyway.
+      assert.isBelow(after - before, 400)
+      assert.strictEqual(yield* Effect.map(service.state(id), ({ status }) => status), "idle")
+      // What a client is behind is let go of, so coming back to life shows the gap.
+      yield* slow.resume
+      yield* Effect.flip(slow.rest)
+      yield* slowWatcher.resume
+      assert.notInclude(yield* slowWatcher.rest, '"type":"turn-end"')
+    })
+  )
+
+  if (SmallDisk.isPossible()) {
+    it.live("a disk that is full pauses the turn, refuses new ones, and loses nothing", () =>
+      Effect.gen(function* () {
+        const { directory, fill, free } = yield* SmallDisk.make
+        const { database, provider, start } = yield* Given.stageIn(directory)
+        const { gate, response } = Given.gated("Once", 1)
+        provider.respond(response, Given.answer("Twice"))
+        const service = yield* start
+        const id = yield* service.create()
+        const live = yield* service.open(Given.request(id, "one"))
+        yield* gate.reached
+        yield* fill
+        yield* gate.open
+        const log = yield* Process.eventually("the turn to pause", Effect.sync(service.stderr), (text) =>
+          text.includes("paused")
+        )
+        assert.match(
+          log,
+          /"Turn one is paused: Could not [^"]+ in \S+holdfast\.db: .*The disk is full\. Free some space/
+        )
+        const refused = yield* service.call(Given.request(id, "two"))
+        assert.strictEqual(refused.status, 503)
+        assert.include(refused.text, "problem-storage-unavailable")
+        assert.strictEqual((yield* service.call({ path: "/readyz" })).status, 503)
+        assert.strictEqual(yield* Effect.map(service.state(id), ({ status }) => status), "running")
+
+        yield* free
+        assert.strictEqual(Service.shown(Service.eventsOf(yield* live.rest)), "Once")
+        assert.strictEqual(Service.shown(yield* Given.turn(service, id, "two")), "Twice")
+        assert.deepStrictEqual(yield* service.history(id), [
+          "user: one",
+          "assistant: Once",
+          "user: two",
+          "assistant: Twice"
+        ])
+        assert.strictEqual(provider.count(), 2)
+        yield* service.end("SIGKILL")
+        assert.deepStrictEqual(integrityOf(database), [{ integrity_check: "ok" }])
+      })
+    )
+
+    it.live(
+      "X1: a disk that is read-only at the start is named; what was acknowledged goes on when it may be written",
+      () =>
+        Effect.gen(function* () {
+          const { directory, setReadOnly } = yield* SmallDisk.make
+          const { provider, start } = yield* Given.stageIn(directory, { delays: ["1 hour"] })
+          provider.respond(Given.overloaded, Given.answer("Once"))
+          const first = yield* start
+          const id = yield* first.create()
+          yield* Effect.flatMap(first.open(Given.request(id, "one")), (live) => live.until("provider-retry"))
+          const before = yield* first.state(id)
+          yield* first.end("SIGKILL")
+
+          yield* setReadOnly(true)
+          const refused = yield* Effect.flatMap(Process.run({ args: ["serve"], directory }), ({ exit }) => exit)
+          assert.deepStrictEqual([refused.code, refused.stdout], [1, ""])
+          assert.match(
+            refused.stderr,
+            /^holdfast: Could not [^\n]+holdfast\.db: .*readonly database.* can be written by this user/
+          )
+          yield* setReadOnly(false)
+
+          const second = yield* start
+          assert.deepStrictEqual(yield* second.state(id), before)
+          yield* second.call({ method: "POST", path: `/v1/conversations/${id}/retry-now` })
+          assert.strictEqual(Service.shown(yield* Given.turn(second, id, "one")), "Once")
+          assert.strictEqual(provider.count(), 2)
+        })
+    )
+  }
+})
+
+// --- internal
+
+/** The same frames in fewer writes. */
+const inWritesOf = (count: number, frames: ReadonlyArray<string>): ReadonlyArray<string> =>
+  Array.from({ length: Math.ceil(frames.length / count) }, (_, n) => frames.slice(n * count, (n + 1) * count).join(""))
+
+const integrityOf = (file: string): unknown => {
+  const database = new (NodeSqlite.load().DatabaseSync)(file)
+  try {
+    return database.prepare("PRAGMA integrity_check").all()
+  } finally {
+    database.close()
+  }
+}
