@@ -65,7 +65,7 @@ const leavesOf = (
     case "Encoding":
       return leavesOf(issue.issue, path, override)
     case "Filter":
-      return leavesOf(issue.issue, path, override ?? SchemaIssue.defaultCheckHook(issue))
+      return leavesOf(issue.issue, path, override ?? SchemaIssue.defaultCheckHook(issue) ?? expectedBy(issue))
     case "Composite":
       return issue.issues.flatMap((inner) => leavesOf(inner, path, override))
     case "AnyOf":
@@ -75,6 +75,12 @@ const leavesOf = (
     default:
       return [leafOf(issue, path, override)]
   }
+}
+
+/** What a check wants that comes with no message of its own. */
+const expectedBy = ({ filter, issue }: SchemaIssue.Filter): string | undefined => {
+  const expected = issue._tag === "InvalidValue" ? filter.annotations?.["expected"] : undefined
+  return typeof expected === "string" ? `Expected ${expected}` : undefined
 }
 
 const leafOf = (issue: SchemaIssue.Issue, path: ReadonlyArray<PropertyKey>, override: string | undefined): Leaf =>
