@@ -226,7 +226,10 @@ const conversationOf = Effect.fnUntraced(function* (
   const name = model ?? Target.format(defaults.model)
   yield* knownTarget(name, providers)
   const settings = Profile.decode(retry ?? {})
-  if (Result.isFailure(settings)) return yield* new InvalidRequest({ message: `retry: ${settings.failure.message}` })
+  if (Result.isFailure(settings)) {
+    const problems = Problem.fromIssue(settings.failure.issue, retry, (path) => Problem.formatPath(["retry", ...path]))
+    return yield* new InvalidRequest({ message: problems.map(Problem.format).join(" ") })
+  }
   for (const { name, path } of Profile.targetNames(settings.success)) {
     yield* knownTarget(name, providers, Problem.formatPath(["retry", ...path]))
   }

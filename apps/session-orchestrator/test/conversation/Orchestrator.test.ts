@@ -386,3 +386,22 @@ describe("a conversation", () => {
     )
   )
 })
+
+describe("a conversation with settings of its own", () => {
+  it.effect("P3: is refused where they will not do, with what was found and what was expected, all of it at once", () =>
+    withService(
+      { scripts: [] },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const retry = { profil: "overnight", budget: "8h", schedule: { type: "steps", delays: ["5 seconds", 7] } }
+        const { message } = yield* Effect.flip(conversations.create({ retry }))
+        assert.match(message, /^retry\.profil: unknown key\. Did you mean "profile"\? Known here: profile, enabled, /)
+        for (const part of [
+          'retry.schedule.delays[1]: found 7; expected a string such as "30 minutes" or "100 millis".',
+          'retry.budget: found "8h"; expected a duration such as "30 minutes", "8 hours" or "100 millis". Did you mean "8 hours"?'
+        ]) {
+          assert.include(message, part)
+        }
+      })
+    )
+  )
+})
