@@ -234,6 +234,21 @@ const cases: ReadonlyArray<Case> = [
     ]
   },
   {
+    title: "a wait that was moved to a time that was past: it was over when that was heard, and nothing was late (X4)",
+    plan: { scripts: [...down(1), answer("Hello")] },
+    live: ({ pass, wake }) =>
+      Effect.gen(function* () {
+        yield* pass(Duration.seconds(2))
+        yield* wake({ type: "until", until: 1, by })
+        yield* pass(Duration.zero)
+      }),
+    says: [
+      "The wait was moved to 1970-01-01 00:00:00 UTC by HTTP from 127.0.0.1, command k1 (X4).",
+      "The wait was over.",
+      "Attempt 2 was answered (stop)."
+    ]
+  },
+  {
     title: "a reason that has spent its own budget (X11)",
     plan: { scripts: down(4), retry: { reasons: { overloaded: { budget: Duration.seconds(20) } } } },
     says: [
