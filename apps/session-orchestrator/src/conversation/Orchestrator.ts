@@ -156,14 +156,14 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
               const turn = yield* turnOf(store, turnId)
               const conversation = yield* Effect.map(store.conversation(turn.conversationId), Option.getOrThrow)
               const session = yield* watched(conversation)
-              return Watching.watch(session, Stream.fromIterableEffect(eventsOf(store, queue, turn)), { turnId })
+              return Watching.watch(session, () => Stream.fromIterableEffect(eventsOf(store, queue, turn)), { turnId })
             })
           ).pipe(Watching.ofTurn(turnId)),
         watch: (id, after) =>
           Stream.unwrap(
             Effect.gen(function* () {
               const session = yield* watched(yield* find(id))
-              return Watching.watch(session, store.events(id, after), { after })
+              return Watching.watch(session, (from) => store.events(id, from), { after })
             })
           ),
         // P14: cancelling the retry is part of aborting; the kernel closes the chain before the seal.
