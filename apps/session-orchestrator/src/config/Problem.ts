@@ -94,11 +94,15 @@ const messageOf = ({ issue, override, path }: Leaf, input: unknown): string => {
   const said = override ?? formatLeaf(issue)
   // A check that is not about a value says all there is to say.
   if (!said.startsWith("Expected ")) return said
-  const expected = said.slice("Expected ".length)
+  const told = said.slice("Expected ".length)
+  const expected = TYPES[told] ?? told
   const found = valueAt(input, path)
   const hint = suggestionFor(found, expected)
   return `found ${isSecretPlace(path, found) ? kindOf(found) : shown(withoutKeys(found))}; expected ${expected}.${hint}`
 }
+
+/** What a schema says of plain types, as people say it. */
+const TYPES: { readonly [type: string]: string } = { boolean: "true or false", string: "a string", number: "a number" }
 
 const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: ReadonlyArray<PropertyKey>): string => {
   const known = issue.ast._tag === "Objects" ? issue.ast.propertySignatures.map(({ name }) => String(name)) : []
@@ -120,7 +124,7 @@ const suggestionFor = (found: unknown, expected: string): string => {
         found,
         Array.from(expected.matchAll(/"([^"]*)"/g), (match) => match[1] ?? "").filter((word) => /^[a-z-]+$/.test(word))
       )
-  return near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`
+  return near === undefined || near === found ? "" : ` Did you mean ${JSON.stringify(near)}?`
 }
 
 const UNITS: { readonly [abbreviation: string]: string } = {

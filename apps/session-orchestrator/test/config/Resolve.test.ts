@@ -71,6 +71,24 @@ describe("Resolve", () => {
         ]
       ],
       [
+        "a duration that is too short, without meaning what it says",
+        { file: { model: "simulated/steady", retry: { schedule: { type: "exponential", base: "0 seconds" } } } },
+        ['retry.schedule.base: found "0 seconds"; expected a finite duration of at least 1 millisecond.']
+      ],
+      [
+        "a word where there is to be a yes or a no, a number where there are to be words",
+        {
+          file: {
+            model: "simulated/steady",
+            retry: { enabled: "maybe", finalReport: { schema: {}, description: 7 } }
+          }
+        },
+        [
+          'retry.enabled: found "maybe"; expected true or false.',
+          "retry.finalReport.description: found 7; expected a string."
+        ]
+      ],
+      [
         "an unknown key deep inside",
         { file: { retry: { requestTimeout: { firstContnet: "1 minute" } } } },
         ['retry.requestTimeout.firstContnet: unknown key. Did you mean "firstContent"? Known here: firstContent, idle.']
