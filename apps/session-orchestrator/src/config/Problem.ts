@@ -38,14 +38,30 @@ export const formatPath = (path: ReadonlyArray<PropertyKey>): string =>
 export const fromIssue = (
   issue: SchemaIssue.Issue,
   input: unknown,
-  place: (path: ReadonlyArray<PropertyKey>) => string = formatPath
-): ReadonlyArray<Problem> =>
-  leavesOf(issue, []).map((leaf) => ({
-    place: leaf.path.length === 0 ? "the whole" : place(leaf.path),
-    message: messageOf(leaf, input)
-  }))
+  place?: (path: ReadonlyArray<PropertyKey>) => string
+): ReadonlyArray<Problem> => leavesOf(issue, []).map((leaf) => problemOf(leaf, input, place))
+
+/** The first of the problems as one text, and how many more there are: for who sent something, whatever it was. */
+export const firstOf = (
+  issue: SchemaIssue.Issue,
+  input: unknown,
+  place?: (path: ReadonlyArray<PropertyKey>) => string
+): string => {
+  const leaves = leavesOf(issue, [])
+  const told = leaves.slice(0, MOST_TOLD).map((leaf) => format(problemOf(leaf, input, place)))
+  const more = leaves.length - told.length
+  return [...told, ...(more > 0 ? [`And ${more} more.`] : [])].join(" ")
+}
 
 // --- internal
+
+/** More than anybody reads. */
+const MOST_TOLD = 20
+
+const problemOf = (leaf: Leaf, input: unknown, place = formatPath): Problem => ({
+  place: leaf.path.length === 0 ? "the whole" : place(leaf.path),
+  message: messageOf(leaf, input)
+})
 
 interface Leaf {
   readonly path: ReadonlyArray<PropertyKey>

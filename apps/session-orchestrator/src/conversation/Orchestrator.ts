@@ -218,6 +218,9 @@ const takeUp = (acceptance: Acceptance.Dependencies, condition: Condition["Servi
 /** Between two tries to read what the last process left. */
 const TAKE_UP_INTERVAL = "5 seconds"
 
+/** Room for a report's schema of hundreds of fields. What is longer would hold up everybody else while it is read. */
+const MOST_SETTINGS = 65_536
+
 const conversationOf = Effect.fnUntraced(function* (
   { model, system, retry }: CreateOptions,
   defaults: Defaults["Service"],
@@ -225,10 +228,17 @@ const conversationOf = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Conversation, InvalidRequest> {
   const name = model ?? Target.format(defaults.model)
   yield* knownTarget(name, providers)
+  const length = JSON.stringify(retry ?? {}).length
+  if (length > MOST_SETTINGS) {
+    const message = `retry: it has ${length} characters as JSON; expected ${MOST_SETTINGS} at most.`
+    return yield* new InvalidRequest({ message })
+  }
   const settings = Profile.decode(retry ?? {})
   if (Result.isFailure(settings)) {
-    const problems = Problem.fromIssue(settings.failure.issue, retry, (path) => Problem.formatPath(["retry", ...path]))
-    return yield* new InvalidRequest({ message: problems.map(Problem.format).join(" ") })
+    const { issue } = settings.failure
+    return yield* new InvalidRequest({
+      message: Problem.firstOf(issue, retry, (path) => Problem.formatPath(["retry", ...path]))
+    })
   }
   for (const { name, path } of Profile.targetNames(settings.success)) {
     yield* knownTarget(name, providers, Problem.formatPath(["retry", ...path]))

@@ -404,4 +404,27 @@ describe("a conversation with settings of its own", () => {
       })
     )
   )
+
+  it.effect("P3: is told of the first that is wrong, and how much more, where there is more than anybody reads", () =>
+    withService(
+      { scripts: [] },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const delays = Array.from({ length: 1_000 }, () => "soon")
+        const { message } = yield* Effect.flip(conversations.create({ retry: { schedule: { type: "steps", delays } } }))
+        assert.match(message, /^retry\.schedule\.delays\[0\]: found "soon"; /)
+        assert.match(message, /retry\.schedule\.delays\[19\]: [^[]* And 980 more\.$/)
+      })
+    )
+  )
+
+  it.effect("P3: is refused unread where they are longer than settings are", () =>
+    withService(
+      { scripts: [] },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const delays = Array.from({ length: 50_000 }, () => "5 seconds")
+        const { message } = yield* Effect.flip(conversations.create({ retry: { schedule: { type: "steps", delays } } }))
+        assert.strictEqual(message, "retry: it has 600040 characters as JSON; expected 65536 at most.")
+      })
+    )
+  )
 })

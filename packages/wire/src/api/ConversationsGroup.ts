@@ -33,7 +33,7 @@ export const CreateConversation = Schema.Struct({
   ),
   retry: Schema.optionalKey(
     Schema.Record(Schema.String, Schema.Json).annotate({
-      description: "Settings over the configuration's `retry`.",
+      description: "Settings over the configuration's `retry`; 65536 characters of JSON at most.",
       examples: [{ profile: "interactive" }]
     })
   )
