@@ -20,6 +20,8 @@ const quit = (code: ExitCode.ExitCode): Effect.Effect<never> =>
 
 // Whoever read the output has stopped reading, as `head` does: nothing is left to be done for them.
 process.stdout.on("error", () => process.exit(ExitCode.FAILED))
+// A log is no reason to end: turns go on when whoever read it has gone, or its disk is full.
+process.stderr.on("error", () => {})
 
 const environment = process.env
 

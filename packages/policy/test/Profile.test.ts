@@ -280,6 +280,17 @@ describe("errors", () => {
     expect(complaint(input)).toBe(message)
   })
 
+  it("a list of more targets than anybody has is refused before any of them is compared with the others", () => {
+    const targets = Array.from({ length: 50_000 }, (_, n) => `p/${n}`)
+    for (const routing of [
+      { type: "round-robin", targets },
+      { type: "fallback-chain", chains: { default: targets } }
+    ]) {
+      expect(complaint({ routing })).toContain("Expected 100 targets at most")
+    }
+    expect(complaint({ routing: { type: "round-robin", targets: targets.slice(0, 100) } })).toBe("")
+  })
+
   it("everything that is wrong is named at once", () => {
     const message = complaint({ enabled: 1, maxRetries: "3", colour: "red" })
     for (const key of ["enabled", "maxRetries", "colour"]) expect(message).toContain(`at ["${key}"]`)

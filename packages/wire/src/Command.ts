@@ -58,11 +58,19 @@ export const SwitchTarget = steering("switch-target", {
 })
 export type SwitchTarget = typeof SwitchTarget.Type
 
+/** A year: longer than anybody waits, and far from where a sum of such numbers is none any more. */
+const LONGEST_EXTENSION_MS = 365 * 86_400_000
+
+const EXTENSION = `expected a number of milliseconds above 0, a year (${LONGEST_EXTENSION_MS}) at most`
+
+/** What a budget is extended by, in milliseconds. What is added again and again still has to be recorded as a number. */
+export const Extension = Schema.Finite.check(
+  Schema.isGreaterThan(0, { message: EXTENSION }),
+  Schema.isLessThanOrEqualTo(LONGEST_EXTENSION_MS, { message: EXTENSION })
+)
+
 /** Adds to the budget of the step that waits (X4). */
-export const ExtendBudget = steering("extend-budget", {
-  /** Milliseconds. */
-  byMs: Schema.Finite.check(Schema.isGreaterThan(0))
-})
+export const ExtendBudget = steering("extend-budget", { byMs: Extension })
 export type ExtendBudget = typeof ExtendBudget.Type
 
 /** What can be done to a turn that waits. On one that does not, all of it does nothing. */

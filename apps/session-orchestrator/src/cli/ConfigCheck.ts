@@ -1,5 +1,5 @@
 /** `holdfast config check`: what is in force and where it came from, or everything that is wrong. */
-import { Profile } from "@holdfast/policy"
+import { type Models, Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Duration, Effect, Option } from "effect"
 import { Command } from "effect/cli"
@@ -10,6 +10,7 @@ import * as DatabaseUrl from "../storage/DatabaseUrl.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as RetryText from "./RetryText.ts"
 import * as Setup from "./Setup.ts"
+import * as Span from "../text/Span.ts"
 import { Terminal } from "./Terminal.ts"
 
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
@@ -20,7 +21,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
 
 /** What is in force, as lines; secrets are not in it. */
 export const report = (config: Values): ReadonlyArray<string> => {
-  const rows = [...settings(config), ...retry(config)]
+  const rows = [...settings(config), ...retry(config), ...telemetry(config)]
   const width = Math.max(...rows.map(([key]) => key.length))
   const unused = Array.from(config.providers.values()).filter((provider) => !isInUse(config, provider))
   return [
@@ -62,11 +63,13 @@ const settings = (config: Values): ReadonlyArray<Row> => [
   ...place(config),
   ["database.retention", retentionOf(config.database.retention)],
   ["model", Target.format(config.model)],
+  ...Object.entries(config.models).map(([name, model]) => [`models.${name}`, capabilitiesOf(model)] as const),
   ...Array.from(config.providers.values())
     .filter((provider) => isInUse(config, provider))
     .map(
       (provider) => [`providers.${provider.name}`, describe(provider, Secrets.make(Secrets.ofConfig(config)))] as const
     ),
+  ["gate.enabled", String(config.gate.enabled)],
   ...config.tools.map(
     (server) => [`tools.${server.name}`, toolsOf(server, Secrets.make(Secrets.ofConfig(config)))] as const
   )
@@ -87,16 +90,46 @@ const retry = (config: Values): ReadonlyArray<Row> => [
   ...RetryText.primitives(Profile.resolve(config.retry)).map(([name, value]) => [`retry.${name}`, value] as const)
 ]
 
+/** What the service tells of itself, and to whom; no header, no address of a webhook and no argument of a command is in it. */
+const telemetry = (config: Values): ReadonlyArray<Row> => {
+  const { notifications, otlp, retryLog } = config.telemetry
+  const { redact } = Secrets.make(Secrets.ofConfig(config))
+  return [
+    [
+      "telemetry.retryLog",
+      retryLog === undefined ? "off" : `${retryLog.path}, up to ${retryLog.maxBytes} bytes, ${retryLog.keep} older ones`
+    ],
+    ["telemetry.otlp", otlp === undefined ? "off" : redact(otlp.url)],
+    ["telemetry.notifications", notifications === undefined ? "off" : receiversOf(notifications)]
+  ]
+}
+
+const receiversOf = ({ after, command, webhook }: NonNullable<Values["telemetry"]["notifications"]>): string => {
+  const receivers = [
+    ...(webhook === undefined ? [] : ["by a webhook"]),
+    ...(command === undefined ? [] : [`by ${command[0]}`])
+  ]
+  return `after ${Span.format(Duration.toMillis(after))}, ${receivers.join(" and ")}`
+}
+
+const capabilitiesOf = ({ contextWindow, tools }: Models.Capabilities): string =>
+  [
+    ...(contextWindow === undefined ? [] : [`${contextWindow} tokens`]),
+    ...(tools === undefined ? [] : [tools ? "tools" : "no tools"])
+  ].join(", ") || "nothing is known"
+
 /** Where a value came from, unless that is where one would look first: the file, or the defaults. */
 const originOf = ({ file, origins }: Values, key: string): string => {
   const [section, name] = key.split(".")
   // A token may have come by the name of a variable, and a nested key with the object around it.
   const names = key === "server.token" ? ["server.token", "server.tokenEnv"] : [key, `${section}.${name}`]
   const origin = names.map((name) => origins.get(name)).find((origin) => origin !== undefined)
-  if (origin === undefined)
-    return file === undefined || section === "providers" || section === "tools" ? "" : "  (default)"
+  if (origin === undefined) return file === undefined || WITHOUT_DEFAULT.has(section) ? "" : "  (default)"
   return /^(HOLDFAST_|--)/.test(origin) ? `  (${origin})` : ""
 }
+
+/** Sections that are there because something says so: the file, or variables of others. */
+const WITHOUT_DEFAULT: ReadonlySet<string | undefined> = new Set(["providers", "models", "tools", "telemetry"])
 
 const retentionOf = (retention: Duration.Duration): string =>
   Duration.isFinite(retention) ? Duration.format(retention) : "for ever"

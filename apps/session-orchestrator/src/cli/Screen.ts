@@ -5,7 +5,6 @@
  * W2. The answer goes to standard output and nothing else does; where it is no terminal it has every byte of the answer, and a
  *     line break at its end.
  */
-import { CliOutput } from "effect/cli"
 import * as Prose from "../text/Prose.ts"
 import type { Terminal } from "./Terminal.ts"
 import { type Color, paint } from "./Terminal.ts"
@@ -78,7 +77,7 @@ export const make = (terminal: Terminal["Service"]): Screen => {
 const TONES: { readonly [T in Tone]: Color } = { wait: "yellow", notice: "yellow", failure: "red", aside: "dim" }
 
 const rowsOf = (line: string, columns: number): number =>
-  Math.max(1, Math.ceil(CliOutput.displayWidth(line) / Math.max(1, columns)))
+  Math.max(1, Math.ceil(Prose.widthOf(line) / Math.max(1, columns)))
 
 const isSame = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): boolean =>
   a.length === b.length && a.every((line, index) => line === b[index])

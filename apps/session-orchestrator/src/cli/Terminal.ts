@@ -43,7 +43,8 @@ export const make = (stdout: Stream, stderr: Stream, environment: Environment.En
     isStderrTerminal,
     canRepaint: isStdoutTerminal && isStderrTerminal && !isDumb,
     colors: { stdout: hasColors(isStdoutTerminal), stderr: hasColors(isStderrTerminal) },
-    columns: () => stderr.columns ?? stdout.columns ?? DEFAULT_COLUMNS
+    // One without a window (`script`, a container's) says 0.
+    columns: () => [stderr.columns, stdout.columns].find((columns = 0) => columns > 0) ?? DEFAULT_COLUMNS
   }
 }
 

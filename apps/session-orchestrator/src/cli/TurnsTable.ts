@@ -5,7 +5,6 @@
  * T1. No line is wider than the room there is.
  * T2. Ids are never cut, whatever the room: they are there to be copied.
  */
-import { CliOutput } from "effect/cli"
 import type { State, TurnReport } from "../inspection/TurnReport.ts"
 import * as Prose from "../text/Prose.ts"
 import * as Span from "../text/Span.ts"
@@ -59,7 +58,9 @@ const table = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): Re
     budgetOf(turn),
     Span.rough(turn.ageMs)
   ])
-  const widths = head.map((head, column) => Math.max(head.length, ...rows.map((row) => row[column]?.length ?? 0)))
+  const widths = head.map((head, column) =>
+    rows.reduce((width, row) => Math.max(width, row[column]?.length ?? 0), head.length)
+  )
   const fixed = widths.reduce((total, width) => total + width + GAP.length, 0)
   const rest = Number.isFinite(surroundings.columns)
     ? Math.max(0, surroundings.columns - fixed - GAP.length)
@@ -133,7 +134,10 @@ const sum = (turns: ReadonlyArray<TurnReport>, { moment }: Surroundings): string
     return count === 0 ? [] : [`${count} ${state}`]
   })
   const waits = turns.flatMap(({ wait }) => (wait === undefined ? [] : [wait]))
-  const next = Math.min(...waits.filter(({ asks }) => asks === undefined).map(({ retryAt }) => retryAt))
+  const next = waits.reduce(
+    (first, { asks, retryAt }) => (asks === undefined ? Math.min(first, retryAt) : first),
+    Infinity
+  )
   const asking = waits.filter(({ asks }) => asks !== undefined).length
   return [
     `${turns.length} ${turns.length === 1 ? "turn" : "turns"}: ${states.join(", ")}.`,
@@ -144,5 +148,4 @@ const sum = (turns: ReadonlyArray<TurnReport>, { moment }: Surroundings): string
 
 const fit = (text: string, width: number): string => (width < 2 ? "" : Prose.clip(text, width))
 
-const pad = (text: string, width: number): string =>
-  text + " ".repeat(Math.max(0, width - CliOutput.displayWidth(text)))
+const pad = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - Prose.widthOf(text)))

@@ -12,6 +12,7 @@ import { Data, Result } from "effect"
 export class JsonTextError extends Data.TaggedError("JsonTextError")<{
   readonly line: number
   readonly column: number
+  /** Without its last full stop. */
   readonly message: string
 }> {}
 
@@ -55,7 +56,7 @@ class Scanner {
     const fault = this.value(0)
     if (fault !== undefined) return fault
     this.take(SPACE)
-    return this.at < this.text.length ? this.fault("nothing more", "The value is complete before this.") : undefined
+    return this.at < this.text.length ? this.fault("nothing more", "The value is complete before this") : undefined
   }
 
   private value(depth: number): Fault | undefined {
@@ -70,7 +71,7 @@ class Scanner {
     const word = this.take(WORD)
     if (word === "true" || word === "false" || word === "null") return undefined
     this.at = start
-    return this.fault("a value", next === "'" ? "Strings are in double quotes." : "")
+    return this.fault("a value", next === "'" ? "Strings are in double quotes" : "")
   }
 
   private object(depth: number): Fault | undefined {
@@ -81,7 +82,7 @@ class Scanner {
     for (;;) {
       this.take(SPACE)
       const start = this.at
-      if (this.text[start] === "}") return this.fault("another key", "Remove the comma before it.")
+      if (this.text[start] === "}") return this.fault("another key", "Remove the comma before it")
       if (this.text[start] !== '"') return this.fault("a key in double quotes")
       const fault = this.string()
       if (fault !== undefined) return fault
@@ -106,7 +107,7 @@ class Scanner {
     if (this.text[this.at] === "]") return this.skip()
     for (;;) {
       this.take(SPACE)
-      if (this.text[this.at] === "]") return this.fault("another value", "Remove the comma before it.")
+      if (this.text[this.at] === "]") return this.fault("another value", "Remove the comma before it")
       const inside = this.value(depth + 1)
       if (inside !== undefined) return inside
       this.take(SPACE)
@@ -138,7 +139,7 @@ class Scanner {
     const next = this.text[this.at]
     const comment = this.text.startsWith("//", this.at) || this.text.startsWith("/*", this.at)
     const found = next === undefined ? "the end of the text" : comment ? "a comment" : JSON.stringify(next)
-    const more = comment ? "JSON has no comments." : advice
+    const more = comment ? "JSON has no comments" : advice
     return { at: this.at, message: `found ${found}; expected ${expected}${more === "" ? "" : `. ${more}`}` }
   }
 }

@@ -5,6 +5,7 @@
  * L2. What cannot be read stops the start, with the reason, as one `ConfigError`.
  */
 import { Effect, FileSystem, Layer, Path, type PlatformError, Result } from "effect"
+import { causeOf } from "../PlatformFailure.ts"
 import { Config, ConfigError, type Values } from "./Config.ts"
 import * as Environment from "./Environment.ts"
 import * as JsonText from "./JsonText.ts"
@@ -90,7 +91,7 @@ const unreadable = (
       problems: [
         {
           place: location,
-          message: isNotFound(error) ? "there is no such file." : `it cannot be read: ${error.message}`
+          message: isNotFound(error) ? "there is no such file." : `it cannot be read: ${causeOf(error)}.`
         }
       ]
     })

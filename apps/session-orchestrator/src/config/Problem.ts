@@ -38,14 +38,30 @@ export const formatPath = (path: ReadonlyArray<PropertyKey>): string =>
 export const fromIssue = (
   issue: SchemaIssue.Issue,
   input: unknown,
-  place: (path: ReadonlyArray<PropertyKey>) => string = formatPath
-): ReadonlyArray<Problem> =>
-  leavesOf(issue, []).map((leaf) => ({
-    place: leaf.path.length === 0 ? "the whole" : place(leaf.path),
-    message: messageOf(leaf, input)
-  }))
+  place?: (path: ReadonlyArray<PropertyKey>) => string
+): ReadonlyArray<Problem> => leavesOf(issue, []).map((leaf) => problemOf(leaf, input, place))
+
+/** The first of the problems as one text, and how many more there are: for who sent something, whatever it was. */
+export const firstOf = (
+  issue: SchemaIssue.Issue,
+  input: unknown,
+  place?: (path: ReadonlyArray<PropertyKey>) => string
+): string => {
+  const leaves = leavesOf(issue, [])
+  const told = leaves.slice(0, MOST_TOLD).map((leaf) => format(problemOf(leaf, input, place)))
+  const more = leaves.length - told.length
+  return [...told, ...(more > 0 ? [`And ${more} more.`] : [])].join(" ")
+}
 
 // --- internal
+
+/** More than anybody reads. */
+const MOST_TOLD = 20
+
+const problemOf = (leaf: Leaf, input: unknown, place = formatPath): Problem => ({
+  place: leaf.path.length === 0 ? "the whole" : place(leaf.path),
+  message: messageOf(leaf, input)
+})
 
 interface Leaf {
   readonly path: ReadonlyArray<PropertyKey>
@@ -65,7 +81,7 @@ const leavesOf = (
     case "Encoding":
       return leavesOf(issue.issue, path, override)
     case "Filter":
-      return leavesOf(issue.issue, path, override ?? SchemaIssue.defaultCheckHook(issue))
+      return leavesOf(issue.issue, path, override ?? SchemaIssue.defaultCheckHook(issue) ?? expectedBy(issue))
     case "Composite":
       return issue.issues.flatMap((inner) => leavesOf(inner, path, override))
     case "AnyOf":
@@ -75,6 +91,12 @@ const leavesOf = (
     default:
       return [leafOf(issue, path, override)]
   }
+}
+
+/** What a check wants that comes with no message of its own. */
+const expectedBy = ({ filter, issue }: SchemaIssue.Filter): string | undefined => {
+  const expected = issue._tag === "InvalidValue" ? filter.annotations?.["expected"] : undefined
+  return typeof expected === "string" ? `Expected ${expected}` : undefined
 }
 
 const leafOf = (issue: SchemaIssue.Issue, path: ReadonlyArray<PropertyKey>, override: string | undefined): Leaf =>
@@ -88,11 +110,15 @@ const messageOf = ({ issue, override, path }: Leaf, input: unknown): string => {
   const said = override ?? formatLeaf(issue)
   // A check that is not about a value says all there is to say.
   if (!said.startsWith("Expected ")) return said
-  const expected = said.slice("Expected ".length)
+  const told = said.slice("Expected ".length)
+  const expected = TYPES[told] ?? told
   const found = valueAt(input, path)
   const hint = suggestionFor(found, expected)
   return `found ${isSecretPlace(path, found) ? kindOf(found) : shown(withoutKeys(found))}; expected ${expected}.${hint}`
 }
+
+/** What a schema says of plain types, as people say it. */
+const TYPES: { readonly [type: string]: string } = { boolean: "true or false", string: "a string", number: "a number" }
 
 const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: ReadonlyArray<PropertyKey>): string => {
   const known = issue.ast._tag === "Objects" ? issue.ast.propertySignatures.map(({ name }) => String(name)) : []
@@ -114,7 +140,7 @@ const suggestionFor = (found: unknown, expected: string): string => {
         found,
         Array.from(expected.matchAll(/"([^"]*)"/g), (match) => match[1] ?? "").filter((word) => /^[a-z-]+$/.test(word))
       )
-  return near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`
+  return near === undefined || near === found ? "" : ` Did you mean ${JSON.stringify(near)}?`
 }
 
 const UNITS: { readonly [abbreviation: string]: string } = {

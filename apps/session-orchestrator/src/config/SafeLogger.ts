@@ -4,10 +4,13 @@
  * G1. A line is redacted as the text that it will be, so nothing that was formatted into it escapes: messages, annotations,
  *     causes, spans.
  * G2. One entry is one line of JSON in `json`; in `pretty` a cause follows its entry, indented.
+ * G3. What others have said (a tool server's last words, a provider's message) reaches a terminal as text and nothing else.
  *
  * Standard output is for answers.
  */
 import { Cause, Context, Formatter, Layer, Logger, type LogLevel, References } from "effect"
+import { stripVTControlCharacters } from "node:util"
+import * as Prose from "../text/Prose.ts"
 import * as Secrets from "./Secrets.ts"
 
 export type Format = "pretty" | "json"
@@ -36,7 +39,8 @@ export const pretty = (redact: (text: string) => string, colors: boolean): Logge
       parts.push(`${name}=${shown(value)}`)
     }
     const text = cause.reasons.length === 0 ? parts.join(" ") : `${parts.join(" ")}\n${Cause.pretty(cause)}`
-    const entry = redact(text).replaceAll("\n", "\n  ")
+    // Redacted first: a secret may have a line break in it. Colours are taken out whole, as `[31m` is no text either.
+    const entry = Prose.harmless(stripVTControlCharacters(redact(text))).replaceAll("\n", "\n  ")
     const level = logLevel.toUpperCase()
     const color = colors ? COLORS[logLevel] : undefined
     return `${date.toISOString().slice(11, 19)} ${color === undefined ? level : `${color}${level}${RESET}`} ${entry}\n`

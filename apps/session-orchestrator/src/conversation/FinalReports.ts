@@ -34,6 +34,7 @@ export const problemOf = ({ finalReport }: Pick<RetryPolicy.RetryPolicy, "finalR
     validatorOf(finalReport.schema)
     return type === "object" ? undefined : 'expected type "object", as a report is handed in as the arguments of a tool'
   } catch (error) {
+    if (error instanceof RangeError) return "it is nested too deeply" // what the stack has to say of it tells nobody anything
     return error instanceof Error ? error.message : String(error)
   }
 }

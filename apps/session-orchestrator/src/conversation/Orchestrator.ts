@@ -155,14 +155,14 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
               const turn = yield* turnOf(store, turnId)
               const conversation = yield* Effect.map(store.conversation(turn.conversationId), Option.getOrThrow)
               const session = yield* watched(conversation)
-              return Watching.watch(session, Stream.fromIterableEffect(eventsOf(store, queue, turn)), { turnId })
+              return Watching.watch(session, () => Stream.fromIterableEffect(eventsOf(store, queue, turn)), { turnId })
             })
           ).pipe(Watching.ofTurn(turnId)),
         watch: (id, after) =>
           Stream.unwrap(
             Effect.gen(function* () {
               const session = yield* watched(yield* find(id))
-              return Watching.watch(session, store.events(id, after), { after })
+              return Watching.watch(session, (from) => store.events(id, from), { after })
             })
           ),
         // P14: cancelling the retry is part of aborting; the kernel closes the chain before the seal.
@@ -217,6 +217,9 @@ const takeUp = (acceptance: Acceptance.Dependencies, condition: Condition["Servi
 /** Between two tries to read what the last process left. */
 const TAKE_UP_INTERVAL = "5 seconds"
 
+/** Room for a report's schema of hundreds of fields. What is longer would hold up everybody else while it is read. */
+const MOST_SETTINGS = 65_536
+
 const conversationOf = Effect.fnUntraced(function* (
   { model, system, retry }: CreateOptions,
   defaults: Defaults["Service"],
@@ -224,8 +227,18 @@ const conversationOf = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Conversation, InvalidRequest> {
   const name = model ?? Target.format(defaults.model)
   yield* knownTarget(name, providers)
+  const length = JSON.stringify(retry ?? {}).length
+  if (length > MOST_SETTINGS) {
+    const message = `retry: it has ${length} characters as JSON; expected ${MOST_SETTINGS} at most.`
+    return yield* new InvalidRequest({ message })
+  }
   const settings = Profile.decode(retry ?? {})
-  if (Result.isFailure(settings)) return yield* new InvalidRequest({ message: `retry: ${settings.failure.message}` })
+  if (Result.isFailure(settings)) {
+    const { issue } = settings.failure
+    return yield* new InvalidRequest({
+      message: Problem.firstOf(issue, retry, (path) => Problem.formatPath(["retry", ...path]))
+    })
+  }
   for (const { name, path } of Profile.targetNames(settings.success)) {
     yield* knownTarget(name, providers, Problem.formatPath(["retry", ...path]))
   }

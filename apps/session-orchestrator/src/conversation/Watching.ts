@@ -6,6 +6,8 @@
  *     events before it, which it stands in for.
  * V3. What is on disk and has not passed the hub yet is left to the hub: read from the disk it would come before the
  *     transient events that it stands in for, and again with them.
+ * V4. Whoever comes with an id that the conversation never had, because the database is an earlier copy, is told all of it: what comes
+ *     from now on has ids that it would take for known.
  */
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
@@ -23,10 +25,10 @@ export interface Options {
 
 type Failure = StorageError | SubscriberTooSlow | TurnStopped.TurnStopped
 
-/** A conversation's events: the stored ones that `read` gives, then live ones without end. */
+/** A conversation's events: the stored ones, which `read` gives from an id on (without it), then live ones without end. */
 export const watch = <E>(
   { hub }: Session,
-  read: Stream.Stream<StoredEvent, E>,
+  read: (from: number) => Stream.Stream<StoredEvent, E>,
   { after = 0, turnId }: Options = {}
 ): Stream.Stream<Frame, E | Failure> =>
   Stream.unwrap(
@@ -36,13 +38,19 @@ export const watch = <E>(
         (subscriber) => Effect.sync(() => subscriber.close())
       ),
       (subscriber) => {
-        let last = after
-        const stored = read.pipe(
-          Stream.takeWhile(({ id }) => id <= (hub.lastId ?? id)), // V3
-          Stream.map(({ id, event, json }): Frame => {
-            last = id
-            return { id, event, json }
-          })
+        let last = 0
+        const told = (from: number) =>
+          read(from).pipe(
+            Stream.takeWhile(({ id }) => id <= after || id <= (hub.lastId ?? id)), // V3
+            Stream.map(({ id, event, json }): Frame => {
+              last = id
+              return { id, event, json }
+            })
+          )
+        // With the event that the watcher has, which shows that there is one.
+        const stored = told(Math.max(0, after - 1)).pipe(
+          Stream.filter((frame) => !isKnown(frame, after)),
+          Stream.concat(Stream.suspend(() => (last < after ? told(0) : Stream.empty))) // V4
         )
         const gap = Stream.suspend(() => Stream.fromIterable(behind(subscriber.take(), last)))
         const live: Pull.Pull<Arr.NonEmptyReadonlyArray<Frame>, Failure> = Effect.flatMap(subscriber.pull, (chunk) => {

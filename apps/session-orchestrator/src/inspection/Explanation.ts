@@ -186,11 +186,14 @@ const waitOf = (
   const retryAt = moved?.until ?? decidedAt
   const isAsking = moved?.type === "asked"
   const ended = wakes.map((wake) => endOf(wake, isAsking, redact)).find((end) => end !== undefined) ?? endedBy(end)
+  const changes = wakes.flatMap((wake) => changeOf(wake, redact))
   return {
     retryAt,
-    changes: wakes.flatMap((wake) => changeOf(wake, redact)),
+    changes,
     ...askedOf(wakes, redact),
-    ...(ended === undefined ? {} : { end: { ...ended, words: Words.waitEnd(ended, retryAt) } })
+    ...(ended === undefined
+      ? {}
+      : { end: { ...ended, words: Words.waitEnd(ended, Words.dueAt({ changes, retryAt })) } })
   }
 }
 

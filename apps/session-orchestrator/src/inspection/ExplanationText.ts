@@ -143,10 +143,11 @@ const writeAttempt = (
   const question = asked === undefined ? [] : [{ at: asked.at, text: Words.asked(asked, seenFrom(clock, asked.at)) }]
   for (const { at, text } of [...changes, ...question].toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0)))
     page.entry(at, text)
-  const { end, retryAt } = wait
+  const { end } = wait
+  const due = Words.dueAt(wait)
   // A wait that was over in time is told by what follows it.
-  if (end !== undefined && (end.type !== "elapsed" || end.heldMs !== undefined || Words.isLate(end, retryAt))) {
-    page.entry(end.at, Words.waitEnd(end, retryAt))
+  if (end !== undefined && (end.type !== "elapsed" || end.heldMs !== undefined || Words.isLate(end, due))) {
+    page.entry(end.at, Words.waitEnd(end, due))
   }
   return failure
 }

@@ -75,11 +75,15 @@ export const asked = ({ asks, rules, until }: Untold<TurnExplanation.Asked>, at:
 export const isAsking = ({ asked, end, retryAt }: TurnExplanation.Wait): boolean =>
   asked !== undefined && end === undefined && asked.until === retryAt
 
-/** How a wait ended. `retryAt` is when it was to end. */
-export const waitEnd = (end: Untold<TurnExplanation.WaitEnd>, retryAt: number): string => {
+/** When a wait was to end: one that was moved to a time that was past, when that was heard. */
+export const dueAt = ({ changes, retryAt }: Pick<TurnExplanation.Wait, "changes" | "retryAt">): number =>
+  Math.max(retryAt, changes.findLast(({ type }) => type === "moved")?.at ?? retryAt)
+
+/** How a wait ended that was `due` then. */
+export const waitEnd = (end: Untold<TurnExplanation.WaitEnd>, due: number): string => {
   switch (end.type) {
     case "elapsed":
-      return `The wait was over${held(end)}${isLate(end, retryAt) ? `, ${Span.format(wholeSeconds(lateMs(end, retryAt)))} late: nothing ran this turn, or the machine slept` : ""}.`
+      return `The wait was over${held(end)}${isLate(end, due) ? `, ${Span.format(wholeSeconds(lateMs(end, due)))} late: nothing ran this turn, or the machine slept` : ""}.`
     case "retry-now":
       return end.rules.includes("X5")
         ? `The wait was ended early by ${end.by?.origin ?? "the gate"} (X5).`
@@ -100,8 +104,7 @@ export const waitEnd = (end: Untold<TurnExplanation.WaitEnd>, retryAt: number): 
 }
 
 /** Whether a turn was woken later than a busy process explains. */
-export const isLate = (end: Untold<TurnExplanation.WaitEnd>, retryAt: number): boolean =>
-  lateMs(end, retryAt) >= LATE_MS
+export const isLate = (end: Untold<TurnExplanation.WaitEnd>, due: number): boolean => lateMs(end, due) >= LATE_MS
 
 /** How long a turn was held at its endpoint's gate, beyond the end of its wait. */
 const held = ({ heldMs }: Untold<TurnExplanation.WaitEnd>): string =>
@@ -153,8 +156,8 @@ const WHY_LAST: Readonly<Record<string, string>> = {
 /** Timers of a busy process are late by less. */
 const LATE_MS = 1000
 
-const lateMs = ({ at, heldMs = 0, type }: Untold<TurnExplanation.WaitEnd>, retryAt: number): number =>
-  type === "elapsed" && at !== undefined ? at - retryAt - heldMs : 0
+const lateMs = ({ at, heldMs = 0, type }: Untold<TurnExplanation.WaitEnd>, due: number): number =>
+  type === "elapsed" && at !== undefined ? at - due - heldMs : 0
 
 /** A sentence with its full stop, unless a quotation has brought one. */
 const ended = (text: string): string => (/[.!?]"$/.test(text) ? text : `${text}.`)

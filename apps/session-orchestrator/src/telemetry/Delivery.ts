@@ -5,7 +5,7 @@
  *     What will not get better (a wrong address, a refusal) is not tried again.
  * Y2. The same notice may come twice, when the service died between the delivery and its record: its `id` is the same, and is
  *     in the header `idempotency-key` too.
- * Y3. Errors never quote the webhook's address.
+ * Y3. Errors never quote the webhook's address, nor the command's arguments.
  */
 import { Backoff, Budget, Classification, Jitter, RetryPolicy, Routing } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
@@ -15,6 +15,7 @@ import { HttpClientRequest } from "effect/http"
 import type { ChildProcessSpawner } from "effect/process"
 import { ChildProcess } from "effect/process"
 import type { Values } from "../config/Config.ts"
+import { causeOf } from "../PlatformFailure.ts"
 import * as NoticeText from "./NoticeText.ts"
 import type { Notice } from "./Incidents.ts"
 
@@ -76,7 +77,7 @@ export const toCommand =
     const input = new TextEncoder().encode(`${JSON.stringify(NoticeText.bodyOf(notice))}\n`)
     const command = ChildProcess.make(program, args, { stdin: Stream.make(input), stdout: "ignore", stderr: "ignore" })
     return spawner.exitCode(command).pipe(
-      Effect.catchTag("PlatformError", ({ message }) => Effect.fail(failed(message))),
+      Effect.catchTag("PlatformError", (error) => Effect.fail(failed(`${program} did not run: ${causeOf(error)}.`))),
       Effect.flatMap((code) => (code === 0 ? Effect.void : Effect.fail(failed(`${program} ended with ${code}.`)))),
       timed
     )

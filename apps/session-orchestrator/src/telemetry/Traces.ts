@@ -2,12 +2,13 @@
  * Spans on their way out: OTLP over HTTP, in batches, by Effect's exporter.
  *
  * A collector that does not answer costs spans, never a turn: a batch that is refused is tried four times, one that hangs is given
- * up after `TIMEOUT`; then the exporter lets go of what it has and is silent for a minute.
+ * up; then the exporter lets go of what it has and is silent for a minute. The log has why (`Collector`).
  */
 import type { Observer } from "@holdfast/kernel"
 import { Effect, Redacted, type Scope } from "effect"
 import { HttpClient } from "effect/http"
 import { OtlpExporter, OtlpResource, OtlpSerialization } from "effect/observability"
+import * as Collector from "./Collector.ts"
 import * as Spans from "./Spans.ts"
 
 export interface Options {
@@ -18,9 +19,6 @@ export interface Options {
   readonly addressOf: Spans.AddressOf
   readonly redact: (text: string) => string
 }
-
-/** How long a collector has for a batch. */
-const TIMEOUT = "10 seconds"
 
 /** How long spans are gathered. */
 const INTERVAL = "2 seconds"
@@ -37,9 +35,7 @@ export const make = Effect.fnUntraced(function* ({
   version
 }: Options): Effect.fn.Return<Observer.Listeners, never, HttpClient.HttpClient | Scope.Scope> {
   const resource = OtlpResource.make({ serviceName: "holdfast", serviceVersion: version })
-  const client = HttpClient.transformResponse(yield* HttpClient.HttpClient, (response) =>
-    Effect.timeoutOrElse(response, { duration: TIMEOUT, orElse: () => Effect.die(new Error("the collector hangs")) })
-  )
+  const client = Collector.watched(yield* HttpClient.HttpClient, redact(url))
   const { traces } = yield* Effect.provide(OtlpSerialization.OtlpSerialization, OtlpSerialization.layerProtobuf)
   const exporter = yield* OtlpExporter.make({
     label: "Holdfast",

@@ -12,6 +12,9 @@ export const harmless = (text: string): string => text.replaceAll(CONTROL, "")
 /** A message on one line, its blanks collapsed. */
 export const oneLine = (text: string): string => harmless(stripVTControlCharacters(text)).replaceAll(/\s+/g, " ").trim()
 
+/** The columns that a text takes in a terminal. Nearly all text is ASCII, a column each; looking closer takes a hundred times as long. */
+export const widthOf = (text: string): number => (ASCII.test(text) ? text.length : CliOutput.displayWidth(text))
+
 /**
  * Lines no wider than `width`, broken at blanks where there are any, `most` of them at most; what does not fit ends in `…`.
  *
@@ -27,7 +30,7 @@ export const wrap = (text: string, width: number, most: number): ReadonlyArray<s
     .split(" ")
     .flatMap((word) => pieces(word, room))) {
     const longer = line === "" ? word : `${line} ${word}`
-    if (CliOutput.displayWidth(longer) <= room) {
+    if (widthOf(longer) <= room) {
       line = longer
       continue
     }
@@ -40,11 +43,11 @@ export const wrap = (text: string, width: number, most: number): ReadonlyArray<s
 
 /** The beginning of a text that fits, with `…` where something was left out. */
 export const clip = (text: string, width: number): string => {
-  if (CliOutput.displayWidth(text) <= width) return text
+  if (widthOf(text) <= width) return text
   let kept = ""
   let used = 0
   for (const { segment } of segmenter.segment(text)) {
-    used += CliOutput.displayWidth(segment)
+    used += widthOf(segment)
     if (used > width - 1) break
     kept += segment
   }
@@ -57,15 +60,18 @@ export const clip = (text: string, width: number): string => {
 // oxlint-disable-next-line no-control-regex -- they are what is looked for.
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
 
+/** What is printed of ASCII. */
+const ASCII = /^[ -~]*$/
+
 const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" })
 
 /** A word that no line can hold, in pieces that it can. */
 const pieces = (word: string, width: number): ReadonlyArray<string> => {
-  if (CliOutput.displayWidth(word) <= width) return [word]
+  if (widthOf(word) <= width) return [word]
   const parts: Array<string> = []
   let part = ""
   for (const { segment } of segmenter.segment(word)) {
-    if (part !== "" && CliOutput.displayWidth(part + segment) > width) {
+    if (part !== "" && widthOf(part + segment) > width) {
       parts.push(part)
       part = ""
     }

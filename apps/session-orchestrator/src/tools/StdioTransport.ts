@@ -9,9 +9,10 @@
  */
 import { deserializeMessage, type JSONRPCMessage, type Transport } from "@modelcontextprotocol/client"
 import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio"
-import { Deferred, Duration, Effect, Fiber, type PlatformError, Queue, type Scope, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, Queue, type Scope, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import type { ToolServerReach } from "../config/Config.ts"
+import { causeOf } from "../PlatformFailure.ts"
 import { StartError, type Way } from "./Connection.ts"
 
 /** The largest output there may be (1 MiB), each of its characters escaped (6 for 1), and what stands around it. */
@@ -89,10 +90,6 @@ export const make = Effect.fnUntraced(function* (
 })
 
 // --- internal
-
-/** What Node says. The error's own message has the arguments in it, which are nobody's business. */
-const causeOf = ({ reason }: PlatformError.PlatformError): string =>
-  reason.cause instanceof Error ? reason.cause.message : reason._tag
 
 const lastLineOf = (words: string): string => {
   const line = words.toWellFormed().trimEnd().split("\n").at(-1)?.trim() ?? ""

@@ -62,7 +62,7 @@ export const make = Effect.fnUntraced(function* (
 
   const list = (connection: Connection) =>
     Effect.map(connection.list, (tools) => {
-      known = tools.filter(({ name }) => isAllowed(config, name))
+      known = tools.filter(({ name }) => isAllowed(config, name)).map((tool) => concealed(tool, conceal))
       return tools
     })
 
@@ -191,6 +191,12 @@ const unknownNames = (
       .filter((pattern) => !tools.some((tool) => ToolNames.matches([pattern], tool.name)))
       .map((pattern) => `tools.${name}.${key} has "${pattern}", and ${name} has no such tool.`)
   )
+
+/** A model reads descriptions too, and many a server puts the address that it was given into its own. */
+const concealed = ({ description, inputSchema, name }: Offer, conceal: (text: string) => string): Offer => {
+  const schema: Schema.Json = JSON.parse(conceal(JSON.stringify(inputSchema)))
+  return { name, description: description === undefined ? undefined : conceal(description), inputSchema: schema }
+}
 
 const isObject = (input: Schema.Json): input is { readonly [key: string]: Schema.Json } =>
   typeof input === "object" && input !== null && !Array.isArray(input)

@@ -115,4 +115,11 @@ describe("TurnsTable", () => {
       })
     )
   })
+
+  it("takes as many turns as a database has", () => {
+    const turns = Array.from({ length: 150_000 }, () => waiting)
+    const lines = TurnsTable.view(turns, at(120))
+    expect(lines).toHaveLength(turns.length + 3)
+    expect(lines.at(-1)).toBe("150000 turns: 150000 waiting. The next is due at T60000.")
+  })
 })

@@ -16,7 +16,7 @@ const message = (id: number): Batch => frame(Given.message(1, 1, 1), id)
 const end = (id: number): Batch => frame(Given.end(1, 1), id)
 
 /** Watches owners of which each says something and then goes; gives what came, and after which ids they were asked. */
-const watch = (...owners: ReadonlyArray<ReadonlyArray<Batch>>) =>
+const watchFrom = (after: number, ...owners: ReadonlyArray<ReadonlyArray<Batch>>) =>
   Effect.gen(function* () {
     const asked: Array<number> = []
     const seen: Array<string> = []
@@ -24,7 +24,7 @@ const watch = (...owners: ReadonlyArray<ReadonlyArray<Batch>>) =>
       asked.push(after)
       return Stream.fromIterable(owners[asked.length - 1] ?? [])
     }
-    const fiber = yield* Owner.followed(0, open, Frames.isEnd).pipe(
+    const fiber = yield* Owner.followed(after, open, Frames.isEnd).pipe(
       Stream.runForEach(({ event, id }) =>
         Effect.sync(() => {
           seen.push(event.type === "text-delta" ? event.delta : `${event.type}${id === undefined ? "" : ` ${id}`}`)
@@ -35,6 +35,8 @@ const watch = (...owners: ReadonlyArray<ReadonlyArray<Batch>>) =>
     yield* TestClock.adjust("1 second")
     return { asked, seen, exit: fiber.pollUnsafe() }
   })
+
+const watch = (...owners: ReadonlyArray<ReadonlyArray<Batch>>) => watchFrom(0, ...owners)
 
 describe("Owner.followed", () => {
   it.effect("X3: goes on at the next owner after the last id, and gives no persisted event twice", () =>
@@ -59,6 +61,22 @@ describe("Owner.followed", () => {
       const { exit, seen } = yield* watch([begins, said("a")], [begins, said("ab"), message(1), end(2)])
       expect(seen).toEqual(["step-start", "a", "step-start", "ab", "message 1", "turn-end 2"])
       expect(exit).toEqual(Exit.void)
+    })
+  )
+
+  it.effect("X3: an owner whom nobody heard anything of is followed by one that is asked the same", () =>
+    Effect.gen(function* () {
+      const { asked, seen } = yield* watchFrom(7, [begins], [message(8), end(9)])
+      expect(asked).toEqual([7, 7])
+      expect(seen).toEqual(["step-start", "message 8", "turn-end 9"])
+    })
+  )
+
+  it.effect("X3: what an owner tells of a conversation that never had the watcher's id comes", () =>
+    Effect.gen(function* () {
+      const { asked, seen } = yield* watchFrom(40, [message(1)], [message(2), end(3)])
+      expect(asked).toEqual([40, 1])
+      expect(seen).toEqual(["message 1", "message 2", "turn-end 3"])
     })
   )
 })

@@ -59,16 +59,16 @@ describe("JsonText", () => {
 
   it.each<[string, string]>([
     ["", "1:1 found the end of the text; expected a value"],
-    ['{\n  "a": 1,\n}', '3:1 found "}"; expected another key. Remove the comma before it.'],
-    ["[1, 2, ]", '1:8 found "]"; expected another value. Remove the comma before it.'],
+    ['{\n  "a": 1,\n}', '3:1 found "}"; expected another key. Remove the comma before it'],
+    ["[1, 2, ]", '1:8 found "]"; expected another value. Remove the comma before it'],
     ['{ "a" 1 }', '1:7 found "1"; expected a ":" after the key'],
     ['{ "a": 1\r\n  "b": 2 }', '2:3 found "\\""; expected "," or "}"'],
     ["{ 'a': 1 }", '1:3 found "\'"; expected a key in double quotes'],
-    ["{ \"a\": 'x' }", '1:8 found "\'"; expected a value. Strings are in double quotes.'],
-    ['{\n  // port\n  "a": 1\n}', "2:3 found a comment; expected a key in double quotes. JSON has no comments."],
+    ["{ \"a\": 'x' }", '1:8 found "\'"; expected a value. Strings are in double quotes'],
+    ['{\n  // port\n  "a": 1\n}', "2:3 found a comment; expected a key in double quotes. JSON has no comments"],
     ['{ "a": 1, "a": 2 }', '1:11 the key "a" is there twice'],
     ['{ "a": "x\ny" }', "1:8 this string does not end on its line, or has a bad escape in it"],
-    ["{} {}", '1:4 found "{"; expected nothing more. The value is complete before this.'],
+    ["{} {}", '1:4 found "{"; expected nothing more. The value is complete before this'],
     ["[".repeat(200), "1:102 nested more than 100 levels deep"]
   ])("names the place of the fault in %j", (text, fault) => {
     expect(faultOf(text)).toBe(fault)

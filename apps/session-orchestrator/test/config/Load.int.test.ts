@@ -59,6 +59,15 @@ describe("Load", () => {
     })
   )
 
+  it.effect("what can be done about a syntax error is told in one sentence of its own", () =>
+    Effect.gen(function* () {
+      expect(yield* problemOf('{ "model": "a/b", }')).toEqual({
+        place: "line 1, column 19",
+        message: 'found "}"; expected another key. Remove the comma before it.'
+      })
+    })
+  )
+
   it.effect("an empty file is no configuration, and no mistake", () =>
     Effect.gen(function* () {
       const { config } = yield* load(" \n")
@@ -69,7 +78,7 @@ describe("Load", () => {
   it.effect("a directory is told to be unreadable", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(Load.load({ file: "/", environment: {}, simulated: Simulated }))
-      expect(error.message).toMatch(/^\/ has a problem\.\n {2}\/: it cannot be read: /)
+      expect(error.message).toMatch(/^\/ has a problem\.\n {2}\/: it cannot be read: EISDIR: .*directory.*\.$/)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 })

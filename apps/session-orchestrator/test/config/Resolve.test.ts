@@ -52,6 +52,43 @@ describe("Resolve", () => {
         ]
       ],
       [
+        "a number that is too small, or no whole one, with what would do",
+        {
+          file: {
+            model: "simulated/steady",
+            retry: {
+              maxRetries: -1,
+              maxTurns: 0,
+              reasons: { overloaded: { maxRetries: -2 }, network: { maxRetries: 1.5 } }
+            }
+          }
+        },
+        [
+          "retry.reasons.overloaded.maxRetries: found -2; expected a value greater than or equal to 0.",
+          "retry.reasons.network.maxRetries: found 1.5; expected an integer.",
+          "retry.maxRetries: found -1; expected a value greater than or equal to 0.",
+          "retry.maxTurns: found 0; expected a value greater than or equal to 1."
+        ]
+      ],
+      [
+        "a duration that is too short, without meaning what it says",
+        { file: { model: "simulated/steady", retry: { schedule: { type: "exponential", base: "0 seconds" } } } },
+        ['retry.schedule.base: found "0 seconds"; expected a finite duration of at least 1 millisecond.']
+      ],
+      [
+        "a word where there is to be a yes or a no, a number where there are to be words",
+        {
+          file: {
+            model: "simulated/steady",
+            retry: { enabled: "maybe", finalReport: { schema: {}, description: 7 } }
+          }
+        },
+        [
+          'retry.enabled: found "maybe"; expected true or false.',
+          "retry.finalReport.description: found 7; expected a string."
+        ]
+      ],
+      [
         "an unknown key deep inside",
         { file: { retry: { requestTimeout: { firstContnet: "1 minute" } } } },
         ['retry.requestTimeout.firstContnet: unknown key. Did you mean "firstContent"? Known here: firstContent, idle.']

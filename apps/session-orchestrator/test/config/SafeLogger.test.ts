@@ -57,4 +57,25 @@ describe("SafeLogger", () => {
       expect(text).toBe("00:00:00 WARN the disk is slow 12 turnId=t1\n")
     })
   )
+
+  it.effect("what others have said moves no cursor, sets no title and paints nothing in a pretty entry", () =>
+    Effect.gen(function* () {
+      const said = "\u001b]0;a title\u0007\u001b[31mred\u001b[2J\rover \u009b1A and so on"
+      const text = yield* logged("pretty", Effect.annotateLogs(Effect.logWarning(`it said: ${said}`), { also: said }))
+      expect(text).toMatch(/^00:00:00 WARN it said: .*red.*and so on also=.*and so on\n$/)
+      // oxlint-disable-next-line no-control-regex -- they are what must not be there.
+      expect(text.trimEnd()).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
+    })
+  )
+
+  it.effect("a secret with a control character in it is taken out all the same", () =>
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      const logger = SafeLogger.layer({ format: "pretty", colors: false, write: (line) => lines.push(line) })
+      const secrets = Layer.succeed(Secrets.Secrets, Secrets.make([Redacted.make("first half\r\nsecond half")]))
+      const entry = Effect.logError("-----first half\r\nsecond half-----")
+      yield* Effect.provide(entry, Layer.provide(logger, secrets))
+      expect(lines.join("")).toBe("00:00:00 ERROR -----[redacted]-----\n")
+    })
+  )
 })

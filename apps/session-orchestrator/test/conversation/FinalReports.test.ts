@@ -50,6 +50,11 @@ describe("a final report", () => {
     assert.deepStrictEqual(tool.inputSchema, { type: "object", properties: {} })
   })
 
+  it("a schema that goes deeper than anybody can follow is refused in words", () => {
+    const deep = JSON.parse(`${'{"not":'.repeat(5_000)}{}${"}".repeat(5_000)}`)
+    assert.strictEqual(FinalReports.problemOf({ finalReport: { schema: deep } }), "it is nested too deeply")
+  })
+
   it("a schema that would be checked later is refused: nobody could wait for what it says", () => {
     assert.include(FinalReports.problemOf({ finalReport: { schema: { ...schema, $async: true } } }), "$async")
   })

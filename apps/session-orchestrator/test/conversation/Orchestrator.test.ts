@@ -419,3 +419,45 @@ describe("a conversation", () => {
     )
   )
 })
+
+describe("a conversation with settings of its own", () => {
+  it.effect("P3: is refused where they will not do, with what was found and what was expected, all of it at once", () =>
+    withService(
+      { scripts: [] },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const retry = { profil: "overnight", budget: "8h", schedule: { type: "steps", delays: ["5 seconds", 7] } }
+        const { message } = yield* Effect.flip(conversations.create({ retry }))
+        assert.match(message, /^retry\.profil: unknown key\. Did you mean "profile"\? Known here: profile, enabled, /)
+        for (const part of [
+          'retry.schedule.delays[1]: found 7; expected a string such as "30 minutes" or "100 millis".',
+          'retry.budget: found "8h"; expected a duration such as "30 minutes", "8 hours" or "100 millis". Did you mean "8 hours"?'
+        ]) {
+          assert.include(message, part)
+        }
+      })
+    )
+  )
+
+  it.effect("P3: is told of the first that is wrong, and how much more, where there is more than anybody reads", () =>
+    withService(
+      { scripts: [] },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const delays = Array.from({ length: 1_000 }, () => "soon")
+        const { message } = yield* Effect.flip(conversations.create({ retry: { schedule: { type: "steps", delays } } }))
+        assert.match(message, /^retry\.schedule\.delays\[0\]: found "soon"; /)
+        assert.match(message, /retry\.schedule\.delays\[19\]: [^[]* And 980 more\.$/)
+      })
+    )
+  )
+
+  it.effect("P3: is refused unread where they are longer than settings are", () =>
+    withService(
+      { scripts: [] },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const delays = Array.from({ length: 50_000 }, () => "5 seconds")
+        const { message } = yield* Effect.flip(conversations.create({ retry: { schedule: { type: "steps", delays } } }))
+        assert.strictEqual(message, "retry: it has 600040 characters as JSON; expected 65536 at most.")
+      })
+    )
+  )
+})

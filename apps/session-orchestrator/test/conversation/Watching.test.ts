@@ -125,7 +125,7 @@ describe("a watcher", () => {
           return Stream.fromIterable(stage.disk.slice())
         })
         const frames: Array<Frame> = []
-        const fiber = yield* Watching.watch(stage.session, disk).pipe(
+        const fiber = yield* Watching.watch(stage.session, () => disk).pipe(
           Watching.ofTurn(turnId),
           Stream.runForEach((frame) => Effect.sync(() => frames.push(frame))),
           Effect.forkScoped({ startImmediately: true })
@@ -180,7 +180,8 @@ describe("between the disk and the hub", () => {
   const seenBy = (session: Session, disk: ReadonlyArray<StoredEvent>, rest: () => void, after = 0) =>
     Effect.gen(function* () {
       const frames: Array<Frame> = []
-      const fiber = yield* Watching.watch(session, Stream.fromIterable(disk), { after }).pipe(
+      const read = (from: number) => Stream.fromIterable(disk.filter(({ id }) => id > from))
+      const fiber = yield* Watching.watch(session, read, { after }).pipe(
         Watching.ofTurn(turnId),
         Stream.runForEach((frame) => Effect.sync(() => frames.push(frame))),
         Effect.forkScoped({ startImmediately: true })
@@ -236,7 +237,7 @@ describe("between the disk and the hub", () => {
       const session = new Session(conversationId)
       const events = yield* seenBy(
         session,
-        [],
+        [earlier],
         () => {
           session.hub.persisted([earlier])
           session.hub.persisted([stored(2, turnEnd)])
@@ -244,6 +245,29 @@ describe("between the disk and the hub", () => {
         1
       )
       assert.deepStrictEqual(events, [turnEnd])
+    })
+  )
+
+  it.effect(
+    "X3: a client with an id that the conversation never had is told all of it, and misses nothing of what comes",
+    () =>
+      Effect.gen(function* () {
+        const session = new Session(conversationId)
+        session.hub.persisted([earlier])
+        const end = stored(2, turnEnd)
+        const events = yield* seenBy(session, [earlier], () => session.hub.persisted([end]), 40)
+        assert.deepStrictEqual(events, [earlier.event, turnEnd])
+      })
+  )
+
+  it.effect("X3: so is one whose conversation has nothing yet", () =>
+    Effect.gen(function* () {
+      const session = new Session(conversationId)
+      const rest = () => {
+        session.hub.persisted([earlier])
+        session.hub.persisted([stored(2, turnEnd)])
+      }
+      assert.deepStrictEqual(yield* seenBy(session, [], rest, 40), [earlier.event, turnEnd])
     })
   )
 })

@@ -46,6 +46,22 @@ describe("a wait", () =>
       ]
     },
     {
+      title:
+        "a wait that was moved to a time that was past: it was over when that was heard, and nothing was late (X4)",
+      plan: { scripts: [...down(1), answer("Hello")] },
+      live: ({ pass, wake }) =>
+        Effect.gen(function* () {
+          yield* pass(Duration.seconds(2))
+          yield* wake({ type: "until", until: 1, by })
+          yield* pass(Duration.zero)
+        }),
+      says: [
+        "The wait was moved to 1970-01-01 00:00:00 UTC by HTTP from 127.0.0.1, command k1 (X4).",
+        "The wait was over.",
+        "Attempt 2 was answered (stop)."
+      ]
+    },
+    {
       title: "a turn that was sent elsewhere (X4)",
       plan: { scripts: [...down(1), answer("Hello")] },
       live: ({ wake }) => wake({ type: "switched", target: { provider: "openai", model: "gpt-5" }, by }),

@@ -161,3 +161,26 @@ describe("a service that is going down", () => {
     })
   )
 })
+
+describe("a service whose log nobody reads any more", () => {
+  it.live("X1: goes on with its turns, and ends as it should", () =>
+    Effect.gen(function* () {
+      const { config, directory, provider } = yield* stage()
+      provider.respond(Given.answer("Still here."))
+      const starts = path.join(directory, "starts")
+      // It is told of in the log each time that it has died.
+      const dies = `require("node:fs").appendFileSync(${JSON.stringify(starts)}, "x"); process.exit(3)`
+      const tools = { mortal: { command: process.execPath, args: ["-e", dies] } }
+      const service = yield* Process.start({ directory, config: { ...config, tools } })
+      const life = Effect.sync(() => fs.readFileSync(starts, "utf8").length)
+      yield* Process.eventually("a first line", Effect.sync(service.stderr), (text) => text.includes("mortal is down"))
+      service.child.stderr?.destroy()
+      const before = yield* life
+      yield* Process.eventually("lines that nobody reads", life, (lives) => lives >= before + 2)
+      const answers = yield* service.call(Given.request(yield* service.create(), "unread"))
+      assert.include(answers.text, "turn-end")
+      service.child.kill("SIGTERM")
+      assert.strictEqual((yield* service.exit).code, 0)
+    })
+  )
+})

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Fiber, Redacted } from "effect"
+import { Cause, Effect, Exit, Fiber, PlatformError, Redacted } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"
 import { ChildProcessSpawner } from "effect/process"
 import { TestClock } from "effect/testing"
@@ -67,6 +67,25 @@ describe("a notice", () => {
       assert.strictEqual(tries.length, 1)
       assert.isTrue(Exit.isFailure(outcome))
       if (Exit.isFailure(outcome)) assert.notInclude(Cause.pretty(outcome.cause), "secret-path")
+    })
+  )
+
+  it.effect("Y3: names the program that could not be started, and none of its arguments", () =>
+    Effect.gen(function* () {
+      const cause = Object.assign(new Error("spawn notify ENOENT"), { code: "ENOENT" })
+      const spawner = ChildProcessSpawner.make((command) =>
+        Effect.fail(
+          PlatformError.systemError({
+            _tag: "NotFound",
+            module: "ChildProcess",
+            method: "spawn",
+            pathOrDescriptor: command._tag === "StandardCommand" ? [command.command, ...command.args].join(" ") : "",
+            cause
+          })
+        )
+      )
+      const { message } = yield* Effect.flip(Delivery.toCommand(["notify", "--token", "planted"], spawner)(notice))
+      assert.strictEqual(message, "notify did not run: spawn notify ENOENT.")
     })
   )
 

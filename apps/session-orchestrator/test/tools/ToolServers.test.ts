@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Fiber } from "effect"
+import { Duration, Effect, Fiber, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import * as ToolServers from "../../src/tools/ToolServers.ts"
 import * as Given from "./Given.ts"
@@ -51,6 +51,23 @@ describe("the toolbox of all servers", () => {
         ["a"]
       )
       yield* toolbox
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("V2: describes its tools without the secrets that its servers were given", () =>
+    Effect.gen(function* () {
+      const one = new Life()
+      const url = "postgres://me:hunter2-hunter2@db/notes"
+      const inputSchema = { type: "object", properties: { sql: { type: "string", description: `Run on ${url}` } } }
+      one.tools = [{ name: "query", description: `Queries ${url}`, inputSchema }]
+      const secrets = [Redacted.make("hunter2-hunter2")]
+      const { toolbox } = yield* ToolServers.make([server("one", { secrets })], () => connect([one]))
+      const { definitions } = yield* toolbox
+      assert.deepStrictEqual(definitions[0]?.description, "Queries postgres://me:[redacted]@db/notes")
+      assert.deepStrictEqual(definitions[0]?.inputSchema, {
+        type: "object",
+        properties: { sql: { type: "string", description: "Run on postgres://me:[redacted]@db/notes" } }
+      })
     }).pipe(Effect.scoped)
   )
 })

@@ -10,12 +10,17 @@ const TargetName = Schema.String.annotate({ message: `Expected ${EXPECTED}` }).c
   Schema.makeFilter((name) => Target.parse(name) !== undefined || `Expected ${EXPECTED}`)
 )
 
+/** More than anybody has. The record of each decision names all that were considered. */
+export const MOST_TARGETS = 100
+
 const Targets = Schema.Array(TargetName).check(
-  Schema.makeFilter((names) =>
-    names.flatMap((name, at) =>
+  Schema.makeFilter((names) => {
+    // First, as anybody who may open a conversation may send a list of fifty thousand.
+    if (names.length > MOST_TARGETS) return `Expected ${MOST_TARGETS} targets at most`
+    return names.flatMap((name, at) =>
       names.indexOf(name) === at ? [] : [{ path: [at], issue: `Expected each target once; "${name}" is there before` }]
     )
-  )
+  })
 )
 
 const FallbackChain = Schema.Struct({

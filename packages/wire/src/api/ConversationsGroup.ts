@@ -1,7 +1,7 @@
 /** Calls about a conversation: open it, read it, and what is done to the turn that it is in. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Moment } from "../Command.ts"
+import { Extension, Moment } from "../Command.ts"
 import { ConversationState } from "../ConversationState.ts"
 import { CommandId, ConversationId } from "../Ids.ts"
 import { Message } from "../Message.ts"
@@ -33,7 +33,7 @@ export const CreateConversation = Schema.Struct({
   ),
   retry: Schema.optionalKey(
     Schema.Record(Schema.String, Schema.Json).annotate({
-      description: "Settings over the configuration's `retry`.",
+      description: "Settings over the configuration's `retry`; 65536 characters of JSON at most.",
       examples: [{ profile: "interactive" }]
     })
   )
@@ -177,7 +177,7 @@ const switchTarget = HttpApiEndpoint.post("switchTarget", "/v1/conversations/:co
 
 export const ExtendBudget = Schema.Struct({
   ...commandId,
-  byMs: Schema.Finite.check(Schema.isGreaterThan(0)).annotate({ description: "Milliseconds.", examples: [7_200_000] })
+  byMs: Extension.annotate({ description: "Milliseconds; a year at most.", examples: [7_200_000] })
 }).annotate({ identifier: "ExtendBudget" })
 
 const extendBudget = HttpApiEndpoint.post("extendBudget", "/v1/conversations/:conversationId/extend-budget", {

@@ -83,17 +83,22 @@ const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1({
   leafHook: (issue) => (issue._tag === "UnexpectedKey" ? "Unknown key" : SchemaIssue.defaultLeafHook(issue))
 })
 
+/** More than anybody mends at once. */
+const MOST_ERRORS = 50
+
 const places = { Payload: "body", Params: "path", Query: "query", Headers: "header" } as const
 
 const invalid = (error: HttpApiError.HttpApiSchemaError): Problem.InvalidRequest | undefined => {
   // What the service itself got wrong is a bug.
   if (error.kind === "Body" || error.kind === "ResponseHeaders") return undefined
   const place = places[error.kind]
-  const errors = formatIssues(error.cause.issue).issues.map((issue) => ({
+  const { issues } = formatIssues(error.cause.issue)
+  const errors = issues.slice(0, MOST_ERRORS).map((issue) => ({
     in: place,
     path: (issue.path ?? []).map((segment) => String(typeof segment === "object" ? segment.key : segment)).join("."),
     message: issue.message
   }))
-  const count = errors.length === 1 ? "One thing is" : `${errors.length} things are`
-  return new Problem.InvalidRequest({ errors, detail: `${count} wrong with the request; see errors.` })
+  const count = issues.length === 1 ? "One thing is" : `${issues.length} things are`
+  const which = issues.length > MOST_ERRORS ? `, which has the first ${MOST_ERRORS}` : ""
+  return new Problem.InvalidRequest({ errors, detail: `${count} wrong with the request; see errors${which}.` })
 }

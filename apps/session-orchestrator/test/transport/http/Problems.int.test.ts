@@ -35,6 +35,17 @@ it.effect("every key that is wrong is named, with its path and its part of the r
   })
 )
 
+it.effect("of more things than anybody reads the first are named, and how many there are", () =>
+  Effect.gen(function* () {
+    const server = yield* TestServer.start()
+    const body = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`key${n}`, n]))
+    const { problem, status } = yield* refused(server, { path: "/v1/conversations", body })
+    expect(status).toBe(400)
+    expect(problem.detail).toBe("5000 things are wrong with the request; see errors, which has the first 50.")
+    expect(problem.errors).toHaveLength(50)
+  })
+)
+
 it.effect("what was sent is not repeated in what is wrong with it", () =>
   Effect.gen(function* () {
     const server = yield* TestServer.start()

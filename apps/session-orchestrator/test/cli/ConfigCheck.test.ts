@@ -1,0 +1,44 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as ConfigCheck from "../../src/cli/ConfigCheck.ts"
+import * as Given from "../config/Given.ts"
+
+/** The value that the report has for a key, with where it came from. */
+const shown = (given: Given.Given, key: string): string | undefined =>
+  ConfigCheck.report(Given.config(given))
+    .map((line) => /^ {2}(\S+) {2,}(.*)$/.exec(line))
+    .find((found) => found?.[1] === key)?.[2]
+
+describe("config check", () => {
+  it("says what the service tells of itself, and to whom, without a key", () => {
+    const telemetry = {
+      retryLog: { path: "night.jsonl" },
+      otlp: { endpoint: "http://127.0.0.1:4318", headers: { "x-key": "planted-planted" } },
+      notifications: {
+        after: "10 minutes",
+        webhook: "https://hooks.example.org/services/planted-planted",
+        command: ["notify", "--token", "planted-planted"]
+      }
+    }
+    const file = { model: "simulated/steady", telemetry }
+    expect(shown({ file }, "telemetry.retryLog")).toBe("/etc/night.jsonl, up to 10000000 bytes, 5 older ones")
+    expect(shown({ file }, "telemetry.otlp")).toBe("http://127.0.0.1:4318/v1/traces")
+    expect(shown({ file }, "telemetry.notifications")).toBe("after 10 m, by a webhook and by notify")
+    expect(ConfigCheck.report(Given.config({ file })).join("\n")).not.toContain("planted")
+  })
+
+  it("says what is off", () => {
+    const file = { model: "simulated/steady", gate: { enabled: false }, telemetry: { retryLog: false } }
+    expect(shown({ file }, "gate.enabled")).toBe("false")
+    expect(shown({ file }, "telemetry.retryLog")).toBe("off")
+    expect(shown({ file }, "telemetry.otlp")).toBe("off")
+    expect(shown({ file }, "telemetry.notifications")).toBe("off")
+    expect(shown({}, "gate.enabled")).toBe("true")
+  })
+
+  it("says what models can take, where the file does", () => {
+    const models = { "groq/llama": { contextWindow: 131_072 }, "openai/tiny": { contextWindow: 8_192, tools: false } }
+    const file = { model: "simulated/steady", models }
+    expect(shown({ file }, "models.groq/llama")).toBe("131072 tokens")
+    expect(shown({ file }, "models.openai/tiny")).toBe("8192 tokens, no tools")
+  })
+})
