@@ -8,7 +8,7 @@
  * U3. Who reads slowly is not written to without end: beyond `MOST_HELD` bytes the socket is not read on.
  */
 import { Array as Arr, Cause, Effect, Layer, Scope } from "effect"
-import { Agent, type Dispatcher } from "undici"
+import type { Dispatcher } from "undici"
 import { type Answer, Broken, type BytePull, Http, type Post } from "./Http.ts"
 
 /** Several reads of a socket (64 KiB each). */
@@ -19,7 +19,11 @@ export const layer: Layer.Layer<Http> = Layer.effect(
   Http,
   Effect.map(
     Effect.acquireRelease(
-      Effect.sync(() => new Agent()),
+      // Loaded where somebody calls: it takes a while, and most commands call nobody.
+      Effect.map(
+        Effect.promise(() => import("undici")),
+        ({ Agent }) => new Agent()
+      ),
       (agent) => Effect.promise(() => agent.destroy())
     ),
     (agent) => make(agent)
@@ -30,15 +34,14 @@ export const layer: Layer.Layer<Http> = Layer.effect(
 export const make = (dispatcher: Pick<Dispatcher, "dispatch">): Http["Service"] => ({
   endpoint: (url, headers) => {
     const sent = { ...headers, "content-type": "application/json" }
-    let address: Pick<URL, "origin" | "pathname" | "search"> | undefined
+    let address: Address | undefined
     const post: Post = (body, scope) =>
       Effect.suspend(() => {
         const reader = new Reader()
         try {
-          address ??= new URL(url)
-          const { origin, pathname, search } = address
+          address ??= addressOf(url)
           dispatcher.dispatch(
-            { origin, path: pathname + search, method: "POST", headers: sent, body, headersTimeout: 0, bodyTimeout: 0 },
+            { ...address, method: "POST", headers: sent, body, headersTimeout: 0, bodyTimeout: 0 }, // H4
             reader
           )
         } catch (cause) {
@@ -57,6 +60,13 @@ export const make = (dispatcher: Pick<Dispatcher, "dispatch">): Http["Service"] 
 })
 
 // --- internal
+
+type Address = Pick<Dispatcher.DispatchOptions, "origin" | "path">
+
+const addressOf = (url: string): Address => {
+  const { origin, pathname, search } = new URL(url)
+  return { origin, path: pathname + search }
+}
 
 /** What undici tells of a request, held until it is asked for. */
 class Reader implements Dispatcher.DispatchHandler {
