@@ -1,8 +1,8 @@
 /**
  * HTTP on Node, straight over undici's dispatcher: no stream, no signal and no promise is made for a request.
  *
- * U1. One request to a connection at a time, and as many connections as there are requests: turns that wake together do not
- *     queue for each other.
+ * U1. Turns that wake together do not queue for each other: over HTTP/1.1 there are as many connections as requests, over HTTP/2,
+ *     which is spoken where an endpoint offers it, as many as it takes to have them all under way.
  * U2. What one read of the socket brings is one array of a pull, however many chunks it was sent in: whoever waits is woken after
  *     the read, and not within it. An error's few bytes are mostly here before its status has been looked at.
  * U3. Who reads slowly is not written to without end: beyond `MOST_HELD` bytes the socket is not read on.

@@ -1,6 +1,8 @@
-import { describe, expect, it } from "@effect/vitest"
+import { assert, describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Pull, Scope } from "effect"
+import { createServer as createHttp2Server, type ServerHttp2Stream } from "node:http2"
 import { createServer, type Server, type Socket } from "node:net"
+import { H2CClient } from "undici"
 import { type Answer, Broken, Http } from "../src/Http.ts"
 import * as Undici from "../src/Undici.ts"
 import { serve } from "./harness/Server.ts"
@@ -21,17 +23,20 @@ const pulls = ({ bytes }: Pick<Answer, "bytes">): Effect.Effect<ReadonlyArray<st
     onDone: () => Effect.succeed([])
   })
 
-/** A server that writes these bytes in one write to whoever connects, and says when somebody has gone. */
+const urlOf = (server: Pick<Server, "address">): string => {
+  const address = server.address()
+  return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`
+}
+
+/** A server that writes these bytes in one write to whoever connects. */
 const write = (text: string) =>
   Effect.gen(function* () {
-    const gone = yield* Deferred.make<void>()
     const server = yield* Effect.acquireRelease(
       Effect.callback<Server>((resume) => {
         const sockets = new Set<Socket>()
         const server = createServer((socket) => {
           sockets.add(socket)
           socket.on("error", () => {})
-          socket.on("close", () => Deferred.doneUnsafe(gone, Effect.void))
           socket.once("data", () => socket.write(text))
         })
         server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
@@ -39,8 +44,7 @@ const write = (text: string) =>
       }),
       (server) => Effect.sync(() => server.close())
     )
-    const address = server.address()
-    return { url: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`, gone: Deferred.await(gone) }
+    return urlOf(server)
   })
 
 /** What undici gives a handler of a request, for the test that plays its part. */
@@ -65,7 +69,7 @@ describe("Undici", () => {
     it.effect("what one read of the socket brings is one array, however many chunks it was sent in", () =>
       Effect.gen(function* () {
         const chunks = ["a", "b", "c"].map((chunk) => `1\r\n${chunk}\r\n`).join("")
-        const { url } = yield* write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`)
+        const url = yield* write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`)
         const answer = yield* post(url)
         expect(answer.isWhole()).toBe(true)
         expect(yield* pulls(answer)).toEqual(["abc"])
@@ -74,7 +78,7 @@ describe("Undici", () => {
 
     it.effect("what comes before the answer is none, and a header that comes twice is one", () =>
       Effect.gen(function* () {
-        const { url } = yield* write(
+        const url = yield* write(
           "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 529 Busy\r\nX-A: 1\r\nX-A: 2\r\nContent-Length: 2\r\n\r\nno"
         )
         const answer = yield* post(url)
@@ -160,6 +164,50 @@ describe("Undici", () => {
           expect(broken).toBeInstanceOf(Broken)
           expect(broken.cause).toMatchObject({ code })
         }
+      })
+    )
+
+    it.effect("over HTTP/2 calls share connections, and giving one up leaves the others", () =>
+      Effect.gen(function* () {
+        let connections = 0
+        const held: Array<ServerHttp2Stream> = []
+        const arrived = yield* Deferred.make<void>()
+        const closed = yield* Deferred.make<void>()
+        const server = createHttp2Server({ settings: { maxConcurrentStreams: 100 } })
+        server.on("session", () => connections++)
+        server.on("stream", (stream) => {
+          stream.on("error", () => {})
+          held.push(stream)
+          if (held.length === 50) Deferred.doneUnsafe(arrived, Effect.void)
+        })
+        yield* Effect.acquireRelease(
+          Effect.callback<void>((resume) => {
+            server.listen(0, "127.0.0.1", () => resume(Effect.void))
+          }),
+          () => Effect.sync(() => server.close())
+        )
+        const agent = yield* Effect.acquireRelease(
+          Effect.sync(() => new H2CClient(urlOf(server), { pipelining: 100, maxConcurrentStreams: 100 })),
+          (agent) => Effect.promise(() => agent.destroy())
+        )
+        const call = post(urlOf(server)).pipe(
+          Effect.flatMap((answer) => Effect.map(pulls(answer), (body) => [answer.status, ...body])),
+          Effect.scoped,
+          Effect.provideService(Http, Undici.make(agent))
+        )
+        const fibers = yield* Effect.forEach(Array.from({ length: 50 }), () => Effect.forkChild(call))
+        yield* Deferred.await(arrived)
+        held[7]?.on("close", () => Deferred.doneUnsafe(closed, Effect.void))
+        const [abandoned = assert.fail()] = fibers.splice(7, 1)
+        yield* Fiber.interrupt(abandoned)
+        yield* Deferred.await(closed)
+        for (const stream of held) {
+          if (stream.destroyed) continue
+          stream.respond({ ":status": 529 })
+          stream.end("busy")
+        }
+        for (const fiber of fibers) expect(yield* Fiber.join(fiber)).toEqual([529, "busy"])
+        expect(connections).toBe(1)
       })
     )
 
