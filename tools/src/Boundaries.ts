@@ -37,7 +37,9 @@ const core: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
 /** Single files of a package that may do more, with the reason. */
 const exceptions: { readonly [path: string]: ReadonlyArray<string> } = {
   // A provider on a socket: loaded only by whoever asks for this file.
-  "packages/providers/src/simulated/": ["node:"]
+  "packages/providers/src/simulated/": ["node:"],
+  // HTTP on Node: likewise.
+  "packages/providers/src/Undici.ts": ["undici"]
 }
 
 const impure: ReadonlyArray<readonly [name: string, pattern: RegExp]> = [

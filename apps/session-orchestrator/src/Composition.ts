@@ -4,8 +4,8 @@
  * Modules of `@effect/platform-node` are imported by their names, here and elsewhere: its index would load drivers that nobody
  * uses (Redis), which is a tenth of a start.
  */
-import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Anthropic, OpenAiCompatible, Simulated } from "@holdfast/providers"
+import * as Undici from "@holdfast/providers/undici"
 import { Effect, Layer } from "effect"
 import { Config, type Credential, type ProviderConfig } from "./config/Config.ts"
 import * as Secrets from "./config/Secrets.ts"
@@ -74,7 +74,7 @@ const providers = Layer.effect(
       )
     }
   })
-).pipe(Layer.provide(NodeHttpClient.layerUndici))
+).pipe(Layer.provide(Undici.layer))
 
 /** Gates for what is reached over HTTP. A simulated outage is each turn's own: there is nothing to share. */
 const gates = Layer.unwrap(

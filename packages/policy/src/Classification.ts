@@ -58,7 +58,7 @@ export interface StreamError {
  * A 404 that names no model is a wrong address and is not retried. A quota is waited for only when a reset is named.
  */
 export const ofResponse = ({ status, headers, body, now }: Response): Failure.Failure =>
-  ofBody(Body.read(body), { status, headers, body, now, otherwise: "invalid-response" })
+  ofBody({ status, headers, text: body, body: Body.read(body), now, otherwise: "invalid-response" })
 
 /**
  * An error frame inside a 200 stream (C3): Anthropic's `event: error`, an error object as a chunk, plain text.
@@ -70,7 +70,7 @@ export const ofResponse = ({ status, headers, body, now }: Response): Failure.Fa
  */
 export const ofStreamError = ({ data, event, headers, now }: StreamError): Failure.Failure => {
   const name = event !== undefined && event !== "error" && event !== "message" ? [event] : []
-  return ofBody(Body.read(data), { headers, body: data, now, otherwise: "unknown", codes: name })
+  return ofBody({ headers, text: data, body: Body.read(data), now, otherwise: "unknown", codes: name })
 }
 
 /**
@@ -113,8 +113,10 @@ export const ofThrown = (error: unknown, now: number): Failure.Failure => {
   if (aborted !== undefined) return ofEntry({ reason: "aborted" }, messageOf(aborted)) // M3
   for (const link of links) {
     const reason = ofText(link.message)
-    const context: Context = { headers: {}, body: link.message, now, otherwise: "unknown" }
-    if (reason !== undefined) return build({ reason, code: undefined }, link.message, context)
+    if (reason === undefined) continue
+    const { message } = link
+    const context: Context = { headers: {}, text: message, body: Body.read(message), now, otherwise: "unknown" }
+    return build({ reason, code: undefined }, message, context)
   }
   const opinion = links.find(({ isRetryable }) => isRetryable !== undefined)?.isRetryable
   const [outermost] = links
@@ -159,11 +161,13 @@ export const ofText = (text: string): Failure.Reason | undefined => Wording.narr
 
 const isFailure = Schema.is(Failure.Failure)
 
-/** What else is known of a body that is read. */
+/** A body, and what else is known of it. It is read once, for the reason and for the hint. */
 interface Context {
   readonly status?: number
   readonly headers: Headers
-  readonly body: string
+  /** As it came. */
+  readonly text: string
+  readonly body: Body.Body
   readonly now: number
   /** Codes from outside the body. */
   readonly codes?: ReadonlyArray<string>
@@ -171,8 +175,8 @@ interface Context {
   readonly otherwise: Failure.Reason
 }
 
-const ofBody = (body: Body.Body, context: Context): Failure.Failure => {
-  const codes = context.codes ?? []
+const ofBody = (context: Context): Failure.Failure => {
+  const { body, codes = [] } = context
   const told = (texts: ReadonlyArray<string>): Verdict.Verdict | undefined =>
     Verdict.decide({ status: context.status, codes, texts })
   switch (body.kind) {
@@ -186,7 +190,7 @@ const ofBody = (body: Body.Body, context: Context): Failure.Failure => {
         texts: envelope.texts,
         implied: envelope.implied
       })
-      const message = envelope.message ?? context.body.trim()
+      const message = envelope.message ?? context.text.trim()
       return build({ reason: "unknown", code: undefined, ...verdict }, message, context, status)
     }
     case "text":
@@ -204,7 +208,7 @@ const ofBody = (body: Body.Body, context: Context): Failure.Failure => {
     case "answer":
     case "broken": {
       const verdict = told([]) ?? { reason: "invalid-response", code: undefined }
-      return build(verdict, context.body.trim(), context)
+      return build(verdict, context.text.trim(), context)
     }
     default:
       return body satisfies never
@@ -226,7 +230,7 @@ const build = (
   status: number | undefined = responseStatus
 ): Failure.Failure => {
   const { code, reason } = verdict
-  const found = Hint.find({ headers, body, now })
+  const found = Hint.findIn({ headers, body, now })
   const hint = reason === "quota-exhausted" && THROTTLE_RESET.test(found?.source ?? "") ? undefined : found
   const evidence = Evidence.of(headers, hint)
   return {
@@ -261,13 +265,14 @@ const ofTyped = (link: Thrown.Link, message: string, now: number): Failure.Failu
   if (!isTyped) return undefined
   const context: Context = {
     headers: link.headers,
-    body: source,
+    text: source,
+    body,
     now,
     codes,
     otherwise: "unknown",
     ...(link.status === undefined ? {} : { status: link.status })
   }
-  const failure = ofBody(body, context)
+  const failure = ofBody(context)
   return body.kind === "answer" || body.kind === "broken" ? { ...failure, message: Body.cut(spoken) } : failure
 }
 

@@ -19,6 +19,7 @@
  * Headers that the error carries in itself (OpenRouter) stand in for 1 and 4 where the response has none.
  */
 import type { Failure } from "@holdfast/wire"
+import * as Body from "./classification/Body.ts"
 import * as ErrorBody from "./hint/ErrorBody.ts"
 import * as Instant from "./hint/Instant.ts"
 import * as Limits from "./hint/Limits.ts"
@@ -30,12 +31,11 @@ import * as Span from "./hint/Span.ts"
  */
 export const LONGEST_MS = 31 * 86_400_000
 
-/** What a response offers. */
-export interface Source {
+/** What a response offers. `body` is its text, or the data of the error frame. */
+export interface Source<Text = string> {
   /** By lower-case name. */
   readonly headers: Limits.Headers
-  /** The response's text, or the data of the error frame. */
-  readonly body: string
+  readonly body: Text
   /** Epoch milliseconds: the moment of the failure. */
   readonly now: number
 }
@@ -52,9 +52,13 @@ export interface Source {
  *
  *     Hint.find({ headers: { "retry-after": "7" }, body: "", now }) // { retryAfterMs: 7000, source: "retry-after" }
  */
-export const find = ({ headers, body, now }: Source): Failure.Hint | undefined => {
+export const find = ({ headers, body, now }: Source): Failure.Hint | undefined =>
+  findIn({ headers, body: Body.read(body), now })
+
+/** The same of a response whose body has been read. */
+export const findIn = ({ headers, body, now }: Source<Body.Body>): Failure.Hint | undefined => {
   const serverNow = Instant.parseHttpDate(headers["date"] ?? "", now) ?? now // H3
-  const said = ErrorBody.read(body)
+  const said = ErrorBody.saidIn(body)
   const inner = ErrorBody.headersOf(said)
   return (
     instruction(headers, serverNow) ??
@@ -77,11 +81,14 @@ const hint = (ms: number | undefined, source: string): Failure.Hint | undefined 
 const fromBody = (ms: number | undefined): Failure.Hint | undefined => hint(ms, "body")
 
 const instruction = (headers: Limits.Headers, serverNow: number): Failure.Hint | undefined => {
-  const number = (name: string) => hint(Span.parseNumber(headers[name] ?? ""), name)
+  const read = (name: string, parse: (value: string) => number | undefined) => {
+    const value = headers[name]
+    return value === undefined ? undefined : hint(parse(value), name)
+  }
   return (
-    number("retry-after-ms") ??
-    number("x-ms-retry-after-ms") ??
-    hint(retryAfter(headers["retry-after"] ?? "", serverNow), "retry-after")
+    read("retry-after-ms", Span.parseNumber) ??
+    read("x-ms-retry-after-ms", Span.parseNumber) ??
+    read("retry-after", (value) => retryAfter(value, serverNow))
   )
 }
 

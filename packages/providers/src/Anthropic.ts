@@ -5,10 +5,10 @@
  */
 import type { Provider } from "@holdfast/kernel"
 import { Effect } from "effect"
-import { HttpClient } from "effect/http"
 import * as Request from "./anthropic/Request.ts"
 import * as Response from "./anthropic/Response.ts"
 import * as Endpoint from "./Endpoint.ts"
+import { Http } from "./Http.ts"
 import * as Prompt from "./Prompt.ts"
 import * as Transport from "./Transport.ts"
 
@@ -19,16 +19,13 @@ export const VERSION = "2023-06-01"
 export interface Options extends Endpoint.Options, Request.Options {}
 
 /**
- * Makes a provider.
- *
- * **Gotchas**
- *
- * One attempt is one request (C9) as long as the client given retries nothing itself; redirects are not followed.
+ * Makes a provider. One attempt is one request (C9).
  */
-export const make = (options: Options): Effect.Effect<Provider.Provider["Service"], never, HttpClient.HttpClient> =>
-  Effect.map(HttpClient.HttpClient, (client) => {
+export const make = (options: Options): Effect.Effect<Provider.Provider["Service"], never, Http> =>
+  Effect.map(Http, (http) => {
     const path = /\/v1\/*$/.test(options.baseUrl) ? "/messages" : "/v1/messages"
     const endpoint = Endpoint.make(
+      http,
       { ...options, headers: { "anthropic-version": VERSION, ...options.headers } },
       path,
       (key) => ({
@@ -38,9 +35,8 @@ export const make = (options: Options): Effect.Effect<Provider.Provider["Service
     return {
       stream: (request) =>
         Transport.stream({
-          client,
           conceal: endpoint.conceal,
-          request: () => endpoint.request(Request.make(request, options)),
+          post: (scope) => endpoint.post(Request.make(request, options), scope),
           machine: () => Response.make(Prompt.callId(request))
         })
     }

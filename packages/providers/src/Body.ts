@@ -1,7 +1,7 @@
 /** What an endpoint answers in place of a stream: pages, problem documents, nothing. */
 import { Effect, Pull } from "effect"
-import type { Array as Arr } from "effect"
 import { concat } from "./EventStream.ts"
+import type { Answer } from "./Http.ts"
 
 /** The most that is read of an error. A provider's error is a few hundred bytes, a proxy's page a few thousand. */
 export const MAX_BYTES = 64 * 1024
@@ -23,14 +23,11 @@ export const kindOf = (reads: ReadonlyArray<Uint8Array>): "blank" | "document" |
 }
 
 /** Reads the rest as text, up to the limits; what went wrong on the way is left out. `begun` has been read already. */
-export const text = <E>(
-  pull: Pull.Pull<Arr.NonEmptyReadonlyArray<Uint8Array>, E>,
-  begun: ReadonlyArray<Uint8Array>
-): Effect.Effect<string> =>
+export const text = ({ bytes, isWhole }: Answer, begun: ReadonlyArray<Uint8Array>): Effect.Effect<string> =>
   Effect.suspend(() => {
     const reads = [...begun]
     let length = begun.reduce((sum, read) => sum + read.length, 0)
-    const rest: Effect.Effect<void> = Pull.matchEffect(pull, {
+    const rest: Effect.Effect<void> = Pull.matchEffect(bytes, {
       onSuccess: (more) => {
         for (const read of more) {
           // A copy: the reader of the socket may use its buffer again.
@@ -42,9 +39,9 @@ export const text = <E>(
       onFailure: () => Effect.void,
       onDone: () => Effect.void
     })
-    return rest.pipe(
-      Effect.timeoutOrElse({ duration: MAX_WAIT_MS, orElse: () => Effect.void }),
-      Effect.map(() => new TextDecoder().decode(concat(reads, length).subarray(0, MAX_BYTES)))
+    return Effect.map(
+      isWhole() ? rest : Effect.timeoutOrElse(rest, { duration: MAX_WAIT_MS, orElse: () => Effect.void }),
+      () => new TextDecoder().decode(concat(reads, length).subarray(0, MAX_BYTES))
     )
   })
 

@@ -1,8 +1,8 @@
 /**
  * Where a provider is, and how it knows its caller: the part that differs between providers who speak one format.
  */
-import { Redacted } from "effect"
-import { Headers, HttpBody, HttpClientRequest } from "effect/http"
+import { type Effect, Redacted, type Scope } from "effect"
+import type { Answer, Broken, Http } from "./Http.ts"
 import * as Secrets from "./Secrets.ts"
 
 export interface Options {
@@ -19,20 +19,21 @@ export interface Options {
 }
 
 export interface Endpoint {
-  readonly request: (body: unknown) => HttpClientRequest.HttpClientRequest
+  /** Sends a body; `Http.Post`. */
+  readonly post: (body: unknown, scope: Scope.Scope) => Effect.Effect<Answer, Broken>
   /** Takes out everything that must not be seen. */
   readonly conceal: Secrets.Conceal
 }
 
 /** `authorize` gives the headers that carry the key. */
 export const make = (
+  http: Http["Service"],
   options: Options,
   path: string,
   authorize: (key: string) => Readonly<Record<string, string>>
 ): Endpoint => {
-  const url = join(options.baseUrl, path)
   const given = Object.entries(options.headers ?? {})
-  const headers = Headers.fromInput({
+  const post = http.endpoint(join(options.baseUrl, path), {
     accept: "text/event-stream",
     // Some gateways refuse a caller without a name.
     "user-agent": "holdfast",
@@ -42,8 +43,7 @@ export const make = (
     )
   })
   return {
-    request: (body) =>
-      HttpClientRequest.post(url, { headers, body: HttpBody.text(JSON.stringify(body), "application/json") }),
+    post: (body, scope) => post(JSON.stringify(body), scope),
     conceal: Secrets.conceal(
       [
         ...(options.apiKey === undefined ? [] : [options.apiKey]),

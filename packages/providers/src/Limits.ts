@@ -5,8 +5,8 @@
  * L2. Connecting counts towards the first content.
  * L3. Only waiting for the provider counts: the time in which a slow consumer asks for nothing is its own.
  * L4. A limit is the same for every attempt.
- * L5. One watchdog sleeps per attempt; a delta costs it no timer and no fiber. It looks at the clock when its sleep is over, and
- *     sleeps on for what is left.
+ * L5. One watchdog sleeps per attempt that has to be waited for; a delta costs it no timer and no fiber. It looks at the clock when
+ *     its sleep is over, and sleeps on for what is left.
  *
  * The provider's stream runs in a fiber of its own, which pulls when asked to; that is what the watchdog can interrupt without
  * interrupting the turn.
@@ -14,7 +14,7 @@
 import type { Provider } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
-import { type Array as Arr, Channel, Clock, Effect, type Pull, Scope, Stream } from "effect"
+import { type Array as Arr, Channel, Clock, Effect, type Pull, type Scope, Stream } from "effect"
 import { Progress } from "./Progress.ts"
 
 /** In milliseconds; absent means no limit. */
@@ -97,16 +97,20 @@ const isProgress = (event: Provider.ProviderEvent): boolean =>
  * Runs `inner` in a fiber that pulls when it is asked to.
  *
  * The two fibers hand over by resuming each other on the spot, which costs neither a queue nor a turn of the scheduler. At most one of
- * `answer` and `ask` is set: either the consumer waits, or the producer.
+ * `answer` and `ask` is set: either the consumer waits, or the producer. What is there before the consumer has begun to wait is in
+ * `given`; then nobody needs to be watched.
  */
-const guarded = Effect.fnUntraced(function* (inner: EventChannel, silence: Silence, scope: Scope.Scope) {
+const guarded = (inner: EventChannel, silence: Silence, scope: Scope.Scope): Effect.Effect<EventPull> => {
   let answer: ((exit: EventPull) => void) | undefined
   let ask: ((effect: Effect.Effect<void>) => void) | undefined
+  let given: EventPull | undefined
+  let isWatched = false
 
   const tell = (exit: EventPull) => {
     const waiting = answer
     answer = undefined
-    waiting?.(exit)
+    if (waiting === undefined) given = exit
+    else waiting(exit)
   }
   const asked = Effect.callback<void>((resume) => {
     ask = resume
@@ -118,15 +122,12 @@ const guarded = Effect.fnUntraced(function* (inner: EventChannel, silence: Silen
       tell(Effect.succeed(events))
     })
 
-  // Closed after the fiber has ended: a fiber's interruption comes before what it holds goes.
-  const held = yield* Scope.fork(scope)
-  const producer = yield* asked.pipe(
-    Effect.andThen(Channel.toPullScoped(inner, held)),
-    Effect.flatMap((pull) => Effect.forever(Effect.flatMap(pull, handOver), { disableYield: true })),
-    Effect.provideService(Progress, silence.heard),
-    Effect.forkIn(scope, { startImmediately: true })
-  )
-  producer.addObserver((exit) => tell(exit))
+  // Its scope is its own: a fiber's interruption comes before what it holds goes.
+  const producer = Effect.scopedWith((held) =>
+    Effect.flatMap(Effect.andThen(asked, Channel.toPullScoped(inner, held)), (pull) =>
+      Effect.forever(Effect.flatMap(pull, handOver), { disableYield: true })
+    )
+  ).pipe(Effect.provideService(Progress, silence.heard), Effect.forkIn(scope, { startImmediately: true }))
 
   const watchdog = Effect.suspend(function look(): Effect.Effect<void> {
     const seen = silence.check()
@@ -134,17 +135,34 @@ const guarded = Effect.fnUntraced(function* (inner: EventChannel, silence: Silen
     if ("after" in seen) return Effect.andThen(Effect.sleep(seen.after), Effect.suspend(look))
     return Effect.sync(() => tell(Effect.fail(seen.over)))
   })
-  yield* Effect.forkIn(watchdog, scope, { startImmediately: true })
+  const watched = Effect.suspend(() => {
+    isWatched = true
+    return Effect.forkIn(watchdog, scope, { startImmediately: true })
+  })
 
-  const pull: EventPull = Effect.callback((resume) => {
-    answer = resume
-    silence.begin()
-    const waiting = ask
-    ask = undefined
-    waiting?.(Effect.void)
+  const taken = (exit: EventPull): EventPull => {
+    given = undefined
+    return exit
+  }
+  const answered: EventPull = Effect.callback((resume) => {
+    if (given === undefined) answer = resume
+    else resume(taken(given)) // a limit of nothing at all
     return Effect.sync(() => {
       answer = undefined
     })
   })
-  return pull
-})
+  const pull: EventPull = Effect.suspend(() => {
+    if (given !== undefined) return taken(given)
+    silence.begin()
+    const waiting = ask
+    ask = undefined
+    waiting?.(Effect.void)
+    if (given !== undefined) return taken(given)
+    return isWatched ? answered : Effect.andThen(watched, answered)
+  })
+
+  return Effect.map(producer, (fiber) => {
+    fiber.addObserver((exit) => tell(exit))
+    return pull
+  })
+}

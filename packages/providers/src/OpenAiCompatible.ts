@@ -5,10 +5,10 @@
  */
 import type { Provider } from "@holdfast/kernel"
 import { Effect } from "effect"
-import { HttpClient } from "effect/http"
 import * as Endpoint from "./Endpoint.ts"
 import * as Request from "./openai/Request.ts"
 import * as Response from "./openai/Response.ts"
+import { Http } from "./Http.ts"
 import * as Prompt from "./Prompt.ts"
 import * as Transport from "./Transport.ts"
 
@@ -16,21 +16,16 @@ import * as Transport from "./Transport.ts"
 export interface Options extends Endpoint.Options, Request.Options {}
 
 /**
- * Makes a provider.
- *
- * **Gotchas**
- *
- * One attempt is one request (C9) as long as the client given retries nothing itself; redirects are not followed.
+ * Makes a provider. One attempt is one request (C9).
  */
-export const make = (options: Options): Effect.Effect<Provider.Provider["Service"], never, HttpClient.HttpClient> =>
-  Effect.map(HttpClient.HttpClient, (client) => {
-    const endpoint = Endpoint.make(options, "/chat/completions", (key) => ({ authorization: `Bearer ${key}` }))
+export const make = (options: Options): Effect.Effect<Provider.Provider["Service"], never, Http> =>
+  Effect.map(Http, (http) => {
+    const endpoint = Endpoint.make(http, options, "/chat/completions", (key) => ({ authorization: `Bearer ${key}` }))
     return {
       stream: (request) =>
         Transport.stream({
-          client,
           conceal: endpoint.conceal,
-          request: () => endpoint.request(Request.make(request, options)),
+          post: (scope) => endpoint.post(Request.make(request, options), scope),
           machine: () => Response.make(Prompt.callId(request))
         })
     }

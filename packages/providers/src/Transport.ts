@@ -12,11 +12,10 @@
 import type { Provider } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
-import { Array as Arr, Cause, Channel, Clock, Effect, Pull, Record, Scope, Stream } from "effect"
-import { FetchHttpClient, HttpClient } from "effect/http"
-import type { HttpClientError, HttpClientRequest, HttpClientResponse } from "effect/http"
+import { Array as Arr, Cause, Channel, Effect, Pull, type Scope, Stream } from "effect"
 import * as Body from "./Body.ts"
 import * as Decoder from "./Decoder.ts"
+import type { Answer, Broken } from "./Http.ts"
 import { Progress } from "./Progress.ts"
 import type { Machine } from "./Protocol.ts"
 import * as Secrets from "./Secrets.ts"
@@ -28,8 +27,8 @@ export const AWAIT_USAGE_MS = 1000
 export const AWAIT_END_MS = 250
 
 export interface Options {
-  readonly client: HttpClient.HttpClient
-  readonly request: () => HttpClientRequest.HttpClientRequest
+  /** Sends the request. */
+  readonly post: (scope: Scope.Scope) => Effect.Effect<Answer, Broken>
   readonly machine: () => Machine
   /** Takes secrets out of what the endpoint says. */
   readonly conceal: Secrets.Conceal
@@ -39,8 +38,10 @@ export interface Options {
 export const stream = (options: Options): Stream.Stream<Provider.ProviderEvent, Failure.ProviderFailure> =>
   Stream.fromChannel(
     Channel.fromTransform((_upstream, scope) =>
-      Effect.map(Effect.all([Clock.Clock, Progress]), ([clock, progress]) =>
-        attempt({ ...options, scope, progress, now: () => clock.currentTimeMillisUnsafe() })
+      Effect.clockWith((clock) =>
+        Effect.map(Progress, (progress) =>
+          attempt({ ...options, scope, progress, now: () => clock.currentTimeMillisUnsafe() })
+        )
       )
     )
   )
@@ -48,8 +49,6 @@ export const stream = (options: Options): Stream.Stream<Provider.ProviderEvent, 
 // --- internal
 
 type EventPull = Pull.Pull<Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>, Failure.ProviderFailure>
-type BytePull = Pull.Pull<Arr.NonEmptyReadonlyArray<Uint8Array>, HttpClientError.HttpClientError>
-type Response = HttpClientResponse.HttpClientResponse
 
 interface Attempt extends Options {
   readonly scope: Scope.Scope
@@ -59,20 +58,20 @@ interface Attempt extends Options {
 
 /** Each pull does what `next` says, and says what the one after it does. */
 const attempt = (self: Attempt): EventPull => {
-  let next: EventPull = Effect.suspend(() => Effect.flatMap(execute(self), answered))
+  let next: EventPull = Effect.suspend(() =>
+    Effect.flatMap(Effect.mapError(self.post(self.scope), thrown(self)), answered)
+  )
 
-  const answered = (response: Response): EventPull =>
-    Effect.flatMap(Channel.toPullScoped(Stream.toChannel(response.stream), self.scope), (bytes) =>
-      response.status >= 200 && response.status < 300 ? begun(response, bytes) : refused(response, bytes, [])
-    )
+  const answered = (answer: Answer): EventPull =>
+    answer.status >= 200 && answer.status < 300 ? begun(answer) : refused(answer, [])
 
   /** The endpoint has answered, and not with a stream. */
-  const refused = (response: Response, bytes: BytePull, read: ReadonlyArray<Uint8Array>): EventPull =>
-    Effect.map(Body.text(bytes, read), (body) => {
+  const refused = (answer: Answer, read: ReadonlyArray<Uint8Array>): EventPull =>
+    Effect.map(Body.text(answer, read), (body) => {
       next = Cause.done()
       const failure = Classification.ofResponse({
-        status: response.status,
-        headers: headersOf(self, response),
+        status: answer.status,
+        headers: answer.headers,
         body: self.conceal(body),
         now: self.now()
       })
@@ -80,28 +79,28 @@ const attempt = (self: Attempt): EventPull => {
     })
 
   /** Looks whether a stream begins: a proxy's page and a JSON error come with a 200, and under any media type (C3). */
-  const begun = (response: Response, bytes: BytePull): EventPull =>
-    Pull.matchEffect(bytes, {
+  const begun = (answer: Answer): EventPull =>
+    Pull.matchEffect(answer.bytes, {
       onSuccess: (reads): EventPull => {
         switch (Body.kindOf(reads)) {
           case "blank":
-            return begun(response, bytes)
+            return begun(answer)
           case "document":
-            return refused(response, bytes, reads)
+            return refused(answer, reads)
           case "stream":
-            return streamed(response, bytes)(reads)
+            return streamed(answer)(reads)
         }
       },
       onFailure: (cause) => Effect.failCause(Cause.map(cause, thrown(self))),
       onDone: () => Effect.fail(incomplete)
     })
 
-  const streamed = (response: Response, bytes: BytePull) => {
+  const streamed = ({ bytes, headers }: Answer) => {
     const decoder = Decoder.make(self.machine(), (data, event) =>
       Classification.ofStreamError({
         data: self.conceal(data),
         ...(event === undefined ? undefined : { event }),
-        headers: headersOf(self, response),
+        headers,
         now: self.now()
       })
     )
@@ -172,27 +171,11 @@ const attempt = (self: Attempt): EventPull => {
   return Effect.suspend(() => next)
 }
 
-const execute = (self: Attempt): Effect.Effect<Response, Failure.ProviderFailure> =>
-  HttpClient.withScope(self.client)
-    .execute(self.request())
-    .pipe(
-      Effect.mapError(thrown(self)),
-      Effect.provideService(Scope.Scope, self.scope),
-      // `fetch` would follow redirects by itself; the other clients never do.
-      Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" })
-    )
-
-/** What a failure is judged by; some of it is kept. */
-const headersOf = (self: Attempt, { headers }: Response): Classification.Headers => Record.map(headers, self.conceal)
-
-/** A body that is missing is one that ended too early, whatever the client calls it. */
 const thrown =
   (self: Attempt) =>
-  (error: HttpClientError.HttpClientError): Failure.ProviderFailure =>
-    error.reason._tag === "EmptyBodyError"
-      ? incomplete
-      : new Failure.ProviderFailure({
-          failure: Secrets.inFailure(self.conceal, Classification.ofThrown(error, self.now()))
-        })
+  ({ cause }: Broken): Failure.ProviderFailure => {
+    const failure = Secrets.inFailure(self.conceal, Classification.ofThrown(cause, self.now()))
+    return new Failure.ProviderFailure({ failure })
+  }
 
 const incomplete = new Failure.ProviderFailure({ failure: Classification.incomplete() })

@@ -1,5 +1,6 @@
 export * as Anthropic from "./Anthropic.ts"
 export * as FromAsyncIterable from "./FromAsyncIterable.ts"
+export * as Http from "./Http.ts"
 export * as Limits from "./Limits.ts"
 export * as OpenAiCompatible from "./OpenAiCompatible.ts"
 export * as Progress from "./Progress.ts"

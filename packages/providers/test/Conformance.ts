@@ -1,18 +1,16 @@
 /** What every provider adapter must do, whatever its wire format. */
-import { NodeHttpClient } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as Net from "node:net"
 import * as Limits from "../src/Limits.ts"
+import * as Undici from "../src/Undici.ts"
 import type { Dialect } from "./harness/Dialect.ts"
 import { KEY } from "./harness/Dialect.ts"
 import { advanceUntilDone, calls, reasoning, run, signal, text, usage } from "./harness/Run.ts"
 import { cut, type Handler, hang, pieces, serve, SSE } from "./harness/Server.ts"
 
 export const suite = (dialect: Dialect): void => {
-  const layer = NodeHttpClient.layerUndici
-
   /** A server with this handler, and a provider that asks it. */
   const set = (handler: Handler) =>
     Effect.gen(function* () {
@@ -31,7 +29,7 @@ export const suite = (dialect: Dialect): void => {
   const recordings = ["text", "reasoning", "toolCall", "noArguments", "parallel"] as const
 
   describe(dialect.name, () => {
-    it.layer(layer)((it) => {
+    it.layer(Undici.layer)((it) => {
       it.effect("a recorded text comes in its pieces, with usage before the one finish", () =>
         Effect.gen(function* () {
           const { events, isSuccess, server } = yield* answer(pieces([dialect.text.join("")]))

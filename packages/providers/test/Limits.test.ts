@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Provider } from "@holdfast/kernel"
 import { Failure } from "@holdfast/wire"
-import { Array as Arr, Cause, Effect, Fiber, Stream } from "effect"
+import { Array as Arr, Cause, Clock, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Limits from "../src/Limits.ts"
 import { Progress } from "../src/Progress.ts"
@@ -146,6 +146,31 @@ describe("Limits", () => {
       yield* TestClock.adjust(100)
       expect((yield* Fiber.join(fiber)).failure?.reason).toBe("timeout")
       expect(wasInterrupted).toBe(true)
+    })
+  )
+
+  it.effect("an attempt that is answered at once is watched by nobody, and one that has to be waited for by one", () =>
+    Effect.gen(function* () {
+      const clock = yield* Clock.Clock
+      let slept = 0
+      const counting: Clock.Clock = Object.assign(Object.create(clock), {
+        sleep: (...duration: Parameters<Clock.Clock["sleep"]>) => {
+          slept++
+          return clock.sleep(...duration)
+        }
+      })
+      const limits = { firstContentMs: 100, idleMs: 100 }
+      const atOnce = { stream: () => Stream.make(delta("a"), finish) }
+      yield* Effect.provideService(run(Limits.withLimits(atOnce, limits)), Clock.Clock, counting)
+      expect(slept).toBe(0)
+      const late = { stream: () => Stream.concat(Stream.make(delta("a")), Stream.never) }
+      const fiber = yield* run(Limits.withLimits(late, limits)).pipe(
+        Effect.provideService(Clock.Clock, counting),
+        Effect.forkChild({ startImmediately: true })
+      )
+      yield* TestClock.adjust(100)
+      expect(yield* Fiber.join(fiber)).toMatchObject({ failure: { reason: "timeout" } })
+      expect(slept).toBe(1)
     })
   )
 

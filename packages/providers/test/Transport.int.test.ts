@@ -1,21 +1,24 @@
 import { NodeHttpClient } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Fiber, type Layer, Redacted, Stream } from "effect"
-import { FetchHttpClient, type HttpClient } from "effect/http"
+import { Cause, Effect, Exit, Fiber, Layer, Redacted, Stream } from "effect"
+import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import * as Anthropic from "../src/Anthropic.ts"
 import * as Body from "../src/Body.ts"
+import { type Http, layerClient } from "../src/Http.ts"
 import * as Limits from "../src/Limits.ts"
 import * as OpenAiCompatible from "../src/OpenAiCompatible.ts"
 import { AWAIT_USAGE_MS } from "../src/Transport.ts"
+import * as Undici from "../src/Undici.ts"
 import { KEY, openAiCompatible as dialect, request } from "./harness/Dialect.ts"
 import { advanceUntilDone, run, signal, text, usage } from "./harness/Run.ts"
 import { cut, type Handler, hang, pieces, serve } from "./harness/Server.ts"
 
-const clients: ReadonlyArray<readonly [string, Layer.Layer<HttpClient.HttpClient>]> = [
-  ["fetch", FetchHttpClient.layer],
-  ["undici", NodeHttpClient.layerUndici],
-  ["node:http", NodeHttpClient.layerNodeHttp]
+const clients: ReadonlyArray<readonly [string, Layer.Layer<Http>]> = [
+  ["undici", Undici.layer],
+  ["a client that is fetch", Layer.provide(layerClient, FetchHttpClient.layer)],
+  ["a client that is undici's", Layer.provide(layerClient, NodeHttpClient.layerUndici)],
+  ["a client that is node:http", Layer.provide(layerClient, NodeHttpClient.layerNodeHttp)]
 ]
 
 const misdirected: Handler = (response) => response.writeHead(421).end()
@@ -27,7 +30,7 @@ describe.each(clients)("Transport over %s", (name, layer) => {
         const wrongs: ReadonlyArray<Handler> = [
           (response) => response.writeHead(307, { location: "/v1/chat/completions" }).end(),
           // `fetch` has to send again after a 421 (Fetch standard, HTTP-network-or-cache fetch); the service does not use it.
-          ...(name === "fetch" ? [] : [misdirected]),
+          ...(name.endsWith("fetch") ? [] : [misdirected]),
           (response) => response.writeHead(503, { "retry-after": "0" }).end(),
           (response) => response.socket?.destroy(),
           cut([dialect.delta("Hi")]),
@@ -65,7 +68,7 @@ describe.each(clients)("Transport over %s", (name, layer) => {
 })
 
 describe("Transport", () => {
-  it.layer(NodeHttpClient.layerUndici)((it) => {
+  it.layer(Undici.layer)((it) => {
     it.effect("the key reaches the provider, and nothing else", () =>
       Effect.gen(function* () {
         const secret = Redacted.make("header-secret-42")

@@ -11,7 +11,7 @@ import { assert } from "@effect/vitest"
 import { Checkpoint, EventSink, Provider, RetryStrategy, Toolbox, Turn } from "@holdfast/kernel"
 import { RecordingSink, ReplayCheckpoint } from "@holdfast/kernel/testing"
 import { Profile, RetryStrategies } from "@holdfast/policy"
-import { Anthropic, Limits, OpenAiCompatible } from "@holdfast/providers"
+import { Anthropic, Http, Limits, OpenAiCompatible } from "@holdfast/providers"
 import { Ids, type Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Duration, Effect, Equal, Fiber, Layer, Queue, Redacted, Result } from "effect"
 import { FetchHttpClient } from "effect/http"
@@ -248,7 +248,10 @@ const isNews = (event: TurnEvent.TurnEvent, i: number, events: ReadonlyArray<Tur
 }
 
 const clientOf = ({ fetch }: MemoryEndpoint) =>
-  FetchHttpClient.layer.pipe(Layer.provide(Layer.succeed(FetchHttpClient.Fetch, fetch)))
+  Http.layerClient.pipe(
+    Layer.provide(FetchHttpClient.layer),
+    Layer.provide(Layer.succeed(FetchHttpClient.Fetch, fetch))
+  )
 
 type Sealing = <E>(turn: Effect.Effect<TurnEvent.TurnEnd, E>) => Effect.Effect<TurnEvent.TurnEnd, E>
 

@@ -260,13 +260,15 @@ export const verdictOf = (code: string): Verdict | undefined => verdicts.get(key
 export const strongest = (
   codes: ReadonlyArray<string>
 ): { readonly code: string; readonly verdict: Verdict } | undefined => {
-  for (const weight of ["exact", "family", "vague"] as const) {
-    for (const code of codes) {
-      const verdict = verdictOf(code)
-      if (verdict?.weight === weight) return { code, verdict }
-    }
+  let found: { readonly code: string; readonly verdict: Verdict } | undefined
+  for (const code of codes) {
+    const verdict = verdictOf(code)
+    if (verdict === undefined) continue
+    if (verdict.weight === "exact") return { code, verdict }
+    if (found === undefined || (verdict.weight === "family" && found.verdict.weight === "vague"))
+      found = { code, verdict }
   }
-  return undefined
+  return found
 }
 
 /** Every code of a weight, in the spelling of its table. */

@@ -112,9 +112,10 @@ const behindPrefix = (value: string): string | undefined => {
 
 const readObject = (value: object, trail: Trail): Envelope | undefined => {
   trail.objects.push(value)
-  const inner = errorIn(value)
+  const sentence = Fields.firstText(value, MESSAGE_KEYS)
+  const inner = errorIn(value, sentence)
   const wrapped = inner === undefined ? undefined : read(inner, deeper(trail))
-  const own = ownOf(value, trail)
+  const own = ownOf(value, sentence, trail)
   trail.objects.push(...Fields.list(Fields.get(value, "errors"), MAX_ENTRIES).filter(Fields.isObject))
   const envelope = wrapped === undefined ? own : own === undefined ? wrapped : merge(wrapped, own)
   if (envelope === undefined) return undefined
@@ -123,30 +124,26 @@ const readObject = (value: object, trail: Trail): Envelope | undefined => {
   return speaks || inner !== undefined || Fields.get(value, "type") === "error" ? envelope : undefined
 }
 
-/** The error object inside a body or a stream's chunk. */
-const errorIn = (value: object): unknown => {
-  const silent = Fields.firstText(value, MESSAGE_KEYS) === undefined
-  for (const candidate of [
-    Fields.get(value, "error"),
+/** The error object inside a body or a stream's chunk, which says `sentence` itself. */
+const errorIn = (value: object, sentence: string | undefined): unknown => {
+  const isError = (candidate: unknown): boolean =>
+    // OAuth and Copilot write a code into `error` and the sentence beside it.
+    Fields.isObject(candidate) ||
+    (typeof candidate === "string" && (sentence === undefined || !CODE_PATTERN.test(candidate)))
+  const error = Fields.get(value, "error")
+  if (isError(error)) return error
+  const others = [
     Fields.get(Fields.get(value, "response"), "error"),
     ...Fields.list(Fields.get(value, "choices"), MAX_ENTRIES).map((choice) => Fields.get(choice, "error")),
-    Fields.get(value, "base_resp"),
-    // Cloudflare's API; then FastAPI's validation errors, and ChatGPT's backend. Beside a message they only repeat it.
-    silent ? Fields.list(Fields.get(value, "errors"), 1)[0] : undefined,
-    silent ? Fields.get(value, "detail") : undefined
-  ]) {
-    if (Fields.isObject(candidate) || (typeof candidate === "string" && !isOwnCode(value, candidate))) return candidate
-  }
-  return undefined
+    Fields.get(value, "base_resp")
+  ]
+  // Cloudflare's API; then FastAPI's validation errors, and ChatGPT's backend. Beside a message they only repeat it.
+  if (sentence === undefined) others.push(Fields.list(Fields.get(value, "errors"), 1)[0], Fields.get(value, "detail"))
+  return others.find(isError)
 }
 
-/** OAuth and Copilot write a code into `error` and the sentence beside it. */
-const isOwnCode = (value: object, error: string): boolean =>
-  CODE_PATTERN.test(error) && Fields.firstText(value, MESSAGE_KEYS) !== undefined
-
-/** What the object says itself, and through its details. */
-const ownOf = (value: object, trail: Trail): Envelope | undefined => {
-  const sentence = Fields.firstText(value, MESSAGE_KEYS)
+/** What the object says itself, with `sentence` and through its details. */
+const ownOf = (value: object, sentence: string | undefined, trail: Trail): Envelope | undefined => {
   const nested = sentence === undefined ? undefined : readNested(sentence, trail)
   const upstream = upstreamOf(value, trail)
   const details = detailsOf(value)

@@ -21,11 +21,13 @@ export const of = (
   headers: Readonly<Record<string, string>>,
   hint: Failure.Hint | undefined
 ): Failure.Failure["evidence"] => {
-  const source = hint === undefined || hint.source === "body" ? [] : [hint.source]
-  const names = [...source, "x-should-retry", ...REQUEST_IDS]
-  const kept = names.flatMap((name) => {
+  let kept: Record<string, string> | undefined
+  const keep = (name: string) => {
     const value = headers[name]
-    return value === undefined || value === "" || value.length > LONGEST ? [] : [[name, value] as const]
-  })
-  return kept.length === 0 ? undefined : Object.fromEntries(kept)
+    if (value !== undefined && value !== "" && value.length <= LONGEST) (kept ??= {})[name] = value
+  }
+  if (hint !== undefined && hint.source !== "body") keep(hint.source)
+  keep("x-should-retry")
+  REQUEST_IDS.forEach(keep)
+  return kept
 }

@@ -4,7 +4,7 @@
  * Fields before words: a field is meant for programs. Words are matched only behind a verb of waiting ("try again in",
  * "resets after"), so that "timed out after 60 seconds" and "limit of 50 requests per 1 minute" name no delay.
  */
-import * as Body from "../classification/Body.ts"
+import type * as Body from "../classification/Body.ts"
 import * as Fields from "../classification/Fields.ts"
 import * as Instant from "./Instant.ts"
 import { type Headers, until } from "./Limits.ts"
@@ -16,8 +16,7 @@ export interface Said {
   readonly texts: ReadonlyArray<string>
 }
 
-export const read = (text: string): Said => {
-  const body = Body.read(text)
+export const saidIn = (body: Body.Body): Said => {
   switch (body.kind) {
     case "envelope":
       return { objects: body.objects, texts: body.envelope.texts }
@@ -57,6 +56,7 @@ export const fieldDelays = ({ objects }: Said, serverNow: number): ReadonlyArray
 export const textDelays = ({ texts }: Said, serverNow: number): ReadonlyArray<number> =>
   texts.flatMap((text) => {
     const searched = text.slice(0, SEARCHED)
+    if (!/\d/.test(searched)) return [] // as most do; both patterns want a number
     const delays: Array<number | undefined> = []
     for (const [, span] of searched.matchAll(WAIT)) delays.push(Span.parse(span ?? ""))
     for (const [, day, time, zone] of searched.matchAll(WAIT_UNTIL))

@@ -28,9 +28,10 @@ export const longestReset = (
   accept: (ms: number) => boolean
 ): Reset | undefined => {
   let longest: Reset | undefined
-  for (const [header, value] of Object.entries(headers)) {
+  for (const header of Object.keys(headers)) {
     const companions = companionsOf(header)
     if (companions === undefined || hasRoom(headers, companions)) continue
+    const value = headers[header] ?? ""
     const ms = header.endsWith("reset-ms") ? untilMillis(value, serverNow) : until(value, serverNow)
     if (ms !== undefined && accept(ms) && (longest === undefined || ms > longest.ms)) longest = { ms, header }
   }
@@ -67,6 +68,7 @@ interface Companions {
 
 /** `undefined` for a header that is no reset. */
 const companionsOf = (header: string): Companions | undefined => {
+  if (!header.includes("ratelimit")) return undefined
   const common = /^x-ratelimit-reset(?:-(?:ms|after))?(-[a-z0-9-]+)?$/.exec(header)
   if (common !== null) return companions("x-ratelimit-", common[1] ?? "")
   const anthropic = /^(anthropic-ratelimit-[a-z0-9_-]+)-reset$/.exec(header)

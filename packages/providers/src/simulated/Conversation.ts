@@ -15,6 +15,7 @@ export interface Prompt {
 
 /** Takes a prompt apart. */
 export const readPrompt = (prompt: string): Prompt => {
+  if (!prompt.includes("simulate:")) return { directive: undefined, text: prompt.trim() }
   let directive: string | undefined
   const lines: Array<string> = []
   for (const line of prompt.split("\n")) {

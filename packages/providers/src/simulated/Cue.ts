@@ -48,7 +48,7 @@ export interface Stage {
   /** Names of the tools that the request offers. */
   readonly tools: ReadonlyArray<string>
   /** Tokens that the request has. */
-  readonly inputTokens: number
+  readonly inputTokens: () => number
 }
 
 /** Plays an act. */
@@ -137,7 +137,7 @@ const finish = (stage: Stage, finishReason: Message.FinishReason, { text, reason
   Cue.Finish({
     finishReason,
     usage: {
-      inputTokens: stage.inputTokens,
+      inputTokens: stage.inputTokens(),
       outputTokens: text + reasoning,
       ...(reasoning > 0 ? { reasoningTokens: reasoning } : {})
     }

@@ -18,24 +18,23 @@ import * as ErrorBody from "./ErrorBody.ts"
 import { type Exchange, type ListenError, listen, type Listening, type ListenOptions } from "./Loopback.ts"
 import * as OpenAiDialect from "./OpenAiDialect.ts"
 import * as Performance from "./Performance.ts"
-import * as Tally from "./Tally.ts"
 import * as Syntax from "./Syntax.ts"
 
 /** Serves until the scope closes. */
 export const start = (options: ListenOptions = {}): Effect.Effect<Listening, ListenError, Scope.Scope> =>
   Effect.suspend(() => {
-    const tally = Tally.make({ forgetsAnswered: true })
-    return listen(options, (exchange) => route(exchange, tally))
+    const begin = Performance.make({ forgetsAnswered: true })
+    return listen(options, (exchange) => route(exchange, begin))
   })
 
 // --- internal
 
-const route = (exchange: Exchange, tally: Tally.Tally): Effect.Effect<void> => {
+const route = (exchange: Exchange, begin: Performance.Begin): Effect.Effect<void> => {
   switch (`${exchange.request.method} ${exchange.request.path}`) {
     case "POST /v1/chat/completions":
-      return answer(exchange, OpenAiDialect.dialect, tally)
+      return answer(exchange, OpenAiDialect.dialect, begin)
     case "POST /v1/messages":
-      return answer(exchange, AnthropicDialect.dialect, tally)
+      return answer(exchange, AnthropicDialect.dialect, begin)
     case "GET /v1/models":
       return json(exchange, 200, models)
     default: {
@@ -45,18 +44,18 @@ const route = (exchange: Exchange, tally: Tally.Tally): Effect.Effect<void> => {
   }
 }
 
-const answer = (exchange: Exchange, dialect: Dialect.Dialect, tally: Tally.Tally): Effect.Effect<void> =>
+const answer = (exchange: Exchange, dialect: Dialect.Dialect, begin: Performance.Begin): Effect.Effect<void> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     const wire = Dialect.readRequest(exchange.request.body)
     if (Result.isFailure(wire)) return refuse(exchange, dialect, 400, "bad-request", wire.failure)
     const request = readRequest(wire.success, dialect, now)
-    const cues = Performance.begin(request, tally, now)
+    const cues = begin(request, now)
     if (Result.isFailure(cues)) return refuse(exchange, dialect, 404, "model", cues.failure.message)
     const meta: Dialect.Meta = {
       id: `simulated-${request.turn.slice(0, 12)}-${wire.success.messages.length}`,
       model: wire.success.model,
       createdAt: now,
-      inputTokens: request.inputTokens,
+      inputTokens: request.inputTokens(),
       includeUsage: wire.success.stream_options?.include_usage === true
     }
     return wire.success.stream === true
@@ -67,6 +66,7 @@ const answer = (exchange: Exchange, dialect: Dialect.Dialect, tally: Tally.Tally
 const readRequest = (wire: Dialect.WireRequest, dialect: Dialect.Dialect, now: number): Performance.Request => {
   const asked = wire.messages.findLastIndex(dialect.isPrompt)
   const texts = [Dialect.textOf(wire.system), ...wire.messages.map((message) => Dialect.textOf(message.content))]
+  const inputTokens = texts.reduce((sum, text) => sum + Conversation.tokens(text).length, 0)
   const turn = JSON.stringify([dialect.format, wire.model, wire.system, wire.messages.slice(0, asked + 1)])
   return {
     turn: createHash("sha256").update(turn).digest("hex"), // W1
@@ -74,7 +74,7 @@ const readRequest = (wire: Dialect.WireRequest, dialect: Dialect.Dialect, now: n
     prompt: Dialect.textOf(wire.messages[asked]?.content),
     afterTool: asked < wire.messages.length - 1,
     tools: Dialect.toolsOf(wire),
-    inputTokens: texts.reduce((sum, text) => sum + Conversation.tokens(text).length, 0),
+    inputTokens: () => inputTokens,
     origin: { startedAt: now, attempts: 0 }
   }
 }

@@ -9,15 +9,14 @@
 import { Provider } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
 import { Failure, Message } from "@holdfast/wire"
-import { Clock, Effect, Layer, Result, Stream } from "effect"
+import { Array as Arr, Cause, Effect, Layer, type Pull, Result, Stream } from "effect"
 import * as Conversation from "./Conversation.ts"
-import type { Cue } from "./Cue.ts"
+import { Cue } from "./Cue.ts"
 import * as Description from "./Description.ts"
 import * as ErrorBody from "./ErrorBody.ts"
 import * as Performance from "./Performance.ts"
 import * as ToolArguments from "../ToolArguments.ts"
 import * as Syntax from "./Syntax.ts"
-import * as Tally from "./Tally.ts"
 
 /** The newcomer's model. */
 export const DEFAULT_MODEL = Syntax.DEFAULT
@@ -28,19 +27,14 @@ export const describe = (model: string): Result.Result<string, Syntax.NotUnderst
 
 /** A simulated provider with a memory of its own. */
 export const make: Effect.Effect<Provider.Provider["Service"]> = Effect.sync(() => {
-  const tally = Tally.make()
+  const begin = Performance.make()
   return {
     stream: (request) =>
-      Stream.unwrap(
-        Effect.map(Clock.currentTimeMillis, (now) => {
-          const cues = Performance.begin(readRequest(request, now), tally, now)
-          return Result.isSuccess(cues)
-            ? // One at a time: a token must not wait for the one behind it.
-              Stream.fromIterable(cues.success, { chunkSize: 1 }).pipe(
-                Stream.mapEffect((cue) => perform(cue, request)),
-                Stream.flattenIterable
-              )
-            : Stream.succeed(noSuchModel(cues.failure.message, now))
+      Stream.fromPull(
+        Effect.clockWith((clock) => {
+          const now = () => clock.currentTimeMillisUnsafe()
+          const cues = Result.getOrElse(begin(readRequest(request, now()), now()), noSuchModel)
+          return Effect.succeed(played(cues[Symbol.iterator](), request, now))
         })
       )
   }
@@ -53,47 +47,65 @@ export const layer: Layer.Layer<Provider.Provider> = Layer.effect(Provider.Provi
 
 const readRequest = (request: Provider.ProviderRequest, now: number): Performance.Request => {
   const prompt = request.messages.findLast((message) => message.role === "user")
-  let inputTokens = Conversation.tokens(request.system ?? "").length
-  for (const message of request.messages) inputTokens += Conversation.tokens(Message.textOf(message)).length
   return {
     turn: `${request.conversationId}/${request.turnId}`,
     model: request.target.model,
     prompt: prompt === undefined ? "" : Message.textOf(prompt),
     afterTool: request.messages.at(-1)?.role === "tool",
     tools: request.tools.map((tool) => tool.name),
-    inputTokens,
+    inputTokens: () => {
+      let inputTokens = Conversation.tokens(request.system ?? "").length
+      for (const message of request.messages) inputTokens += Conversation.tokens(Message.textOf(message)).length
+      return inputTokens
+    },
     origin: { startedAt: prompt?.createdAt ?? now, attempts: request.step + request.attempt }
   }
 }
 
 /** What a provider says to a model's name that it does not know. */
-const noSuchModel = (message: string, now: number): Provider.ProviderEvent => ({
-  type: "error",
-  failure: ofResponse(404, [], JSON.stringify(ErrorBody.envelope("model", "openai", message)), now)
-})
+const noSuchModel = ({ message }: Syntax.NotUnderstood): Iterable<Cue> => {
+  const text = JSON.stringify(ErrorBody.envelope("model", "openai", message))
+  return [Cue.Respond({ status: 404, headers: [], body: { text } })]
+}
 
 type Events = ReadonlyArray<Provider.ProviderEvent>
+type EventPull = Pull.Pull<Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>, Failure.ProviderFailure>
 
-const perform = (cue: Cue, request: Provider.ProviderRequest): Effect.Effect<Events, Failure.ProviderFailure> => {
+/** One cue at a time: a token must not wait for the one behind it. */
+const played = (cues: Iterator<Cue, unknown>, request: Provider.ProviderRequest, now: () => number): EventPull => {
+  const next: EventPull = Effect.suspend(() => {
+    const { done, value } = cues.next()
+    return done === true
+      ? Cause.done()
+      : Effect.flatMap(perform(value, request, now), (events) =>
+          Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : next
+        )
+  })
+  return next
+}
+
+const perform = (
+  cue: Cue,
+  request: Provider.ProviderRequest,
+  now: () => number
+): Effect.Effect<Events, Failure.ProviderFailure> => {
   switch (cue._tag) {
     case "Respond":
       // A 200 without a body is a stream that has ended before it began.
-      if (cue.status === 200 && cue.body === "empty") return fail(() => Classification.incomplete())
-      return emit((now) => {
-        const { text } = ErrorBody.render(cue.body, cue.status, formatOf(cue.body))
-        return ofResponse(cue.status, cue.headers, text, now)
-      })
-    case "Fail":
-      return emit((now) => {
-        const data = JSON.stringify(ErrorBody.envelope(cue.error, formatOf(cue.error)))
-        return Classification.ofStreamError({ data, headers: {}, now })
-      })
+      if (cue.status === 200 && cue.body === "empty") return fail(Classification.incomplete())
+      return emit(
+        ofResponse(cue.status, cue.headers, ErrorBody.render(cue.body, cue.status, formatOf(cue.body)).text, now())
+      )
+    case "Fail": {
+      const data = JSON.stringify(ErrorBody.envelope(cue.error, formatOf(cue.error)))
+      return emit(Classification.ofStreamError({ data, headers: {}, now: now() }))
+    }
     case "Reset":
-      return fail((now) => Classification.ofThrown(new BrokenConnection("read ECONNRESET", "ECONNRESET"), now))
+      return fail(Classification.ofThrown(new BrokenConnection("read ECONNRESET", "ECONNRESET"), now()))
     case "Cut":
-      return fail((now) => Classification.ofThrown(new BrokenConnection("other side closed", "UND_ERR_SOCKET"), now))
+      return fail(Classification.ofThrown(new BrokenConnection("other side closed", "UND_ERR_SOCKET"), now()))
     case "End":
-      return fail(() => Classification.incomplete())
+      return fail(Classification.incomplete())
     case "Silence":
       return Effect.never
     case "Wait":
@@ -126,11 +138,10 @@ const perform = (cue: Cue, request: Provider.ProviderRequest): Effect.Effect<Eve
   }
 }
 
-const emit = (classify: (now: number) => Failure.Failure): Effect.Effect<Events> =>
-  Effect.map(Clock.currentTimeMillis, (now) => [{ type: "error", failure: classify(now) }])
+const emit = (failure: Failure.Failure): Effect.Effect<Events> => Effect.succeed([{ type: "error", failure }])
 
-const fail = (classify: (now: number) => Failure.Failure): Effect.Effect<never, Failure.ProviderFailure> =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) => new Failure.ProviderFailure({ failure: classify(now) }))
+const fail = (failure: Failure.Failure): Effect.Effect<never, Failure.ProviderFailure> =>
+  Effect.fail(new Failure.ProviderFailure({ failure }))
 
 const ofResponse = (
   status: number,

@@ -3,7 +3,7 @@
  *
  * G1. Where turns are told apart by what they say, a turn is forgotten once its last scene has answered it: the same words
  *     later meet the same script again. Turns with an identity are never begun anew.
- * G2. No more than `MAX_TURNS` are remembered; the one that was asked about longest ago goes first.
+ * G2. No more than `MAX_TURNS` are remembered; those that were asked about longest ago go first.
  * G3. Scripts are counted apart within a turn, so that a turn that moves between two models finds each where it left it.
  */
 import { type Act, isFailure, next, resume, type Script } from "./Script.ts"
@@ -43,6 +43,14 @@ export interface Options {
 /** Remembers nothing yet. */
 export const make = ({ forgetsAnswered = false, maxTurns = MAX_TURNS }: Options = {}): Tally => {
   const turns = new Map<string, Turn>()
+  /** Many at once: the way to the first key of a map leads past all that were deleted before it. */
+  const forgetOldest = () => {
+    let left = Math.max(1, Math.floor(maxTurns / 10))
+    for (const key of turns.keys()) {
+      turns.delete(key)
+      if (--left === 0) return
+    }
+  }
   return {
     take: (key, name, script, origin, now) => {
       const turn: Turn = turns.get(key) ?? {
@@ -57,8 +65,7 @@ export const make = ({ forgetsAnswered = false, maxTurns = MAX_TURNS }: Options 
       turns.delete(key)
       const answered = step.last && (step.act._tag === "Answer" || step.act._tag === "Refusal")
       if (!answered || !forgetsAnswered) turns.set(key, turn)
-      const [oldest] = turns.keys()
-      if (turns.size > maxTurns && oldest !== undefined) turns.delete(oldest) // G2
+      if (turns.size > maxTurns) forgetOldest() // G2
       return { act: step.act, failures, startedAt }
     },
     size: () => turns.size

@@ -2,9 +2,9 @@
 import type { Provider } from "@holdfast/kernel"
 import { type Failure, Ids, type Target } from "@holdfast/wire"
 import { type Effect, Redacted } from "effect"
-import type { HttpClient } from "effect/http"
 import { readFileSync } from "node:fs"
 import * as Anthropic from "../../src/Anthropic.ts"
+import type { Http } from "../../src/Http.ts"
 import * as OpenAiCompatible from "../../src/OpenAiCompatible.ts"
 
 /** Planted in every adapter; must be in nothing that comes out. */
@@ -13,7 +13,7 @@ export const KEY = "sk-planted-0123456789abcdef"
 export interface Dialect {
   readonly name: string
   readonly path: string
-  readonly make: (baseUrl: string) => Effect.Effect<Provider.Provider["Service"], never, HttpClient.HttpClient>
+  readonly make: (baseUrl: string) => Effect.Effect<Provider.Provider["Service"], never, Http>
   /** Wire text of one frame each. The last is the one that ends the stream. */
   readonly text: ReadonlyArray<string>
   readonly reasoning: ReadonlyArray<string>

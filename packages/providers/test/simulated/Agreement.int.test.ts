@@ -2,9 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Provider } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
-import { Cause, Effect, Exit, Option, Stream } from "effect"
+import { Cause, Effect, Exit, Layer, Option, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
 import * as Anthropic from "../../src/Anthropic.ts"
+import { layerClient } from "../../src/Http.ts"
 import * as OpenAiCompatible from "../../src/OpenAiCompatible.ts"
 import * as Server from "../../src/simulated/Server.ts"
 import * as Simulated from "../../src/simulated/Simulated.ts"
@@ -81,6 +82,6 @@ describe("Simulated, in this process and over a socket", () => {
       assert.deepStrictEqual(yield* seen(openai, model), inProcess, "OpenAI's format")
       const anthropic = yield* Anthropic.make({ baseUrl: `${url}/v1` })
       assert.deepStrictEqual(yield* seen(anthropic, model), inProcess, "Anthropic's format")
-    }).pipe(Effect.provide(FetchHttpClient.layer))
+    }).pipe(Effect.provide(Layer.provide(layerClient, FetchHttpClient.layer)))
   )
 })

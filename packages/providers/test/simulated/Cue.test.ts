@@ -11,7 +11,7 @@ const stage = (script: Script): Stage => ({
   delivery: { ...script.delivery, tokens: Math.min(script.delivery.tokens ?? 10, 50) },
   occasion: { prompt: "Hello", failures: 0, elapsedMs: 0, afterTool: false },
   tools: [],
-  inputTokens: 1
+  inputTokens: () => 1
 })
 
 describe("Cue", () => {

@@ -1,0 +1,169 @@
+/**
+ * HTTP on Node, straight over undici's dispatcher: no stream, no signal and no promise is made for a request.
+ *
+ * U1. Turns that wake together do not queue for each other: over HTTP/1.1 there are as many connections as requests, over HTTP/2,
+ *     which is spoken where an endpoint offers it, as many as it takes to have them all under way.
+ * U2. What one read of the socket brings is one array of a pull, however many chunks it was sent in: whoever waits is woken after
+ *     the read, and not within it. An error's few bytes are mostly here before its status has been looked at.
+ * U3. Who reads slowly is not written to without end: beyond `MOST_HELD` bytes the socket is not read on.
+ */
+import { Array as Arr, Cause, Effect, Layer, Scope } from "effect"
+import type { Dispatcher } from "undici"
+import { type Answer, Broken, type BytePull, Http, type Post } from "./Http.ts"
+
+/** Several reads of a socket (64 KiB each). */
+const MOST_HELD = 256 * 1024
+
+/** With connections of its own, which close with the scope. */
+export const layer: Layer.Layer<Http> = Layer.effect(
+  Http,
+  Effect.map(
+    Effect.acquireRelease(
+      // Loaded where somebody calls: it takes a while, and most commands call nobody.
+      Effect.map(
+        Effect.promise(() => import("undici")),
+        ({ Agent }) => new Agent()
+      ),
+      (agent) => Effect.promise(() => agent.destroy())
+    ),
+    (agent) => make(agent)
+  )
+)
+
+/** Over a dispatcher of one's own: a proxy's, or one with other limits. */
+export const make = (dispatcher: Pick<Dispatcher, "dispatch">): Http["Service"] => ({
+  endpoint: (url, headers) => {
+    const sent = { ...headers, "content-type": "application/json" }
+    let address: Address | undefined
+    const post: Post = (body, scope) =>
+      Effect.suspend(() => {
+        const reader = new Reader()
+        try {
+          address ??= addressOf(url)
+          dispatcher.dispatch(
+            { ...address, method: "POST", headers: sent, body, headersTimeout: 0, bodyTimeout: 0 }, // H4
+            reader
+          )
+        } catch (cause) {
+          return Effect.fail(new Broken({ cause }))
+        }
+        return Effect.andThen(
+          Scope.addFinalizer(
+            scope,
+            Effect.sync(() => reader.close())
+          ),
+          reader.answer
+        )
+      })
+    return post
+  }
+})
+
+// --- internal
+
+type Address = Pick<Dispatcher.DispatchOptions, "origin" | "path">
+
+const addressOf = (url: string): Address => {
+  const { origin, pathname, search } = new URL(url)
+  return { origin, path: pathname + search }
+}
+
+/** What undici tells of a request, held until it is asked for. */
+class Reader implements Dispatcher.DispatchHandler {
+  private head: Pick<Answer, "status" | "headers"> | undefined = undefined
+  private reads: Array<Uint8Array> = []
+  private held = 0
+  private isEnded = false
+  private isClosed = false
+  private fault: Broken | undefined = undefined
+  private controller: Dispatcher.DispatchController | undefined = undefined
+  private wake: ((news: Effect.Effect<void>) => void) | undefined = undefined
+  private isWaking = false
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.controller = controller
+    if (this.isClosed) controller.abort(new Error(OVER))
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Readonly<Record<string, string | Array<string> | undefined>>
+  ): void {
+    if (status < 200) return // 100 and 103 come before the answer
+    this.head = { status, headers: flat(headers) }
+    this.tell()
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, read: Uint8Array): void {
+    this.reads.push(read)
+    this.held += read.length
+    if (this.held > MOST_HELD) controller.pause()
+    this.tell()
+  }
+
+  onResponseEnd(): void {
+    this.isEnded = true
+    this.tell()
+  }
+
+  onResponseError(_controller: unknown, cause: Error): void {
+    this.fault = new Broken({ cause })
+    this.tell()
+  }
+
+  /** H3 */
+  close(): void {
+    this.isClosed = true
+    if (!this.isEnded && this.fault === undefined) this.controller?.abort(new Error(OVER))
+  }
+
+  private readonly news = Effect.callback<void>((resume) => {
+    this.wake = resume
+    return Effect.sync(() => {
+      this.wake = undefined
+    })
+  })
+
+  readonly answer: Effect.Effect<Answer, Broken> = Effect.suspend(() => {
+    if (this.head !== undefined) {
+      return Effect.succeed({ ...this.head, bytes: this.bytes, isWhole: () => this.isEnded })
+    }
+    return this.fault === undefined ? Effect.andThen(this.news, this.answer) : Effect.fail(this.fault)
+  })
+
+  private readonly bytes: BytePull = Effect.suspend(() => {
+    const { reads } = this
+    if (Arr.isArrayNonEmpty(reads)) {
+      this.reads = []
+      this.held = 0
+      if (this.controller?.paused === true) this.controller.resume()
+      return Effect.succeed(reads)
+    }
+    if (this.fault !== undefined) return Effect.fail(this.fault)
+    return this.isEnded ? Cause.done() : Effect.andThen(this.news, this.bytes)
+  })
+
+  /** U2 */
+  private tell(): void {
+    if (this.wake === undefined || this.isWaking) return
+    this.isWaking = true
+    queueMicrotask(() => {
+      this.isWaking = false
+      const { wake } = this
+      this.wake = undefined
+      wake?.(Effect.void)
+    })
+  }
+}
+
+/** Nobody reads it: whoever waited is gone. */
+const OVER = "The attempt is over."
+
+const flat = (headers: Readonly<Record<string, string | Array<string> | undefined>>): Record<string, string> => {
+  const record: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) record[name] = typeof value === "string" ? value : value.join(", ")
+  }
+  return record
+}
