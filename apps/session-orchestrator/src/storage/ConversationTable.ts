@@ -2,8 +2,9 @@
 import { Ids } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
-import { padded } from "./GroupRead.ts"
+import * as IdList from "./IdList.ts"
 import { insertAll } from "./Inserts.ts"
+import * as RowNumbers from "./RowNumbers.ts"
 import type { Conversation } from "./Store.ts"
 
 /** A conversation's switch for automatic retries, turned. */
@@ -39,12 +40,36 @@ export const setAutoRetry =
       )
     )
 
+/** Where a conversation stands that a turn comes into. */
+export interface Place {
+  /** Its row's number. */
+  readonly number: number
+  /** 0 before the first event. */
+  readonly lastEventId: number
+}
+
+/** Those of some conversations that are there. One step into an index for each, however long it is. */
+export const places = (
+  sql: SqlClient.SqlClient,
+  ids: ReadonlyArray<Ids.ConversationId>
+): Effect.Effect<ReadonlyMap<Ids.ConversationId, Place>, SqlError.SqlError> =>
+  Effect.map(
+    // Keys and numbers, so there is nothing to decode.
+    sql<Place & { readonly id: Ids.ConversationId }>`
+      SELECT c.conversation_id AS id, ${RowNumbers.read(sql, "c.number")} AS "number",
+        COALESCE((SELECT max(e.event_id) FROM events e WHERE e.conversation = c.number), 0) AS "lastEventId"
+      FROM conversations c WHERE ${IdList.has(sql, "c.conversation_id", ids)}`,
+    (rows) => new Map(rows.map((row) => [row.id, row]))
+  )
+
 /** Those of some conversations that are there. */
 export const findAll = (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<Ids.ConversationId>
 ): Effect.Effect<ReadonlyMap<Ids.ConversationId, Conversation>, SqlError.SqlError | Schema.SchemaError> =>
-  sql`SELECT * FROM conversations WHERE ${sql.in("conversation_id", padded(ids))}`.pipe(
+  sql`
+    SELECT conversation_id, model, system_prompt, retry, auto_retry_enabled, created_at FROM conversations
+    WHERE ${IdList.has(sql, "conversation_id", ids)}`.pipe(
     Effect.flatMap((rows) => decodeRows(rows)),
     Effect.map((rows) => new Map(rows.map((row) => [row.conversation_id, conversationOf(row)])))
   )

@@ -9,7 +9,8 @@ import { Effect, type Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import * as ConversationTable from "./ConversationTable.ts"
 import * as EventTable from "./EventTable.ts"
-import { padded } from "./GroupRead.ts"
+import * as EventText from "./EventText.ts"
+import * as IdList from "./IdList.ts"
 import type { Resumption } from "./Store.ts"
 import * as TurnTable from "./TurnTable.ts"
 
@@ -46,30 +47,57 @@ export const find =
 // --- internal
 
 /** Several texts as one, in an order. Both databases have it, under different names. */
-const joined = (sql: SqlClient.SqlClient, column: string, order: string) =>
+const joined = (sql: SqlClient.SqlClient, column: string, by: string, order: string) =>
   sql.onDialectOrElse({
-    pg: () => sql.literal(`string_agg(${column}, ',' ORDER BY ${order})`),
-    orElse: () => sql.literal(`group_concat(${column}, ',' ORDER BY ${order})`)
+    pg: () => sql.literal(`string_agg(${column}, ${by} ORDER BY ${order})`),
+    orElse: () => sql.literal(`group_concat(${column}, ${by} ORDER BY ${order})`)
   })
+
+/** Ends a line in SQL. JSON has none within. */
+const LINE = "'\n'"
+
+/** Messages of turns, as they are on disk; those of one turn in one row. */
+interface HistoryRow {
+  readonly conversationId: Ids.ConversationId
+  readonly turnId: Ids.TurnId
+  readonly acceptedAt: number
+  readonly prompt: string | null
+  /** A line each. */
+  readonly messages: string
+}
 
 const historiesOf = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<Ids.ConversationId>
 ): Effect.fn.Return<ReadonlyMap<Ids.ConversationId, ReadonlyArray<Message.Message>>, Failure> {
-  const rows = yield* sql<{ readonly id: Ids.ConversationId; readonly events: string }>`
-    SELECT conversation_id AS id, ${joined(sql, "payload", "event_id")} AS events FROM events
-    WHERE ${sql.in("conversation_id", padded(ids))} AND type = 'message' GROUP BY conversation_id`
+  const rows = yield* sql<HistoryRow>`
+    SELECT c.conversation_id AS "conversationId", t.turn_id AS "turnId", t.accepted_at AS "acceptedAt", t.prompt, m.messages
+    FROM (
+      SELECT e.conversation, e.turn, min(e.event_id) AS first, ${joined(sql, "e.payload", LINE, "e.event_id")} AS messages
+      FROM events e
+      WHERE e.conversation IN (SELECT number FROM conversations WHERE ${IdList.has(sql, "conversation_id", ids)})
+        AND e.type = 'message'
+      GROUP BY e.conversation, e.turn
+    ) AS m JOIN conversations c ON c.number = m.conversation JOIN turns t ON t.number = m.turn
+    ORDER BY m.conversation, m.first`
+  const texts = new Map<Ids.ConversationId, Array<string>>()
+  for (const { acceptedAt, conversationId, messages, prompt, turnId } of rows) {
+    const opening = { acceptedAt, prompt: prompt ?? undefined }
+    let known = texts.get(conversationId)
+    if (known === undefined) texts.set(conversationId, (known = []))
+    for (const line of messages.split("\n")) known.push(EventText.unpackMessage(line, turnId, opening))
+  }
   const histories = new Map<Ids.ConversationId, ReadonlyArray<Message.Message>>()
-  for (const { events, id } of rows) {
+  for (const [id, events] of texts) {
     // Where the JSON is damaged, each event is decoded by itself, which says what is wrong with which.
     histories.set(id, parse(events)?.map(({ message }) => message) ?? (yield* EventTable.messages(sql, id)))
   }
   return histories
 })
 
-const parse = (events: string): ReadonlyArray<TurnEvent.MessageEvent> | undefined => {
+const parse = (events: ReadonlyArray<string>): ReadonlyArray<Pick<TurnEvent.MessageEvent, "message">> | undefined => {
   try {
-    return JSON.parse(`[${events}]`) as ReadonlyArray<TurnEvent.MessageEvent> // what `EventTable.append` wrote
+    return JSON.parse(`[${events.join(",")}]`) as ReadonlyArray<TurnEvent.MessageEvent> // what `EventTable.append` wrote
   } catch {
     return undefined
   }
@@ -81,7 +109,8 @@ const persistedOf = (
 ): Effect.Effect<ReadonlyMap<Ids.TurnId, ReadonlyArray<string>>, Failure> =>
   Effect.map(
     sql<{ readonly id: Ids.TurnId; readonly types: string }>`
-      SELECT turn_id AS id, ${joined(sql, "type", "position")} AS types FROM events
-      WHERE ${sql.in("turn_id", padded(ids))} GROUP BY turn_id`,
+      SELECT t.turn_id AS id, ${joined(sql, "e.type", "','", "e.event_id")} AS types FROM turns t
+      JOIN events e ON e.conversation = t.conversation AND e.event_id > t.after_event_id AND e.turn = t.number
+      WHERE ${IdList.has(sql, "t.turn_id", ids)} GROUP BY t.turn_id`,
     (rows) => new Map(rows.map(({ id, types }) => [id, types.split(",")]))
   )
