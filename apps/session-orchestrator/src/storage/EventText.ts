@@ -27,7 +27,7 @@ export interface Origin {
 /** What a turn's row says of its first events. */
 export interface Opening {
   readonly acceptedAt: number
-  readonly prompt: string | undefined
+  readonly prompt: string | null | undefined
 }
 
 /** Leaves out what the rows say; without an `opening`, what that would say stays. */
@@ -96,12 +96,12 @@ const messageOf = (packed: string, turnId: Ids.TurnId): string => {
 const opened = (origin: Origin, opening: Opening): string =>
   origin.type === "message"
     ? `${identityOf(origin)},"message":${promptOf(origin.turnId, opening)}}`
-    : `${identityOf(origin)},"startedAt":${opening.acceptedAt}${opening.prompt === undefined ? ',"retry":true' : ""}}`
+    : `${identityOf(origin)},"startedAt":${opening.acceptedAt}${opening.prompt == null ? ',"retry":true' : ""}}`
 
-const promptOf = (turnId: Ids.TurnId, { acceptedAt, prompt = "" }: Opening): string =>
+const promptOf = (turnId: Ids.TurnId, { acceptedAt, prompt }: Opening): string =>
   `{"role":"user","id":"${turnId}.0","turnId":"${turnId}","createdAt":${acceptedAt},` +
-  `"content":[{"type":"text","text":${JSON.stringify(prompt)}}]}`
+  `"content":[{"type":"text","text":${JSON.stringify(prompt ?? "")}}]}`
 
 /** JSON can hold what a column of text cannot: half a character, and the one whose code is 0. */
-const isKeptWhole = (prompt: string | undefined): boolean =>
-  prompt === undefined || (prompt.isWellFormed() && !prompt.includes("\0"))
+const isKeptWhole = (prompt: string | null | undefined): boolean =>
+  prompt == null || (prompt.isWellFormed() && !prompt.includes("\0"))

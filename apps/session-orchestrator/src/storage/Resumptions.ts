@@ -46,54 +46,62 @@ export const find =
 
 // --- internal
 
-/** Several texts as one, in an order. Both databases have it, under different names. */
-const joined = (sql: SqlClient.SqlClient, column: string, by: string, order: string) =>
+/** Several texts as one. Both databases have it, under different names. */
+const joined = (sql: SqlClient.SqlClient, column: string, by: string) =>
   sql.onDialectOrElse({
-    pg: () => sql.literal(`string_agg(${column}, ${by} ORDER BY ${order})`),
-    orElse: () => sql.literal(`group_concat(${column}, ${by} ORDER BY ${order})`)
+    pg: () => sql.literal(`string_agg(${column}, ${by})`),
+    orElse: () => sql.literal(`group_concat(${column}, ${by})`)
   })
 
 /** Ends a line in SQL. JSON has none within. */
 const LINE = "'\n'"
 
-/** Messages of turns, as they are on disk; those of one turn in one row. */
+/** A history as it is on disk: a line for each message, the number of its turn before it. */
 interface HistoryRow {
-  readonly conversationId: Ids.ConversationId
+  readonly id: Ids.ConversationId
+  readonly messages: string | null
+}
+
+/** What the messages of a turn leave to its row. */
+interface SpeakerRow {
+  readonly number: string
   readonly turnId: Ids.TurnId
   readonly acceptedAt: number
   readonly prompt: string | null
-  /** A line each. */
-  readonly messages: string
 }
 
 const historiesOf = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<Ids.ConversationId>
 ): Effect.fn.Return<ReadonlyMap<Ids.ConversationId, ReadonlyArray<Message.Message>>, Failure> {
+  const wanted = IdList.has(sql, "conversation_id", ids)
+  const speakers = yield* sql<SpeakerRow>`
+    SELECT CAST(number AS TEXT) AS number, turn_id AS "turnId", accepted_at AS "acceptedAt", prompt FROM turns
+    WHERE conversation IN (SELECT number FROM conversations WHERE ${wanted})`
+  // Joined in the order of the inner query, which both databases keep. One in the call would sort all of the text once more.
   const rows = yield* sql<HistoryRow>`
-    SELECT c.conversation_id AS "conversationId", t.turn_id AS "turnId", t.accepted_at AS "acceptedAt", t.prompt, m.messages
-    FROM (
-      SELECT e.conversation, e.turn, min(e.event_id) AS first, ${joined(sql, "e.payload", LINE, "e.event_id")} AS messages
-      FROM events e
-      WHERE e.conversation IN (SELECT number FROM conversations WHERE ${IdList.has(sql, "conversation_id", ids)})
-        AND e.type = 'message'
-      GROUP BY e.conversation, e.turn
-    ) AS m JOIN conversations c ON c.number = m.conversation JOIN turns t ON t.number = m.turn
-    ORDER BY m.conversation, m.first`
-  const texts = new Map<Ids.ConversationId, Array<string>>()
-  for (const { acceptedAt, conversationId, messages, prompt, turnId } of rows) {
-    const opening = { acceptedAt, prompt: prompt ?? undefined }
-    let known = texts.get(conversationId)
-    if (known === undefined) texts.set(conversationId, (known = []))
-    for (const line of messages.split("\n")) known.push(EventText.unpackMessage(line, turnId, opening))
-  }
+    SELECT c.conversation_id AS id,
+      (SELECT ${joined(sql, "line", LINE)} FROM (
+        SELECT CAST(e.turn AS TEXT) || ' ' || e.payload AS line FROM events e
+        WHERE e.conversation = c.number AND e.type = 'message' ORDER BY e.event_id) AS lines) AS messages
+    FROM conversations c WHERE ${wanted}`
+  const known = new Map(speakers.map((speaker) => [speaker.number, speaker]))
   const histories = new Map<Ids.ConversationId, ReadonlyArray<Message.Message>>()
-  for (const [id, events] of texts) {
+  for (const { id, messages } of rows) {
+    if (messages === null) continue
+    const events = messages.split("\n").map((line) => eventOf(line, known))
     // Where the JSON is damaged, each event is decoded by itself, which says what is wrong with which.
     histories.set(id, parse(events)?.map(({ message }) => message) ?? (yield* EventTable.messages(sql, id)))
   }
   return histories
 })
+
+const eventOf = (line: string, speakers: ReadonlyMap<string, SpeakerRow>): string => {
+  const space = line.indexOf(" ")
+  const speaker = speakers.get(line.slice(0, space))
+  // Its row refers to that turn, so it is there.
+  return speaker === undefined ? "" : EventText.unpackMessage(line.slice(space + 1), speaker.turnId, speaker)
+}
 
 const parse = (events: ReadonlyArray<string>): ReadonlyArray<Pick<TurnEvent.MessageEvent, "message">> | undefined => {
   try {
@@ -108,9 +116,12 @@ const persistedOf = (
   ids: ReadonlyArray<Ids.TurnId>
 ): Effect.Effect<ReadonlyMap<Ids.TurnId, ReadonlyArray<string>>, Failure> =>
   Effect.map(
-    sql<{ readonly id: Ids.TurnId; readonly types: string }>`
-      SELECT t.turn_id AS id, ${joined(sql, "e.type", "','", "e.event_id")} AS types FROM turns t
-      JOIN events e ON e.conversation = t.conversation AND e.event_id > t.after_event_id AND e.turn = t.number
-      WHERE ${IdList.has(sql, "t.turn_id", ids)} GROUP BY t.turn_id`,
-    (rows) => new Map(rows.map(({ id, types }) => [id, types.split(",")]))
+    sql<{ readonly id: Ids.TurnId; readonly types: string | null }>`
+      SELECT t.turn_id AS id,
+        (SELECT ${joined(sql, "type", "','")} FROM (
+          SELECT e.type FROM events e
+          WHERE e.conversation = t.conversation AND e.event_id > t.after_event_id AND e.turn = t.number
+          ORDER BY e.event_id) AS said) AS types
+      FROM turns t WHERE ${IdList.has(sql, "t.turn_id", ids)}`,
+    (rows) => new Map(rows.map(({ id, types }) => [id, types?.split(",") ?? []]))
   )
