@@ -67,12 +67,17 @@ export const findAll = (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<Ids.ConversationId>
 ): Effect.Effect<ReadonlyMap<Ids.ConversationId, Conversation>, SqlError.SqlError | Schema.SchemaError> =>
-  sql`
-    SELECT conversation_id, model, system_prompt, retry, auto_retry_enabled, created_at FROM conversations
-    WHERE ${IdList.has(sql, "conversation_id", ids)}`.pipe(
-    Effect.flatMap((rows) => decodeRows(rows)),
-    Effect.map((rows) => new Map(rows.map((row) => [row.conversation_id, conversationOf(row)])))
+  Effect.flatMap(
+    sql`SELECT ${sql.literal(COLUMNS)} FROM conversations c WHERE ${IdList.has(sql, "c.conversation_id", ids)}`,
+    (rows) => Effect.map(read(rows), (found) => new Map(found.map((each) => [each.conversationId, each])))
   )
+
+/** What a query selects to read conversations. */
+export const COLUMNS = "c.conversation_id, c.model, c.system_prompt, c.retry, c.auto_retry_enabled, c.created_at"
+
+/** The conversations in rows that have these columns. */
+export const read = (rows: ReadonlyArray<object>): Effect.Effect<ReadonlyArray<Conversation>, Schema.SchemaError> =>
+  Effect.map(decodeRows(rows), (rows) => rows.map(conversationOf))
 
 // --- internal
 

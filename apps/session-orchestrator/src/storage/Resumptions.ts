@@ -11,7 +11,7 @@ import * as ConversationTable from "./ConversationTable.ts"
 import * as EventTable from "./EventTable.ts"
 import * as EventText from "./EventText.ts"
 import * as IdList from "./IdList.ts"
-import type { Resumption } from "./Store.ts"
+import type { Conversation, Resumption, Turn } from "./Store.ts"
 import * as TurnTable from "./TurnTable.ts"
 
 type Failure = SqlError.SqlError | Schema.SchemaError
@@ -24,27 +24,50 @@ export const find =
   (sql: SqlClient.SqlClient) =>
   (ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<ReadonlyArray<Resumption | undefined>, Failure> =>
     Effect.gen(function* () {
-      const turns = yield* TurnTable.findAll(sql, ids)
-      const conversationIds = turns.map(({ conversationId }) => conversationId)
-      const conversations = yield* ConversationTable.findAll(sql, conversationIds)
-      const histories = yield* historiesOf(sql, conversationIds)
-      const persisted = yield* persistedOf(sql, ids)
-      const known = new Map(turns.map((turn) => [turn.turnId, turn]))
-      return ids.map((id) => {
-        const turn = known.get(id)
-        const conversation = turn && conversations.get(turn.conversationId)
-        if (turn === undefined || conversation === undefined) return undefined
-        const messages = histories.get(turn.conversationId) ?? []
-        return {
+      const rows = yield* select(sql, ids)
+      const turns = yield* TurnTable.read(rows)
+      const conversations = yield* ConversationTable.read(rows)
+      const hasHistory = rows.some(({ history }) => history !== null)
+      const speakers = hasHistory ? yield* speakersOf(sql, conversations) : new Map<string, Speaker>()
+      const found = new Map<Ids.TurnId, Resumption>()
+      for (const [i, { history, said }] of rows.entries()) {
+        const [turn, conversation] = [turns[i], conversations[i]]
+        if (turn === undefined || conversation === undefined) continue // there is one for each row
+        found.set(turn.turnId, {
           turn,
           conversation,
-          history: messages.filter((message) => message.turnId !== id),
-          persisted: persisted.get(id) ?? []
-        }
-      })
+          history: parse(history, speakers) ?? (yield* readOneByOne(sql, turn)),
+          persisted: said?.split(",") ?? []
+        })
+      }
+      return ids.map((id) => found.get(id))
     })
 
 // --- internal
+
+/** A turn and its conversation, and the rest as texts that the database has put together. */
+interface Row {
+  /** The types of what it has said. */
+  readonly said: string | null
+  /** A line for each message of the others, the number of its turn before it. */
+  readonly history: string | null
+}
+
+/** Ends a line in SQL. JSON has none within. */
+const LINE = "'\n'"
+
+/** Texts are joined in the order of the inner query, which both databases keep. One in the call would sort all of the text once more. */
+const select = (sql: SqlClient.SqlClient, ids: ReadonlyArray<Ids.TurnId>) => sql<Row>`
+  SELECT ${sql.literal(TurnTable.COLUMNS)}, ${sql.literal(ConversationTable.COLUMNS)},
+    (SELECT ${joined(sql, "type", "','")} FROM (
+      SELECT o.type FROM events o
+      WHERE o.conversation = t.conversation AND o.event_id > t.after_event_id AND o.turn = t.number
+      ORDER BY o.event_id) AS own) AS said,
+    (SELECT ${joined(sql, "line", LINE)} FROM (
+      SELECT CAST(m.turn AS TEXT) || ' ' || m.payload AS line FROM events m
+      WHERE m.conversation = t.conversation AND m.type = 'message' AND m.turn <> t.number
+      ORDER BY m.event_id) AS lines) AS history
+  FROM ${sql.literal(TurnTable.TABLES)} WHERE ${IdList.has(sql, "t.turn_id", ids)}`
 
 /** Several texts as one. Both databases have it, under different names. */
 const joined = (sql: SqlClient.SqlClient, column: string, by: string) =>
@@ -53,75 +76,55 @@ const joined = (sql: SqlClient.SqlClient, column: string, by: string) =>
     orElse: () => sql.literal(`group_concat(${column}, ${by})`)
   })
 
-/** Ends a line in SQL. JSON has none within. */
-const LINE = "'\n'"
-
-/** A history as it is on disk: a line for each message, the number of its turn before it. */
-interface HistoryRow {
-  readonly id: Ids.ConversationId
-  readonly messages: string | null
-}
-
 /** What the messages of a turn leave to its row. */
-interface SpeakerRow {
+interface Speaker {
   readonly number: string
   readonly turnId: Ids.TurnId
   readonly acceptedAt: number
   readonly prompt: string | null
 }
 
-const historiesOf = Effect.fnUntraced(function* (
+/** The turns of conversations, by their numbers. */
+const speakersOf = (
   sql: SqlClient.SqlClient,
-  ids: ReadonlyArray<Ids.ConversationId>
-): Effect.fn.Return<ReadonlyMap<Ids.ConversationId, ReadonlyArray<Message.Message>>, Failure> {
-  const wanted = IdList.has(sql, "conversation_id", ids)
-  const speakers = yield* sql<SpeakerRow>`
-    SELECT CAST(number AS TEXT) AS number, turn_id AS "turnId", accepted_at AS "acceptedAt", prompt FROM turns
-    WHERE conversation IN (SELECT number FROM conversations WHERE ${wanted})`
-  // Joined in the order of the inner query, which both databases keep. One in the call would sort all of the text once more.
-  const rows = yield* sql<HistoryRow>`
-    SELECT c.conversation_id AS id,
-      (SELECT ${joined(sql, "line", LINE)} FROM (
-        SELECT CAST(e.turn AS TEXT) || ' ' || e.payload AS line FROM events e
-        WHERE e.conversation = c.number AND e.type = 'message' ORDER BY e.event_id) AS lines) AS messages
-    FROM conversations c WHERE ${wanted}`
-  const known = new Map(speakers.map((speaker) => [speaker.number, speaker]))
-  const histories = new Map<Ids.ConversationId, ReadonlyArray<Message.Message>>()
-  for (const { id, messages } of rows) {
-    if (messages === null) continue
-    const events = messages.split("\n").map((line) => eventOf(line, known))
-    // Where the JSON is damaged, each event is decoded by itself, which says what is wrong with which.
-    histories.set(id, parse(events)?.map(({ message }) => message) ?? (yield* EventTable.messages(sql, id)))
-  }
-  return histories
-})
+  conversations: ReadonlyArray<Conversation>
+): Effect.Effect<ReadonlyMap<string, Speaker>, Failure> => {
+  const ids = conversations.map(({ conversationId }) => conversationId)
+  return Effect.map(
+    sql<Speaker>`
+      SELECT CAST(number AS TEXT) AS number, turn_id AS "turnId", accepted_at AS "acceptedAt", prompt FROM turns
+      WHERE conversation IN (SELECT number FROM conversations WHERE ${IdList.has(sql, "conversation_id", ids)})`,
+    (rows) => new Map(rows.map((row) => [row.number, row]))
+  )
+}
 
-const eventOf = (line: string, speakers: ReadonlyMap<string, SpeakerRow>): string => {
+/** `undefined` where it is damaged. */
+const parse = (
+  history: string | null,
+  speakers: ReadonlyMap<string, Speaker>
+): ReadonlyArray<Message.Message> | undefined => {
+  if (history === null) return []
+  const events = history.split("\n").map((line) => eventOf(line, speakers))
+  try {
+    const parsed = JSON.parse(`[${events.join(",")}]`) as ReadonlyArray<TurnEvent.MessageEvent> // what `EventTable` wrote
+    return parsed.map(({ message }) => message)
+  } catch {
+    return undefined
+  }
+}
+
+const eventOf = (line: string, speakers: ReadonlyMap<string, Speaker>): string => {
   const space = line.indexOf(" ")
   const speaker = speakers.get(line.slice(0, space))
   // Its row refers to that turn, so it is there.
   return speaker === undefined ? "" : EventText.unpackMessage(line.slice(space + 1), speaker.turnId, speaker)
 }
 
-const parse = (events: ReadonlyArray<string>): ReadonlyArray<Pick<TurnEvent.MessageEvent, "message">> | undefined => {
-  try {
-    return JSON.parse(`[${events.join(",")}]`) as ReadonlyArray<TurnEvent.MessageEvent> // what `EventTable.append` wrote
-  } catch {
-    return undefined
-  }
-}
-
-const persistedOf = (
+/** Each event decoded by itself, which says what is wrong with which. */
+const readOneByOne = (
   sql: SqlClient.SqlClient,
-  ids: ReadonlyArray<Ids.TurnId>
-): Effect.Effect<ReadonlyMap<Ids.TurnId, ReadonlyArray<string>>, Failure> =>
-  Effect.map(
-    sql<{ readonly id: Ids.TurnId; readonly types: string | null }>`
-      SELECT t.turn_id AS id,
-        (SELECT ${joined(sql, "type", "','")} FROM (
-          SELECT e.type FROM events e
-          WHERE e.conversation = t.conversation AND e.event_id > t.after_event_id AND e.turn = t.number
-          ORDER BY e.event_id) AS said) AS types
-      FROM turns t WHERE ${IdList.has(sql, "t.turn_id", ids)}`,
-    (rows) => new Map(rows.map(({ id, types }) => [id, types?.split(",") ?? []]))
+  { conversationId, turnId }: Turn
+): Effect.Effect<ReadonlyArray<Message.Message>, Failure> =>
+  Effect.map(EventTable.messages(sql, conversationId), (messages) =>
+    messages.filter((message) => message.turnId !== turnId)
   )

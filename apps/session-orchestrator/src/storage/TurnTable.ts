@@ -85,6 +85,16 @@ export const seal = (
 ): Effect.Effect<void, SqlError.SqlError> =>
   Effect.asVoid(sql`UPDATE turns SET end_event_id = ${endEventId} WHERE turn_id = ${id} AND end_event_id IS NULL`)
 
+/** What a query selects, and from what, to read turns with the events that ended them; to go on with `WHERE`. */
+export const COLUMNS = "t.turn_id, c.conversation_id, t.prompt, t.accepted_at, e.payload AS end_event"
+export const TABLES = `turns t
+  JOIN conversations c ON c.number = t.conversation
+  LEFT JOIN events e ON e.conversation = t.conversation AND e.event_id = t.end_event_id`
+
+/** The turns in rows that have these columns. */
+export const read = (rows: ReadonlyArray<object>): Effect.Effect<ReadonlyArray<Turn>, Schema.SchemaError> =>
+  Effect.flatMap(decodeRows(rows), Effect.forEach(turnOf))
+
 // --- internal
 
 const Row = Schema.Struct({
@@ -100,15 +110,9 @@ const decodeEnd = Schema.decodeUnknownEffect(Schema.fromJsonString(TurnEvent.Tur
 
 /** Turns, oldest first, each with the event that ended it. */
 const select = (sql: SqlClient.SqlClient, where: Statement.Fragment): Effect.Effect<ReadonlyArray<Turn>, Failure> =>
-  sql`
-    SELECT t.turn_id, c.conversation_id, t.prompt, t.accepted_at, e.payload AS end_event
-    FROM turns t
-    JOIN conversations c ON c.number = t.conversation
-    LEFT JOIN events e ON e.conversation = t.conversation AND e.event_id = t.end_event_id
-    WHERE ${where}
-    ORDER BY t.number`.pipe(
-    Effect.flatMap((rows) => decodeRows(rows)),
-    Effect.flatMap(Effect.forEach(turnOf))
+  Effect.flatMap(
+    sql`SELECT ${sql.literal(COLUMNS)} FROM ${sql.literal(TABLES)} WHERE ${where} ORDER BY t.number`,
+    (rows) => read(rows)
   )
 
 const turnOf = (row: typeof Row.Type): Effect.Effect<Turn, Schema.SchemaError> => {
