@@ -17,17 +17,15 @@ export const addHistory = (database: string, messages: number): void => {
   const sql = new DatabaseSync(database)
   sql.exec(`
     BEGIN;
-    INSERT INTO turns (turn_id, conversation_id, prompt, accepted_at, end_event_id)
-      SELECT 'past-' || rowid, conversation_id, 'past', 0, ${messages} FROM conversations;
+    INSERT INTO turns (turn_id, conversation, prompt, accepted_at, after_event_id, end_event_id)
+      SELECT 'past-' || number, number, 'past', 0, 0, ${messages} FROM conversations;
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${messages})
-    INSERT INTO events (conversation_id, event_id, turn_id, position, type, payload)
-      SELECT t.conversation_id, n.i, t.turn_id, n.i - 1, CASE WHEN n.i = ${messages} THEN 'turn-end' ELSE 'message' END,
+    INSERT INTO events (conversation, event_id, turn, position, type, payload)
+      SELECT t.conversation, n.i, t.number, n.i - 1, CASE WHEN n.i = ${messages} THEN 'turn-end' ELSE 'message' END,
         CASE WHEN n.i = ${messages}
-          THEN json_object('type', 'turn-end', 'conversationId', t.conversation_id, 'turnId', t.turn_id, 'status', 'completed',
-            'endedAt', 0, 'steps', 1, 'attempts', 1, 'sleptMs', 0, 'usage', json('{}'))
-          ELSE json_object('type', 'message', 'conversationId', t.conversation_id, 'turnId', t.turn_id, 'message',
-            json_object('role', 'user', 'id', t.turn_id || '.' || n.i, 'turnId', t.turn_id, 'createdAt', 0, 'content',
-              json_array(json_object('type', 'text', 'text', 'A message of some sixty characters, as people write them.'))))
+          THEN ',"status":"completed","endedAt":0,"steps":1,"attempts":1,"sleptMs":0,"usage":{}}'
+          ELSE 'user.' || n.i || ',"createdAt":0,"content":' || json_array(
+            json_object('type', 'text', 'text', 'A message of some sixty characters, as people write them.')) || '}'
         END
       FROM turns t, n WHERE t.prompt = 'past';
     COMMIT;
@@ -40,13 +38,13 @@ export const makeDue = (database: string, due: number, inMs: number): void => {
   const sql = new DatabaseSync(database)
   const from = Date.now() + inMs
   const update = sql.prepare(
-    "UPDATE journal SET value = json_set(value, '$.retryAt', ?) WHERE turn_id = ? AND name LIKE '%/decision/%'"
+    "UPDATE journal SET value = json_set(value, '$.retryAt', ?) WHERE turn = ? AND name LIKE '%/decision/%'"
   )
   sql.exec("BEGIN")
   sql
-    .prepare("SELECT turn_id FROM turns WHERE end_event_id IS NULL LIMIT ?")
+    .prepare("SELECT number FROM turns WHERE end_event_id IS NULL LIMIT ?")
     .all(due)
-    .forEach((row, i) => update.run(from + Math.floor((i / due) * 1_000), row["turn_id"] ?? ""))
+    .forEach((row, i) => update.run(from + Math.floor((i / due) * 1_000), row["number"] ?? 0))
   sql.exec("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)")
   sql.close()
 }
@@ -67,7 +65,8 @@ export const dueTimes = (database: string, withinMs: number): ReadonlyMap<string
   const sql = new DatabaseSync(database, { readOnly: true })
   const rows = sql
     .prepare(
-      `SELECT t.conversation_id AS id, json_extract(j.value, '$.retryAt') AS due FROM turns t JOIN journal j ON j.turn_id = t.turn_id
+      `SELECT c.conversation_id AS id, json_extract(j.value, '$.retryAt') AS due FROM journal j
+       JOIN turns t ON t.number = j.turn JOIN conversations c ON c.number = t.conversation
        WHERE j.name LIKE '%/decision/%' AND due < ?`
     )
     .all(Date.now() + withinMs)

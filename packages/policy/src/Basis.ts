@@ -2,7 +2,8 @@
  * What a decision was made from, as it goes on record beside it: the numbers, what had been spent, and the limits in force
  * (X9).
  *
- * A record outlives the policy that made it, so it is read without that policy. It is small: one is written for each retry.
+ * A record outlives the policy that made it, so it is read without that policy. It is small: one is written for each retry, so what is
+ * nothing is left out, and so is what stands beside it: what chance drew is in the record of the attempt.
  */
 import type { Directive, RetryStrategy } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
@@ -21,7 +22,8 @@ const Spent = Schema.Struct({
   onReason: Schema.optionalKey(
     Schema.Struct({ retries: Schema.Int, sleptMs: Schema.Finite, elapsedMs: Schema.Finite })
   ),
-  spread: Schema.Finite
+  /** In older records alone. */
+  spread: Schema.optionalKey(Schema.Finite)
 })
 
 /** The limits in force; what is absent has none. */
@@ -66,8 +68,10 @@ export const Basis = Schema.Union([
     delayMs: Schema.Finite,
     scheduledMs: Schema.Finite,
     hintMs: Schema.optionalKey(Schema.Finite),
-    jitterMs: Schema.Finite,
-    clipped: Schema.Boolean,
+    /** Absent: chance added nothing. */
+    jitterMs: Schema.optionalKey(Schema.Finite),
+    /** Absent: the budget cut nothing off. */
+    clipped: Schema.optionalKey(Schema.Boolean),
     /** The policy has a rule of its own for waits of this reason. */
     byReason: Schema.optionalKey(Schema.Literal(true)),
     ...common
@@ -105,7 +109,11 @@ export const decided = (
   ways: ReadonlyArray<Way> = []
 ): Basis => {
   const isByReason = decision._tag === "Delay" && Waits.hasRule(policy, failure.reason)
-  return { ...decision, ...(isByReason ? { byReason: true } : {}), ...commonOf(policy, failure.reason, spent, ways) }
+  return {
+    ...(decision._tag === "Delay" ? delayOf(decision) : decision),
+    ...(isByReason ? { byReason: true } : {}),
+    ...commonOf(policy, failure.reason, spent, ways)
+  }
 }
 
 /** The next attempt needs no wait. */
@@ -130,13 +138,24 @@ export const switchedOff = (policy: RetryPolicy.RetryPolicy, spent: RetryStrateg
 
 // --- internal
 
+const delayOf = ({ clipped, jitterMs, ...decision }: Extract<RetryPolicy.Decision, { readonly _tag: "Delay" }>) => ({
+  ...decision,
+  ...(jitterMs > 0 ? { jitterMs } : {}),
+  ...(clipped ? { clipped } : {})
+})
+
 const commonOf = (
   policy: RetryPolicy.RetryPolicy,
   reason: Failure.Reason | undefined,
-  { onReason, ...spent }: RetryStrategy.Spent,
+  { elapsedMs, extendedMs = 0, onReason, sleptMs }: RetryStrategy.Spent,
   ways: ReadonlyArray<Way>
 ): Pick<Basis, "spent" | "limits" | "ways" | "routing"> => ({
-  spent: { ...spent, ...(onReason !== undefined && ReasonLimits.has(policy, reason) ? { onReason } : {}) },
+  spent: {
+    sleptMs,
+    elapsedMs,
+    ...(extendedMs > 0 ? { extendedMs } : {}),
+    ...(onReason !== undefined && ReasonLimits.has(policy, reason) ? { onReason } : {})
+  },
   limits: limitsOf(policy, reason),
   ...(ways.length > 1 ? { ways, routing: policy.routing.type } : {})
 })

@@ -6,6 +6,9 @@ import { Basis, Profile, RetryStrategies } from "../src/index.ts"
 const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true }
 const spent = { sleptMs: 5_000, elapsedMs: 6_000, spread: 0.5 }
 
+/** What is recorded of it: what chance drew is in the attempt's own record. */
+const { spread: _spread, ...spending } = spent
+
 /** As it comes back from a record. */
 const recorded = (basis: unknown) => Schema.decodeUnknownSync(Schema.fromJsonString(Basis.Basis))(JSON.stringify(basis))
 
@@ -19,8 +22,7 @@ describe("Basis", () => {
       scheduledMs: 10_000,
       hintMs: 60_000,
       jitterMs: 2_500,
-      clipped: false,
-      spent,
+      spent: spending,
       limits: {
         schedule: "steps",
         measure: "scheduled",
@@ -42,7 +44,10 @@ describe("Basis", () => {
   })
 
   it("P15: says that nobody was asked", () => {
-    expect(recorded(Basis.switchedOff(Profile.resolve(), spent))).toMatchObject({ because: "switched-off", spent })
+    expect(recorded(Basis.switchedOff(Profile.resolve(), spent))).toMatchObject({
+      because: "switched-off",
+      spent: spending
+    })
   })
 
   it("is what a strategy records, and small: a turn that waits has one on disk", () => {
@@ -52,7 +57,30 @@ describe("Basis", () => {
     })
     const basis = strategy.basisFor?.(1, overloaded, spent)
     expect(basis).toEqual(Basis.of(policy, 1, overloaded, spent))
-    expect(JSON.stringify(basis).length).toBeLessThan(256)
+    expect(JSON.stringify(basis).length).toBeLessThan(192)
+    expect(basis).not.toHaveProperty("jitterMs")
+    expect(basis).not.toHaveProperty("clipped")
+  })
+
+  it("X9: has that a budget cut the wait, and what was added to that budget", () => {
+    const policy = Profile.resolve({ budget: { total: Duration.seconds(12), clip: true } })
+    expect(Basis.of(policy, 1, overloaded, { ...spent, extendedMs: 1_000 })).toMatchObject({
+      delayMs: 8_000,
+      clipped: true,
+      spent: { ...spending, extendedMs: 1_000 }
+    })
+  })
+
+  it("reads what was recorded when nothing was left out", () => {
+    const old = {
+      _tag: "Delay",
+      delayMs: 5_000,
+      scheduledMs: 5_000,
+      jitterMs: 0,
+      clipped: false,
+      spent: { sleptMs: 0, elapsedMs: 0, extendedMs: 0, spread: 0.5 }
+    }
+    expect(recorded(old)).toEqual(old)
   })
 
   it("reads what was recorded before limits were", () => {
@@ -75,7 +103,7 @@ describe("Basis", () => {
     expect(basis).toMatchObject({ spent: { onReason }, limits: { onReason: { totalMs: 3_600_000, maxRetries: 9 } } })
     const other: Failure.Failure = { reason: "network", message: "reset", retryable: true }
     expect(Basis.of(policy, 3, other, { ...spent, onReason })).toMatchObject({
-      spent,
+      spent: spending,
       limits: { measure: "scheduled" }
     })
     expect(Basis.of(policy, 3, other, { ...spent, onReason }).spent).not.toHaveProperty("onReason")
@@ -85,6 +113,6 @@ describe("Basis", () => {
     const ways = [{ target: "a/a", until: 9_000 }, { target: "b/b" }]
     const basis = Basis.atOnce(Profile.resolve(), "other-target", { failure: overloaded, spent }, ways)
     expect(recorded(basis)).toEqual(basis)
-    expect(basis).toMatchObject({ _tag: "AtOnce", routing: "fallback-chain", spent, ways })
+    expect(basis).toMatchObject({ _tag: "AtOnce", routing: "fallback-chain", spent: spending, ways })
   })
 })

@@ -38,7 +38,7 @@ const retried = (
   if (basis?._tag === "AtOnce") return { ...decided, ...spendingsOf(basis), rules: atOnceRules(basis) }
   const may = route === undefined ? mayRetry(failure) : mayGo(route, basis?.routing)
   if (basis?._tag !== "Delay") return { ...decided, rules: may }
-  const { clipped, hintMs, jitterMs, scheduledMs } = basis
+  const { clipped = false, hintMs, jitterMs = 0, scheduledMs } = basis
   return {
     ...decided,
     // A provider's own delay that stood instead of a longer schedule is told by the wait itself (A6).
@@ -60,8 +60,8 @@ const mayRetry = ({ defect, reason }: Failure.Failure): ReadonlyArray<string> =>
 
 type Delay = Extract<Basis.Basis, { readonly _tag: "Delay" }>
 
-const isReplaced = ({ byReason, clipped, delayMs, hintMs, jitterMs, scheduledMs }: Delay): boolean =>
-  byReason === true && !clipped && hintMs === delayMs - jitterMs && hintMs < scheduledMs
+const isReplaced = ({ byReason, clipped, delayMs, hintMs, jitterMs = 0, scheduledMs }: Delay): boolean =>
+  byReason === true && clipped !== true && hintMs === delayMs - jitterMs && hintMs < scheduledMs
 
 /** Why there is no wait. */
 const atOnceRules = ({
@@ -83,7 +83,7 @@ const mayGo = (
 
 /** Why the wait is as long as it is. */
 const waitRules = (basis: Delay): ReadonlyArray<string> => {
-  const { byReason, clipped, hintMs = 0, jitterMs, limits, scheduledMs } = basis
+  const { byReason, clipped = false, hintMs = 0, jitterMs = 0, limits, scheduledMs } = basis
   const schedule = limits === undefined ? [] : byReason === true ? ["X11"] : scheduleRules[limits.schedule]
   const wait = hintMs > scheduledMs && byReason !== true ? ["P5"] : schedule
   return Array.from(new Set([...wait, ...(jitterMs > 0 ? ["P5"] : []), ...(clipped ? ["D1"] : [])]))

@@ -90,7 +90,7 @@ export const layerSql = (
           Patience.whileBusy((error) => SqlError.isSqlError(error) && StorageFailure.scopeOf(error) === "busy"),
           Effect.mapError((error) => explain(database, `read ${what}`, error))
         )
-      yield* read("its version", refuseNewer(database, sql))
+      yield* read("its version", refuseOther(database, sql))
       return {
         service,
         evidence: (turnId) => read("the turn", sql.withTransaction(evidenceOf(sql, turnId))), // I2
@@ -114,11 +114,11 @@ const explain = (database: string, attempted: string, error: Failure): StorageEr
     : StorageFailure.damaged(database, attempted, error.message)
 }
 
-const refuseNewer = (database: string, sql: SqlClient.SqlClient): Effect.Effect<void, Failure> =>
-  Migrations.refuseNewer.pipe(
+const refuseOther = (database: string, sql: SqlClient.SqlClient): Effect.Effect<void, Failure> =>
+  Migrations.refuseOther.pipe(
     Effect.provideService(SqlClient.SqlClient, sql),
     Effect.mapError((error) =>
-      error._tag === "NewerDatabase"
+      error._tag === "NewerDatabase" || error._tag === "OlderDatabase"
         ? new StorageError({ message: `Could not use the database ${database}: ${error.message}` })
         : error
     )

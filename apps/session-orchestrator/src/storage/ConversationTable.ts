@@ -2,8 +2,9 @@
 import { Ids } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
-import { padded } from "./GroupRead.ts"
+import * as IdList from "./IdList.ts"
 import { insertAll } from "./Inserts.ts"
+import * as RowNumbers from "./RowNumbers.ts"
 import type { Conversation } from "./Store.ts"
 
 /** A conversation's switch for automatic retries, turned. */
@@ -39,15 +40,44 @@ export const setAutoRetry =
       )
     )
 
+/** Where a conversation stands that a turn comes into. */
+export interface Place {
+  /** Its row's number. */
+  readonly number: number
+  /** 0 before the first event. */
+  readonly lastEventId: number
+}
+
+/** Those of some conversations that are there. One step into an index for each, however long it is. */
+export const places = (
+  sql: SqlClient.SqlClient,
+  ids: ReadonlyArray<Ids.ConversationId>
+): Effect.Effect<ReadonlyMap<Ids.ConversationId, Place>, SqlError.SqlError> =>
+  Effect.map(
+    // Keys and numbers, so there is nothing to decode.
+    sql<Place & { readonly id: Ids.ConversationId }>`
+      SELECT c.conversation_id AS id, ${RowNumbers.read(sql, "c.number")} AS "number",
+        COALESCE((SELECT max(e.event_id) FROM events e WHERE e.conversation = c.number), 0) AS "lastEventId"
+      FROM conversations c WHERE ${IdList.has(sql, "c.conversation_id", ids)}`,
+    (rows) => new Map(rows.map((row) => [row.id, row]))
+  )
+
 /** Those of some conversations that are there. */
 export const findAll = (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<Ids.ConversationId>
 ): Effect.Effect<ReadonlyMap<Ids.ConversationId, Conversation>, SqlError.SqlError | Schema.SchemaError> =>
-  sql`SELECT * FROM conversations WHERE ${sql.in("conversation_id", padded(ids))}`.pipe(
-    Effect.flatMap((rows) => decodeRows(rows)),
-    Effect.map((rows) => new Map(rows.map((row) => [row.conversation_id, conversationOf(row)])))
+  Effect.flatMap(
+    sql`SELECT ${sql.literal(COLUMNS)} FROM conversations c WHERE ${IdList.has(sql, "c.conversation_id", ids)}`,
+    (rows) => Effect.map(read(rows), (found) => new Map(found.map((each) => [each.conversationId, each])))
   )
+
+/** What a query selects to read conversations. */
+export const COLUMNS = "c.conversation_id, c.model, c.system_prompt, c.retry, c.auto_retry_enabled, c.created_at"
+
+/** The conversations in rows that have these columns. */
+export const read = (rows: ReadonlyArray<object>): Effect.Effect<ReadonlyArray<Conversation>, Schema.SchemaError> =>
+  Effect.map(decodeRows(rows), (rows) => rows.map(conversationOf))
 
 // --- internal
 

@@ -52,16 +52,7 @@ export const make = Effect.fnUntraced(function* <In, Out, E>(
     })
 })
 
-/** The same values, with the last one again until there are `sizes` of them: few different texts, each prepared once. */
-export const padded = <A>(values: ReadonlyArray<A>): ReadonlyArray<A> => {
-  const last = values.at(-1)
-  const size = SIZES.find((size) => size >= values.length) ?? values.length
-  return last === undefined ? values : [...values, ...Array<A>(size - values.length).fill(last)]
-}
-
 // --- internal
-
-const SIZES = [1, 4, 16, 64] as const
 
 interface Pending<In, Out, E> {
   readonly input: In

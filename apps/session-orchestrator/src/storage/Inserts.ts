@@ -5,18 +5,29 @@
  * texts, each prepared once, and below every database's limit of parameters.
  */
 import { Array as Arr, Effect } from "effect"
-import type { SqlClient, SqlError } from "effect/sql"
+import type { SqlClient, SqlError, Statement } from "effect/sql"
 
 /** From the largest: beyond some fifty rows a larger statement is no faster. */
 const SIZES = [64, 8, 1] as const
 
-/** Inserts rows that all have the same columns, in their order. */
-export const insertAll = (
+/**
+ * Inserts rows that all have the same columns, in their order.
+ *
+ * @param returning what each gives back: `RETURNING …`
+ */
+export const insertAll = <Returned extends object = never>(
   sql: SqlClient.SqlClient,
   table: string,
-  rows: ReadonlyArray<Record<string, string | number | null>>
-): Effect.Effect<void, SqlError.SqlError> =>
-  Effect.forEach(chunksOf(rows), (chunk) => sql`INSERT INTO ${sql(table)} ${sql.insert(chunk)}`, { discard: true })
+  rows: ReadonlyArray<Record<string, string | number | null>>,
+  returning: Statement.Fragment = sql.literal("")
+): Effect.Effect<ReadonlyArray<Returned>, SqlError.SqlError> =>
+  Effect.map(
+    Effect.forEach(
+      chunksOf(rows),
+      (chunk) => sql<Returned>`INSERT INTO ${sql(table)} ${sql.insert(chunk)} ${returning}`
+    ),
+    (returned) => returned.flat()
+  )
 
 // --- internal
 

@@ -1,11 +1,13 @@
 /** The rows of turns' journals. */
-import { Ids, TurnEvent } from "@holdfast/wire"
-import { Effect, Schema } from "effect"
+import type { Ids } from "@holdfast/wire"
+import { Effect, type Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
-import { padded } from "./GroupRead.ts"
+import * as IdList from "./IdList.ts"
 import { insertAll } from "./Inserts.ts"
 import type { Record } from "./Journal.ts"
+import * as RowNumbers from "./RowNumbers.ts"
 import type { Unsealed } from "./Store.ts"
+import * as TurnTable from "./TurnTable.ts"
 
 type Failure = SqlError.SqlError | Schema.SchemaError
 
@@ -27,8 +29,11 @@ export const append =
   (sql: SqlClient.SqlClient, writer?: string) =>
   (appends: ReadonlyArray<Append>): Effect.Effect<ReadonlyArray<boolean>, Failure> =>
     Effect.gen(function* () {
-      const wanted = appends.map((append) => rowsOf(append, writer))
-      const taken = new Map((yield* findTaken(sql, wanted.flat(), writer)).map((row) => [placeOf(row), row]))
+      const ends = yield* findEnds(sql, appends)
+      const wanted = appends.map((append) => rowsOf(append, ends, writer))
+      const lastSeqs = new Map([...ends.values()].map(({ lastSeq, number }) => [number, lastSeq ?? -1]))
+      const repeated = wanted.flat().filter(({ seq, turn }) => turn !== null && seq <= (lastSeqs.get(turn) ?? -1))
+      const taken = new Map((yield* findTaken(sql, repeated, writer)).map((row) => [placeOf(row), row]))
       const added: Array<Row> = []
       const holds = wanted.map((rows) => {
         const isFree = (row: Row) => isSame(taken.get(placeOf(row)) ?? row, row)
@@ -51,7 +56,8 @@ export const load =
     Effect.map(
       // The columns are text and NOT NULL, so there is nothing to decode.
       sql<{ readonly turn_id: Ids.TurnId; readonly name: string; readonly value: string }>`
-        SELECT turn_id, name, value FROM journal WHERE ${sql.in("turn_id", padded(ids))} ORDER BY turn_id, seq`,
+        SELECT t.turn_id, j.name, j.value FROM turns t JOIN journal j ON j.turn = t.number
+        WHERE ${IdList.has(sql, "t.turn_id", ids)} ORDER BY j.turn, j.seq`,
       (rows) => {
         const journals = new Map<Ids.TurnId, Array<Record>>(ids.map((id) => [id, []]))
         for (const { name, turn_id, value } of rows) journals.get(turn_id)?.push({ name, value })
@@ -66,22 +72,27 @@ export const sealed = (
   limit: number
 ): Effect.Effect<ReadonlyArray<{ readonly turnId: Ids.TurnId; readonly endedAt: number }>, Failure> =>
   Effect.flatMap(
-    sql`
-      SELECT t.turn_id, e.payload FROM journal j
-      JOIN turns t ON t.turn_id = j.turn_id
-      JOIN events e ON e.conversation_id = t.conversation_id AND e.event_id = t.end_event_id
-      WHERE j.seq = 0 AND j.turn_id > ${after ?? ""} ORDER BY j.turn_id LIMIT ${limit}`,
-    (rows) =>
-      Effect.map(decodeEnds(rows), (rows) =>
-        rows.map(({ payload, turn_id }) => ({ turnId: turn_id, endedAt: payload.endedAt }))
-      )
+    sql<SealedRow>`
+      SELECT t.turn_id AS "turnId", c.conversation_id AS "conversationId", e.payload FROM journal j
+      JOIN turns t ON t.number = j.turn
+      JOIN conversations c ON c.number = t.conversation
+      JOIN events e ON e.conversation = t.conversation AND e.event_id = t.end_event_id
+      WHERE j.seq = 0 AND j.turn > COALESCE((SELECT number FROM turns WHERE turn_id = ${after ?? ""}), 0)
+      ORDER BY j.turn LIMIT ${limit}`,
+    Effect.forEach((row) =>
+      Effect.map(TurnTable.endOf(row.payload, row), ({ endedAt }) => ({ turnId: row.turnId, endedAt }))
+    )
   )
 
 /** Deletes the records of turns. */
 export const forget =
   (sql: SqlClient.SqlClient) =>
   (turns: ReadonlyArray<ReadonlyArray<Ids.TurnId>>): Effect.Effect<ReadonlyArray<void>, Failure> =>
-    Effect.forEach(turns, (ids) => Effect.asVoid(sql`DELETE FROM journal WHERE ${sql.in("turn_id", ids)}`))
+    Effect.forEach(turns, (ids) =>
+      Effect.asVoid(
+        sql`DELETE FROM journal WHERE turn IN (SELECT t.number FROM turns t WHERE ${IdList.has(sql, "t.turn_id", ids)})`
+      )
+    )
 
 /**
  * The turns that are not sealed, of all conversations or of one, oldest first, each with its newest record.
@@ -94,10 +105,10 @@ export const unsealed = (
 ): Effect.Effect<ReadonlyArray<Unsealed>, Failure> =>
   Effect.map(
     sql<UnsealedRow>`
-      SELECT t.turn_id, t.conversation_id, c.model, j.name, j.value FROM turns t
-      JOIN conversations c ON c.conversation_id = t.conversation_id
-      LEFT JOIN journal j ON j.turn_id = t.turn_id AND j.seq = (SELECT max(seq) FROM journal WHERE turn_id = t.turn_id)
-      WHERE t.end_event_id IS NULL ${of === undefined ? sql`` : sql`AND t.conversation_id = ${of}`} ORDER BY t.seq`,
+      SELECT t.turn_id, c.conversation_id, c.model, j.name, j.value FROM turns t
+      JOIN conversations c ON c.number = t.conversation
+      LEFT JOIN journal j ON j.turn = t.number AND j.seq = (SELECT max(seq) FROM journal WHERE turn = t.number)
+      WHERE t.end_event_id IS NULL ${of === undefined ? sql`` : sql`AND c.conversation_id = ${of}`} ORDER BY t.number`,
     (rows) =>
       rows.map(({ conversation_id, model, name, turn_id, value }) => ({
         turnId: turn_id,
@@ -117,41 +128,69 @@ interface UnsealedRow {
   readonly value: string | null
 }
 
-const EndRow = Schema.Struct({ turn_id: Ids.TurnId, payload: Schema.fromJsonString(TurnEvent.TurnEnd) })
-const decodeEnds = Schema.decodeUnknownEffect(Schema.Array(EndRow))
+interface SealedRow {
+  readonly turnId: Ids.TurnId
+  readonly conversationId: Ids.ConversationId
+  readonly payload: string
+}
 
-const Row = Schema.Struct({
-  turn_id: Ids.TurnId,
-  seq: Schema.Int,
-  name: Schema.String,
-  value: Schema.String,
+/** Where the turns of a group stand. The subquery is one step into an index, however much a turn has been through. */
+const findEnds = (sql: SqlClient.SqlClient, appends: ReadonlyArray<Append>) =>
+  Effect.map(
+    // Keys and numbers, so there is nothing to decode.
+    sql<End>`
+      SELECT t.turn_id AS "turnId", ${RowNumbers.read(sql, "t.number")} AS "number",
+        (SELECT max(j.seq) FROM journal j WHERE j.turn = t.number) AS "lastSeq"
+      FROM turns t WHERE ${IdList.has(
+        sql,
+        "t.turn_id",
+        appends.map(({ turnId }) => turnId)
+      )}`,
+    (rows) => new Map(rows.map((row) => [row.turnId, row]))
+  )
+
+interface End {
+  readonly turnId: Ids.TurnId
+  readonly number: number
+  readonly lastSeq: number | null
+}
+
+/** A type and no interface, so that it is a record of its columns. */
+type Row = {
+  /** The number of its turn's row; null where there is none, which the table refuses. */
+  readonly turn: number | null
+  readonly seq: number
+  readonly name: string
+  readonly value: string
   /** A column on PostgreSQL alone; null in rows from before there was one. */
-  writer: Schema.optionalKey(Schema.NullOr(Schema.String))
-})
-type Row = typeof Row.Type
-const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
+  readonly writer?: string | null
+}
 
-const rowsOf = ({ turnId, seq, records }: Append, writer: string | undefined): ReadonlyArray<Row> =>
-  records.map(({ name, value }, i) => ({
-    turn_id: turnId,
-    seq: seq + i,
-    name,
-    value,
-    ...(writer === undefined ? undefined : { writer })
-  }))
+const rowsOf = (
+  { turnId, seq, records }: Append,
+  ends: ReadonlyMap<Ids.TurnId, End>,
+  writer: string | undefined
+): ReadonlyArray<Row> => {
+  const turn = ends.get(turnId)?.number ?? null
+  const by = writer === undefined ? undefined : { writer }
+  return records.map(({ name, value }, i) => ({ turn, seq: seq + i, name, value, ...by }))
+}
 
-const placeOf = ({ seq, turn_id }: Row): string => `${seq} ${turn_id}`
+const placeOf = ({ seq, turn }: Row): string => `${seq} ${turn}`
 
 const isSame = (a: Row, b: Row): boolean => a.name === b.name && a.value === b.value && a.writer === b.writer
 
-/** The rows of a group whose places are taken already. */
-const findTaken = (sql: SqlClient.SqlClient, rows: ReadonlyArray<Row>, writer: string | undefined) => {
-  // PostgreSQL takes a parameter in VALUES for text unless told otherwise.
-  const places = padded(rows).map(({ turn_id, seq }) => sql`(${turn_id}, CAST(${seq} AS INTEGER))`)
-  const columns = writer === undefined ? sql`turn_id, seq, name, value` : sql`turn_id, seq, name, value, writer`
-  // Row values instead of one OR a place: SQLite limits the depth of an expression to 1,000.
-  return Effect.flatMap(
-    sql`SELECT ${columns} FROM journal WHERE (turn_id, seq) IN (VALUES ${sql.csv(places)})`,
-    (rows) => decodeRows(rows)
+/** What is in the places of rows that may be taken already. They are few: what a turn writes, it writes once. */
+const findTaken = (
+  sql: SqlClient.SqlClient,
+  rows: ReadonlyArray<Row>,
+  writer: string | undefined
+): Effect.Effect<ReadonlyArray<Row>, Failure> => {
+  const columns = sql.literal(writer === undefined ? "seq, name, value" : "seq, name, value, writer")
+  const found = Effect.forEach(
+    rows,
+    ({ seq, turn }) => sql<Row>`
+      SELECT ${RowNumbers.read(sql, "turn")} AS turn, ${columns} FROM journal WHERE turn = ${turn} AND seq = ${seq}`
   )
+  return Effect.map(found, (found) => found.flat())
 }

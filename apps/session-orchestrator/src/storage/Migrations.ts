@@ -3,6 +3,7 @@
  *
  * V1. A migration that was released is never edited: a change is the next migration.
  * V2. A database that a newer Holdfast has changed is refused: this one does not know what it would break.
+ * V3. Who only looks into a database changes nothing, so one of an older Holdfast is refused as well.
  */
 import { Effect, Schema } from "effect"
 import { Migrator, SqlClient, type SqlError } from "effect/sql"
@@ -11,6 +12,7 @@ import { migration as fewerRows } from "./migrations/0002_fewer_rows.ts"
 import { migration as standings } from "./migrations/0003_standings.ts"
 import { migration as gates } from "./migrations/0004_gates.ts"
 import { migration as writers } from "./migrations/0005_writers.ts"
+import { migration as numbers } from "./migrations/0006_numbers.ts"
 
 /** Every migration by its number and name. The highest number is the version of the schema. */
 const migrations = {
@@ -18,7 +20,8 @@ const migrations = {
   "0002_fewer_rows": fewerRows,
   "0003_standings": standings,
   "0004_gates": gates,
-  "0005_writers": writers
+  "0005_writers": writers,
+  "0006_numbers": numbers
 }
 
 /** Where a database records its migrations. */
@@ -39,14 +42,33 @@ export class NewerDatabase extends Schema.TaggedError<NewerDatabase>()("NewerDat
   }
 }
 
+/** The database was made by an older Holdfast, and whoever looks into it must not change it (V3). */
+export class OlderDatabase extends Schema.TaggedError<OlderDatabase>()("OlderDatabase", {
+  found: Schema.Int
+}) {
+  override get message(): string {
+    return (
+      `its schema has version ${this.found}, and this Holdfast reads version ${VERSION}. ` +
+      "Start the service of this Holdfast on it once, which brings it there, or look with the Holdfast that made it. Nothing was changed."
+    )
+  }
+}
+
 /** Fails if the database is newer (V2). It must have been migrated once. */
 export const refuseNewer: Effect.Effect<void, NewerDatabase | SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(
   function* () {
-    const sql = yield* SqlClient.SqlClient
-    const [newest] = yield* sql<{ readonly found: number }>`SELECT max(migration_id) AS found FROM ${sql(TABLE)}`
-    if (newest !== undefined && newest.found > VERSION) return yield* new NewerDatabase({ found: newest.found })
+    const found = yield* version
+    if (found > VERSION) return yield* new NewerDatabase({ found })
   }
 )
+
+/** Fails unless the database has this very version (V2, V3). It must have been migrated once. */
+export const refuseOther: Effect.Effect<void, NewerDatabase | OlderDatabase | SqlError.SqlError, SqlClient.SqlClient> =
+  Effect.gen(function* () {
+    yield* refuseNewer
+    const found = yield* version
+    if (found < VERSION) return yield* new OlderDatabase({ found })
+  })
 
 /** Brings the database to `VERSION`, in one transaction. Does nothing where there is nothing to do. */
 export const run: Effect.Effect<
@@ -57,4 +79,12 @@ export const run: Effect.Effect<
   // Runs what is missing above the newest that it finds: in a newer database, nothing.
   yield* Migrator.make({})({ loader: Migrator.fromRecord(migrations), table: TABLE })
   yield* refuseNewer
+})
+
+// --- internal
+
+const version = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [newest] = yield* sql<{ readonly found: number }>`SELECT max(migration_id) AS found FROM ${sql(TABLE)}`
+  return newest?.found ?? 0
 })

@@ -1,7 +1,7 @@
 /**
  * Ids that come in order: UUIDs of version 7 (RFC 9562), which begin with the time.
  *
- * Most indexes have such an id in front. With ids at random every row would touch a page of its own somewhere in each of them: a
+ * Conversations and turns have an index by such an id. With ids at random every row would touch a page of its own somewhere in it: a
  * commit of five hundred turns would write as many pages to the disk, and leave them two thirds full. In order they share the last
  * one, and fill it. No order is ever read from an id: that of acceptance is the row's (`TurnTable`).
  *

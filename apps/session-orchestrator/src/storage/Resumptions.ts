@@ -9,8 +9,9 @@ import { Effect, type Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import * as ConversationTable from "./ConversationTable.ts"
 import * as EventTable from "./EventTable.ts"
-import { padded } from "./GroupRead.ts"
-import type { Resumption } from "./Store.ts"
+import * as EventText from "./EventText.ts"
+import * as IdList from "./IdList.ts"
+import type { Conversation, Resumption, Turn } from "./Store.ts"
 import * as TurnTable from "./TurnTable.ts"
 
 type Failure = SqlError.SqlError | Schema.SchemaError
@@ -23,65 +24,107 @@ export const find =
   (sql: SqlClient.SqlClient) =>
   (ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<ReadonlyArray<Resumption | undefined>, Failure> =>
     Effect.gen(function* () {
-      const turns = yield* TurnTable.findAll(sql, ids)
-      const conversationIds = turns.map(({ conversationId }) => conversationId)
-      const conversations = yield* ConversationTable.findAll(sql, conversationIds)
-      const histories = yield* historiesOf(sql, conversationIds)
-      const persisted = yield* persistedOf(sql, ids)
-      const known = new Map(turns.map((turn) => [turn.turnId, turn]))
-      return ids.map((id) => {
-        const turn = known.get(id)
-        const conversation = turn && conversations.get(turn.conversationId)
-        if (turn === undefined || conversation === undefined) return undefined
-        const messages = histories.get(turn.conversationId) ?? []
-        return {
+      const rows = yield* select(sql, ids)
+      const turns = yield* TurnTable.read(rows)
+      const conversations = yield* ConversationTable.read(rows)
+      const hasHistory = rows.some(({ history }) => history !== null)
+      const speakers = hasHistory ? yield* speakersOf(sql, conversations) : new Map<string, Speaker>()
+      const found = new Map<Ids.TurnId, Resumption>()
+      for (const [i, { history, said }] of rows.entries()) {
+        const [turn, conversation] = [turns[i], conversations[i]]
+        if (turn === undefined || conversation === undefined) continue // there is one for each row
+        found.set(turn.turnId, {
           turn,
           conversation,
-          history: messages.filter((message) => message.turnId !== id),
-          persisted: persisted.get(id) ?? []
-        }
-      })
+          history: parse(history, speakers) ?? (yield* readOneByOne(sql, turn)),
+          persisted: said?.split(",") ?? []
+        })
+      }
+      return ids.map((id) => found.get(id))
     })
 
 // --- internal
 
-/** Several texts as one, in an order. Both databases have it, under different names. */
-const joined = (sql: SqlClient.SqlClient, column: string, order: string) =>
+/** A turn and its conversation, and the rest as texts that the database has put together. */
+interface Row {
+  /** The types of what it has said. */
+  readonly said: string | null
+  /** A line for each message of the others, the number of its turn before it. */
+  readonly history: string | null
+}
+
+/** Ends a line in SQL. JSON has none within. */
+const LINE = "'\n'"
+
+/** Texts are joined in the order of the inner query, which both databases keep. One in the call would sort all of the text once more. */
+const select = (sql: SqlClient.SqlClient, ids: ReadonlyArray<Ids.TurnId>) => sql<Row>`
+  SELECT ${sql.literal(TurnTable.COLUMNS)}, ${sql.literal(ConversationTable.COLUMNS)},
+    (SELECT ${joined(sql, "type", "','")} FROM (
+      SELECT o.type FROM events o
+      WHERE o.conversation = t.conversation AND o.event_id > t.after_event_id AND o.turn = t.number
+      ORDER BY o.event_id) AS own) AS said,
+    (SELECT ${joined(sql, "line", LINE)} FROM (
+      SELECT CAST(m.turn AS TEXT) || ' ' || m.payload AS line FROM events m
+      WHERE m.conversation = t.conversation AND m.type = 'message' AND m.turn <> t.number
+      ORDER BY m.event_id) AS lines) AS history
+  FROM ${sql.literal(TurnTable.TABLES)} WHERE ${IdList.has(sql, "t.turn_id", ids)}`
+
+/** Several texts as one. Both databases have it, under different names. */
+const joined = (sql: SqlClient.SqlClient, column: string, by: string) =>
   sql.onDialectOrElse({
-    pg: () => sql.literal(`string_agg(${column}, ',' ORDER BY ${order})`),
-    orElse: () => sql.literal(`group_concat(${column}, ',' ORDER BY ${order})`)
+    pg: () => sql.literal(`string_agg(${column}, ${by})`),
+    orElse: () => sql.literal(`group_concat(${column}, ${by})`)
   })
 
-const historiesOf = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
-  ids: ReadonlyArray<Ids.ConversationId>
-): Effect.fn.Return<ReadonlyMap<Ids.ConversationId, ReadonlyArray<Message.Message>>, Failure> {
-  const rows = yield* sql<{ readonly id: Ids.ConversationId; readonly events: string }>`
-    SELECT conversation_id AS id, ${joined(sql, "payload", "event_id")} AS events FROM events
-    WHERE ${sql.in("conversation_id", padded(ids))} AND type = 'message' GROUP BY conversation_id`
-  const histories = new Map<Ids.ConversationId, ReadonlyArray<Message.Message>>()
-  for (const { events, id } of rows) {
-    // Where the JSON is damaged, each event is decoded by itself, which says what is wrong with which.
-    histories.set(id, parse(events)?.map(({ message }) => message) ?? (yield* EventTable.messages(sql, id)))
-  }
-  return histories
-})
+/** What the messages of a turn leave to its row. */
+interface Speaker {
+  readonly number: string
+  readonly turnId: Ids.TurnId
+  readonly acceptedAt: number
+  readonly prompt: string | null
+}
 
-const parse = (events: string): ReadonlyArray<TurnEvent.MessageEvent> | undefined => {
+/** The turns of conversations, by their numbers. */
+const speakersOf = (
+  sql: SqlClient.SqlClient,
+  conversations: ReadonlyArray<Conversation>
+): Effect.Effect<ReadonlyMap<string, Speaker>, Failure> => {
+  const ids = conversations.map(({ conversationId }) => conversationId)
+  return Effect.map(
+    sql<Speaker>`
+      SELECT CAST(number AS TEXT) AS number, turn_id AS "turnId", accepted_at AS "acceptedAt", prompt FROM turns
+      WHERE conversation IN (SELECT number FROM conversations WHERE ${IdList.has(sql, "conversation_id", ids)})`,
+    (rows) => new Map(rows.map((row) => [row.number, row]))
+  )
+}
+
+/** `undefined` where it is damaged. */
+const parse = (
+  history: string | null,
+  speakers: ReadonlyMap<string, Speaker>
+): ReadonlyArray<Message.Message> | undefined => {
+  if (history === null) return []
+  const events = history.split("\n").map((line) => eventOf(line, speakers))
   try {
-    return JSON.parse(`[${events}]`) as ReadonlyArray<TurnEvent.MessageEvent> // what `EventTable.append` wrote
+    const parsed = JSON.parse(`[${events.join(",")}]`) as ReadonlyArray<TurnEvent.MessageEvent> // what `EventTable` wrote
+    return parsed.map(({ message }) => message)
   } catch {
     return undefined
   }
 }
 
-const persistedOf = (
+const eventOf = (line: string, speakers: ReadonlyMap<string, Speaker>): string => {
+  const space = line.indexOf(" ")
+  const speaker = speakers.get(line.slice(0, space))
+  // Its row refers to that turn, so it is there.
+  return speaker === undefined ? "" : EventText.unpackMessage(line.slice(space + 1), speaker.turnId, speaker)
+}
+
+/** Each event decoded by itself, which says what is wrong with which. */
+const readOneByOne = (
   sql: SqlClient.SqlClient,
-  ids: ReadonlyArray<Ids.TurnId>
-): Effect.Effect<ReadonlyMap<Ids.TurnId, ReadonlyArray<string>>, Failure> =>
-  Effect.map(
-    sql<{ readonly id: Ids.TurnId; readonly types: string }>`
-      SELECT turn_id AS id, ${joined(sql, "type", "position")} AS types FROM events
-      WHERE ${sql.in("turn_id", padded(ids))} GROUP BY turn_id`,
-    (rows) => new Map(rows.map(({ id, types }) => [id, types.split(",")]))
+  { conversationId, turnId }: Turn
+): Effect.Effect<ReadonlyArray<Message.Message>, Failure> =>
+  Effect.map(EventTable.messages(sql, conversationId), (messages) =>
+    messages.filter((message) => message.turnId !== turnId)
   )

@@ -1,8 +1,8 @@
 /**
  * The `Store`, the `Journal` and the `Standings` on a SQL database.
  *
- * The SQL is what SQLite and PostgreSQL have in common; where they differ, in column types alone, the migrations ask for the
- * dialect. Writes go through `GroupCommit`, reads go straight to the database and hold nothing open. Both outlast a
+ * The SQL is what SQLite and PostgreSQL have in common; where they differ, in types of columns and in how texts are put together and
+ * lists taken apart, the dialect is asked for. Writes go through `GroupCommit`, reads go straight to the database and hold nothing open. Both outlast a
  * database that is away for some seconds (`Patience`).
  */
 import type { Ids, TurnEvent } from "@holdfast/wire"

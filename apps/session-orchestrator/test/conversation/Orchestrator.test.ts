@@ -1,5 +1,6 @@
 /** Conversations as a whole: what goes wrong between their parts. */
 import { assert, describe, it } from "@effect/vitest"
+import { Turn } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { Deferred, Duration, Effect, Exit, Fiber, type Scope, Stream } from "effect"
@@ -76,7 +77,8 @@ describe("a turn that stops without a seal", () => {
           // As if another version of Holdfast had run this turn further.
           acceptTurn: (turn) =>
             Effect.tap(real.acceptTurn(turn), () => {
-              const { conversationId, turnId } = turn
+              const { acceptedAt: startedAt, conversationId, prompt = "", turnId } = turn
+              const opening = Turn.opening({ conversationId, turnId, startedAt, prompt })
               const event: TurnEvent.PersistedEvent = {
                 type: "step-discarded",
                 conversationId,
@@ -84,7 +86,7 @@ describe("a turn that stops without a seal", () => {
                 step: 0,
                 message: ""
               }
-              return real.appendEvents(conversationId, turnId, [event], 2)
+              return real.appendEvents(conversationId, turnId, [...opening, event], 0)
             })
         })
       },

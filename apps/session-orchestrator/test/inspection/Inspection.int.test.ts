@@ -1,16 +1,20 @@
 /** A look into a file: with a service at work on it, and without. */
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { Reactivity } from "effect/reactivity"
 import { TestClock } from "effect/testing"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Inspection from "../../src/inspection/Inspection.ts"
+import * as DatabaseFile from "../../src/storage/DatabaseFile.ts"
 import { Journal } from "../../src/storage/Journal.ts"
+import * as SqliteClient from "../../src/storage/SqliteClient.ts"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
 import * as Tenancy from "../../src/storage/Tenancy.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as Given from "../storage/Given.ts"
 import { temporaryFile } from "../storage/TemporaryFile.ts"
+import * as Upgrade from "../storage/Upgrade.ts"
 import * as Records from "./GivenRecords.ts"
 
 const defaults = { model: { provider: "simulated", model: "steady" }, models: {}, retry: {} }
@@ -89,5 +93,22 @@ it.effect("a file that is no database is named", () =>
     const { message } = yield* Effect.flip(look(filename))
     expect(message).toContain(filename)
     expect(message).toContain("The file is no SQLite database")
+  })
+)
+
+it.effect("V3: a database of an older Holdfast is named with what brings it to this version, and is not changed", () =>
+  Effect.gen(function* () {
+    const filename = yield* temporaryFile
+    yield* DatabaseFile.prepare(filename)
+    yield* Effect.flatMap(SqliteClient.make({ filename }), Upgrade.write).pipe(
+      Effect.provide(Reactivity.layer),
+      Effect.scoped
+    )
+    const before = fs.readFileSync(filename)
+    const { message } = yield* Effect.flip(look(filename))
+    expect(message).toContain(filename)
+    expect(message).toContain("its schema has version 5")
+    expect(message).toContain("Start the service of this Holdfast on it once")
+    expect(fs.readFileSync(filename).equals(before)).toBe(true)
   })
 )

@@ -1,13 +1,19 @@
 /** What a database file holds of a turn, read by another connection: what is committed, and nothing else. */
 import { type Directive, RetryStrategy } from "@holdfast/kernel"
+import { Ids } from "@holdfast/wire"
 import { Schema } from "effect"
 import * as TurnRecord from "../../src/durable/TurnRecord.ts"
+import * as EventText from "../../src/storage/EventText.ts"
 import * as NodeSqlite from "../../src/storage/NodeSqlite.ts"
 import type { Record } from "../../src/storage/Journal.ts"
 
 /** A turn's journal, in order. */
 export const journalOf = (database: string, turnId: string): ReadonlyArray<Record> =>
-  query(database, "SELECT name, value FROM journal WHERE turn_id = ? ORDER BY seq", turnId).map(({ name, value }) => ({
+  query(
+    database,
+    "SELECT j.name, j.value FROM journal j JOIN turns t ON t.number = j.turn WHERE t.turn_id = ? ORDER BY j.seq",
+    turnId
+  ).map(({ name, value }) => ({
     name: String(name),
     value: String(value)
   }))
@@ -35,12 +41,24 @@ export const endsOf = (database: string, turnId: string): ReadonlyArray<RetryStr
 
 /** How the turn ended; `undefined` while it has no seal. */
 export const sealOf = (database: string, turnId: string): string | undefined => {
-  const [row] = query(database, "SELECT payload FROM events WHERE turn_id = ? AND type = 'turn-end'", turnId)
-  return row === undefined ? undefined : decodeEnd(row["payload"]).status
+  const [row] = query(
+    database,
+    `SELECT c.conversation_id AS conversationId, e.type, e.payload FROM turns t
+     JOIN conversations c ON c.number = t.conversation JOIN events e ON e.turn = t.number
+     WHERE t.turn_id = ? AND e.type = 'turn-end'`,
+    turnId
+  )
+  if (row === undefined) return undefined
+  const { conversationId, payload, type } = decodeRow(row)
+  return decodeEnd(EventText.unpack(payload, { conversationId, turnId: Ids.TurnId.make(turnId), type }, undefined))
+    .status
 }
 
 // --- internal
 
+const decodeRow = Schema.decodeUnknownSync(
+  Schema.Struct({ conversationId: Ids.ConversationId, type: Schema.String, payload: Schema.String })
+)
 const decodeEnd = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struct({ status: Schema.String })))
 
 const query = (file: string, sql: string, turnId: string) => {

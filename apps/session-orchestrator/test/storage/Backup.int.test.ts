@@ -62,7 +62,7 @@ describe("a backup", () => {
     Effect.gen(function* () {
       const { copies } = yield* given
       const filename = yield* temporaryFile
-      const { child, told } = yield* writer(filename, 20_000)
+      const { child, told } = yield* writer(filename, 12_000)
       const before = told()
       const to = path.join(copies, "busy.db")
       const seen: Array<Backup.Progress> = []
@@ -99,7 +99,7 @@ describe("a backup", () => {
     Effect.gen(function* () {
       const { copies, to } = yield* given
       const filename = yield* temporaryFile
-      yield* Effect.scoped(writer(filename, 20_000))
+      yield* Effect.scoped(writer(filename, 12_000))
       const begun = yield* Deferred.make<void>()
       const backup = yield* Effect.forkChild(
         Backup.make(filename, to, () => Deferred.doneUnsafe(begun, Effect.void)),

@@ -27,9 +27,9 @@ export const turn = (n: number, of: number, change: Partial<Omit<Turn, "end">> =
 
 /** An event that says by its `step` which one it is. */
 export const usage = (n: number, of: number, step: number): TurnEvent.UsageEvent => ({
-  type: "usage",
   conversationId: conversationId(of),
   turnId: turnId(n),
+  type: "usage",
   step,
   usage: { inputTokens: 10, outputTokens: step }
 })
@@ -39,9 +39,9 @@ export const message = (n: number, of: number, index: number): TurnEvent.Message
   const common = { id: Ids.messageIdOf(turnId(n), index), turnId: turnId(n), createdAt: 1_760_000_000_000 }
   const content = [{ type: "text" as const, text: `message ${index} of turn ${n}: "quoted", \u{1f6f6}, line\nbreak` }]
   return {
-    type: "message",
     conversationId: conversationId(of),
     turnId: turnId(n),
+    type: "message",
     message:
       index === 0
         ? { role: "user", ...common, content }
@@ -50,9 +50,9 @@ export const message = (n: number, of: number, index: number): TurnEvent.Message
 }
 
 export const end = (n: number, of: number): TurnEvent.TurnEnd => ({
-  type: "turn-end",
   conversationId: conversationId(of),
   turnId: turnId(n),
+  type: "turn-end",
   status: "completed",
   endedAt: 1_760_000_001_000,
   steps: 1,

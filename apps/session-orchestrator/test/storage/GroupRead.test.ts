@@ -53,20 +53,4 @@ describe("GroupRead", () => {
       assert.deepStrictEqual(queries, [["b"]])
     })
   )
-
-  it("a list is padded to one of few sizes by what it ends with", () => {
-    for (const [length, size] of [
-      [0, 0],
-      [1, 1],
-      [2, 4],
-      [5, 16],
-      [17, 64],
-      [65, 65]
-    ] as const) {
-      const values = Array.from({ length }, (_, i) => i)
-      const padded = GroupRead.padded(values)
-      assert.strictEqual(padded.length, size)
-      assert.deepStrictEqual(Array.from(new Set(padded)), values)
-    }
-  })
 })

@@ -14,6 +14,7 @@ import * as JournalSuite from "./JournalSuite.ts"
 import * as PostgresServer from "./PostgresServer.ts"
 import * as StandingSuite from "./StandingSuite.ts"
 import * as StoreSuite from "./StoreSuite.ts"
+import * as Upgrade from "./Upgrade.ts"
 
 const scope = Scope.makeUnsafe()
 let running: PostgresServer.PostgresServer | undefined
@@ -89,6 +90,18 @@ describe("a PostgreSQL database", () => {
       const sql = Context.get(yield* Layer.build(Postgres.layerClient({ url })), SqlClient.SqlClient)
       const rows = yield* sql`SELECT migration_id FROM ${sql(Migrations.TABLE)} ORDER BY migration_id`
       expect(rows.map((row) => row.migration_id)).toEqual(Array.from({ length: Migrations.VERSION }, (_, n) => n + 1))
+    })
+  )
+
+  it.live("one of the version before is brought to this one, with turns that had ended, waited and queued", () =>
+    Effect.gen(function* () {
+      const url = yield* database
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* Upgrade.write(Context.get(yield* Layer.build(Postgres.layerClient({ url })), SqlClient.SqlClient))
+        })
+      )
+      yield* Upgrade.check.pipe(Effect.provide(Postgres.layer({ url })))
     })
   )
 

@@ -19,6 +19,7 @@ import * as JournalSuite from "./JournalSuite.ts"
 import * as StandingSuite from "./StandingSuite.ts"
 import * as StoreSuite from "./StoreSuite.ts"
 import { temporaryFile } from "./TemporaryFile.ts"
+import * as Upgrade from "./Upgrade.ts"
 
 const file = Layer.unwrap(Effect.map(temporaryFile, (filename) => SqlStore.layer({ path: filename })))
 StoreSuite.suite("file", file)
@@ -172,6 +173,22 @@ describe("a SQLite file", () => {
         )
         expect(more.map(({ id }) => id)).toEqual([1, 2])
       }).pipe(Effect.provide(SqlStore.layer({ path: filename })))
+    })
+  )
+
+  it.live("a database of the version before is brought to this one, with turns that had ended, waited and queued", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      yield* DatabaseFile.prepare(filename)
+      yield* withSql(filename, Upgrade.write)
+      yield* Upgrade.check.pipe(Effect.provide(SqlStore.layer({ path: filename })))
+      yield* withSql(filename, (sql) =>
+        Effect.gen(function* () {
+          expect(yield* sql`PRAGMA foreign_key_check`).toEqual([])
+          expect(yield* sql`PRAGMA integrity_check`).toEqual([{ integrity_check: "ok" }])
+          expect(yield* sql`SELECT name FROM sqlite_schema WHERE name GLOB '*_5'`).toEqual([])
+        })
+      )
     })
   )
 
@@ -350,7 +367,8 @@ describe("a disk that says no", () => {
           yield* store.acceptTurn(Given.turn(2, 1))
           yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [Given.usage(1, 1, 0)], 0)
           yield* store.appendEvents(Given.conversationId(1), Given.turnId(2), [Given.usage(2, 1, 0)], 0)
-          yield* sql`UPDATE events SET payload = '{"type":"usage"}' WHERE turn_id = ${Given.turnId(1)}`
+          yield* sql`UPDATE events SET payload = '{"type":"usage"}'
+            WHERE turn = (SELECT number FROM turns WHERE turn_id = ${Given.turnId(1)})`
           const error = yield* Effect.flip(store.turnEvents(Given.turnId(1)))
           expect(error.message).toContain("a row does not hold what Holdfast writes")
           expect(yield* store.turnEvents(Given.turnId(2))).toHaveLength(1)

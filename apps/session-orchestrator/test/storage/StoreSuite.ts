@@ -1,6 +1,7 @@
 /** What every `Store` does, whatever it stores in. */
 import { expect, it } from "@effect/vitest"
 import { Property } from "@holdfast/kernel/testing"
+import { Turn } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Effect, type Layer, Option, Result, Stream } from "effect"
 import * as fc from "fast-check"
@@ -89,6 +90,60 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       expect(yield* store.turnEvents(Given.turnId(3))).toEqual([])
       // What the turn says when it runs is there already (W2).
       expect(yield* store.appendEvents(Given.conversationId(1), Given.turnId(2), opening, 0)).toEqual(stored)
+    })
+  )
+
+  test(
+    "X3: events come back to the byte as they were written, whatever the rows say of them",
+    Effect.gen(function* () {
+      const store = yield* Store
+      yield* store.createConversation(Given.conversation(1))
+      const openings = [
+        { prompt: "Hi" },
+        { prompt: "" },
+        { prompt: '"quoted", \u{1f6f6}, line\nbreak, \\' },
+        { prompt: undefined }
+      ]
+      const expected: Array<Omit<StoredEvent, "event">> = []
+      for (const [n, { prompt }] of openings.entries()) {
+        const turn = Given.turn(n, 1, { prompt })
+        const { acceptedAt: startedAt, conversationId, turnId } = turn
+        const opening = Turn.opening({ conversationId, turnId, startedAt, ...(prompt === undefined ? {} : { prompt }) })
+        const { type, ...rest } = Given.usage(n, 1, 7)
+        // Its keys in another order, as another program may have written them.
+        const events = [...opening.slice(1), Given.message(n, 1, 1), { type, ...rest }, Given.end(n, 1)]
+        const accepted = n === 0 ? yield* store.acceptTurn(turn) : yield* store.acceptTurn(turn, opening)
+        expect(accepted._tag).toBe("Accepted")
+        const [first] = opening
+        yield* store.appendEvents(conversationId, turnId, [first, ...events], 0)
+        for (const event of [first, ...events]) expected.push({ id: expected.length + 1, json: JSON.stringify(event) })
+      }
+      const stored = yield* all(store, 1, 0)
+      expect(stored.map(({ id, json }) => ({ id, json }))).toEqual(expected)
+      expect(stored.map(({ event }) => event)).toEqual(expected.map(({ json }) => JSON.parse(json)))
+      const prompts = (yield* store.messages(Given.conversationId(1))).filter(({ role }) => role === "user")
+      expect(prompts.map(Given.textOf)).toEqual(openings.flatMap(({ prompt }) => prompt ?? []))
+      const last = Given.turnId(openings.length - 1)
+      const resumed = Option.getOrThrow(yield* store.resumption(last))
+      expect(resumed.history).toEqual(
+        (yield* store.messages(Given.conversationId(1))).filter(({ turnId }) => turnId !== last)
+      )
+      expect(resumed.persisted).toEqual(["turn-start", "message", "usage", "turn-end"])
+    })
+  )
+
+  test(
+    "a turn's events have no gap",
+    Effect.gen(function* () {
+      const store = yield* Given.oneTurn
+      const append = (position: number) =>
+        Effect.result(
+          store.appendEvents(Given.conversationId(1), Given.turnId(1), [Given.usage(1, 1, position)], position)
+        )
+      const early = yield* append(1)
+      expect(Result.isFailure(early) && early.failure.message).toContain("turn turn-1 has 0 events")
+      for (const position of [0, 1]) expect(Result.isSuccess(yield* append(position))).toBe(true)
+      expect(yield* all(store, 1, 0)).toHaveLength(2)
     })
   )
 

@@ -2,6 +2,7 @@
  * A process that writes as fast as it can and says on stdout what it was told is safe: one `turn position id` a line, after
  * the write has succeeded. Its argument is the database. It goes on until it is killed.
  */
+import type { TurnEvent } from "@holdfast/wire"
 import { Effect } from "effect"
 import process from "node:process"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
@@ -10,6 +11,13 @@ import * as Given from "./Given.ts"
 
 const CONVERSATIONS = 2
 const TURNS = 16
+
+/** So that the file is soon of some size. */
+const TEXT = "A kilobyte of text. ".repeat(50)
+const long = (event: TurnEvent.MessageEvent): TurnEvent.MessageEvent => ({
+  ...event,
+  message: { ...event.message, role: "user", content: [{ type: "text", text: TEXT }] }
+})
 
 const write = Effect.gen(function* () {
   const store = yield* Store
@@ -24,7 +32,7 @@ const write = Effect.gen(function* () {
           const stored = yield* store.appendEvents(
             Given.conversationId(of),
             Given.turnId(n),
-            [Given.usage(n, of, position), Given.message(n, of, position + 1)],
+            [Given.usage(n, of, position), long(Given.message(n, of, position + 1))],
             position
           )
           for (const [i, { id }] of stored.entries()) process.stdout.write(`${n} ${position + i} ${id}\n`)

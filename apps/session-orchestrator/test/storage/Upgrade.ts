@@ -1,0 +1,124 @@
+/** A database as version 5 of the schema left it, with turns that had ended, waited and queued; and what must be in it now. */
+import { expect } from "@effect/vitest"
+import { Turn } from "@holdfast/kernel"
+import { type TurnEvent } from "@holdfast/wire"
+import { Effect, Option, Stream } from "effect"
+import { Migrator, SqlClient } from "effect/sql"
+import * as Migrations from "../../src/storage/Migrations.ts"
+import { Journal } from "../../src/storage/Journal.ts"
+import { migration as initial } from "../../src/storage/migrations/0001_initial.ts"
+import { migration as fewerRows } from "../../src/storage/migrations/0002_fewer_rows.ts"
+import { migration as standings } from "../../src/storage/migrations/0003_standings.ts"
+import { migration as gates } from "../../src/storage/migrations/0004_gates.ts"
+import { migration as writers } from "../../src/storage/migrations/0005_writers.ts"
+import { Store } from "../../src/storage/Store.ts"
+import * as Given from "./Given.ts"
+
+const versions = {
+  "0001_initial": initial,
+  "0002_fewer_rows": fewerRows,
+  "0003_standings": standings,
+  "0004_gates": gates,
+  "0005_writers": writers
+}
+
+const openingOf = (n: number, of: number) => {
+  const { acceptedAt: startedAt, prompt = "", ...identity } = Given.turn(n, of)
+  return Turn.opening({ ...identity, startedAt, prompt })
+}
+
+/** Turn 1 of conversation 1 had ended, turn 2 waits behind it, turn 3 is queued; conversation 2 has one that was just accepted. */
+const EVENTS: ReadonlyArray<readonly [n: number, events: ReadonlyArray<TurnEvent.PersistedEvent>]> = [
+  [1, [...openingOf(1, 1), Given.usage(1, 1, 0), Given.message(1, 1, 1), Given.end(1, 1)]],
+  [2, openingOf(2, 1)]
+]
+const TURNS = [
+  [1, 1],
+  [2, 1],
+  [4, 2],
+  [3, 1]
+] as const
+const RECORDS = [
+  { name: "step/0/attempt/0", value: '{"_tag":"Failed"}' },
+  { name: "step/0/decision/0", value: '{"_tag":"Retry"}' }
+]
+
+/** Makes it, as that version did. */
+export const write = (sql: SqlClient.SqlClient) =>
+  Effect.gen(function* () {
+    yield* Migrator.make({})({ loader: Migrator.fromRecord(versions), table: Migrations.TABLE })
+    // The other one is the older, and named later.
+    for (const [n, created_at] of [
+      [1, 20],
+      [2, 10]
+    ] as const) {
+      const { conversationId: conversation_id, model } = Given.conversation(n)
+      yield* sql`INSERT INTO conversations ${sql.insert({ conversation_id, model, auto_retry_enabled: 1, created_at })}`
+    }
+    for (const [n, of] of TURNS) {
+      const { acceptedAt: accepted_at, conversationId: conversation_id, prompt = null, turnId } = Given.turn(n, of)
+      yield* sql`INSERT INTO turns ${sql.insert({ turn_id: turnId, conversation_id, prompt, accepted_at })}`
+    }
+    let event_id = 0
+    for (const [n, events] of EVENTS) {
+      const turn_id = Given.turnId(n)
+      for (const [position, event] of events.entries()) {
+        const { conversationId: conversation_id, type } = event
+        const row = { conversation_id, event_id: ++event_id, turn_id, position, type, payload: JSON.stringify(event) }
+        yield* sql`INSERT INTO events ${sql.insert(row)}`
+        if (type === "turn-end") yield* sql`UPDATE turns SET end_event_id = ${event_id} WHERE turn_id = ${turn_id}`
+      }
+    }
+    for (const n of [2, 1]) {
+      for (const [seq, record] of RECORDS.entries()) {
+        yield* sql`INSERT INTO journal ${sql.insert({ turn_id: Given.turnId(n), seq, ...record })}`
+      }
+    }
+  }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+
+/** Looks through a store on it, and goes on with what is there. */
+export const check = Effect.gen(function* () {
+  const store = yield* Store
+  const journal = yield* Journal
+  const [one, two] = [Given.conversationId(1), Given.conversationId(2)]
+  const stored = EVENTS.flatMap(([, events]) => events).map((event, i) => ({
+    id: i + 1,
+    event,
+    json: JSON.stringify(event)
+  }))
+  const eventsOf = (of: typeof one) =>
+    Effect.map(Stream.runCollect(store.events(of, 0)), (events) => Array.from(events))
+
+  expect(yield* eventsOf(one)).toEqual(stored)
+  expect(yield* eventsOf(two)).toEqual([])
+  expect(yield* store.turnEvents(Given.turnId(1))).toEqual(stored.slice(0, 5))
+  expect(yield* store.turnEvents(Given.turnId(2))).toEqual(stored.slice(5))
+  expect(yield* store.turn(Given.turnId(1))).toEqual(Option.some({ ...Given.turn(1, 1), end: Given.end(1, 1) }))
+  expect(Option.map(yield* store.lastTurn(one), ({ turnId }) => turnId)).toEqual(Option.some(Given.turnId(3)))
+  expect(yield* journal.load(Given.turnId(2))).toEqual(RECORDS)
+  const unsealed = (n: number, of: number, tail?: (typeof RECORDS)[number]) => ({
+    turnId: Given.turnId(n),
+    conversationId: Given.conversationId(of),
+    model: Given.conversation(of).model,
+    tail
+  })
+  expect(yield* store.unsealedTurns).toEqual([unsealed(2, 1, RECORDS[1]), unsealed(4, 2), unsealed(3, 1)])
+
+  // The one that waited goes on, and ends; then the queued one begins.
+  const resumed = Option.getOrThrow(yield* store.resumption(Given.turnId(2)))
+  const before = stored.slice(0, 5).flatMap(({ event }) => (event.type === "message" ? [event.message] : []))
+  expect(resumed.history).toEqual(before)
+  expect(resumed.persisted).toEqual(["turn-start", "message"])
+  yield* journal.append(Given.turnId(2), 2, { name: "step/0/sleep/0", value: "{}" })
+  const rest = [Given.message(2, 1, 1), Given.end(2, 1)] as const
+  const said = yield* store.appendEvents(one, Given.turnId(2), [...openingOf(2, 1), ...rest], 0)
+  expect(said.map(({ id }) => id)).toEqual([6, 7, 8, 9])
+  const begun = yield* store.appendEvents(one, Given.turnId(3), openingOf(3, 1), 0)
+  expect(begun.map(({ id, json }) => ({ id, json }))).toEqual(
+    openingOf(3, 1).map((event, i) => ({ id: 10 + i, json: JSON.stringify(event) }))
+  )
+  expect((yield* store.acceptTurn(Given.turn(1, 1)))._tag).toBe("Known")
+  expect(yield* store.acceptTurn(Given.turn(5, 2), openingOf(5, 2))).toMatchObject({ opening: [{ id: 1 }, { id: 2 }] })
+  expect((yield* store.unsealedTurns).map(({ turnId }) => turnId)).toEqual([4, 3, 5].map(Given.turnId))
+  expect((yield* journal.forget(Given.end(1, 1).endedAt + 1, undefined)).forgotten).toBe(2)
+})
