@@ -7,6 +7,7 @@
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Anthropic, OpenAiCompatible, Simulated } from "@holdfast/providers"
 import { Effect, Layer } from "effect"
+import { HttpClient } from "effect/http"
 import { Config, type Credential, type ProviderConfig } from "./config/Config.ts"
 import * as Secrets from "./config/Secrets.ts"
 import * as Condition from "./conversation/Condition.ts"
@@ -14,6 +15,7 @@ import { Defaults } from "./conversation/Defaults.ts"
 import * as Gates from "./conversation/Gates.ts"
 import * as Orchestrator from "./conversation/Orchestrator.ts"
 import { Providers } from "./conversation/Providers.ts"
+import * as RightOfWay from "./conversation/RightOfWay.ts"
 import * as Tools from "./conversation/Tools.ts"
 import * as Retention from "./durable/Retention.ts"
 import * as Timer from "./durable/Timer.ts"
@@ -57,6 +59,14 @@ const makeProviders = Effect.fnUntraced(function* (
 const credentialsOf = (config: ProviderConfig): ReadonlyArray<Credential> =>
   config.type === "simulated" ? [] : config.credentials
 
+/** Whose refusals wait until those who are due have asked. */
+const client = Layer.effect(
+  HttpClient.HttpClient,
+  Effect.gen(function* () {
+    return RightOfWay.behind(yield* HttpClient.HttpClient, yield* RightOfWay.RightOfWay)
+  })
+).pipe(Layer.provide(NodeHttpClient.layerUndici))
+
 /** The providers of the configuration; one connection pool for all of them. */
 const providers = Layer.effect(
   Providers,
@@ -74,7 +84,7 @@ const providers = Layer.effect(
       )
     }
   })
-).pipe(Layer.provide(NodeHttpClient.layerUndici))
+).pipe(Layer.provide(client))
 
 /** Gates for what is reached over HTTP. A simulated outage is each turn's own: there is nothing to share. */
 const gates = Layer.unwrap(
@@ -118,7 +128,8 @@ const tools = Layer.unwrap(
 )
 
 const resources = Layer.mergeAll(providers, gates, tools, defaults, Condition.layer).pipe(
-  Layer.provideMerge(Timer.layer)
+  Layer.provideMerge(Timer.layer),
+  Layer.provideMerge(RightOfWay.layer)
 )
 
 /** A file has one owner. */
