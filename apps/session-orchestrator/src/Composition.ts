@@ -4,7 +4,7 @@
  * Modules of `@effect/platform-node` are imported by their names, here and elsewhere: its index would load drivers that nobody
  * uses (Redis), which is a tenth of a start.
  */
-import { Anthropic, OpenAiCompatible, Simulated } from "@holdfast/providers"
+import { Anthropic, Http, OpenAiCompatible, Simulated } from "@holdfast/providers"
 import * as Undici from "@holdfast/providers/undici"
 import { Effect, Layer } from "effect"
 import { Config, type Credential, type ProviderConfig } from "./config/Config.ts"
@@ -14,6 +14,7 @@ import { Defaults } from "./conversation/Defaults.ts"
 import * as Gates from "./conversation/Gates.ts"
 import * as Orchestrator from "./conversation/Orchestrator.ts"
 import { Providers } from "./conversation/Providers.ts"
+import * as RightOfWay from "./conversation/RightOfWay.ts"
 import * as Tools from "./conversation/Tools.ts"
 import * as Retention from "./durable/Retention.ts"
 import * as Timer from "./durable/Timer.ts"
@@ -57,6 +58,14 @@ const makeProviders = Effect.fnUntraced(function* (
 const credentialsOf = (config: ProviderConfig): ReadonlyArray<Credential> =>
   config.type === "simulated" ? [] : config.credentials
 
+/** Whose refusals wait until those who are due have asked. */
+const http = Layer.effect(
+  Http.Http,
+  Effect.gen(function* () {
+    return RightOfWay.behind(yield* Http.Http, yield* RightOfWay.RightOfWay)
+  })
+).pipe(Layer.provide(Undici.layer))
+
 /** The providers of the configuration; one connection pool for all of them. */
 const providers = Layer.effect(
   Providers,
@@ -74,7 +83,7 @@ const providers = Layer.effect(
       )
     }
   })
-).pipe(Layer.provide(Undici.layer))
+).pipe(Layer.provide(http))
 
 /** Gates for what is reached over HTTP. A simulated outage is each turn's own: there is nothing to share. */
 const gates = Layer.unwrap(
@@ -118,7 +127,8 @@ const tools = Layer.unwrap(
 )
 
 const resources = Layer.mergeAll(providers, gates, tools, defaults, Condition.layer).pipe(
-  Layer.provideMerge(Timer.layer)
+  Layer.provideMerge(Timer.layer),
+  Layer.provideMerge(RightOfWay.layer)
 )
 
 /** A file has one owner. */

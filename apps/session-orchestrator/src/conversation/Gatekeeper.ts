@@ -141,6 +141,11 @@ export class Gatekeeper {
     return !this.isWaitedAt && this.gate.underway === 0
   }
 
+  /** Nothing is known against the endpoint: whoever is due goes on. */
+  get isOpen(): boolean {
+    return this.gate.phase === "open"
+  }
+
   /** What it has to tell the gatekeepers of this endpoint elsewhere. */
   get news(): News.News {
     return News.of(this.gate, this.answeredAt)

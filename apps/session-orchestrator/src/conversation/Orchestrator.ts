@@ -37,6 +37,7 @@ import * as InProgress from "./InProgress.ts"
 import type { Parking } from "./Parking.ts"
 import { ParkingPlace } from "./ParkingPlace.ts"
 import { knownTarget, Providers } from "./Providers.ts"
+import { RightOfWay } from "./RightOfWay.ts"
 import type { Session } from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
 import { Tools } from "./Tools.ts"
@@ -86,6 +87,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         isStopping: Deferred.isDone(down),
         timer,
         place: yield* ParkingPlace,
+        rightOfWay: yield* RightOfWay,
         sleepUntil: timer.sleepUntil,
         checkpointOf: (turnId, listener, isNew) => {
           const persist: JournalCheckpoint.Persist = (append) => TurnRunner.untilItWorks(append, turnId, stopping)
@@ -125,7 +127,12 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       const watched = Effect.fnUntraced(function* (conversation: Conversation) {
         const session = yield* sessions.hold(conversation.conversationId)
         const parked = queue.parking.find(conversation.conversationId)
-        if (parked === undefined || session.hub.inProgress.retry !== undefined) return session
+        if (parked === undefined) return session
+        if (session.hub.inProgress.retry !== undefined) {
+          // One that was read ahead of its time has told of its wait, and knows nothing of a gate that holds it.
+          if (parked.heldUntil !== undefined) session.hub.inProgress.hold(parked.heldUntil)
+          return session
+        }
         const event = yield* waitOf(conversation, parked.turnId)
         // It may have been taken up while its records were read.
         const isParked = queue.parking.find(conversation.conversationId) === parked
@@ -332,7 +339,8 @@ const countsOf = (sessions: Sessions, parking: Parking): TurnCounts => {
   const counts = { running: 0, retrying: parking.size, queued: 0 }
   for (const { running, queue, hub } of sessions) {
     counts.queued += queue.length
-    if (running !== undefined) counts[hub.inProgress.retry === undefined ? "running" : "retrying"]++
+    if (running !== undefined && running.ahead === undefined)
+      counts[hub.inProgress.retry === undefined ? "running" : "retrying"]++
   }
   return counts
 }

@@ -31,5 +31,10 @@ export interface ParkingPlace {
 
 export const ParkingPlace = Context.Reference<ParkingPlace>(
   "@holdfast/session-orchestrator/conversation/ParkingPlace",
-  { defaultValue: () => ({ take: ({ wakeAt }) => ({ startAt: wakeAt, pass: undefined, left: () => {} }) }) }
+  { defaultValue: () => ({ take: ({ wakeAt }) => ({ startAt: wakeAt, pass: undefined, left: nobodyHears }) }) }
 )
+
+// --- internal
+
+/** One for all who wait. */
+const nobodyHears = (): void => {}

@@ -10,6 +10,7 @@ import { Deferred, Semaphore } from "effect"
 import type { Resumption } from "../storage/Store.ts"
 import type * as Gatekeeper from "./Gatekeeper.ts"
 import { Hub } from "./Hub.ts"
+import type * as ReadAhead from "./ReadAhead.ts"
 import { Wait } from "./Wait.ts"
 
 /**
@@ -26,6 +27,8 @@ export interface Running {
   readonly wait: Wait
   /** Gives its place at the turnstile back; does nothing for one that has none. */
   leaveTurnstile: () => void
+  /** Its place, while it is in memory ahead of its time and still parked; nobody has called it yet. */
+  ahead: ReadAhead.Place | undefined
   /** When it wants to be taken up again, once it has left memory to wait, and what for. */
   parked: { readonly until: number; readonly awaited: Gatekeeper.Awaited | undefined } | undefined
   /** What the gate has told it, for its next attempt; it is given back where there is none. */
@@ -46,6 +49,7 @@ export const running = (turnId: Ids.TurnId, arrival?: Arrival): Running => ({
   ended: Deferred.makeUnsafe(),
   wait: new Wait(),
   leaveTurnstile: () => {},
+  ahead: undefined,
   parked: undefined,
   pass: undefined
 })

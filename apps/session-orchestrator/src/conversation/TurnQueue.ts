@@ -9,7 +9,8 @@
  * Q5. From the moment at which a parked turn is wanted it is reached through its session, by handles that stay the same:
  *     of the commands and aborts that come while it leaves memory, or while it is read from the disk, none is lost, and
  *     they are heard in their order.
- * Q6. Those whose time has come are taken up a few at a time (`Turnstile`); one that somebody wants something of is taken up at once.
+ * Q6. Parked turns come back as `Waking` says. One that is in memory ahead of its time and stops there is parked still, and nobody hears
+ *     of it.
  * Q7. Whoever waits to hear that a command is on record (`Wait`), or a turn sealed, hears of it when it has stopped instead.
  */
 import { type Provider, TurnStopped } from "@holdfast/kernel"
@@ -22,20 +23,22 @@ import type { Timer } from "../durable/Timer.ts"
 import * as TurnRecord from "../durable/TurnRecord.ts"
 import type { Standings } from "../storage/Standings.ts"
 import type { Conversation, StorageError, Turn } from "../storage/Store.ts"
+import * as ContextSize from "../tokens/ContextSize.ts"
 import type * as Tokenizer from "../tokens/Tokenizer.ts"
 import * as Admission from "./Admission.ts"
 import type { Defaults } from "./Defaults.ts"
 import type { Gates } from "./Gates.ts"
-import { Parking, type Reason } from "./Parking.ts"
+import type { Parking } from "./Parking.ts"
 import type { ParkingPlace } from "./ParkingPlace.ts"
 import type { Providers } from "./Providers.ts"
 import { Seals } from "./Seals.ts"
 import { type Arrival, type Running, running as handlesOf, type Session } from "./Session.ts"
 import type { Sessions } from "./Sessions.ts"
 import type { Tools } from "./Tools.ts"
+import type { RightOfWay } from "./RightOfWay.ts"
 import * as TurnPorts from "./TurnPorts.ts"
 import * as TurnRunner from "./TurnRunner.ts"
-import { Turnstile } from "./Turnstile.ts"
+import { Waking } from "./Waking.ts"
 
 export interface TurnQueue {
   /** Queues an accepted turn behind the others of its conversation. */
@@ -60,6 +63,7 @@ export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint" | 
   readonly tokenizer: Effect.Effect<Tokenizer.Count>
   readonly timer: Timer["Service"]
   readonly place: ParkingPlace
+  readonly rightOfWay: RightOfWay
   readonly isStopping: Effect.Effect<boolean>
   /** The records of a turn, as a checkpoint over them. */
   readonly checkpointOf: (
@@ -73,13 +77,12 @@ export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint" | 
 export const make = Effect.fnUntraced(function* (
   dependencies: Dependencies
 ): Effect.fn.Return<TurnQueue, never, Scope.Scope> {
-  const { isStopping, place, sessions, timer } = dependencies
+  const { isStopping, place, rightOfWay, sessions, timer } = dependencies
   // Behind the fibers: a runner goes on without this conversation, and its gates with it (K3).
   yield* Effect.addFinalizer(() => Effect.sync(() => giveBack(sessions)))
   const fork = yield* FiberSet.makeRuntime<never>()
   const seals = new Seals()
   const working = new Set<Session>()
-  const turnstile = new Turnstile(WAKING_AT_ONCE)
 
   const begin = (session: Session): void => {
     if (working.has(session) || session.queue.length === 0 || parking.find(session.conversationId) !== undefined) return
@@ -94,12 +97,17 @@ export const make = Effect.fnUntraced(function* (
     seals.tell(turnId, Exit.fail(error))
   }
 
-  const work = Effect.fnUntraced(function* (session: Session) {
-    for (let running = session.queue.shift(); running !== undefined; running = session.queue.shift()) {
+  const work = Effect.fnUntraced(function* (session: Session, first?: Running) {
+    for (let running = first ?? session.queue.shift(); running !== undefined; running = session.queue.shift()) {
       const { turnId } = running
       session.running = running
       const end = yield* run(dependencies, session, running).pipe(
-        Effect.onInterrupt(() => Effect.sync(() => stopped(session, running, TurnRunner.goingDown))),
+        Effect.onInterrupt(() =>
+          Effect.sync(() => {
+            // Q6
+            if (running.ahead === undefined) stopped(session, running, TurnRunner.goingDown)
+          })
+        ),
         Effect.exit
       )
       // From here on up to where those who wait are told nothing gives way: a turn that nobody runs has said what became of it.
@@ -107,7 +115,12 @@ export const make = Effect.fnUntraced(function* (
       running.arrival = undefined
       running.leaveTurnstile()
       Admission.giveBack(running)
-      const { parked } = running
+      const { ahead, parked } = running
+      ahead?.leave()
+      if (ahead !== undefined) {
+        if (Exit.isFailure(end)) break // Q6
+        parking.drop(session.conversationId)
+      }
       if (Exit.isFailure(end) && parked !== undefined) {
         if (!isWanted(running)) {
           parking.park(session.conversationId, turnId, parked.until, parked.awaited)
@@ -132,29 +145,16 @@ export const make = Effect.fnUntraced(function* (
     sessions.release(session)
   })
 
-  const wake = (conversationId: Ids.ConversationId, turnId: Ids.TurnId, reason: Reason): void => {
-    const session = sessions.wake(conversationId)
-    const running = handlesOf(turnId)
-    reason(running)
-    session.queue.unshift(running)
-    if (isCalled(running)) return begin(session) // Q6
-    turnstile.come((leave) => {
-      // A command or a prompt that came meanwhile has begun the session's turns, this one first.
-      if (session.queue[0] !== running) return leave()
-      running.leaveTurnstile = leave
-      begin(session)
-    })
+  const prepare = (session: Session, running: Running): void => {
+    // Before anything of it is run: it may be called on the spot.
+    session.running = running
+    working.add(session)
+    fork(work(session, running))
   }
-  const held = (conversationId: Ids.ConversationId, until: number): void =>
-    sessions.find(conversationId)?.hub.held(until)
-  const parking: Parking = new Parking(timer, place, wake, held)
+  const waking = new Waking({ begin, place, prepare, rightOfWay, sessions, timer })
+  const { parking } = waking
 
-  yield* Effect.addFinalizer(() =>
-    Effect.sync(() => {
-      turnstile.close()
-      parking.clear()
-    })
-  )
+  yield* Effect.addFinalizer(() => Effect.sync(() => waking.close()))
 
   return {
     parking,
@@ -171,15 +171,6 @@ export const make = Effect.fnUntraced(function* (
 })
 
 // --- internal
-
-/**
- * How many turns come back into memory at once: as many as are read in one query, and whose waits end in one commit. More would
- * make the first of a crowd wait for the last; fewer, and each would have a sync of the disk to itself.
- */
-const WAKING_AT_ONCE = 64
-
-/** Whether a person, or a gate, wants something of a turn. */
-const isCalled = ({ abort, wait }: Running): boolean => Deferred.isDoneUnsafe(abort) || wait.isSteered
 
 /** Whether somebody wants something of a turn that is about to wait on disk. */
 const isWanted = ({ abort, wait }: Running): boolean => Deferred.isDoneUnsafe(abort) || wait.hasNews
@@ -240,6 +231,7 @@ const run = Effect.fnUntraced(function* (
   const limited = Limits.withLimits(route(providers), policy.requestTimeout)
   const provider = Admission.gated(limited, gates, running, isRetried)
   const { history } = resumption
+  running.ahead?.weigh(ContextSize.charactersOf(history))
   const { credentials } = providers
   const ports = yield* TurnPorts.make(
     { standings, tokenizer, credentials, models: defaults.models },

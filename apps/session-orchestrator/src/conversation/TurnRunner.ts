@@ -26,7 +26,9 @@ import { Clock, Context, Deferred, Duration, Effect, identity, Schedule } from "
 import type { JournalConflict } from "../storage/Journal.ts"
 import type { Resumption, StorageError, Store } from "../storage/Store.ts"
 import * as Admission from "./Admission.ts"
+import type { Awaited } from "./Gatekeeper.ts"
 import * as Gates from "./Gates.ts"
+import type { Place } from "./ReadAhead.ts"
 import type { Running, Session } from "./Session.ts"
 import type { TurnPorts } from "./TurnPorts.ts"
 import * as Warnings from "./Warnings.ts"
@@ -139,7 +141,12 @@ const sinkOf = (
   persist: (events, position) => {
     const { conversationId, turnId } = turn
     if (events.some(({ type }, i) => type !== (persisted[position + i] ?? type))) return Effect.fail(otherwise(turnId)) // R3
-    if (position + events.length <= persisted.length) return Effect.sync(() => hub.repeated(events)) // R4
+    if (position + events.length <= persisted.length) {
+      // R4. Of one that is read ahead of its time nothing is in progress but its wait, and that is told already.
+      return Effect.sync(() => {
+        if (running.ahead === undefined) hub.repeated(events)
+      })
+    }
     return Effect.flatMap(
       untilItWorks(store.appendEvents(conversationId, turnId, events, position), turnId, stopping),
       (stored) => {
@@ -171,10 +178,22 @@ const strategyOf = (
 ): RetryStrategy.RetryStrategy["Service"] => {
   const { wait } = running
   const resume = () => session.hub.inProgress.resume()
+  const park = (until: number, awaited: Awaited | undefined) => {
+    running.parked = { until, awaited }
+    return Effect.fail(parked)
+  }
+  /** It is parked all the same: whoever calls it, or sends it away, rings. */
+  const standBy = (ahead: Place, until: number, awaited: Awaited | undefined) => {
+    ahead.ready()
+    return Effect.flatMap(wait.standBy(resume), () =>
+      wait.hasNews ? Admission.heard(wait.sleep(Effect.void, resume), running, awaited) : park(until, awaited)
+    )
+  }
   const sleep: RetryStrategies.Sleep = (delay, wanted) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const end = now + Duration.toMillis(delay)
       const awaited = wanted && Gates.awaited(gates, wanted)
+      if (running.ahead !== undefined) return standBy(running.ahead, end, awaited)
       if (Duration.toMillis(delay) <= RESIDENT_MS || wait.hasNews) {
         const held = (until: number) => session.hub.held(until)
         return Admission.heard(
@@ -183,8 +202,7 @@ const strategyOf = (
           awaited
         )
       }
-      running.parked = { until: end, awaited }
-      return Effect.fail(parked)
+      return park(end, awaited)
     })
   const strategy = RetryStrategies.make(policy, sleep, ports.countTokens)
   return {

@@ -1,5 +1,5 @@
 /**
- * Lets turns that wake back into memory a few at a time.
+ * Lets turns that wake go on a few at a time.
  *
  * Whoever wakes reads its conversation, runs from its start over its records, puts the end of its wait on record and asks its
  * provider. Two thousand that did this side by side would all be as late as the last of them, with all their messages in memory.
@@ -10,37 +10,41 @@
  *     memory: none is ever lost.
  * T3. Nobody waits outside while there is a place.
  */
+import { Line } from "./Line.ts"
+import type { RightOfWay } from "./RightOfWay.ts"
 
 /** Gives a place back. */
 export type Pass = () => void
 
 export class Turnstile {
   private readonly size: number
-  private readonly outside: Array<(pass: Pass) => void> = []
-  /** How many of those outside have entered: what stands before it in the array is taken away now and then. */
-  private entered = 0
+  private readonly onEmpty: () => void
+  private readonly rightOfWay: Pick<RightOfWay, "enter">
+  private readonly outside = new Line<(pass: Pass) => void>()
   private inside = 0
   private isOpening = false
 
-  constructor(size: number) {
+  /** Whoever is inside has the right of way. `onEmpty` is called when nobody waits outside, again and again. */
+  constructor(size: number, rightOfWay: Pick<RightOfWay, "enter">, onEmpty: () => void = () => {}) {
     this.size = size
+    this.rightOfWay = rightOfWay
+    this.onEmpty = onEmpty
   }
 
   /** How many wait. */
   get waiting(): number {
-    return this.outside.length - this.entered
+    return this.outside.size
   }
 
   /** Calls `enter` with what gives its place back, now or once there is one. It must not throw. */
   come(enter: (pass: Pass) => void): void {
-    this.outside.push(enter)
+    this.outside.add(enter)
     this.open()
   }
 
   /** Nobody who waits enters any more. */
   close(): void {
-    this.outside.length = 0
-    this.entered = 0
+    this.outside.clear()
   }
 
   /** T3. Who enters may leave on the spot: that is not gone into any deeper, but goes on here. */
@@ -48,31 +52,24 @@ export class Turnstile {
     if (this.isOpening) return
     this.isOpening = true
     while (this.inside < this.size) {
-      const enter = this.outside[this.entered]
+      const enter = this.outside.take()
       if (enter === undefined) break
-      this.entered++
       this.inside++
       enter(this.pass())
     }
-    if (this.entered === this.outside.length || this.entered > SPENT) {
-      this.outside.splice(0, this.entered)
-      this.entered = 0
-    }
     this.isOpening = false
+    if (this.outside.size === 0) this.onEmpty()
   }
 
   private pass(): Pass {
+    const asked = this.rightOfWay.enter()
     let isInside = true
     return () => {
       if (!isInside) return // T2
       isInside = false
+      asked()
       this.inside--
       this.open()
     }
   }
 }
-
-// --- internal
-
-/** Taking the head off an array costs its length; this many at a time it costs next to nothing. */
-const SPENT = 1_024

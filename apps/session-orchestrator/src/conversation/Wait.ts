@@ -29,15 +29,22 @@ export class Wait {
   /** Open, too, until the turn has come to where it was; `ending`: it is over, and that is not on record yet. */
   private phase: "closed" | "open" | "ending" = "open"
   private isDue = false
+  private isRung = false
 
   /** Takes commands from now on. */
   open(): void {
     this.phase = "open"
   }
 
-  /** Its time has come while the turn was not in memory. */
+  /** Its time has come while the turn was not there to hear of it: not in memory, or standing by. */
   elapse(): void {
     this.isDue = true
+  }
+
+  /** A turn that stands by goes on now: with what there is to hear, or back out of memory where that is nothing. */
+  ring(): void {
+    this.isRung = true
+    if (this.bell !== undefined) Deferred.doneUnsafe(this.bell, Effect.void)
   }
 
   /** Counts commands as taken: those that the turn has on record when it is taken up. */
@@ -84,14 +91,19 @@ export class Wait {
     return this.inbox.length > 0
   }
 
+  /** Waits until it is rung or a command comes; what there is to hear then is for `sleep`. `over` as there. */
+  standBy(over: () => void): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.phase = "open"
+      if (this.isRung || this.isSteered) return Effect.void
+      const bell = Deferred.makeUnsafe<void>()
+      this.bell = bell
+      return Deferred.await(bell)
+    }).pipe(Effect.onInterrupt(() => Effect.sync(() => this.ends(over))))
+  }
+
   /** Sleeps until `elapsed` succeeds or a command comes. `over` is called when the wait, and not just a part of it, has ended. */
   sleep(elapsed: Effect.Effect<void>, over: () => void): Effect.Effect<Wake> {
-    const ends = () => {
-      this.phase = "ending"
-      this.isDue = false
-      this.bell = undefined
-      over()
-    }
     return Effect.suspend((): Effect.Effect<Wake> => {
       this.phase = "open"
       if (this.hasNews) return Effect.succeed(this.take())
@@ -102,11 +114,18 @@ export class Wait {
       Effect.tap((wake) =>
         Effect.sync(() => {
           this.bell = undefined
-          if (RetryStrategy.endsWait(wake)) ends()
+          if (RetryStrategy.endsWait(wake)) this.ends(over)
         })
       ),
-      Effect.onInterrupt(() => Effect.sync(ends))
+      Effect.onInterrupt(() => Effect.sync(() => this.ends(over)))
     )
+  }
+
+  private ends(over: () => void): void {
+    this.phase = "ending"
+    this.isDue = false
+    this.bell = undefined
+    over()
   }
 
   /** The next thing to hear (W3). */

@@ -8,6 +8,8 @@
  * R2. Interrupting a fiber that waits takes its wait out at once. With nobody waiting there is no timer.
  * R3. Those who are due at one reading are woken in the order of their ends, while the clocks agree.
  * R4. An alarm that was replaced does nothing when it rings.
+ * R5. Who wants to hear ahead of a time hears that it is near, and then that it has come; where both are found at one reading, the
+ *     second alone. Both belong to one wait: a clock that is set back in between prolongs nothing (T2).
  */
 import { Clock, Context, Duration, Effect, type Fiber, Layer } from "effect"
 import { Heap } from "./Heap.ts"
@@ -23,11 +25,15 @@ export class Timer extends Context.Service<
     /**
      * Calls back at a time of the wall clock, without a fiber that waits: for those who are many. Returns what takes it out.
      *
+     * **Details**
+     *
+     * With `aheadMs` it calls back that long before, too (R5); `isDue` says which it is.
+     *
      * **Gotchas**
      *
      * A time that is past is called back at the next reading, never on the spot.
      */
-    readonly at: (endMs: number, wake: () => void) => () => void
+    readonly at: (endMs: number, wake: (isDue: boolean) => void, aheadMs?: number) => () => void
   }
 >()("@holdfast/session-orchestrator/durable/Timer") {}
 
@@ -42,8 +48,8 @@ export const layer: Layer.Layer<Timer> = Layer.effect(
       sleepUntil: (endMs) => Effect.suspend(() => sleepUntil(alarm, endMs)),
       sleep: (duration) =>
         Effect.suspend(() => sleepUntil(alarm, clock.currentTimeMillisUnsafe() + Duration.toMillis(duration))),
-      at: (endMs, wake) => {
-        const sleeper = { wait: Wait.until(endMs, alarm.read()), wake }
+      at: (endMs, wake, aheadMs = 0) => {
+        const sleeper: Sleeper = { wait: moved(Wait.until(endMs, alarm.read()), -aheadMs), wake, aheadMs }
         alarm.add(sleeper)
         return () => alarm.remove(sleeper)
       }
@@ -54,9 +60,16 @@ export const layer: Layer.Layer<Timer> = Layer.effect(
 // --- internal
 
 interface Sleeper {
-  readonly wait: Wait.Wait
-  readonly wake: () => void
+  wait: Wait.Wait
+  readonly wake: (isDue: boolean) => void
+  /** How long after the end of `wait` it is due; 0: then. */
+  aheadMs: number
 }
+
+const moved = ({ deadlineMs, endMs }: Wait.Wait, byMs: number): Wait.Wait => ({
+  deadlineMs: deadlineMs + byMs,
+  endMs: endMs + byMs
+})
 
 /** One setting of the alarm, by the monotonic clock. */
 interface Call {
@@ -78,7 +91,7 @@ const sleepUntil = (alarm: Alarm, endMs: number): Effect.Effect<void> => {
   const wait = Wait.until(endMs, now)
   if (Wait.next(wait, now)._tag === "Done") return Effect.void
   return Effect.callback<void>((resume) => {
-    const sleeper = { wait, wake: () => resume(Effect.void) }
+    const sleeper: Sleeper = { wait, wake: () => resume(Effect.void), aheadMs: 0 }
     alarm.add(sleeper)
     return Effect.sync(() => alarm.remove(sleeper)) // R2
   })
@@ -118,7 +131,15 @@ const alarmOf = (clock: Clock.Clock, fork: (effect: Effect.Effect<void>) => Fibe
         const sleeper = heap.first
         byEnd.delete(sleeper)
         byDeadline.delete(sleeper)
-        sleeper.wake()
+        const wait = moved(sleeper.wait, sleeper.aheadMs)
+        const isDue = Wait.next(wait, now)._tag === "Done" // R5
+        if (!isDue) {
+          sleeper.wait = wait
+          sleeper.aheadMs = 0
+          byEnd.add(sleeper)
+          byDeadline.add(sleeper)
+        }
+        sleeper.wake(isDue)
       }
     }
   }

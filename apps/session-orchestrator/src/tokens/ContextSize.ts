@@ -25,7 +25,14 @@ export const of = ({ messages, system, tools }: Request, count: Count): number =
   return messages.slice(last + 1).reduce((sum, message) => sum + sizeOf(message, count), before)
 }
 
+/** Roughly what messages take in memory, in characters. */
+export const charactersOf = (messages: ReadonlyArray<Message.Message>): number =>
+  messages.reduce((sum, { content }) => content.reduce((sum, part) => sum + textOf(part).length, sum + ENVELOPE), 0)
+
 // --- internal
+
+/** What there is of a message besides its text, in characters: its ids, its objects. */
+const ENVELOPE = 256
 
 /** A summary stands for messages that are not sent any more, so what was counted before it is the size of something else. */
 const isCounted = (message: Message.Message, at: number, all: ReadonlyArray<Message.Message>): boolean =>

@@ -30,6 +30,7 @@ export interface Options {
   /** Stands between the service and its store. */
   readonly store?: (store: Store["Service"]) => Partial<Store["Service"]>
   readonly journal?: (journal: Journal["Service"]) => Partial<Journal["Service"]>
+  readonly gates?: Gates.Gates["Service"]
   readonly standings?: (standings: Standings["Service"]) => Partial<Standings["Service"]>
 }
 
@@ -41,7 +42,8 @@ export const withService = <E>(
     credentials = { test: [] },
     store = () => ({}),
     journal = () => ({}),
-    standings = () => ({})
+    standings = () => ({}),
+    gates
   }: Options,
   test: (service: {
     readonly conversations: Conversations["Service"]
@@ -65,7 +67,7 @@ export const withService = <E>(
     const resources = Layer.mergeAll(
       Layer.succeed(Providers, { get: () => provider, names: Object.keys(credentials), credentials }),
       Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry, models: {} }),
-      Gates.layerNoop,
+      gates === undefined ? Gates.layerNoop : Layer.succeed(Gates.Gates, gates),
       Tools.layerNoop,
       Timer.layer,
       Condition.layer

@@ -65,6 +65,7 @@ export class Rig {
   readonly standings: Standings["Service"]
   deaths = 0
   private readonly script: ReadonlyArray<Attempt>
+  private readonly isGated: boolean
   private isCalm = false
   private life: Life | undefined = undefined
   private readonly answering = new Map<Ids.ConversationId, Ids.TurnId>()
@@ -72,12 +73,14 @@ export class Rig {
 
   constructor(
     { journal, standings, store }: Pick<Rig, "store" | "journal" | "standings">,
-    script: ReadonlyArray<Attempt>
+    script: ReadonlyArray<Attempt>,
+    isGated: boolean
   ) {
     this.store = store
     this.journal = journal
     this.standings = standings
     this.script = script
+    this.isGated = isGated
   }
 
   /** From now on every attempt answers. */
@@ -178,7 +181,9 @@ export class Rig {
         Layer.succeed(Journal, { ...journal, append: (...append) => alive(journal.append(...append)) }),
         Layer.succeed(Providers, { get: () => this.provider, names: ["scripted", "other"], credentials: {} }),
         Layer.succeed(Defaults, { model: { provider: "scripted", model: "m" }, retry: RETRY, models: {} }),
-        Gates.layer(() => ({ baseUrl: "", credential: undefined })).pipe(Layer.provide(Timer.layer)),
+        this.isGated
+          ? Gates.layer(() => ({ baseUrl: "", credential: undefined })).pipe(Layer.provide(Timer.layer))
+          : Gates.layerNoop,
         Tools.layerNoop,
         Timer.layer,
         Condition.layer

@@ -2,6 +2,8 @@ import { expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { type Pass, Turnstile } from "../../src/conversation/Turnstile.ts"
 
+const way = { enter: () => () => {} }
+
 /** Who comes leaves on the spot, or when somebody who is inside is told to, and says so once or more often. */
 const actions = fc.array(
   fc.oneof(
@@ -15,7 +17,7 @@ const actions = fc.array(
 it("T1, T2, T3: whoever comes and leaves when, they enter in their order, as many as there is room for, and no place is lost", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 5 }), actions, (size, actions) => {
-      const turnstile = new Turnstile(size)
+      const turnstile = new Turnstile(size, way)
       const entered: Array<number> = []
       const inside: Array<Pass> = []
       let come = 0
@@ -43,7 +45,7 @@ it("T1, T2, T3: whoever comes and leaves when, they enter in their order, as man
 })
 
 it("T3: a crowd that leaves on the spot goes through at once, however large it is", () => {
-  const turnstile = new Turnstile(1)
+  const turnstile = new Turnstile(1, way)
   let first: Pass | undefined
   turnstile.come((pass) => (first = pass))
   let through = 0
@@ -59,7 +61,7 @@ it("T3: a crowd that leaves on the spot goes through at once, however large it i
 })
 
 it("lets nobody in who waits when it is closed", () => {
-  const turnstile = new Turnstile(1)
+  const turnstile = new Turnstile(1, way)
   let first: Pass | undefined
   turnstile.come((pass) => (first = pass))
   turnstile.come(() => expect.unreachable("it is closed"))

@@ -65,6 +65,60 @@ describe("a wait", () => {
     })
   )
 
+  it.effect("X1: that stands by goes on when it is rung, with its end or without anything to hear", () =>
+    Effect.gen(function* () {
+      const sent = new Wait()
+      const back = yield* Effect.forkChild(
+        sent.standBy(() => {}),
+        { startImmediately: true }
+      )
+      sent.ring()
+      yield* Fiber.join(back)
+      assert.isFalse(sent.hasNews)
+
+      const wait = new Wait()
+      const ready = yield* Effect.forkChild(
+        wait.standBy(() => {}),
+        { startImmediately: true }
+      )
+      // Its time has come; it is not let in yet.
+      wait.elapse()
+      yield* Effect.yieldNow
+      assert.isUndefined(ready.pollUnsafe())
+      wait.ring()
+      yield* Fiber.join(ready)
+      assert.deepStrictEqual(yield* wait.sleep(Effect.never, () => {}), { type: "elapsed" })
+    })
+  )
+
+  it.effect("X4: that stands by hears a command at once, and before its end", () =>
+    Effect.gen(function* () {
+      const wait = new Wait()
+      const ready = yield* Effect.forkChild(
+        wait.standBy(() => {}),
+        { startImmediately: true }
+      )
+      wait.elapse()
+      yield* asking(wait.steer({ type: "until", until: 5, by: by("a") }))
+      yield* Fiber.join(ready)
+      assert.deepStrictEqual(yield* wait.sleep(Effect.never, () => {}), { type: "until", until: 5, by: by("a") })
+      // An end that was moved is no end any more (W3): whoever lets it in has nothing to ring for.
+      assert.isFalse(wait.hasNews)
+    })
+  )
+
+  it.effect("X4: heard before it stands by, what there is to hear is not waited for", () =>
+    Effect.gen(function* () {
+      const [commanded, rung] = [new Wait(), new Wait()]
+      yield* asking(commanded.steer({ type: "now", by: by("a") }))
+      yield* commanded.standBy(() => {})
+      rung.elapse()
+      rung.ring()
+      yield* rung.standBy(() => {})
+      assert.deepStrictEqual([commanded.hasNews, rung.hasNews], [true, true])
+    })
+  )
+
   it.effect("W4: tells nobody that a command was taken before it is on record", () =>
     Effect.gen(function* () {
       const wait = new Wait()

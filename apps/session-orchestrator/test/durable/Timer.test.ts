@@ -177,6 +177,54 @@ it.live("X1: a clock that is set back an hour does not prolong a sleep", () =>
   )
 )
 
+it.live(
+  "D11: who hears ahead of a time hears that it is near, and then that it has come, whatever the clock is set to",
+  () =>
+    withHandClock((hand, timer) =>
+      Effect.gen(function* () {
+        const heard: Array<boolean> = []
+        timer.at(hand.clock.currentTimeMillisUnsafe() + 10 * MINUTE, (isDue) => heard.push(isDue), MINUTE)
+        yield* hand.pass(9 * MINUTE - 1)
+        expect(heard).toEqual([])
+        yield* hand.pass(1)
+        expect(heard).toEqual([false])
+        yield* hand.setBy(-60 * MINUTE)
+        yield* hand.pass(MINUTE - 1)
+        expect(heard).toEqual([false])
+        yield* hand.pass(1)
+        expect(heard).toEqual([false, true])
+        expect(hand.timers()).toBe(0)
+      })
+    )
+)
+
+it.live("D11: who hears ahead of a time hears nothing of it that is over, and nothing when it is taken out", () =>
+  withHandClock((hand, timer) =>
+    Effect.gen(function* () {
+      const heard: Array<string> = []
+      const at = (name: string, inMs: number) =>
+        timer.at(
+          hand.clock.currentTimeMillisUnsafe() + inMs,
+          (isDue) => heard.push(`${name} ${isDue ? "has come" : "is near"}`),
+          MINUTE
+        )
+      at("past", -5)
+      at("soon", 30_000)
+      const taken = at("taken", 30_000)
+      yield* hand.pass(1)
+      expect(heard).toEqual(["past has come", "soon is near", "taken is near"])
+      taken()
+      yield* hand.setBy(2 * MINUTE)
+      yield* hand.pass(MINUTE)
+      at("slept through", 10 * MINUTE)
+      yield* hand.setBy(60 * MINUTE)
+      yield* hand.pass(MINUTE)
+      expect(heard.slice(3)).toEqual(["soon has come", "slept through has come"])
+      expect(hand.timers()).toBe(0)
+    })
+  )
+)
+
 it.live("D11: a machine that was suspended past the end wakes its sleeper within 30 s", () =>
   withHandClock((hand, timer) =>
     Effect.gen(function* () {

@@ -1,0 +1,95 @@
+/**
+ * Those who are due go before those who have been refused.
+ *
+ * When many turns wake at once, their requests compete for the thread with what follows the answers to the first of them. A request
+ * that is late is late for its turn. A refusal that is dealt with a moment later is nobody's loss: a wait follows.
+ *
+ * W1. A refusal is held back while somebody who is due has not asked, and for `LIMIT_MS` at the most. An answer never is.
+ * W2. Those held back go on in their order, a few in one turn of the event loop: streams go on meanwhile, and whoever becomes due comes
+ *     first again.
+ */
+import type { Http } from "@holdfast/providers"
+import { Clock, Context, Effect, Latch, Layer } from "effect"
+import { Line } from "./Line.ts"
+
+/** Longer than most crowds take, and no longer than the shortest wait that leaves memory. */
+export const LIMIT_MS = 5_000
+
+export interface RightOfWay {
+  /** Somebody is due; gives what says that it has asked, or has gone. To be called once. */
+  readonly enter: () => () => void
+  /** Waits until nobody is (W1). */
+  readonly giveWay: Effect.Effect<void>
+}
+
+/** Of a process; without a layer nobody gives way. */
+export const RightOfWay = Context.Reference<RightOfWay>("@holdfast/session-orchestrator/conversation/RightOfWay", {
+  defaultValue: () => ({ enter: () => () => {}, giveWay: Effect.void })
+})
+
+export const layer: Layer.Layer<never> = Layer.effect(
+  RightOfWay,
+  Effect.gen(function* () {
+    const clock = yield* Clock.Clock
+    const held = new Line<Held>()
+    const work = Latch.makeUnsafe(false)
+    const quiet = Latch.makeUnsafe(false)
+    let due = 0
+
+    yield* Effect.gen(function* () {
+      const { first } = held
+      if (first === undefined) {
+        work.closeUnsafe()
+        return yield* work.await
+      }
+      if (due > 0) {
+        quiet.closeUnsafe()
+        const leftMs = first.since + LIMIT_MS - clock.currentTimeMillisUnsafe()
+        if (leftMs > 0) yield* Effect.raceFirst(quiet.await, Effect.sleep(leftMs))
+      }
+      for (let n = 0; n < AT_ONCE; n++) held.take()?.resume()
+      yield* Effect.yieldNow // W2
+    }).pipe(Effect.forever, Effect.forkScoped)
+
+    const wait = Effect.callback<void>((resume) => {
+      held.add({ since: clock.currentTimeMillisUnsafe(), resume: () => resume(Effect.void) })
+      work.openUnsafe()
+    })
+    return {
+      enter: () => {
+        due++
+        return () => {
+          due--
+          if (due === 0) quiet.openUnsafe()
+        }
+      },
+      giveWay: Effect.suspend(() => (due > 0 || held.size > 0 ? wait : Effect.void))
+    }
+  })
+)
+
+/** The same HTTP, whose refused calls give way. */
+export const behind = (http: Http.Http["Service"], { giveWay }: RightOfWay): Http.Http["Service"] => ({
+  endpoint: (url, headers) => {
+    const post = http.endpoint(url, headers)
+    return (body, scope) =>
+      Effect.matchEffect(post(body, scope), {
+        onFailure: (error) => Effect.andThen(giveWay, Effect.fail(error)),
+        onSuccess: (answer) => (answer.status < REFUSED ? Effect.succeed(answer) : Effect.as(giveWay, answer))
+      })
+  }
+})
+
+// --- internal
+
+/** From this status on. */
+const REFUSED = 400
+
+/** What is done with so many refusals is some milliseconds of the thread. */
+const AT_ONCE = 8
+
+interface Held {
+  /** Epoch milliseconds. */
+  readonly since: number
+  readonly resume: () => void
+}

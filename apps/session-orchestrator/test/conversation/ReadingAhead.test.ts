@@ -1,0 +1,329 @@
+/** A parked turn that is in memory again ahead of its time: to everybody it is a turn that waits, as before. */
+import { assert, it } from "@effect/vitest"
+import { ScriptedProvider } from "@holdfast/kernel/testing"
+import { Ids } from "@holdfast/wire"
+import { Clock, Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { type Gatekeeper, HOLD_STEP_MS } from "../../src/conversation/Gatekeeper.ts"
+import * as Gates from "../../src/conversation/Gates.ts"
+import * as Timer from "../../src/durable/Timer.ts"
+import * as TurnRecord from "../../src/durable/TurnRecord.ts"
+import { NEAR_MS } from "../../src/conversation/Parking.ts"
+import { asking, type Options, waits, watching, withService } from "./Given.ts"
+
+const { answer, emits, overloaded } = ScriptedProvider
+
+const turnId = Ids.TurnId.make("turn")
+const MINUTE = 60_000
+
+/** Lets everything happen that can at this time. */
+const settle = TestClock.adjust(0).pipe(Effect.repeat({ times: 40 }))
+
+type Test = Parameters<typeof withService>[1]
+type Service = Parameters<Test>[0]
+
+/** A turn whose wait of a minute has come to its last seconds, so that it has been read; and how often it was. */
+const nearly = (
+  test: (given: Service & { readonly id: Ids.ConversationId; readonly reads: () => number }) => ReturnType<Test>,
+  options: Partial<Options> = {}
+) => {
+  let reads = 0
+  return withService(
+    {
+      scripts: [emits(overloaded), answer("At last"), answer("And again")],
+      retry: waits(60),
+      store: (real) => ({
+        resumption: (turnId) =>
+          Effect.andThen(
+            Effect.sync(() => reads++),
+            real.resumption(turnId)
+          )
+      }),
+      ...options
+    },
+    (service) =>
+      Effect.gen(function* () {
+        const id = yield* service.conversations.create({})
+        yield* service.conversations.prompt(id, { prompt: "Hi", turnId })
+        yield* Effect.repeat(service.conversations.counts, { until: ({ retrying }) => retrying === 1 })
+        yield* TestClock.adjust(MINUTE - NEAR_MS - 1)
+        yield* settle
+        reads = 0
+        yield* TestClock.adjust(1)
+        yield* settle
+        yield* test({ ...service, id, reads: () => reads })
+      })
+  )
+}
+
+it.effect("U2: a turn is read before its time, and at its time it only goes on", () =>
+  nearly(
+    Effect.fnUntraced(function* ({ conversations, journal, provider, reads }) {
+      assert.strictEqual(reads(), 1)
+      const before = yield* journal.load(turnId)
+      yield* TestClock.adjust(NEAR_MS - 1)
+      yield* settle
+      assert.strictEqual(provider.requests.length, 1)
+      // Nothing is on record of it.
+      assert.deepStrictEqual(yield* journal.load(turnId), before)
+      yield* TestClock.adjust(1)
+      const { end, text } = yield* conversations.result(turnId)
+      assert.deepInclude(end, { status: "completed", attempts: 2, endedAt: MINUTE })
+      assert.deepStrictEqual([text, reads()], ["At last", 1])
+      const wakes = (yield* journal.load(turnId)).flatMap((record) => TurnRecord.wakeOf(record) ?? [])
+      assert.deepStrictEqual(wakes, [{ type: "elapsed", at: MINUTE }])
+    })
+  )
+)
+
+it.effect("U2: whoever looks sees that it waits, and whoever watches is told nothing twice", () =>
+  nearly(
+    Effect.fnUntraced(function* ({ conversations, id }) {
+      const waiting = { status: "retrying" as const, turnId, isRetrying: true, attempt: 0, retryAt: MINUTE, queued: [] }
+      assert.deepInclude(yield* conversations.state(id), waiting)
+      assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 1, queued: 0 })
+      const behind = yield* conversations.prompt(id, { prompt: "And?" })
+      assert.deepInclude(yield* conversations.state(id), { ...waiting, queued: [behind] })
+      assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 1, queued: 1 })
+      const { seen } = yield* watching(conversations.watchTurn(turnId))
+      yield* TestClock.adjust(NEAR_MS)
+      yield* conversations.result(turnId)
+      yield* settle
+      const told = seen.map(({ event }) => event.type)
+      assert.strictEqual(told.filter((type) => type === "provider-retry").length, 1)
+      assert.strictEqual(told.at(-1), "turn-end")
+      yield* conversations.result(behind)
+    })
+  )
+)
+
+it.effect("U2: who has watched it all along is told of its wait once", () => {
+  let told = 0
+  return withService(
+    { scripts: [emits(overloaded), answer("At last")], retry: waits(60) },
+    Effect.fnUntraced(function* ({ conversations }) {
+      const id = yield* conversations.create({})
+      const { seen, until } = yield* watching(conversations.watch(id, 0))
+      yield* conversations.prompt(id, { prompt: "Hi", turnId })
+      yield* until("provider-retry")
+      yield* TestClock.adjust(MINUTE - 1)
+      yield* settle
+      told = seen.length
+      yield* TestClock.adjust(1)
+      yield* until("turn-end")
+      assert.deepStrictEqual(
+        seen.slice(told - 1).map(({ event }) => event.type),
+        ["provider-retry", "text-delta", "retry-end", "usage", "message", "turn-end"]
+      )
+    })
+  )
+})
+
+it.effect("X4: a command finds it, ends its wait at once, and is on record when it is answered", () =>
+  nearly(
+    Effect.fnUntraced(function* ({ conversations, id, journal, reads }) {
+      assert.isTrue(yield* conversations.steer({ type: "retry-now", conversationId: id }, "a test"))
+      const wakes = (yield* journal.load(turnId)).flatMap((record) => TurnRecord.wakeOf(record) ?? [])
+      assert.deepInclude(wakes[0], { type: "now", at: MINUTE - NEAR_MS })
+      const { end } = yield* conversations.result(turnId)
+      assert.deepInclude(end, { status: "completed", endedAt: MINUTE - NEAR_MS })
+      assert.strictEqual(reads(), 1)
+      // Its time comes all the same, and is nothing to anybody.
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 0, queued: 0 })
+    })
+  )
+)
+
+it.effect("X4: an end that is moved is no end any more: it leaves memory until then", () =>
+  nearly(
+    Effect.fnUntraced(function* ({ conversations, id, provider, reads }) {
+      const until = MINUTE + 30_000
+      assert.isTrue(yield* conversations.steer({ type: "wait-until", conversationId: id, until }, "a test"))
+      yield* TestClock.adjust(NEAR_MS)
+      yield* settle
+      assert.deepInclude(yield* conversations.state(id), { status: "retrying", retryAt: until })
+      assert.deepStrictEqual([provider.requests.length, reads()], [1, 1])
+      yield* TestClock.adjust(30_000)
+      const { end } = yield* conversations.result(turnId)
+      assert.strictEqual(end.endedAt, until)
+      assert.strictEqual(reads(), 2)
+    })
+  )
+)
+
+it.effect("D8: an abort ends it at once", () =>
+  nearly(
+    Effect.fnUntraced(function* ({ conversations, id, provider }) {
+      assert.isTrue(yield* conversations.abort(id))
+      const { end } = yield* conversations.result(turnId)
+      assert.deepInclude(end, { status: "aborted", endedAt: MINUTE - NEAR_MS })
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(provider.requests.length, 1)
+    })
+  )
+)
+
+it.effect("X4: commands that come while it is read are heard, in their order", () => {
+  let isSlow = false
+  return withService(
+    {
+      scripts: [emits(overloaded), answer("At last")],
+      retry: waits(60),
+      store: (real) => ({
+        resumption: (turnId) =>
+          isSlow ? Effect.andThen(Effect.sleep("1 second"), real.resumption(turnId)) : real.resumption(turnId)
+      })
+    },
+    Effect.fnUntraced(function* ({ conversations, journal }) {
+      const id = yield* conversations.create({})
+      yield* conversations.prompt(id, { prompt: "Hi", turnId })
+      yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === 1 })
+      isSlow = true
+      yield* TestClock.adjust(MINUTE - NEAR_MS + 500)
+      const until = 2 * MINUTE
+      yield* asking(conversations.steer({ type: "wait-until", conversationId: id, until }, "the first"))
+      yield* asking(conversations.steer({ type: "extend-budget", conversationId: id, byMs: 5 }, "the second"))
+      yield* TestClock.adjust("10 seconds")
+      const wakes = (yield* journal.load(turnId)).flatMap((record) => TurnRecord.wakeOf(record) ?? [])
+      assert.deepStrictEqual(
+        wakes.map(({ type, by, at }) => [type, by?.origin, at]),
+        [
+          ["until", "the first", MINUTE - NEAR_MS + 1_000],
+          ["extended", "the second", MINUTE - NEAR_MS + 1_000]
+        ]
+      )
+      assert.deepInclude(yield* conversations.state(id), { status: "retrying", retryAt: until })
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual((yield* conversations.result(turnId)).end.endedAt, until)
+    })
+  )
+})
+
+it.effect("U3: one that cannot be read ahead comes at its time, and nobody has heard of it", () => {
+  let isBroken = false
+  return nearly(
+    Effect.fnUntraced(function* ({ conversations, id }) {
+      const { seen } = yield* watching(conversations.watch(id, 0))
+      isBroken = false
+      assert.deepInclude(yield* conversations.state(id), { status: "retrying", retryAt: MINUTE })
+      yield* TestClock.adjust(NEAR_MS)
+      assert.strictEqual((yield* conversations.result(turnId)).end.endedAt, MINUTE)
+      yield* settle
+      assert.strictEqual(seen.at(-1)?.event.type, "turn-end")
+    }),
+    {
+      store: (real) => ({
+        resumption: (turnId) =>
+          Effect.flatMap(Clock.currentTimeMillis, (now) => {
+            isBroken = now === MINUTE - NEAR_MS
+            return isBroken ? Effect.die(new Error("boom")) : real.resumption(turnId)
+          })
+      })
+    }
+  )
+})
+
+/** The same before a gate that knows nothing against its endpoint. */
+const gated = (
+  test: (given: Parameters<Parameters<typeof nearly>[0]>[0] & { readonly gatekeeper: Gatekeeper }) => ReturnType<Test>
+) =>
+  Effect.gen(function* () {
+    const gates = yield* Gates.Gates
+    const gatekeeper = gates.of({ target: { provider: "test", model: "m" } }) ?? assert.fail("there is no gate")
+    yield* nearly((given) => test({ ...given, gatekeeper }), {
+      gates,
+      // It is the one response, and not the endpoint, that was wrong.
+      scripts: [emits({ reason: "invalid-response", message: "No JSON", retryable: true }), answer("At last")]
+    })
+  }).pipe(
+    Effect.provide(
+      Gates.layer(() => ({ baseUrl: "http://test", credential: undefined })).pipe(Layer.provide(Timer.layer))
+    )
+  )
+
+it.effect("X5, U3: one that its gate holds leaves memory again, and comes back when it is let in", () =>
+  gated(
+    Effect.fnUntraced(function* ({ conversations, gatekeeper, id, journal, provider, reads }) {
+      assert.strictEqual(reads(), 1)
+      const { seen } = yield* watching(conversations.watch(id, 0))
+      // Another turn's call fails, and somebody is finding out.
+      gatekeeper.begin(false).failed(overloaded)
+      gatekeeper.admit()
+      const probe = gatekeeper.begin(true)
+      yield* TestClock.adjust(NEAR_MS)
+      yield* settle
+      const held = MINUTE + HOLD_STEP_MS
+      assert.deepInclude(yield* conversations.state(id), { status: "retrying", retryAt: held })
+      assert.deepStrictEqual([provider.requests.length, reads()], [1, 1])
+      probe.answered()
+      probe.ended()
+      const { end } = yield* conversations.result(turnId)
+      assert.strictEqual(end.status, "completed")
+      assert.strictEqual(reads(), 2)
+      const waits = seen.flatMap(({ event }) => (event.type === "provider-retry" ? [event.retryAt] : []))
+      assert.deepStrictEqual(waits, [MINUTE, held])
+      const wakes = (yield* journal.load(turnId)).flatMap((record) => TurnRecord.wakeOf(record) ?? [])
+      assert.strictEqual(wakes.length, 1)
+      assert.isTrue(gatekeeper.isIdle)
+    })
+  )
+)
+
+it.effect("X5: nobody who waits before a gate that is shut is read ahead, but for one whose end a person chose", () =>
+  Effect.gen(function* () {
+    const gates = yield* Gates.Gates
+    let reads = 0
+    yield* withService(
+      {
+        scripts: [emits(overloaded), answer("At last")],
+        retry: waits(60),
+        gates,
+        store: (real) => ({
+          resumption: (turnId) =>
+            Effect.andThen(
+              Effect.sync(() => reads++),
+              real.resumption(turnId)
+            )
+        })
+      },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const id = yield* conversations.create({})
+        yield* conversations.prompt(id, { prompt: "Hi", turnId })
+        yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === 1 })
+        yield* TestClock.adjust(MINUTE - 1)
+        yield* settle
+        assert.strictEqual(reads, 1)
+        const until = 2 * MINUTE
+        yield* conversations.steer({ type: "wait-until", conversationId: id, until }, "a test")
+        assert.strictEqual(reads, 2)
+        yield* TestClock.adjust(MINUTE - 1)
+        yield* settle
+        assert.strictEqual(reads, 3)
+        yield* TestClock.adjust(2)
+        assert.strictEqual((yield* conversations.result(turnId)).end.endedAt, until)
+        assert.strictEqual(reads, 3)
+      })
+    )
+  }).pipe(
+    Effect.provide(
+      Gates.layer(() => ({ baseUrl: "http://test", credential: undefined })).pipe(Layer.provide(Timer.layer))
+    )
+  )
+)
+
+it.effect("X1: a process that goes down meanwhile has recorded nothing", () =>
+  nearly(
+    Effect.fnUntraced(function* ({ journal, provider, stop, store }) {
+      const before = yield* journal.load(turnId)
+      yield* stop
+      assert.deepStrictEqual(yield* journal.load(turnId), before)
+      assert.deepStrictEqual(
+        (yield* store.unsealedTurns).map((turn) => [turn.turnId, turn.tail?.name]),
+        [[turnId, "step/0/decision/0"]]
+      )
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(provider.requests.length, 1)
+    })
+  )
+)
