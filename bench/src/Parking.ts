@@ -18,7 +18,6 @@ import { Duration, Effect, Layer } from "effect"
 import * as Composition from "../../apps/session-orchestrator/src/Composition.ts"
 import { Config } from "../../apps/session-orchestrator/src/config/Config.ts"
 import { Conversations } from "../../apps/session-orchestrator/src/conversation/Conversations.ts"
-import * as TurnIds from "../../apps/session-orchestrator/src/storage/TurnIds.ts"
 import * as Database from "./parking/Database.ts"
 import * as FailingProvider from "./parking/FailingProvider.ts"
 import * as Service from "./parking/Service.ts"
@@ -142,7 +141,7 @@ const inProcess = <A>(database: string, act: (service: InProcess) => Promise<A>)
     const conversations = yield* Conversations
     const ids = existsSync(database) ? Database.conversationsIn(database) : []
     return yield* Effect.promise(() => act({ conversations, ids }))
-  }).pipe(Effect.provide(Composition.conversations.pipe(Layer.provide(config))), Effect.runPromise)
+  }).pipe(Effect.provide(Composition.held.pipe(Layer.provide(config))), Effect.runPromise)
 }
 
 /** Hands in a prompt for every conversation, and says how many seconds it took until all of them waited. */
@@ -155,9 +154,7 @@ const park = async ({ conversations, ids }: InProcess): Promise<number> => {
     await inParallel(ids.length, async () => {
       const { value: id } = handIn.next()
       if (id === undefined) return
-      // With an id of one's own: those that this process would give are a guest's, and asked after at every start.
-      const turn = { prompt: `wait for me ${id}`, turnId: TurnIds.make() }
-      await Effect.runPromise(conversations.prompt(id, turn))
+      await Effect.runPromise(conversations.prompt(id, { prompt: `wait for me ${id}` }))
     })
     while ((await waiting()) < ids.length) await new Promise((resolve) => setTimeout(resolve, 5))
     return (performance.now() - start) / 1_000

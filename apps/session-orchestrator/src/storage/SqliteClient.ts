@@ -12,11 +12,11 @@
  *
  * **Gotchas**
  *
- * `node:sqlite` is synchronous: while it syncs, this thread does nothing else. That is why writes are grouped
- * (`GroupCommit`) and why the busy timeout is short.
+ * `node:sqlite` is synchronous: while it syncs, its thread does nothing else. That is why writes are grouped (`GroupCommit`), why
+ * the busy timeout is short, and why a service has a thread for it (`ThreadedStore`).
  */
 import { Context, Effect, Layer, type Scope, Semaphore, Stream } from "effect"
-import { Reactivity } from "effect/reactivity"
+import * as Reactivity from "effect/reactivity/Reactivity"
 import { SqlClient, type SqlConnection, type SqlError, Statement } from "effect/sql"
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
 import * as NodeSqlite from "./NodeSqlite.ts"

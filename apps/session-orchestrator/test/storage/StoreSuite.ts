@@ -11,8 +11,12 @@ import * as Given from "./Given.ts"
 /** More than a store may read at a time. */
 const LONG = 600
 
-/** Runs the suite; each test builds the layer anew, and finds it empty. */
-export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => {
+/**
+ * Runs the suite; each test builds the layer anew, and finds it empty.
+ *
+ * @param runs of a property, each on a store of its own
+ */
+export const suite = (name: string, layer: Layer.Layer<Store, StorageError>, { runs = 30 } = {}) => {
   const test = (title: string, body: Effect.Effect<void, StorageError, Store>) =>
     it.effect(`${name}: ${title}`, () => Effect.provide(body, layer))
 
@@ -416,7 +420,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
           expect(steps).toEqual(Array.from({ length: sizeOf(history) }, (_, step) => step))
         }
       }).pipe(Effect.provide(layer)),
-    { numRuns: 30 },
+    { numRuns: runs },
     // Each run makes a database.
     60_000
   )
