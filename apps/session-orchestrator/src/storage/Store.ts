@@ -2,7 +2,8 @@
  * The port to the disk: conversations, turns, messages and persisted events.
  *
  * W1. When a write has succeeded it survives `kill -9` and a power cut.
- * W2. Events are kept once per (turn, position); writing the same again changes nothing (EventSink, S3).
+ * W2. Events are kept once per (turn, position), and a turn's positions have no gap; writing the same again changes nothing
+ *     (EventSink, S3).
  * W3. A `message` event and the message in the history are one write; so are `turn-end` and the turn's end.
  * W4. Transient events have no way in (D6): the types do not let them.
  */
@@ -45,7 +46,7 @@ export interface Turn {
 export interface StoredEvent {
   readonly id: number
   readonly event: TurnEvent.PersistedEvent
-  /** The event as it is on disk, so that sending it again costs no encoding. */
+  /** The event as it was written, to the byte, so that sending it again costs no encoding. */
   readonly json: string
 }
 
