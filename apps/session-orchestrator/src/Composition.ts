@@ -8,6 +8,7 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Anthropic, OpenAiCompatible, Simulated } from "@holdfast/providers"
 import { Effect, Layer } from "effect"
 import { Config, type Credential, type ProviderConfig } from "./config/Config.ts"
+import * as ProviderTable from "./config/ProviderTable.ts"
 import * as Secrets from "./config/Secrets.ts"
 import * as Condition from "./conversation/Condition.ts"
 import { Defaults } from "./conversation/Defaults.ts"
@@ -69,6 +70,12 @@ const providers = Layer.effect(
     return {
       get: (name, credential) => made.get(name)?.byCredential.get(credential ?? "") ?? made.get(name)?.first,
       names: Array.from(made.keys()),
+      keyless: new Map(
+        Array.from(config.providers).flatMap(([name, provider]) => {
+          const missing = ProviderTable.missingKey(provider)
+          return missing === undefined ? [] : [[name, missing]]
+        })
+      ),
       credentials: Object.fromEntries(
         Array.from(config.providers, ([name, provider]) => [name, credentialsOf(provider).map(({ name }) => name)])
       )

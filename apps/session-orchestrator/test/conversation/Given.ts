@@ -63,7 +63,12 @@ export const withService = <E>(
       Layer.succeed(Standings, { ...known, ...standings(known) })
     )
     const resources = Layer.mergeAll(
-      Layer.succeed(Providers, { get: () => provider, names: Object.keys(credentials), credentials }),
+      Layer.succeed(Providers, {
+        get: () => provider,
+        names: Object.keys(credentials),
+        keyless: new Map(),
+        credentials
+      }),
       Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry, models: {} }),
       Gates.layerNoop,
       Tools.layerNoop,
