@@ -4,6 +4,7 @@
  * Here are their ranges. A wait is a whole number of milliseconds, so one below `SHORTEST_MS` would be none at all.
  */
 import { Duration, Option, Schema } from "effect"
+import * as Backoff from "./Backoff.ts"
 
 /** The shortest wait there is. */
 export const SHORTEST_MS = 1
@@ -18,20 +19,21 @@ export const Any = Schema.String.annotate({ message: 'Expected a string such as 
   )
   .pipe(Schema.decodeTo(Schema.DurationFromString))
 
-/** A finite duration, zero included. */
+/** A finite duration, zero included, of a year at most. */
 export const NotNegative = Any.check(
-  Schema.makeFilter(
-    (duration) =>
-      (Duration.isFinite(duration) && !Duration.isNegative(duration)) || "Expected a finite duration of 0 or more"
+  Schema.makeFilter((duration) =>
+    Duration.isFinite(duration) && !Duration.isNegative(duration)
+      ? tooLong(duration)
+      : "Expected a finite duration of 0 or more"
   )
 )
 
-/** A finite duration of at least a millisecond. */
+/** A finite duration of at least a millisecond, and of a year at most. */
 export const Positive = Any.check(
-  Schema.makeFilter(
-    (duration) =>
-      (Duration.isFinite(duration) && Duration.toMillis(duration) >= SHORTEST_MS) ||
-      "Expected a finite duration of at least 1 millisecond"
+  Schema.makeFilter((duration) =>
+    Duration.isFinite(duration) && Duration.toMillis(duration) >= SHORTEST_MS
+      ? tooLong(duration)
+      : "Expected a finite duration of at least 1 millisecond"
   )
 )
 
@@ -45,5 +47,9 @@ export const millisOr = (duration: Duration.Duration | undefined, otherwise: num
   duration === undefined ? otherwise : Duration.toMillis(duration)
 
 // --- internal
+
+/** What ends later than that may end at no moment that there is a date for. */
+const tooLong = (duration: Duration.Duration): string | undefined =>
+  Duration.toMillis(duration) > Backoff.LONGEST_MS ? "Expected a duration of 365 days at most" : undefined
 
 const read = Schema.decodeUnknownOption(Schema.DurationFromString)

@@ -280,6 +280,14 @@ describe("errors", () => {
     expect(complaint(input)).toBe(message)
   })
 
+  it("a wait that ends when no calendar does any more is refused: nobody could be told when", () => {
+    const tooLong = "Expected a duration of 365 days at most"
+    expect(complaint({ reasons: { overloaded: { atLeast: "366 days" } } })).toContain(tooLong)
+    expect(complaint({ schedule: { type: "steps", delays: ["99999999999 days"] } })).toContain(tooLong)
+    expect(complaint({ spendGuard: { maxTurnTokens: 1, answerWithin: "99999999999 days" } })).toContain(tooLong)
+    expect(complaint({ reasons: { overloaded: { atLeast: "365 days" } }, budget: "99999 days" })).toBe("")
+  })
+
   it("a list of more targets than anybody has is refused before any of them is compared with the others", () => {
     const targets = Array.from({ length: 50_000 }, (_, n) => `p/${n}`)
     for (const routing of [

@@ -79,7 +79,7 @@ export const banner = <E extends StartFailure>(
       : []),
     "",
     "Try it:",
-    `  ${curl(url, config.server.token !== undefined)}`,
+    `  ${curl(url, config.server)}`,
     "",
     "Ctrl-C stops the service. Turns that wait are kept, and go on at the next start."
   ]
@@ -107,8 +107,9 @@ const serve = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<
 })
 
 /** A conversation and a turn in one line. */
-const curl = (url: string, hasToken: boolean): string => {
-  const authorization = hasToken ? ' -H "authorization: Bearer $HOLDFAST_TOKEN"' : ""
+const curl = (url: string, { token, tokenVariable }: Values["server"]): string => {
+  const where = tokenVariable === undefined ? "<server.token>" : `$${tokenVariable}`
+  const authorization = token === undefined ? "" : ` -H "authorization: Bearer ${where}"`
   const post = `curl -sN${authorization} -H content-type:application/json`
   const conversation = `$(${post} -d '{}' ${url}/v1/conversations | cut -d'"' -f4)`
   return `${post} -H accept:application/x-ndjson -d '{"prompt":"Hello"}' ${url}/v1/conversations/${conversation}/turns`

@@ -88,6 +88,8 @@ export class Config extends Context.Service<
       readonly hostnames: ReadonlyArray<string>
       /** What clients must send as a bearer token; absent only on a loopback address. */
       readonly token: Redacted.Redacted | undefined
+      /** The variable that it is in, where it is in one. */
+      readonly tokenVariable?: string | undefined
     }
     readonly database: {
       /** An absolute path, or `:memory:`. Not used where there is a `url`. */

@@ -98,8 +98,6 @@ export const unusable = (
   if (provider.type === "simulated") {
     return Result.match(describe(model.model), { onSuccess: () => undefined, onFailure: ({ message }) => message })
   }
-  if (provider.apiKeyEnv.length === 0 || provider.credentials.length > 0) return undefined
-  const [only, ...more] = provider.apiKeyEnv
-  const missing = more.length === 0 ? `${only} is not set` : `none of ${provider.apiKeyEnv.join(", ")} is set`
-  return `${Target.format(model)} needs a key, and ${missing}. Export it, or choose another model.`
+  const missing = ProviderTable.missingKey(provider)
+  return missing && `${Target.format(model)} needs a key, and ${missing}. Export it, or choose another model.`
 }

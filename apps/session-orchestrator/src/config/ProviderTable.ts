@@ -62,6 +62,14 @@ export const make = (
 export const hasKey = (provider: ProviderConfig | undefined): boolean =>
   provider !== undefined && provider.type !== "simulated" && provider.credentials.length > 0
 
+/** Which variable would have to be set for a provider to be let in, in words; `undefined` where nothing is missing. */
+export const missingKey = (provider: ProviderConfig): string | undefined => {
+  if (provider.type === "simulated" || provider.apiKeyEnv.length === 0 || provider.credentials.length > 0)
+    return undefined
+  const [only, ...more] = provider.apiKeyEnv
+  return more.length === 0 ? `${only} is not set` : `none of ${provider.apiKeyEnv.join(", ")} is set`
+}
+
 /** The variables that a provider's keys came from. */
 export const keyNames = (provider: ProviderConfig | undefined): ReadonlyArray<string> =>
   provider === undefined || provider.type === "simulated" ? [] : provider.credentials.map(({ name }) => name)

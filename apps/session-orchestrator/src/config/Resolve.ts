@@ -29,6 +29,9 @@ export const DEFAULT_SHARDS = 300
 /** As long as anybody asks why a turn waited. */
 export const DEFAULT_RETENTION = Duration.days(30)
 
+/** What the environment has a token of its own in. */
+const TOKEN_VARIABLE = "HOLDFAST_TOKEN"
+
 /** A value that was given, and what to call it. */
 export interface Flags {
   readonly host?: string | undefined
@@ -92,7 +95,8 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
       host,
       port: settings.server?.port ?? DEFAULT_PORT,
       hostnames: settings.server?.hostnames ?? [],
-      token: token.value
+      token: token.value,
+      tokenVariable: origins.get("server.token") === TOKEN_VARIABLE ? TOKEN_VARIABLE : settings.server?.tokenEnv
     },
     cluster: { runner, shards: settings.cluster?.shards ?? DEFAULT_SHARDS },
     database: {

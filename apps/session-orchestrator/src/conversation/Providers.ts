@@ -11,23 +11,29 @@ export class Providers extends Context.Service<
     /** A provider with one of its credentials; with its first where none is named, or one that is not there any more. */
     readonly get: (name: string, credential?: string) => Provider.Provider["Service"] | undefined
     readonly names: ReadonlyArray<string>
+    /** Those that let nobody in, as their key is missing: what would have to be set, in words. */
+    readonly keyless: ReadonlyMap<string, string>
     /** The names of each provider's credentials, in order. One that is not here needs none. */
     readonly credentials: Routes.Known["credentials"]
   }
 >()("@holdfast/session-orchestrator/conversation/Providers") {}
 
-/** Reads `provider/model`, where there is such a provider. `place` is where it was written. */
+/** Reads `provider/model`, where there is such a provider, with its key. `place` is where it was written. */
 export const knownTarget = (
   name: string,
-  { names }: Providers["Service"],
+  { keyless, names }: Providers["Service"],
   place = "model"
 ): Effect.Effect<Target.Target, InvalidRequest> => {
+  const refuse = (why: string) => Effect.fail(new InvalidRequest({ message: `${place}: ${why}` }))
   const target = Target.parse(name)
-  return target !== undefined && names.includes(target.provider)
+  if (target === undefined || !names.includes(target.provider)) {
+    return refuse(
+      `expected "provider/model" with a provider of the configuration (${names.join(", ")}), got "${name}".`
+    )
+  }
+  // Its endpoint would say no, and a turn that has waited for hours would fail with that.
+  const missing = keyless.get(target.provider)
+  return missing === undefined
     ? Effect.succeed(target)
-    : Effect.fail(
-        new InvalidRequest({
-          message: `${place}: expected "provider/model" with a provider of the configuration (${names.join(", ")}), got "${name}".`
-        })
-      )
+    : refuse(`${name} needs a key, and ${missing}. Start the service with it, or choose another model.`)
 }

@@ -65,7 +65,12 @@ export const withService = <E>(
       Layer.succeed(Standings, { ...known, ...standings(known) })
     )
     const resources = Layer.mergeAll(
-      Layer.succeed(Providers, { get: () => provider, names: Object.keys(credentials), credentials }),
+      Layer.succeed(Providers, {
+        get: () => provider,
+        names: Object.keys(credentials),
+        keyless: new Map(),
+        credentials
+      }),
       Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry, models: {} }),
       gates === undefined ? Gates.layerNoop : Layer.succeed(Gates.Gates, gates),
       Tools.layerNoop,

@@ -179,7 +179,12 @@ export class Rig {
         }),
         Layer.succeed(Standings, standings),
         Layer.succeed(Journal, { ...journal, append: (...append) => alive(journal.append(...append)) }),
-        Layer.succeed(Providers, { get: () => this.provider, names: ["scripted", "other"], credentials: {} }),
+        Layer.succeed(Providers, {
+          get: () => this.provider,
+          names: ["scripted", "other"],
+          keyless: new Map(),
+          credentials: {}
+        }),
         Layer.succeed(Defaults, { model: { provider: "scripted", model: "m" }, retry: RETRY, models: {} }),
         this.isGated
           ? Gates.layer(() => ({ baseUrl: "", credential: undefined })).pipe(Layer.provide(Timer.layer))
