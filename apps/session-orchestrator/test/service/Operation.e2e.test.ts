@@ -190,16 +190,16 @@ describe("a provider without its key", () => {
     "X4: is no place to send a turn to: it goes on waiting, and whoever meant it so is told what is missing",
     () =>
       Effect.gen(function* () {
-        const { directory, provider } = yield* given
-        provider.respond(overloaded)
-        const service = yield* Process.start({ directory, config: configOf(provider) })
+        const { provider, start } = yield* stage()
+        provider.respond(Given.overloaded)
+        const service = yield* start
         const refused = { path: "/v1/conversations", body: { model: "openai/gpt-5" } }
         const created = yield* service.call(refused)
         assert.strictEqual(created.status, 400)
         assert.include(created.text, "model: openai/gpt-5 needs a key, and OPENAI_API_KEY is not set.")
 
         const id = yield* service.create()
-        const waits = yield* service.open(request(id, "asleep"))
+        const waits = yield* service.open(Given.request(id, "asleep"))
         yield* waits.until("provider-retry")
         const sent = yield* service.call({
           path: `/v1/conversations/${id}/switch-target`,
