@@ -12,8 +12,8 @@ import type { Http } from "@holdfast/providers"
 import { Clock, Context, Effect, Latch, Layer } from "effect"
 import { Line } from "./Line.ts"
 
-/** Longer than most crowds take, and no longer than the shortest wait that leaves memory. */
-export const LIMIT_MS = 5_000
+/** Longer than the requests of two thousand take. Short beside the waits that follow, and beside what a model is given to answer. */
+export const LIMIT_MS = 2_000
 
 export interface RightOfWay {
   /** Somebody is due; gives what says that it has asked, or has gone. To be called once. */

@@ -2,13 +2,14 @@
 import { assert, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
-import { Clock, Effect, Layer } from "effect"
+import { Clock, Duration, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { type Gatekeeper, HOLD_STEP_MS } from "../../src/conversation/Gatekeeper.ts"
 import * as Gates from "../../src/conversation/Gates.ts"
 import * as Timer from "../../src/durable/Timer.ts"
 import * as TurnRecord from "../../src/durable/TurnRecord.ts"
 import { NEAR_MS } from "../../src/conversation/Parking.ts"
+import { CrowdedEndpoint, onDisk, prompts, start } from "./CrowdedEndpoint.ts"
 import { asking, type Options, waits, watching, withService } from "./Given.ts"
 
 const { answer, emits, overloaded } = ScriptedProvider
@@ -324,6 +325,24 @@ it.effect("X1: a process that goes down meanwhile has recorded nothing", () =>
       )
       yield* TestClock.adjust("1 hour")
       assert.strictEqual(provider.requests.length, 1)
+    })
+  )
+)
+
+it.effect("U2: who watches it from the start of a process on is told of its wait once", () =>
+  onDisk(
+    Effect.gen(function* () {
+      const endpoint = new CrowdedEndpoint((now) => now >= MINUTE)
+      const retry = { schedule: { type: "steps", delays: [Duration.minutes(1)] } } as const
+      const first = yield* start({ endpoint, gates: "none", retry })
+      const [id = assert.fail("it was not prompted")] = yield* prompts(first, 1, TestClock.adjust)
+      yield* first.stop
+      const second = yield* start({ endpoint, gates: "none", retry })
+      const { seen, until } = yield* watching(second.conversations.watch(id, 0))
+      yield* until("provider-retry")
+      yield* TestClock.adjust("1 hour")
+      yield* until("turn-end")
+      assert.strictEqual(seen.filter(({ event }) => event.type === "provider-retry").length, 1)
     })
   )
 )

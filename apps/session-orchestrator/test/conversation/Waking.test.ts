@@ -163,3 +163,46 @@ it.effect(
     ),
   LIMIT_MS
 )
+
+it.effect(
+  "U1: those whose end is moved while they wait for a place cost nobody theirs",
+  () => {
+    const door = Deferred.makeUnsafe<void>()
+    const [inside, moved] = [crowd.slice(0, 64), crowd.slice(64, 134)]
+    const behind = crowd.slice(134, 140)
+    const all = [...inside, ...moved, ...behind]
+    return withService(
+      {
+        scripts: [...all.map(() => emits(overloaded)), ...all.map(() => answer("At last"))],
+        retry: waits(60),
+        journal: (real) => ({
+          append: (turnId, seq, ...records) =>
+            inside.includes(turnId) && records.some(isWake)
+              ? Effect.andThen(Deferred.await(door), real.append(turnId, seq, ...records))
+              : real.append(turnId, seq, ...records)
+        })
+      },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const ids = new Map<Ids.TurnId, Ids.ConversationId>()
+        for (const turnId of all) {
+          const c = yield* conversations.create({})
+          ids.set(turnId, c)
+          yield* conversations.prompt(c, { prompt: "Hi", turnId })
+        }
+        yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === all.length })
+        yield* TestClock.adjust("1 minute")
+        const until = 10 * 60_000
+        for (const turnId of moved) {
+          const conversationId = ids.get(turnId) ?? assert.fail("it was not prompted")
+          assert.isTrue(yield* conversations.steer({ type: "wait-until", conversationId, until }, "a test"))
+        }
+        assert.strictEqual(provider.requests.length, all.length)
+        yield* Deferred.succeed(door, undefined)
+        for (const turnId of [...inside, ...behind]) yield* conversations.result(turnId)
+        yield* TestClock.adjust("10 minutes")
+        for (const turnId of moved) assert.isAtLeast((yield* conversations.result(turnId)).end.endedAt, until)
+      })
+    )
+  },
+  LIMIT_MS
+)
