@@ -5,6 +5,8 @@
  * A2. A turn that can run at once is written with what it says first. One that has others before it says it when they have ended,
  *     or its events would stand between theirs.
  * A3. The same turn again is accepted again, and run once.
+ * A4. A turn that is on disk, though nobody heard that it was accepted (its database went away right after the commit), is run when it
+ *     is handed in again.
  */
 import { Turn as KernelTurn } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
@@ -167,8 +169,16 @@ const inOrder = Effect.fnUntraced(function* (
     if (opening !== undefined) session.hub.persisted(opening)
     yield* queue.add(session, turnId, { resumption: opening && firstOf(conversation, turn, opening) })
   }
+  if (acceptance._tag === "Known" && isNobodys(acceptance.turn, queue, tenancy)) {
+    session.hub.persisted(yield* store.turnEvents(turnId))
+    yield* queue.add(session, turnId)
+  }
   return turnId
 }, Effect.uninterruptible)
+
+/** A4 */
+const isNobodys = (turn: Turn, queue: TurnQueue, tenancy: TenancyService): boolean =>
+  turn.end === undefined && !queue.has(turn) && !tenancy.isElsewhere(turn.turnId)
 
 const accept: (dependencies: Dependencies, wanted: Wanted) => Accepted = Effect.fnUntraced(function* (
   dependencies,

@@ -5,10 +5,10 @@
  * nothing from the thread that runs the turns. Here a call is put into words, and its answer is read. Why it is so, and what was
  * not done, is in docs/decisions/0012-a-thread-for-the-database.md.
  *
- * D1. What the ports promise (W1-W4, J1, J2, N1) is kept: a call that has succeeded was committed there.
- * D2. A thread that dies fails the calls that it has not answered, each once, and another one opens the file for the next call.
+ * H1. What the ports promise (W1-W4, J1, J2, N1) is kept: a call that has succeeded was committed there.
+ * H2. A thread that dies fails the calls that it has not answered, each once, and another one opens the file for the next call.
  *     Whoever repeats what it was to write finds it there, or writes it: either way it is there once (W2, J2).
- * D3. The layer ends when what was handed in has been written, the file is closed and the thread is gone.
+ * H3. The layer ends when what was handed in has been written, the file is closed and the thread is gone.
  */
 import type { Ids } from "@holdfast/wire"
 import { Context, Effect, Layer, type Scope } from "effect"
@@ -29,7 +29,7 @@ export const layer = (options: { readonly path: string }): Layer.Layer<Storage, 
 
 type Ask = <In, Out>(call: Calls.Call<In, Out>, input: In) => Effect.Effect<Out, StorageError>
 
-/** One thread after the other; the first is open when this has succeeded (D2). */
+/** One thread after the other; the first is open when this has succeeded (H2). */
 const make = Effect.fnUntraced(function* (path: string): Effect.fn.Return<Ask, StorageError, Scope.Scope> {
   const start = yield* Start
   const fork = Effect.runForkWith(yield* Effect.context<never>())
@@ -46,7 +46,7 @@ const make = Effect.fnUntraced(function* (path: string): Effect.fn.Return<Ask, S
     const last = thread ?? first
     thread = last // it says what comes too late
     return Effect.promise(() => last.close())
-  }) // D3
+  }) // H3
   const why = yield* Effect.promise(() => first.opened)
   if (why !== undefined) return yield* new StorageError({ message: why })
   hasOpened = true

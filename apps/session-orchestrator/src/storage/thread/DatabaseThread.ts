@@ -1,10 +1,10 @@
 /**
  * One thread of the database, from its start to its end, as the thread of the turns sees it.
  *
- * T1. Calls reach the database in the order in which they were made; those of one turn of the event loop cross in one message.
- * T2. Every call has an outcome. One that the thread has not answered by its end fails with a `StorageError` that says how it
+ * F1. Calls reach the database in the order in which they were made; those of one turn of the event loop cross in one message.
+ * F2. Every call has an outcome. One that the thread has not answered by its end fails with a `StorageError` that says how it
  *     ended; what the call was to write may be there.
- * T3. A caller that is interrupted leaves its call alone: it is done all the same.
+ * F3. A caller that is interrupted leaves its call alone: it is done all the same.
  */
 import { Effect } from "effect"
 import type { Worker } from "node:worker_threads"
@@ -56,14 +56,15 @@ export class DatabaseThread {
           return report satisfies never
       }
     })
-    worker.on("error", ({ message }) => {
-      this.fault = diedOf(path, message)
+    worker.on("error", (error: unknown) => {
+      this.fault = diedOf(path, error instanceof Error ? error.message : String(error))
     })
     worker.on("exit", (code) => {
-      const why = this.state === "closing" ? undefined : (this.fault ?? diedOf(path, `it ended with code ${code}`))
-      if (why !== undefined) onDeath(why)
+      const isClosed = this.state === "closing"
+      const why = this.fault ?? (isClosed ? closed(path) : diedOf(path, `it ended with code ${code}`))
+      if (!isClosed) onDeath(why)
       opened.resolve(why)
-      for (const pending of this.pending.values()) pending(FAILED, new Reader([why ?? closed(path)])) // T2
+      for (const pending of this.pending.values()) pending(FAILED, new Reader([why])) // F2
       this.pending.clear()
       ended.resolve()
     })
@@ -120,9 +121,7 @@ export class DatabaseThread {
 }
 
 /** What a call fails with that comes too late. */
-const closed = (path: string): string =>
-  `Could not use the database ${path}: the database has been closed. Nothing was written.`
+const closed = (path: string): string => `Could not use the database ${path}: the database has been closed.`
 
 const diedOf = (path: string, why: string): string =>
-  `The thread that works on the database ${path} has died: ${why}. What was being written may be there or not; another ` +
-  "thread takes over."
+  `The thread that works on the database ${path} has died: ${why}. What was being written may be there or not; try again.`

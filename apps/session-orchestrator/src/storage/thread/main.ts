@@ -1,9 +1,9 @@
 /**
  * The thread of the database: it opens one, does with it what it is asked, and closes it.
  *
- * M1. Calls are begun in the order in which they were made, so a turn's writes are queued in that order.
- * M2. What has been done in one turn of the event loop is answered in one message.
- * M3. Closing finishes the writes that were queued (`GroupCommit`), then the thread ends. A bug outside of any call ends it at once.
+ * U1. Calls are begun in the order in which they were made, so a turn's writes are queued in that order.
+ * U2. What has been done in one turn of the event loop is answered in one message.
+ * U3. Closing finishes the writes that were queued (`GroupCommit`), then the thread ends. A bug outside of any call ends it at once.
  */
 import { Cause, Context, Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
 import { parentPort } from "node:worker_threads"
@@ -77,7 +77,7 @@ const serve = (ports: Calls.Ports, items: Items): void => {
             onFailure: (bug) => answer(id, DIED, (items) => items.push(Cause.pretty(bug)))
           })
       })
-    ) // M1
+    ) // U1
   }
 }
 
