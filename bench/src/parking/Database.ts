@@ -33,18 +33,20 @@ export const addHistory = (database: string, messages: number): void => {
   sql.close()
 }
 
-/** Lets some of the waits end within one second, a while from now. */
-export const makeDue = (database: string, due: number, inMs: number): void => {
+/** Lets the waits of crowds of so many turns end, each crowd's within one second that begins at its time, in epoch milliseconds. */
+export const makeDue = (database: string, due: number, ...times: ReadonlyArray<number>): void => {
   const sql = new DatabaseSync(database)
-  const from = Date.now() + inMs
   const update = sql.prepare(
     "UPDATE journal SET value = json_set(value, '$.retryAt', ?) WHERE turn = ? AND name LIKE '%/decision/%'"
   )
   sql.exec("BEGIN")
   sql
     .prepare("SELECT number FROM turns WHERE end_event_id IS NULL LIMIT ?")
-    .all(due)
-    .forEach((row, i) => update.run(from + Math.floor((i / due) * 1_000), row["number"] ?? 0))
+    .all(due * times.length)
+    .forEach((row, i) => {
+      const from = times[Math.floor(i / due)] ?? 0
+      update.run(from + Math.floor(((i % due) / due) * 1_000), row["number"] ?? 0)
+    })
   sql.exec("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)")
   sql.close()
 }
@@ -60,16 +62,16 @@ export const hide = (database: string): (() => void) => {
   return () => change("UPDATE turns SET end_event_id = NULL WHERE end_event_id = -1")
 }
 
-/** When each conversation's turn is due, of those that are due soon; by the conversation's id. */
-export const dueTimes = (database: string, withinMs: number): ReadonlyMap<string, number> => {
+/** When each conversation's turn is due, of those that are due within a second from a time on; by the conversation's id. */
+export const dueTimes = (database: string, from: number): ReadonlyMap<string, number> => {
   const sql = new DatabaseSync(database, { readOnly: true })
   const rows = sql
     .prepare(
       `SELECT c.conversation_id AS id, json_extract(j.value, '$.retryAt') AS due FROM journal j
        JOIN turns t ON t.number = j.turn JOIN conversations c ON c.number = t.conversation
-       WHERE j.name LIKE '%/decision/%' AND due < ?`
+       WHERE j.name LIKE '%/decision/%' AND due >= ? AND due < ?`
     )
-    .all(Date.now() + withinMs)
+    .all(from, from + 1_000)
   sql.close()
   return new Map(rows.map((row) => [String(row["id"]), Number(row["due"])]))
 }
