@@ -17,7 +17,7 @@ import { temporaryFile } from "./TemporaryFile.ts"
 import * as Trouble from "./thread/Trouble.ts"
 import { Unruly } from "./thread/Unruly.ts"
 
-const threaded = Layer.unwrap(Effect.map(temporaryFile, (path) => ThreadedStore.layer({ path })))
+const threaded = Layer.unwrap(Effect.map(temporaryFile, (path) => ThreadedStore.layer({ path, crowd: 0 })))
 // Each run of a property starts a thread, which takes longer than the run.
 StoreSuite.suite("thread", threaded, { runs: 3 })
 JournalSuite.suite("thread", threaded)
@@ -67,6 +67,7 @@ describe("a SQLite file on a thread of its own", () => {
         // The disk stands still; timers fire, and other fibers have their turn.
         for (let i = 0; i < 10; i++) yield* turnOfTheLoop
         expect(yield* Stream.runCollect(Stream.range(1, 3))).toEqual([1, 2, 3])
+        expect(Option.isNone(yield* store.conversation(Given.conversationId(1)))).toBe(true)
         expect(write.pollUnsafe()).toBeUndefined()
         unruly.release()
         yield* Fiber.join(write)
@@ -82,7 +83,7 @@ describe("a SQLite file on a thread of its own", () => {
         unruly.expect(Trouble.BEFORE_COMMIT)
         const write = yield* Effect.forkChild(Effect.flip(journal.append(Given.turnId(1), 0, record)))
         yield* unruly.halted
-        const read = yield* Effect.forkChild(Effect.flip(store.turn(Given.turnId(1))))
+        const read = yield* Effect.forkChild(Effect.flip(store.messages(Given.conversationId(1))))
         yield* turnOfTheLoop
         yield* unruly.kill
         for (const { message } of [yield* Fiber.join(write), yield* Fiber.join(read)]) {
@@ -131,13 +132,13 @@ describe("a SQLite file on a thread of its own", () => {
   )
 
   it.live("a bug on the thread is one of the call that ran into it, and of no other", () =>
-    withUnruly(({ journal, store, unruly }) =>
+    withUnruly(({ store, unruly }) =>
       Effect.gen(function* () {
         yield* oneTurn(store)
         unruly.expect(Trouble.NO_ROWS)
-        const outcome = yield* Effect.exit(journal.load(Given.turnId(1)))
+        const outcome = yield* Effect.exit(store.unsealedTurnsOf(Given.conversationId(1)))
         expect(Exit.hasDies(outcome)).toBe(true)
-        expect(yield* journal.load(Given.turnId(1))).toEqual([])
+        expect(yield* store.unsealedTurnsOf(Given.conversationId(1))).toHaveLength(1)
         expect(unruly.threads).toHaveLength(1)
       })
     )

@@ -71,6 +71,11 @@ export class DatabaseThread {
     this.say({ _tag: "Open", path })
   }
 
+  /** Calls without an outcome yet. */
+  get underWay(): number {
+    return this.pending.size
+  }
+
   /** Makes a call, and hands on its outcome. */
   ask<In, Out>(call: Call<In, Out>, input: In, resume: (outcome: Effect.Effect<Out, StorageError>) => void): void {
     if (this.state === "closing") return resume(Effect.fail(new StorageError({ message: closed(this.path) })))
