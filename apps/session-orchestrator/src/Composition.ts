@@ -26,8 +26,6 @@ import * as GateTable from "./storage/GateTable.ts"
 import { Journal } from "./storage/Journal.ts"
 import * as SqlStore from "./storage/SqlStore.ts"
 import * as Tenancy from "./storage/Tenancy.ts"
-import { isOnThread } from "./storage/thread/Start.ts"
-import * as ThreadedStore from "./storage/ThreadedStore.ts"
 import * as CommandMetrics from "./telemetry/CommandMetrics.ts"
 import * as Telemetry from "./telemetry/Telemetry.ts"
 import * as Drain from "./transport/http/Drain.ts"
@@ -120,12 +118,7 @@ const defaults = Layer.effect(
   Config.useSync(({ model, models, retry }) => ({ model, models, retry }))
 )
 
-/** What the service has to itself: a file on a thread of its own, or memory. */
-const served = Layer.unwrap(
-  Config.useSync(({ database }) => (isOnThread(database) ? ThreadedStore : SqlStore).layer(database))
-)
-
-/** The same for a guest, on the one thread: it is gone before another would be of use. Where the data belongs to runners, memory. */
+/** What this process has to itself: the file, or, where the data belongs to runners, memory. */
 const store = Layer.unwrap(
   Config.useSync(({ database }) => (database.url === undefined ? SqlStore.layer(database) : SqlStore.layerMemory))
 )
@@ -156,7 +149,7 @@ const owner = Layer.unwrap(
 export const held = Layer.unwrap(
   Effect.gen(function* () {
     const { cluster, database } = yield* Config
-    if (database.url === undefined) return Orchestrator.layer.pipe(Layer.provideMerge(served), Layer.provide(owner))
+    if (database.url === undefined) return Orchestrator.layer.pipe(Layer.provideMerge(store), Layer.provide(owner))
     const Cluster = yield* Effect.promise(() => import("./cluster/Cluster.ts"))
     return Cluster.layer({ ...cluster, url: database.url })
   })

@@ -11,7 +11,6 @@ import { Effect, Layer, Runtime } from "effect"
 import * as Cli from "./cli/Cli.ts"
 import * as ExitCode from "./cli/ExitCode.ts"
 import * as Terminal from "./cli/Terminal.ts"
-import * as Start from "./storage/thread/Start.ts"
 
 const composition = Effect.promise(() => import("./Composition.ts"))
 
@@ -34,8 +33,7 @@ const program = Cli.make(
     conversations: Layer.unwrap(Effect.map(composition, ({ conversations }) => conversations)),
     inspection: Layer.unwrap(Effect.map(composition, ({ inspection }) => inspection)),
     backup: Effect.promise(() => import("./storage/Backup.ts").then(({ make }) => make)),
-    // The thread of its database loads what it needs while this one loads the rest.
-    service: Layer.unwrap(Effect.map(composition, ({ service }) => service)).pipe(Layer.provide(Start.layerEarly))
+    service: Layer.unwrap(Effect.map(composition, ({ service }) => service))
   },
   process.argv.slice(2)
 ).pipe(Effect.flatMap(quit), Effect.provide([NodeServices.layer, Terminal.layer(environment)]))

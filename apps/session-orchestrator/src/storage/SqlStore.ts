@@ -5,8 +5,8 @@
  * lists taken apart, the dialect is asked for. Writes go through `GroupCommit`, reads go straight to the database and hold nothing open. Both outlast a
  * database that is away for some seconds (`Patience`).
  */
-import type { Ids } from "@holdfast/wire"
-import { Cause, Clock, Context, Effect, Layer, Option, type Schema } from "effect"
+import type { Ids, TurnEvent } from "@holdfast/wire"
+import { Cause, Clock, Context, Effect, Layer, Option, type Schema, Stream } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import * as Acceptances from "./Acceptances.ts"
 import * as ConversationTable from "./ConversationTable.ts"
@@ -25,8 +25,10 @@ import * as StorageFailure from "./StorageFailure.ts"
 import * as StandingTable from "./StandingTable.ts"
 import { Standings } from "./Standings.ts"
 import { StorageError, Store } from "./Store.ts"
-import { encoded, PAGE, paged } from "./StoredEvents.ts"
 import * as TurnTable from "./TurnTable.ts"
+
+/** How many events are read at a time: some hundred kilobytes of an ordinary conversation. */
+export const PAGE = 256
 
 /** Turns whose journals are deleted in one commit: some hundred rows, some milliseconds of the thread. */
 const FORGOTTEN_AT_ONCE = 32
@@ -121,7 +123,15 @@ const make = Effect.fnUntraced(function* (database: string) {
   const load = yield* together(READS_AT_ONCE, JournalTable.load(sql))
 
   const events = (id: Ids.ConversationId, after: number) =>
-    paged(after, (after) => EventTable.page(sql, id, after, PAGE).pipe(read(`the events of conversation ${id}`)))
+    Stream.paginate(after, (after) =>
+      EventTable.page(sql, id, after, PAGE).pipe(
+        read(`the events of conversation ${id}`),
+        Effect.map((page) => {
+          const last = page.length < PAGE ? undefined : page.at(-1)
+          return [page, Option.map(Option.fromUndefinedOr(last), (event) => event.id)] as const
+        })
+      )
+    )
 
   const store = Store.of({
     createConversation: (conversation) =>
@@ -169,6 +179,8 @@ const make = Effect.fnUntraced(function* (database: string) {
   })
   return Context.make(Store, store).pipe(Context.add(Journal, journal), Context.add(Standings, standings))
 })
+
+const encoded = (event: TurnEvent.PersistedEvent) => ({ event, json: JSON.stringify(event) })
 
 const migrate = (database: string) =>
   Migrations.run.pipe(

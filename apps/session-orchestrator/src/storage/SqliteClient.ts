@@ -12,11 +12,11 @@
  *
  * **Gotchas**
  *
- * `node:sqlite` is synchronous: while it syncs, its thread does nothing else. That is why writes are grouped (`GroupCommit`), why
- * the busy timeout is short, and why a service has a thread for it (`ThreadedStore`).
+ * `node:sqlite` is synchronous: while it syncs, this thread does nothing else. That is why writes are grouped
+ * (`GroupCommit`) and why the busy timeout is short.
  */
 import { Context, Effect, Layer, type Scope, Semaphore, Stream } from "effect"
-import * as Reactivity from "effect/reactivity/Reactivity"
+import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, type SqlError, Statement } from "effect/sql"
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
 import * as NodeSqlite from "./NodeSqlite.ts"

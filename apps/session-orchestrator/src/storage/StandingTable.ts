@@ -4,7 +4,7 @@
  * A row that cannot be read, as a newer version may have written it, is nothing known: it costs a call that is refused, where an
  * error would hold up every turn for as long as the row is in force.
  */
-import * as Standing from "@holdfast/policy/Standing"
+import { Standing } from "@holdfast/policy"
 import { Array, Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 

@@ -259,6 +259,40 @@ describe("a turn that waits on disk", () => {
 
 describe("a conversation", () => {
   it.effect(
+    "A4: runs a turn that is on disk though its acceptance was never heard of, when it is handed in again",
+    () => {
+      let isLost = true
+      return withService(
+        {
+          scripts: [answer("one")],
+          store: (real) => ({
+            // As where the database goes away between the commit and the answer.
+            acceptTurn: (turn, opening) =>
+              Effect.flatMap(real.acceptTurn(turn, opening), (acceptance) => {
+                if (!isLost) return Effect.succeed(acceptance)
+                isLost = false
+                return Effect.fail(new StorageError({ message: "The connection was lost." }))
+              })
+          })
+        },
+        Effect.fnUntraced(function* ({ conversations, provider }) {
+          const c = yield* conversations.create({})
+          const turn = { prompt: "Hi", turnId: id("a") }
+          assert.strictEqual((yield* Effect.flip(conversations.prompt(c, turn)))._tag, "StorageError")
+          for (let n = 0; n < 2; n++) yield* conversations.prompt(c, turn)
+          assert.strictEqual((yield* conversations.result(id("a"))).text, "one")
+          yield* conversations.prompt(c, turn)
+          assert.strictEqual(provider.requests.length, 1)
+          assert.deepStrictEqual(
+            (yield* conversations.messages(c)).map(({ role }) => role),
+            ["user", "assistant"]
+          )
+        })
+      )
+    }
+  )
+
+  it.effect(
     "A2: begins its first turn with what was accepted, and reads the disk for those that have a history",
     () => {
       const read: Array<string> = []

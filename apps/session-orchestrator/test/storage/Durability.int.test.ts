@@ -15,15 +15,13 @@ const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 1e9)
 
 /** Enough for some commits, and for a checkpoint of the log to be under way now and then. */
 const MOST_WRITES = 6000
-const KILLS = 6
-
-/** On which thread the writer works on the database. */
-type Where = "thread" | "process"
+const KILLS = 5
 
 /** Runs the writer until it has acknowledged so many events; then kills it and gives what it had said. */
-const killAfter = async (filename: string, where: Where, events: number): Promise<ReadonlyArray<string>> => {
-  const program = fileURLToPath(new URL("WriterProcess.ts", import.meta.url))
-  const writer = spawn(process.execPath, [program, filename, where], { stdio: ["ignore", "pipe", "inherit"] })
+const killAfter = async (filename: string, events: number): Promise<ReadonlyArray<string>> => {
+  const writer = spawn(process.execPath, [fileURLToPath(new URL("WriterProcess.ts", import.meta.url)), filename], {
+    stdio: ["ignore", "pipe", "inherit"]
+  })
   let said = ""
   let lines = 0
   writer.stdout.setEncoding("utf8").on("data", (text: string) => {
@@ -37,33 +35,30 @@ const killAfter = async (filename: string, where: Where, events: number): Promis
 }
 
 for (let kill = 0; kill < KILLS; kill++) {
-  const where: Where = kill % 2 === 0 ? "thread" : "process"
   const events = 1 + ((Math.imul(SEED + kill, 0x9e3779b1) >>> 0) % MOST_WRITES)
-  it.live(
-    `W1: after kill -9 every write that was acknowledged is there (${where}, seed ${SEED}, ${events} events)`,
-    () =>
-      Effect.gen(function* () {
-        const filename = yield* temporaryFile
-        const acknowledged = yield* Effect.promise(() => killAfter(filename, where, events))
-        expect(acknowledged.length).toBeGreaterThanOrEqual(events)
-        yield* Effect.gen(function* () {
-          const store = yield* Store
-          const found = new Set<string>()
-          for (const of of [0, 1]) {
-            const stored = yield* Stream.runCollect(store.events(Given.conversationId(of), 0))
-            expect(stored.map((event) => event.id)).toEqual(stored.map((_, index) => index + 1))
-            const messages = yield* store.messages(Given.conversationId(of))
-            expect(messages).toEqual(stored.flatMap(({ event }) => (event.type === "message" ? [event.message] : [])))
-          }
-          for (const { turnId } of yield* store.unsealedTurns) {
-            const n = turnId.slice("turn-".length)
-            const stored = yield* store.turnEvents(turnId)
-            stored.forEach(({ id }, position) => found.add(`${n} ${position} ${id}`))
-          }
-          expect(acknowledged.filter((line) => !found.has(line))).toEqual([])
-          expect(Option.isSome(yield* store.lastTurn(Given.conversationId(0)))).toBe(true)
-          yield* store.check
-        }).pipe(Effect.provide(SqlStore.layer({ path: filename })))
-      })
+  it.live(`W1: after kill -9 every write that was acknowledged is there (seed ${SEED}, ${events} events)`, () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      const acknowledged = yield* Effect.promise(() => killAfter(filename, events))
+      expect(acknowledged.length).toBeGreaterThanOrEqual(events)
+      yield* Effect.gen(function* () {
+        const store = yield* Store
+        const found = new Set<string>()
+        for (const of of [0, 1]) {
+          const stored = yield* Stream.runCollect(store.events(Given.conversationId(of), 0))
+          expect(stored.map((event) => event.id)).toEqual(stored.map((_, index) => index + 1))
+          const messages = yield* store.messages(Given.conversationId(of))
+          expect(messages).toEqual(stored.flatMap(({ event }) => (event.type === "message" ? [event.message] : [])))
+        }
+        for (const { turnId } of yield* store.unsealedTurns) {
+          const n = turnId.slice("turn-".length)
+          const stored = yield* store.turnEvents(turnId)
+          stored.forEach(({ id }, position) => found.add(`${n} ${position} ${id}`))
+        }
+        expect(acknowledged.filter((line) => !found.has(line))).toEqual([])
+        expect(Option.isSome(yield* store.lastTurn(Given.conversationId(0)))).toBe(true)
+        yield* store.check
+      }).pipe(Effect.provide(SqlStore.layer({ path: filename })))
+    })
   )
 }

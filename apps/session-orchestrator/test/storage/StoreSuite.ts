@@ -11,12 +11,8 @@ import * as Given from "./Given.ts"
 /** More than a store may read at a time. */
 const LONG = 600
 
-/**
- * Runs the suite; each test builds the layer anew, and finds it empty.
- *
- * @param runs of a property, each on a store of its own
- */
-export const suite = (name: string, layer: Layer.Layer<Store, StorageError>, { runs = 30 } = {}) => {
+/** Runs the suite; each test builds the layer anew, and finds it empty. */
+export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => {
   const test = (title: string, body: Effect.Effect<void, StorageError, Store>) =>
     it.effect(`${name}: ${title}`, () => Effect.provide(body, layer))
 
@@ -420,7 +416,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>, { r
           expect(steps).toEqual(Array.from({ length: sizeOf(history) }, (_, step) => step))
         }
       }).pipe(Effect.provide(layer)),
-    { numRuns: runs },
+    { numRuns: 30 },
     // Each run makes a database.
     60_000
   )

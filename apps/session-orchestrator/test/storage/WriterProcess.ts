@@ -1,14 +1,12 @@
 /**
  * A process that writes as fast as it can and says on stdout what it was told is safe: one `turn position id` a line, after
- * the write has succeeded. Its arguments are the database, and whether that has a thread of its own ("thread"). It goes on until
- * it is killed.
+ * the write has succeeded. Its argument is the database. It goes on until it is killed.
  */
 import type { TurnEvent } from "@holdfast/wire"
 import { Effect } from "effect"
 import process from "node:process"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
-import * as ThreadedStore from "../../src/storage/ThreadedStore.ts"
 import * as Given from "./Given.ts"
 
 const CONVERSATIONS = 2
@@ -44,5 +42,4 @@ const write = Effect.gen(function* () {
   )
 })
 
-const [, , path = "", where] = process.argv
-void Effect.runPromise(Effect.provide(write, (where === "thread" ? ThreadedStore : SqlStore).layer({ path })))
+void Effect.runPromise(Effect.provide(write, SqlStore.layer({ path: process.argv[2] ?? "" })))
