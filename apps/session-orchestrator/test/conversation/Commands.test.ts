@@ -82,7 +82,7 @@ const commandsOf = (records: ReadonlyArray<Record>): ReadonlyArray<string | unde
 const NAMES = ["extend-budget", "wait-until", "extend-budget", "retry-now"] as const
 
 /** Fewer, and a fiber would never get anywhere. */
-const GIVES_WAY = 3
+const GIVES_WAY = 4
 
 const commandOf = (conversationId: Ids.ConversationId, type: Name | "wait-until", id: string): Command.Steering => {
   const common = { conversationId, commandId: Ids.CommandId.make(id) }
@@ -207,7 +207,7 @@ describe("a command", () => {
         )
       })
     ).pipe(
-      // Fibers give way after every other step, so that there is a moment between any two of a turn.
+      // Fibers give way after every few steps, so that there is a moment between any two of a turn.
       Effect.provideService(Scheduler.MaxOpsBeforeYield, GIVES_WAY)
     )
   )

@@ -294,16 +294,16 @@ it.effect("X5: nobody who waits before a gate that is shut is read ahead, but fo
         yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === 1 })
         yield* TestClock.adjust(MINUTE - 1)
         yield* settle
-        assert.strictEqual(reads, 1)
+        assert.strictEqual(reads, 0)
         const until = 2 * MINUTE
         yield* conversations.steer({ type: "wait-until", conversationId: id, until }, "a test")
-        assert.strictEqual(reads, 2)
+        assert.strictEqual(reads, 1)
         yield* TestClock.adjust(MINUTE - 1)
         yield* settle
-        assert.strictEqual(reads, 3)
+        assert.strictEqual(reads, 2)
         yield* TestClock.adjust(2)
         assert.strictEqual((yield* conversations.result(turnId)).end.endedAt, until)
-        assert.strictEqual(reads, 3)
+        assert.strictEqual(reads, 2)
       })
     )
   }).pipe(
