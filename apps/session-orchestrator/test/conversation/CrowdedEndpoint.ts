@@ -110,7 +110,12 @@ const GATES = { none: Gates.layerNoop, own: Gates.layer(endpointOf), shared: Gat
 export const start = Effect.fnUntraced(function* ({ endpoint, gates = "own", retry = {} }: Options) {
   const scope = yield* Scope.fork(yield* Scope.Scope)
   const resources = Layer.mergeAll(
-    Layer.succeed(Providers, { get: () => endpoint.provider, names: ["test"], keyless: new Map(), credentials: {} }),
+    Layer.succeed(Providers, {
+      get: () => endpoint.provider,
+      names: ["test"],
+      unusable: () => undefined,
+      credentials: {}
+    }),
     Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry, models: {} }),
     GATES[gates],
     Tools.layerNoop,
