@@ -1,5 +1,5 @@
 /** A gatekeeper under any order of what can happen to it, on a clock that is a number. */
-import { Gate, News } from "@holdfast/policy"
+import { News } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
@@ -231,7 +231,7 @@ describe("a gatekeeper", () => {
     world.move(1_000)
     const now = world.now()
     const elsewhere: News.News = { triedAt: now, answeredAt: now, failedAt: 0, failure: undefined }
-    gatekeeper.hear((gate: Gate.Gate) => News.heard(gate, elsewhere))
+    gatekeeper.hear((gate) => News.heard(gate, elsewhere))
     expect(turn.passes).toEqual([])
   })
 
