@@ -8,7 +8,7 @@ import { Anthropic, Http, OpenAiCompatible, Simulated } from "@holdfast/provider
 import * as Undici from "@holdfast/providers/undici"
 import { Effect, Layer } from "effect"
 import { Config, type Credential, type ProviderConfig } from "./config/Config.ts"
-import * as ProviderTable from "./config/ProviderTable.ts"
+import * as ModelChoice from "./config/ModelChoice.ts"
 import * as Secrets from "./config/Secrets.ts"
 import * as Condition from "./conversation/Condition.ts"
 import { Defaults } from "./conversation/Defaults.ts"
@@ -79,12 +79,7 @@ const providers = Layer.effect(
     return {
       get: (name, credential) => made.get(name)?.byCredential.get(credential ?? "") ?? made.get(name)?.first,
       names: Array.from(made.keys()),
-      keyless: new Map(
-        Array.from(config.providers).flatMap(([name, provider]) => {
-          const missing = ProviderTable.missingKey(provider)
-          return missing === undefined ? [] : [[name, missing]]
-        })
-      ),
+      unusable: (target) => ModelChoice.unusable(target, config.providers, Simulated),
       credentials: Object.fromEntries(
         Array.from(config.providers, ([name, provider]) => [name, credentialsOf(provider).map(({ name }) => name)])
       )

@@ -8,6 +8,7 @@
 import type { Directive, RetryStrategy } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { Schema } from "effect"
+import * as Gate from "./gate/Gate.ts"
 import * as ReasonLimits from "./ReasonLimits.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import { Unfit } from "./routing/Models.ts"
@@ -74,6 +75,8 @@ export const Basis = Schema.Union([
     clipped: Schema.optionalKey(Schema.Boolean),
     /** The policy has a rule of its own for waits of this reason. */
     byReason: Schema.optionalKey(Schema.Literal(true)),
+    /** What failed says nothing of the endpoint (`Gate.concerns`); absent: it does, or the record is an older one. */
+    ofEndpoint: Schema.optionalKey(Schema.Literal(false)),
     ...common
   }),
   Schema.TaggedStruct("Refused", {
@@ -108,10 +111,11 @@ export const decided = (
   { failure, spent }: Pick<Directive.Situation, "failure" | "spent">,
   ways: ReadonlyArray<Way> = []
 ): Basis => {
-  const isByReason = decision._tag === "Delay" && Waits.hasRule(policy, failure.reason)
+  const isWait = decision._tag === "Delay"
   return {
-    ...(decision._tag === "Delay" ? delayOf(decision) : decision),
-    ...(isByReason ? { byReason: true } : {}),
+    ...(isWait ? delayOf(decision) : decision),
+    ...(isWait && Waits.hasRule(policy, failure.reason) ? { byReason: true } : {}),
+    ...(isWait && !Gate.concerns(failure) ? { ofEndpoint: false } : {}),
     ...commonOf(policy, failure.reason, spent, ways)
   }
 }

@@ -33,6 +33,14 @@ describe("Basis", () => {
     })
   })
 
+  it("X5: says of a wait whether what failed was the endpoint's; where it was, which is most often, it is not written", () => {
+    const policy = Profile.resolve()
+    const invalid: Failure.Failure = { reason: "invalid-response", message: "No JSON", retryable: true }
+    expect(recorded(Basis.of(policy, 0, invalid, spent))).toMatchObject({ _tag: "Delay", ofEndpoint: false })
+    expect(recorded(Basis.of(policy, 0, overloaded, spent))).not.toHaveProperty("ofEndpoint")
+    expect(recorded(Basis.of(Profile.resolve({ maxRetries: 0 }), 0, invalid, spent))).not.toHaveProperty("ofEndpoint")
+  })
+
   it("X9: has what was refused, and why", () => {
     const policy = Profile.resolve({ budget: Duration.seconds(10) })
     expect(recorded(Basis.of(policy, 1, overloaded, spent))).toMatchObject({

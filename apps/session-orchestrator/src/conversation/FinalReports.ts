@@ -2,8 +2,9 @@
 import type { FinalReport } from "@holdfast/kernel"
 import type { RetryPolicy } from "@holdfast/policy"
 import type * as Ajv from "ajv/dist/2020.js"
-import type { Schema } from "effect"
+import { Option, type Schema } from "effect"
 import { createRequire } from "node:module"
+import * as TimeLimit from "./TimeLimit.ts"
 
 /** The name of the tool; one of a tool server that is called the same is not offered. */
 export const TOOL_NAME = "final_report"
@@ -21,8 +22,11 @@ export const make = ({
   return {
     // Providers want to read of a tool's arguments that they are an object.
     tool: { name: TOOL_NAME, description, inputSchema: { type: "object", ...schema } },
-    validate: (report) =>
-      validate(report) ? undefined : checker().errorsText(validate.errors, { dataVar: "report", separator: "; " })
+    validate: (report) => {
+      const isGood = TimeLimit.run(() => validate(report), CHECK_LIMIT_MS)
+      if (Option.isNone(isGood)) return UNCHECKED
+      return isGood.value ? undefined : checker().errorsText(validate.errors, { dataVar: "report", separator: "; " })
+    }
   }
 }
 
@@ -40,6 +44,16 @@ export const problemOf = ({ finalReport }: Pick<RetryPolicy.RetryPolicy, "finalR
 }
 
 // --- internal
+
+/**
+ * A client chooses the schema, and a `pattern` that backtracks, or references that double, take years over a short report. A check
+ * takes less than a millisecond otherwise; the rest is for a machine that has other things to do.
+ */
+const CHECK_LIMIT_MS = 500
+
+const UNCHECKED =
+  `it could not be checked within ${CHECK_LIMIT_MS}ms. A pattern of the schema may backtrack without end on one of its texts, or ` +
+  "it may be far too large."
 
 type JsonSchema = { readonly [key: string]: Schema.Json }
 

@@ -161,6 +161,7 @@ export class Gatekeeper {
   enter(sleeper: Sleeper): void {
     const now = this.world.now()
     const { notBefore, since, waitMs } = sleeper
+    this.gate = Gate.entered(this.gate, now)
     if (notBefore !== Infinity) this.gate = Gate.remembered(this.gate, since)
     if (notBefore <= now) this.rest(sleeper)
     else if (notBefore < since + waitMs) {
@@ -278,7 +279,7 @@ export class Gatekeeper {
     this.isSettling = true
     while (this.letIn() || this.wakeOne()) {}
     this.isSettling = false
-    if (!this.isWaitedAt) this.gate = Gate.settled(this.gate)
+    if (!this.isWaitedAt) this.gate = Gate.settled(this.gate, this.world.now())
   }
 
   private get isWaitedAt(): boolean {

@@ -97,7 +97,7 @@ export const awaited = (
  */
 export const remembered = (
   gates: Gates["Service"],
-  { delayMs, hintMs = 0, isMoved, retryAt, route }: RecordedWait.Begun,
+  { delayMs, hintMs = 0, isMoved, ofEndpoint, retryAt, route }: RecordedWait.Begun,
   model: string
 ): Awaited | undefined => {
   const target = Target.parse(model)
@@ -105,7 +105,8 @@ export const remembered = (
   const gatekeeper = to && gates.of(to)
   if (gatekeeper === undefined) return undefined
   const since = retryAt - delayMs
-  return { gatekeeper, since, waitMs: delayMs, notBefore: isMoved ? Infinity : since + hintMs, isWanted: isMoved }
+  const isEarly = !isMoved && ofEndpoint !== false
+  return { gatekeeper, since, waitMs: delayMs, notBefore: isEarly ? since + hintMs : Infinity, isWanted: isMoved }
 }
 
 // --- internal

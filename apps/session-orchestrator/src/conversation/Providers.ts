@@ -11,17 +11,20 @@ export class Providers extends Context.Service<
     /** A provider with one of its credentials; with its first where none is named, or one that is not there any more. */
     readonly get: (name: string, credential?: string) => Provider.Provider["Service"] | undefined
     readonly names: ReadonlyArray<string>
-    /** Those that let nobody in, as their key is missing: what would have to be set, in words. */
-    readonly keyless: ReadonlyMap<string, string>
+    /** Why every attempt there would fail, as far as that can be told without one, in words: a missing key, a name that is no model. */
+    readonly unusable: (target: Target.Target) => string | undefined
     /** The names of each provider's credentials, in order. One that is not here needs none. */
     readonly credentials: Routes.Known["credentials"]
   }
 >()("@holdfast/session-orchestrator/conversation/Providers") {}
 
-/** Reads `provider/model`, where there is such a provider, with its key. `place` is where it was written. */
+/**
+ * Reads `provider/model`, where there is such a provider and nothing is known that would keep it from answering. `place` is where it was
+ * written.
+ */
 export const knownTarget = (
   name: string,
-  { keyless, names }: Providers["Service"],
+  { names, unusable }: Providers["Service"],
   place = "model"
 ): Effect.Effect<Target.Target, InvalidRequest> => {
   const refuse = (why: string) => Effect.fail(new InvalidRequest({ message: `${place}: ${why}` }))
@@ -32,8 +35,6 @@ export const knownTarget = (
     )
   }
   // Its endpoint would say no, and a turn that has waited for hours would fail with that.
-  const missing = keyless.get(target.provider)
-  return missing === undefined
-    ? Effect.succeed(target)
-    : refuse(`${name} needs a key, and ${missing}. Start the service with it, or choose another model.`)
+  const why = unusable(target)
+  return why === undefined ? Effect.succeed(target) : refuse(why)
 }

@@ -98,6 +98,8 @@ export interface Begun {
   readonly route?: Route.Route
   /** What the provider asked for, where that counted, in milliseconds. */
   readonly hintMs?: number
+  /** What failed says nothing of the endpoint; absent: it does, or nobody wrote it down. */
+  readonly ofEndpoint?: false
 }
 
 /**
@@ -121,12 +123,15 @@ export const begunBy = (record: Record): Begun | undefined => {
   // As `Directive.isImmediate`, of what is not decoded.
   if (retryAt === undefined || (to !== undefined && delayMs <= 0)) return undefined
   const route = to === undefined ? undefined : Option.getOrUndefined(decodeRoute(to))
-  const hintMs = Predicate.hasProperty(decision, "basis") ? numberAt(decision.basis, "hintMs") : undefined
+  const basis: unknown = Predicate.hasProperty(decision, "basis") ? decision.basis : undefined
+  const hintMs = numberAt(basis, "hintMs")
+  const isApart = Predicate.hasProperty(basis, "ofEndpoint") && basis.ofEndpoint === false
   return {
     retryAt,
     delayMs,
     ...(route === undefined ? undefined : { route }),
-    ...(hintMs === undefined ? undefined : { hintMs })
+    ...(hintMs === undefined ? undefined : { hintMs }),
+    ...(isApart ? { ofEndpoint: false } : undefined)
   }
 }
 

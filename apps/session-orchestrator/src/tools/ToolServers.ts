@@ -62,25 +62,37 @@ export const make = Effect.fnUntraced(function* (
   const byName = new Map(servers.map((server) => [server.config.name, server]))
   const named = () => ToolNames.assign(servers.map(({ config, known }) => ({ server: config.name, tools: known() })))
 
-  /** Everything that was ever offered: a step that has begun goes by the names that it was given, whatever comes up meanwhile. */
-  const offered = new Map<string, ToolNames.Named<Connection.Offer>>()
+  /** What was offered lately, the latest last: a step that has begun goes by the names that it was given, whatever comes up meanwhile. */
+  const offered = new Map<string, Tool>()
+  const remember = (named: ToolNames.Named<Connection.Offer>): void => {
+    offered.delete(named.name)
+    offered.set(named.name, { server: named.server, name: named.tool.name })
+    for (const name of offered.keys()) {
+      if (offered.size <= MOST_OFFERED) break
+      offered.delete(name)
+    }
+  }
+  const find = (toolName: string): Tool | undefined => {
+    const found = named().find(({ name }) => name === toolName)
+    return found === undefined ? offered.get(toolName) : { server: found.server, name: found.tool.name }
+  }
 
   const toolbox: Toolbox.Toolbox["Service"] = {
     get definitions() {
       return named().flatMap((named) => {
         const owner = byName.get(named.server)
         if (owner?.isOffered() !== true) return []
-        offered.set(named.name, named)
+        remember(named)
         return [definitionOf(named, owner.config)]
       })
     },
     run: ({ input, toolName }) =>
       Effect.suspend(() => {
-        const found = named().find(({ name }) => name === toolName) ?? offered.get(toolName)
-        const server = byName.get(found?.server ?? "")
-        return found === undefined || server === undefined
+        const tool = find(toolName)
+        const server = byName.get(tool?.server ?? "")
+        return tool === undefined || server === undefined
           ? Effect.succeed(Toolbox.unknownTool(toolName))
-          : server.call(found.tool.name, input)
+          : server.call(tool.name, input)
       })
   }
 
@@ -95,6 +107,15 @@ export const make = Effect.fnUntraced(function* (
 })
 
 // --- internal
+
+/** A tool as its server knows it. */
+interface Tool {
+  readonly server: string
+  readonly name: string
+}
+
+/** So many names are known after they are gone: more than steps that are under way were given, and little enough for ever. */
+const MOST_OFFERED = 1_000
 
 const definitionOf = (
   { name, tool }: ToolNames.Named<Connection.Offer>,

@@ -61,7 +61,12 @@ const make = Effect.gen(function* () {
     run: () => Effect.sync(() => ({ output: ++state.ran, isError: false }))
   }
   const resident = Resident.make({ id, alarms, sure: sure.await, busy: () => void state.busy++ }).pipe(
-    Effect.provideService(Providers, { get: () => provider, names: ["scripted"], keyless: new Map(), credentials: {} }),
+    Effect.provideService(Providers, {
+      get: () => provider,
+      names: ["scripted"],
+      unusable: () => undefined,
+      credentials: {}
+    }),
     Effect.provideService(Tools, {
       toolbox: Effect.suspend(() => (state.hasTools ? Effect.succeed(toolbox) : Effect.never))
     }),

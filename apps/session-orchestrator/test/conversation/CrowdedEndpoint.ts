@@ -1,7 +1,7 @@
 /** A crowd of turns before one endpoint with little room, on a database in memory and a clock that a test moves. */
 import type { Provider } from "@holdfast/kernel"
 import type { Profile } from "@holdfast/policy"
-import { Ids } from "@holdfast/wire"
+import { type Failure, Ids } from "@holdfast/wire"
 import { Clock, Context, Effect, Exit, Layer, Scope, Stream } from "effect"
 import * as Condition from "../../src/conversation/Condition.ts"
 import { Conversations } from "../../src/conversation/Conversations.ts"
@@ -27,16 +27,16 @@ export type Answers = (now: number, busy: number) => boolean
 
 type Events = ReturnType<Provider.Provider["Service"]["stream"]>
 
-const refusal = (retryAfterMs: number | undefined): Events =>
+const refusal = (failure: Failure.Failure, retryAfterMs: number | undefined): Events =>
   Stream.succeed({
     type: "error",
-    failure: retryAfterMs === undefined ? overloaded : { ...overloaded, hint: { retryAfterMs, source: "retry-after" } }
+    failure: retryAfterMs === undefined ? failure : { ...failure, hint: { retryAfterMs, source: "retry-after" } }
   })
 
 const answer = (finish: Effect.Effect<Provider.ProviderEvent>): Events =>
   Stream.concat(Stream.succeed({ type: "text-delta", delta: "At last" }), Stream.fromEffect(finish))
 
-const overloaded = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 } as const
+const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
 
 /** An endpoint that counts. */
 export class CrowdedEndpoint {
@@ -47,6 +47,8 @@ export class CrowdedEndpoint {
   answered = 0
   /** From a call to its refusal, or to its first content. */
   latencyMs = LATENCY_MS
+  /** What a call is refused with. */
+  refusal = overloaded
   /** The delay that a refusal asks for. */
   hintOf: (turnId: Ids.TurnId) => number | undefined = () => undefined
   private busy = 0
@@ -80,7 +82,7 @@ export class CrowdedEndpoint {
           }
           const { latencyMs } = this
           yield* Effect.sleep(latencyMs)
-          if (!isAnswered) return refusal(this.hintOf(turnId))
+          if (!isAnswered) return refusal(this.refusal, this.hintOf(turnId))
           const finish = Effect.gen({ self: this }, function* () {
             yield* Effect.sleep(SERVICE_MS - latencyMs)
             this.answered++
@@ -108,7 +110,12 @@ const GATES = { none: Gates.layerNoop, own: Gates.layer(endpointOf), shared: Gat
 export const start = Effect.fnUntraced(function* ({ endpoint, gates = "own", retry = {} }: Options) {
   const scope = yield* Scope.fork(yield* Scope.Scope)
   const resources = Layer.mergeAll(
-    Layer.succeed(Providers, { get: () => endpoint.provider, names: ["test"], keyless: new Map(), credentials: {} }),
+    Layer.succeed(Providers, {
+      get: () => endpoint.provider,
+      names: ["test"],
+      unusable: () => undefined,
+      credentials: {}
+    }),
     Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry, models: {} }),
     GATES[gates],
     Tools.layerNoop,

@@ -29,6 +29,22 @@ describe("a final report", () => {
     assert.include(validate("done"), "report must be object")
   })
 
+  it("A12: whose check would hold everybody up is refused in words, and the next one is checked as ever", () => {
+    const backtracks = { properties: { summary: { pattern: "^(a+)+$" } } }
+    const { validate } = FinalReports.make({ finalReport: { schema: backtracks } }) ?? assert.fail("none")
+    assert.include(validate({ summary: `${"a".repeat(28)}!` }), "it could not be checked within 500ms")
+    assert.isUndefined(validate({ summary: "a".repeat(28) }))
+    assert.include(validate({ summary: "b" }), "report/summary must match pattern")
+  })
+
+  it("A12: whose check doubles with every reference of its schema is refused in words", () => {
+    const doubled = (n: number) => ({ allOf: [{ $ref: `#/$defs/${n - 1}` }, { $ref: `#/$defs/${n - 1}` }] })
+    const $defs = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [n, n === 0 ? {} : doubled(n)]))
+    const schema = { $defs, properties: { summary: { $ref: "#/$defs/59" } } }
+    const { validate } = FinalReports.make({ finalReport: { schema } }) ?? assert.fail("none")
+    assert.include(validate({ summary: "done" }), "it could not be checked within 500ms")
+  })
+
   it("a schema of draft 7 is read as one", () => {
     const older = { $schema: "http://json-schema.org/draft-07/schema#", items: [{ type: "string" }], type: "array" }
     const { validate } = FinalReports.make({ finalReport: { schema: older } }) ?? assert.fail("none")

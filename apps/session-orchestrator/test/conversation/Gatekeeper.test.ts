@@ -1,4 +1,5 @@
 /** A gatekeeper under any order of what can happen to it, on a clock that is a number. */
+import { News } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
@@ -167,7 +168,73 @@ const act = (type: Exclude<Happening["type"], "enter" | "first" | "move">, turn:
   }
 }
 
+const HALF_AN_HOUR = 1_800_000
+
+/** A first attempt is refused, and its turn waits. */
+const refused = (world: World, gatekeeper: Gatekeeper): Turn => {
+  gatekeeper.begin(false).failed(overloaded)
+  return new Turn(world, gatekeeper, HALF_AN_HOUR, "plain")
+}
+
+/** The endpoint answers a newcomer, and then refuses those who wait: it has room for nobody any more. */
+const turnedAway = (gatekeeper: Gatekeeper, turns: ReadonlyArray<Turn>): void => {
+  gatekeeper.begin(false).answered()
+  for (const turn of turns) {
+    act("call", turn)
+    act("fails", turn)
+  }
+}
+
+/** When a turn was woken, from the beginning of its wait. */
+const wokenAfter = ({ passes, since }: Turn): number | undefined => passes[0] && passes[0].at - since
+
 describe("a gatekeeper", () => {
+  it("X5: whoever waits alone keeps its schedule, days after a crowd has given up", () => {
+    const world = new World()
+    const gatekeeper = new Gatekeeper(world)
+    const crowd = Array.from({ length: 20 }, () => refused(world, gatekeeper))
+    turnedAway(gatekeeper, crowd)
+    for (const turn of crowd) turn.leave()
+    world.move(2 * 86_400_000)
+    const alone = refused(world, gatekeeper)
+    world.move(HALF_AN_HOUR)
+    expect(wokenAfter(alone)).toBe(HALF_AN_HOUR)
+  })
+
+  it("X5: whoever is let in alone to where nobody has waited for days leaves no trace of the last crowd either", () => {
+    const world = new World()
+    const gatekeeper = new Gatekeeper(world)
+    const before = refused(world, gatekeeper)
+    turnedAway(gatekeeper, [before])
+    world.move(2 * 86_400_000)
+    const pass = gatekeeper.admit()
+    pass.spend()
+    gatekeeper.begin(true).failed(overloaded)
+    const alone = new Turn(world, gatekeeper, HALF_AN_HOUR, "plain")
+    world.move(HALF_AN_HOUR)
+    expect(wokenAfter(alone)).toBe(HALF_AN_HOUR)
+  })
+
+  it("X5: whoever was refused where others are answered knows it through all its waits, and tries again alone", () => {
+    const world = new World()
+    const gatekeeper = new Gatekeeper(world)
+    let turn = refused(world, gatekeeper)
+    turnedAway(gatekeeper, [turn])
+    for (let wait = 0; wait < 8; wait++) {
+      turn = new Turn(world, gatekeeper, HALF_AN_HOUR, "plain")
+      world.move(HALF_AN_HOUR)
+      act("call", turn)
+      world.move(1)
+      act("fails", turn)
+    }
+    turn = new Turn(world, gatekeeper, HALF_AN_HOUR, "plain")
+    world.move(1_000)
+    const now = world.now()
+    const elsewhere: News.News = { triedAt: now, answeredAt: now, failedAt: 0, failure: undefined }
+    gatekeeper.hear((gate) => News.heard(gate, elsewhere))
+    expect(turn.passes).toEqual([])
+  })
+
   it("X5: wakes everybody once, not before the provider's time, and at the latest when the limit is over", () => {
     fc.assert(
       fc.property(fc.array(happening, { minLength: 1, maxLength: 80 }), (happenings) => {

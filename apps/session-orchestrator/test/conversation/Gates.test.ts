@@ -297,6 +297,28 @@ describe("a turn at the gate", () => {
     )
   }
 
+  it.effect("X5: that has waited over a restart for what says nothing of its endpoint holds up nobody", () =>
+    onDisk(
+      Effect.gen(function* () {
+        const endpoint = new Switched()
+        endpoint.refusal = { reason: "invalid-response", message: "No JSON", retryable: true }
+        const retry = { schedule: { type: "steps", delays: [Duration.minutes(1)] } } as const
+        const first = yield* start({ endpoint, retry })
+        const turns = 5
+        yield* prompts(first, turns, TestClock.adjust, SECOND)
+        yield* TestClock.adjust("10 seconds")
+        yield* first.stop
+        endpoint.isUp = true
+        yield* start({ endpoint, retry })
+        yield* TestClock.adjust("2 minutes")
+        for (let n = 0; n < turns; n++) {
+          const [call = 0, ...retries] = endpoint.callsOf(turnIdOf(n))
+          assert.deepStrictEqual(retries, [call + LATENCY_MS + MINUTE])
+        }
+      })
+    )
+  )
+
   it.effect("A15: is not woken before the time that its provider asked for", () =>
     onDisk(
       Effect.gen(function* () {

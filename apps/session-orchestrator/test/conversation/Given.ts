@@ -68,7 +68,7 @@ export const withService = <E>(
       Layer.succeed(Providers, {
         get: () => provider,
         names: Object.keys(credentials),
-        keyless: new Map(),
+        unusable: () => undefined,
         credentials
       }),
       Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry, models: {} }),

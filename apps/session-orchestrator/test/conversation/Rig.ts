@@ -182,7 +182,7 @@ export class Rig {
         Layer.succeed(Providers, {
           get: () => this.provider,
           names: ["scripted", "other"],
-          keyless: new Map(),
+          unusable: () => undefined,
           credentials: {}
         }),
         Layer.succeed(Defaults, { model: { provider: "scripted", model: "m" }, retry: RETRY, models: {} }),

@@ -128,6 +128,8 @@ describe("RecordedWait", () => {
     const route = { target: { provider: "openai", model: "gpt-5" } }
     const sent = begunBy([...waiting, record("step/0/decision/0", { ...retry, route })])
     assert.deepInclude(sent, { delayMs: 5_000, isMoved: false, route })
+    const apart = begunBy([record("step/0/decision/0", { ...retry, basis: { hintMs: 9, ofEndpoint: false } })])
+    assert.deepInclude(apart, { hintMs: 9, ofEndpoint: false })
   })
 
   it("X4: of a wait that was moved the records before tell the end; they are read for no other", () => {

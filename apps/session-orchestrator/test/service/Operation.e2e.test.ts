@@ -185,9 +185,9 @@ describe("a service whose log nobody reads any more", () => {
   )
 })
 
-describe("a provider without its key", () => {
+describe("where no turn can be answered", () => {
   it.live(
-    "X4: is no place to send a turn to: it goes on waiting, and whoever meant it so is told what is missing",
+    "X4: a provider without its key is no place to send a turn to: it goes on waiting, and whoever meant it so is told what is missing",
     () =>
       Effect.gen(function* () {
         const { provider, start } = yield* stage()
@@ -209,5 +209,24 @@ describe("a provider without its key", () => {
         assert.include(sent.text, "none of GEMINI_API_KEY, GOOGLE_API_KEY is set")
         assert.strictEqual((yield* service.state(id)).status, "retrying")
       })
+  )
+
+  it.live("X4: a simulated model that is no script is no place to send a turn to: it goes on waiting", () =>
+    Effect.gen(function* () {
+      const { provider, start } = yield* stage()
+      provider.respond(Given.overloaded)
+      const service = yield* start
+      const model = "simulated/otage-2"
+      const created = yield* service.call({ path: "/v1/conversations", body: { model } })
+      assert.strictEqual(created.status, 400)
+
+      const id = yield* service.create()
+      const waits = yield* service.open(Given.request(id, "asleep"))
+      yield* waits.until("provider-retry")
+      const sent = yield* service.call({ path: `/v1/conversations/${id}/switch-target`, body: { model } })
+      assert.strictEqual(sent.status, 400)
+      assert.include(JSON.parse(sent.text).detail, 'model: The model "otage-2" does not exist')
+      assert.strictEqual((yield* service.state(id)).status, "retrying")
+    })
   )
 })

@@ -12,6 +12,8 @@
  *     is refused: then it is what was answering, and from there on it is tried now and then whether there is more.
  * G4. A turn is woken early only into room that is there, or as a probe; and probes cost no more than `PROBE_SHARE` of the
  *     calls that the waiting turns would have made by their schedules. So a turn that waits alone keeps its schedule.
+ * G5. What a crowd has found out is forgotten `FORGET_MS` after the last of them has gone, and not before: one that waits again and
+ *     again has gone in between for no longer than its calls take.
  *
  * Read: RFC 5681 (slow start); Netflix's concurrency-limits; the half-open state of circuit breakers.
  */
@@ -45,6 +47,8 @@ export interface Gate {
   readonly raiseIn: number
   /** Rounds of answers between two tries for more room; it doubles when one is refused. */
   readonly patience: number
+  /** Since when nobody waits, nor calls who has waited, in epoch milliseconds; absent: somebody does, or nobody has yet. */
+  readonly leftAt: number | undefined
 }
 
 /** An endpoint that nothing is known against. */
@@ -61,7 +65,8 @@ export const open: Gate = {
   inRoom: 0,
   probes: undefined,
   raiseIn: 0,
-  patience: 1
+  patience: 1,
+  leftAt: undefined
 }
 
 /** What a turn whose wait is over is told. */
@@ -100,12 +105,18 @@ export const CERTAIN_MS = 2_000
 export const EAGER_PROBES = 5
 export const EAGER_FACTOR = 3
 
+/** G5: when the last of those probes would have told, had anybody been left to make it: 20 minutes. */
+export const FORGET_MS = PROBE_MIN_MS * EAGER_FACTOR ** EAGER_PROBES
+
 /** The longest between two tries for more room, in rounds of answers. */
 export const MAX_PATIENCE = 16
 
 /** Whether a failure says something of the endpoint, and not of one request, its key, or this program. */
 export const concerns = ({ defect, reason, retryable }: Failure.Failure): boolean =>
   defect !== true && retryable && ENDPOINTS.has(reason)
+
+/** A turn begins to wait. */
+export const entered = (gate: Gate, now: number): Gate => ({ ...recalled(gate, now), leftAt: undefined })
 
 /**
  * A turn waits for an endpoint that nothing is known against: what had failed was before this process. Without this, those who
@@ -124,7 +135,11 @@ export const ask = (gate: Gate, now: number, waitedMs: number): readonly [Answer
 }
 
 /** A turn was woken early, or let in: its call is under way. */
-export const admit = (gate: Gate, now: number): Gate => ({ ...gate, underway: gate.underway + 1, triedAt: now })
+export const admit = (gate: Gate, now: number): Gate => ({
+  ...entered(gate, now),
+  underway: gate.underway + 1,
+  triedAt: now
+})
 
 /** A first attempt asks to call. */
 export const askFirst = (gate: Gate, now: number): Answer =>
@@ -188,17 +203,22 @@ export const failed = (
 }
 
 /** A first attempt has failed for a reason that is the endpoint's: what it knows is news, unless retries know better. */
-export const failedFirst = (gate: Gate, now: number, failure: Failure.Failure): Gate =>
-  gate.phase === "ramp" || gate.answering > 0
-    ? gate
-    : { ...gate, phase: "shut", room: 1, last: { failure, at: now }, triedAt: now, refusals: gate.refusals + 1 }
+export const failedFirst = (before: Gate, now: number, failure: Failure.Failure): Gate => {
+  const gate = recalled(before, now)
+  if (gate.phase === "ramp" || gate.answering > 0) return gate
+  return { ...gate, phase: "shut", room: 1, last: { failure, at: now }, triedAt: now, refusals: gate.refusals + 1 }
+}
 
 /** A first attempt has shown content. An endpoint that answers a newcomer will answer those who wait. */
 export const answeredFirst = (gate: Gate): Gate =>
   gate.phase === "shut" ? ramp({ ...gate, refusals: 0 }) : { ...gate, refusals: 0 }
 
-/** Nobody waits any more: what was known of a crowd is of no use to the next one. */
-export const settled = (gate: Gate): Gate => (gate.phase === "ramp" && gate.underway === 0 ? open : gate)
+/** Nobody waits any more: what was known of a crowd is of no use to the next one. An endpoint that failed last may do so again. */
+export const settled = (gate: Gate, now: number): Gate => {
+  if (gate.underway > 0) return gate
+  if (gate.phase === "ramp") return open
+  return gate.leftAt === undefined ? { ...gate, leftAt: now } : gate
+}
 
 /** How many of the turns that wait may be woken early now, and when to look again at the latest; infinity: at the next change. */
 export const wakes = (
@@ -233,6 +253,10 @@ const ENDPOINTS: ReadonlySet<Failure.Reason> = new Set<Failure.Reason>([
   "timeout",
   "aborted"
 ])
+
+/** G5 */
+const recalled = (gate: Gate, now: number): Gate =>
+  gate.leftAt !== undefined && now - gate.leftAt >= FORGET_MS ? open : gate
 
 /** While the endpoint fails only those count that have not been answered: it may be busy with the rest for long. */
 const isFull = (gate: Gate): boolean =>

@@ -3,7 +3,9 @@ import { TurnEvent } from "@holdfast/wire"
 import { Problem } from "@holdfast/wire/api"
 import * as DocsPage from "../../../src/transport/http/DocsPage.ts"
 
+const from = performance.now()
 const page = DocsPage.render("127.0.0.1:4747")
+const firstMs = performance.now() - from
 
 it("every problem's type leads to a section that explains it", () => {
   for (const name of Object.keys(Problem.problems)) expect(page).toContain(`id="problem-${name}"`)
@@ -30,6 +32,16 @@ it("ids are unique", () => {
 it("both kinds of stream are shown", () => {
   expect(page).toContain("application/x-ndjson")
   expect(page).toContain("text/event-stream")
+})
+
+it("is made once, and only its examples differ", () => {
+  const laterMs = Array.from({ length: 10 }, (_, n) => {
+    const from = performance.now()
+    expect(DocsPage.render(`host-${n}:1`)).toBe(page.replaceAll("127.0.0.1:4747", `host-${n}:1`))
+    return performance.now() - from
+  })
+  expect(page.split("http://127.0.0.1:4747/v1/").length).toBeGreaterThan(10)
+  expect(Math.min(...laterMs)).toBeLessThan(firstMs / 40)
 })
 
 it("what comes with a request cannot become part of the page", () => {
