@@ -10,6 +10,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope, Semaphore } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import process from "node:process"
 import * as Given from "../service/Given.ts"
 import * as Process from "../service/Process.ts"
 import * as Service from "../service/Service.ts"
@@ -30,6 +31,16 @@ const places = Semaphore.makeUnsafe(5)
 
 /** A wake and an answer, on a machine that is busy with other tests; to the millisecond it is tested under a clock of its own. */
 const MAX_LATE_MS = 5_000
+
+/** Somebody is told of an incident as soon as there is one. */
+const NOTIFIED = { notifications: { after: "1 milli", command: [process.execPath, "-e", ""] } }
+
+const openIncidents = (runners: ReadonlyArray<Runners.Runner>, expected: number) =>
+  Process.eventually(
+    `${expected} open incidents`,
+    Runners.total(runners, "holdfast_incidents_open"),
+    (count) => count === expected
+  )
 
 const measured = (what: string) => (isNightly ? Effect.logInfo(what) : Effect.void)
 
@@ -63,8 +74,9 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
   test(
     "D4: J2: a runner that freezes past its lock and comes back late is fenced off: nothing is there twice",
     Effect.gen(function* () {
-      const { both, first, runners, second } = yield* pair([`${WAIT_SECONDS} seconds`])
+      const { both, first, runners, second } = yield* pair([`${WAIT_SECONDS} seconds`], { telemetry: NOTIFIED })
       const turns = yield* UnderWay.begin(runners, both)
+      yield* openIncidents(both, both.length)
       first.child.kill("SIGSTOP")
       const frozenAt = Date.now()
       // Those who watch through the frozen one see nothing until it goes on.
@@ -79,6 +91,8 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       yield* UnderWay.assertEnded(second, turns)
       UnderWay.assertAsked(requests, cut)
       yield* runners.settled(2)
+      // X12: what it waited for has been answered at the other, which it hears nothing of.
+      yield* openIncidents(both, 0)
       // There was nothing left to ask for.
       assert.strictEqual(runners.provider.count(), requests)
       assert.strictEqual((yield* first.call({ path: "/readyz" })).status, 200)
