@@ -99,7 +99,7 @@ describe("AlarmClock", () => {
   )
 
   it.effect(
-    "A5: what has gone to another runner is told once: from memory, or from here; and nothing when this one goes down",
+    "what has gone to another runner is told once: from memory, or from here; and nothing when this one goes down",
     () =>
       Effect.gen(function* () {
         const { alarms, leaves, moved, owned } = yield* make
