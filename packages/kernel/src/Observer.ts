@@ -10,6 +10,8 @@
  * O2. Nothing is told per token: deltas are the sink's alone. Without the service nothing is made either, and no clock is read.
  * O3. A listener that throws does not hurt the turn; what it throws is dropped. It is called on the turn's own fiber, so it
  *     must not take time.
+ * O4. A turn that stops unsealed tells nothing: it may be taken up again here. Where several processes share the work, the host tells
+ *     what another one goes on with (`moved`): nobody here will hear how that ends.
  */
 import type { Failure, Ids, Message, Target, TurnEvent } from "@holdfast/wire"
 import { Clock, Context, Effect, Exit } from "effect"
@@ -112,6 +114,13 @@ export interface Sealed extends Place {
   readonly retryLoopMs: number
 }
 
+/** A conversation that another process goes on with, with whatever of it ran or waited here (O4). */
+export interface Moved {
+  readonly conversationId: Ids.ConversationId
+  /** Epoch milliseconds. */
+  readonly at: number
+}
+
 type EventType = EventTold["event"]["type"]
 
 type EventOf<Type extends EventType> = {
@@ -132,6 +141,7 @@ export interface Observations {
   readonly wait: WaitEnded
   readonly tool: ToolEnded
   readonly seal: Sealed
+  readonly moved: Moved
 }
 
 /** Listeners, each of which is optional. */
@@ -152,8 +162,12 @@ export const all = (listeners: ReadonlyArray<Listeners>): Listeners => ({
   event: (observation) => listeners.forEach((each) => tell(each, "event", observation)),
   wait: (observation) => listeners.forEach((each) => tell(each, "wait", observation)),
   tool: (observation) => listeners.forEach((each) => tell(each, "tool", observation)),
-  seal: (observation) => listeners.forEach((each) => tell(each, "seal", observation))
+  seal: (observation) => listeners.forEach((each) => tell(each, "seal", observation)),
+  moved: (observation) => listeners.forEach((each) => tell(each, "moved", observation))
 })
+
+/** Tells of a conversation that another process goes on with (O4). For hosts: the turn loop knows of no other process. */
+export const moved = (observer: Listeners | undefined, observation: Moved): void => tell(observer, "moved", observation)
 
 // --- for the turn loop
 

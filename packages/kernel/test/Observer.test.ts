@@ -17,7 +17,8 @@ class Notebook {
     decision: (said) => void this.told.push({ kind: "decision", said }),
     wait: (said) => void this.told.push({ kind: "wait", said }),
     tool: (said) => void this.told.push({ kind: "tool", said }),
-    seal: (said) => void this.told.push({ kind: "seal", said })
+    seal: (said) => void this.told.push({ kind: "seal", said }),
+    moved: (said) => void this.told.push({ kind: "moved", said })
   }
 
   get kinds(): ReadonlyArray<string> {
@@ -284,7 +285,7 @@ describe("an observer", () => {
         strategy: strategy(),
         toolbox,
         observer: Observer.all([
-          { attempt: throwing, decision: throwing, wait: throwing, tool: throwing, seal: throwing },
+          { attempt: throwing, decision: throwing, wait: throwing, tool: throwing, seal: throwing, moved: throwing },
           notebook.listeners
         ])
       })

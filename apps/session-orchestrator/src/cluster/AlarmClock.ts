@@ -10,6 +10,7 @@
  * A4. An entry stands before its gate as a parked turn does, and is roused when that lets it in, before its time (X5). The pass is
  *     for the turn, which calls with it; one that nobody has come for within `PASS_MS` goes back, as does that of an entry which
  *     is let go of. At its time it leaves the gate, and asks again from memory.
+ * A5. What goes to another runner is told, from memory or from here; what stops because this one goes down is not: it may come back.
  */
 import type { Ids } from "@holdfast/wire"
 import type { TurnCounts } from "../conversation/Conversations.ts"
@@ -36,6 +37,8 @@ export interface Dependencies {
   readonly owns: (shard: number) => boolean
   /** Brings a conversation into memory, at whichever runner it belongs to. */
   readonly rouse: (id: Ids.ConversationId) => void
+  /** Hears of a conversation that another runner goes on with (A5). */
+  readonly moved: (id: Ids.ConversationId) => void
 }
 
 /** Longer than it takes to read a conversation; short beside the 20 seconds that a take-over may last. */
@@ -73,8 +76,13 @@ export class AlarmClock {
 
   /** Lets go of shards (A3). */
   uncover(shards: ReadonlySet<number>): void {
+    const { moved, shardOf } = this.dependencies
     for (const shard of shards) this.covered.delete(shard)
-    for (const id of this.entries.keys()) if (shards.has(this.dependencies.shardOf(id))) this.remove(id)
+    for (const id of this.entries.keys()) {
+      if (!shards.has(shardOf(id))) continue
+      this.remove(id)
+      moved(id)
+    }
   }
 
   find(id: Ids.ConversationId): Alarm | undefined {
@@ -101,6 +109,7 @@ export class AlarmClock {
   leave(id: Ids.ConversationId, resident: object, alarm: Alarm | undefined): void {
     if (this.inMemory.get(id) !== resident) return
     this.inMemory.delete(id)
+    if (!this.isSilent && !this.isOwned(id)) this.dependencies.moved(id)
     if (alarm !== undefined) this.set(id, alarm)
   }
 

@@ -1,6 +1,7 @@
-/** The alarm clock of this runner, on its timer and its shards. */
+/** The alarm clock of this runner, on its timer and its shards. An `Observer` comes with the context, where there is one. */
+import { Observer } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
-import { Clock, Context, Effect, FiberSet, Layer } from "effect"
+import { Clock, Context, Effect, FiberSet, Layer, Option } from "effect"
 import { EntityId, ShardId, Sharding } from "effect/cluster"
 import { Timer } from "../durable/Timer.ts"
 import { AlarmClock } from "./AlarmClock.ts"
@@ -16,12 +17,15 @@ export const layer: Layer.Layer<Alarms, never, Timer | Sharding.Sharding> = Laye
     const sharding = yield* Sharding.Sharding
     const client = yield* ConversationEntity.client
     const fork = yield* FiberSet.makeRuntime()
+    const observer = Option.getOrUndefined(yield* Effect.serviceOption(Observer.Observer))
+    const now = () => clock.currentTimeMillisUnsafe()
     const alarms = new AlarmClock({
       timer,
-      now: () => clock.currentTimeMillisUnsafe(),
+      now,
       shardOf: (id) => shardOf(sharding, id),
       owns: (shard) => owns(sharding, shard),
-      rouse: (id) => void fork(Effect.ignoreCause(client(id).Stay(undefined, { discard: true })))
+      rouse: (id) => void fork(Effect.ignoreCause(client(id).Stay(undefined, { discard: true }))),
+      moved: (conversationId) => Observer.moved(observer, { conversationId, at: now() })
     })
     yield* Effect.addFinalizer(() => Effect.sync(() => alarms.silence()))
     return alarms

@@ -4,15 +4,17 @@
  * H1. The conversation stays in memory while a turn of it runs or somebody watches: the cluster lets go of one that nothing is
  *     asked of for `MAX_IDLE`, and `Stay` asks for as long as a turn runs. One that waits is called back by the alarm clock.
  * H2. When a turn was stopped, the entity begins anew from the records (R2), if it is still the owner: the cluster does that
- *     with one that dies, and hands its requests in again.
+ *     with one that dies, and hands its requests in again. One that is stopped again and again dies in growing distances (`Comebacks`);
+ *     meanwhile the turns behind run as ever, and none is cut off in an answer.
  * H3. No turn is accepted and no command taken, nor refused, by a runner that is not sure that it is the owner: whoever is would
  *     not hear of it. Nobody waits for that longer than for a disk.
  */
 import { Ids } from "@holdfast/wire"
-import { Effect, FiberSet, type Layer, Schedule, Stream } from "effect"
+import { Clock, Effect, FiberSet, type Layer, Schedule, Stream } from "effect"
 import { Entity, type Sharding } from "effect/cluster"
 import type { Frame } from "../conversation/Conversations.ts"
 import { Alarms } from "./Alarms.ts"
+import { Comebacks } from "./Comebacks.ts"
 import { ConversationEntity } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
 import * as Lease from "./Lease.ts"
@@ -22,8 +24,10 @@ import type { Residents } from "./Residents.ts"
 type Requirements = Resident.Requirements | Sharding.Sharding | Alarms | Lease.Lease
 
 /** The entity, on this runner. */
-export const layer = (residents: Residents): Layer.Layer<never, never, Requirements> =>
-  ConversationEntity.toLayer(
+export const layer = (residents: Residents): Layer.Layer<never, never, Requirements> => {
+  // Those of an entity would go with it.
+  const comebacks = new Comebacks()
+  return ConversationEntity.toLayer(
     Effect.gen(function* () {
       const { entityId, shardId } = yield* Entity.CurrentAddress
       const id = Ids.ConversationId.make(entityId)
@@ -37,6 +41,8 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
       const resident = yield* Effect.orDie(Resident.make({ id, alarms, sure, busy: () => void fork(stay) }))
       yield* residents.add(resident)
       const { conversations } = resident
+      // However many wait for it to be quiet, it was stopped once.
+      const stopped = yield* Effect.cached(untilComeback(comebacks, id, resident))
 
       return ConversationEntity.of({
         Prompt: ({ payload }) => owned.pipe(Effect.andThen(conversations.prompt(id, payload)), Effect.tap(stay)),
@@ -54,7 +60,7 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
         Result: ({ payload }) => conversations.result(payload.turnId),
         Watch: ({ payload }) => batched(conversations.watch(id, payload.after)),
         WatchTurn: ({ payload }) => batched(conversations.watchTurn(payload.turnId)),
-        Stay: () => staying(resident)
+        Stay: () => staying(resident, stopped)
       })
     }),
     {
@@ -62,20 +68,34 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
       concurrency: "unbounded",
       mailboxCapacity: "unbounded",
       maxIdleTime: MAX_IDLE,
+      // One for all conversations, which knows nothing of what one of them has met.
       defectRetryPolicy: Schedule.spaced("1 second")
     }
   )
+}
 
 // --- internal
 
 /** As long as a wait that does not leave memory either; the cluster looks no more often. */
 const MAX_IDLE = "5 seconds"
 
+/** Waits until one that was stopped is to begin anew (H2). */
+const untilComeback = (
+  comebacks: Comebacks,
+  id: Ids.ConversationId,
+  { isAnswering }: Resident.Resident
+): Effect.Effect<void> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    const delayMs = comebacks.stopped(id, now)
+    return delayMs === 0 ? Effect.void : Effect.repeat(Effect.sleep(delayMs), { while: isAnswering })
+  })
+
 /** H2 */
-const staying = ({ untilQuiet }: Resident.Resident): Effect.Effect<void> =>
+const staying = ({ untilQuiet }: Resident.Resident, stopped: Effect.Effect<void>): Effect.Effect<void> =>
   untilQuiet.pipe(
     Effect.tapErrorTag("StorageError", ({ message }) => Effect.logError(message)),
     Effect.retry({ schedule: Schedule.spaced("5 seconds"), while: ({ _tag }) => _tag === "StorageError" }),
+    Effect.tapError(() => stopped),
     Effect.orDie
   )
 

@@ -4,8 +4,10 @@
  * O1. A call whose owner goes is made again, to the next one.
  * O2. A stream whose owner goes is opened again after the last id that came. What was transient is told anew, as it is to a
  *     client that connects again: text comes behind the `step-start` that begins it anew (X3).
+ * O3. Whoever watches a turn that was stopped asks for it soon, and less and less often while nothing comes: it may stop whenever
+ *     it is run.
  */
-import { Array as Arr, Cause, Effect, Schedule, Stream } from "effect"
+import { Array as Arr, Cause, Duration, Effect, Schedule, Stream } from "effect"
 import type { ClusterError } from "effect/cluster"
 import type { Frame } from "../conversation/Conversations.ts"
 import { StorageError } from "../storage/Store.ts"
@@ -31,7 +33,7 @@ export const reached = <A, E extends Tagged>(
     // This fiber was not interrupted: it would not have come here.
     Cause.hasInterruptsOnly(cause) ? Effect.fail(new OwnerGone()) : Effect.failCause(cause)
   ).pipe(
-    Effect.retry({ schedule: INTERVAL, times: TRIES, while: isPassing }),
+    Effect.retry({ schedule: Schedule.spaced(INTERVAL), times: TRIES, while: isPassing }),
     Effect.mapError((error) => (isUnreached(error) ? outOfReach(error) : error))
   )
 
@@ -70,7 +72,7 @@ export const followed = <E extends Tagged>(
       Stream.catchCause((cause): Stream.Stream<never, E | Unreached | OwnerGone> =>
         Cause.hasInterruptsOnly(cause) ? Stream.fail(new OwnerGone()) : Stream.failCause(cause)
       ),
-      Stream.retry(($) => $(INTERVAL).pipe(Schedule.while(({ input }) => isPassing(input)))),
+      Stream.retry(($) => $(intervals).pipe(Schedule.while(({ input }) => isPassing(input)))),
       Stream.mapError((error) => (isUnreached(error) ? outOfReach(error) : error))
     )
   })
@@ -78,8 +80,19 @@ export const followed = <E extends Tagged>(
 // --- internal
 
 /** Between two tries to reach an owner. One that died is replaced within 20 seconds; then whoever waits should be told. */
-const INTERVAL = Schedule.spaced("200 millis")
+const INTERVAL = Duration.millis(200)
 const TRIES = 150
+
+/** O3. By then its conversation comes back no more often either (`Comebacks`). */
+const LONGEST = Duration.seconds(5)
+
+/** Between two tries to watch, up to the next frame. */
+const intervals = Schedule.exponential(INTERVAL, 1.5).pipe(
+  Schedule.setInputType<Tagged>(),
+  Schedule.modifyDelay(({ duration, input }) =>
+    Effect.succeed(isStopped(input) ? Duration.min(duration, LONGEST) : INTERVAL)
+  )
+)
 
 /** The owner went while it was asked. */
 class OwnerGone {
@@ -90,6 +103,8 @@ class OwnerGone {
 const PASSING: ReadonlySet<string> = new Set(["OwnerGone", "EntityNotAssignedToRunner", "ShuttingDown", "TurnStopped"])
 
 const isPassing = ({ _tag }: Tagged): boolean => PASSING.has(_tag)
+
+const isStopped = ({ _tag }: Tagged): boolean => _tag === "TurnStopped"
 
 const UNREACHED: ReadonlySet<string> = new Set([
   "OwnerGone",

@@ -5,7 +5,7 @@
  *     this one knows that it has to go.
  * R2. A runner that does not know, because it was frozen or cut off, asks no provider, runs no tool and records nothing before it
  *     knows again (`Lease`), and is fenced by the journal: its turn stops at its next record (J2). It may be that the other one was late, and
- *     not this one. So whoever is stopped comes anew, from the records, for as long as it is the owner.
+ *     not this one. So whoever is stopped comes anew, from the records, for as long as it is the owner (H2).
  * R3. While a turn of it runs it has to be held in memory; `busy` is called whenever that begins. When all of them are sealed, or
  *     the one at the head waits on disk, it may go, and leaves the alarm clock to call it back. One whose time has come, and that
  *     its gate holds, stays: it would be held anew whenever it came back (K2).

@@ -5,7 +5,8 @@
  *     counted from the first wait since its last answer. It ends with the next answer.
  * I2. An incident is told once at its beginning and once at its end, however many turns wait and however often each retries.
  *     What was not told to begin is not told to end.
- * I3. Trouble that nobody waits for any more is forgotten, unless it is an incident already: that one lasts until an answer.
+ * I3. Trouble that nobody waits for any more is forgotten, unless it is an incident already: that one lasts until an answer. On a runner
+ *     that may be a while: while nobody waits for it here it does not count as open.
  * I4. What `save` gives is all that a next life needs: an incident that was told goes on, and one that was about to begin still
  *     begins. Who waited then is not known by name; until the last of those waits was due, somebody counts as waiting.
  */
@@ -56,22 +57,22 @@ export type Input =
   /** A turn begins to wait for an endpoint. */
   | {
       readonly _tag: "Waits"
-      readonly turnId: string
+      readonly conversationId: string
       readonly target: Target.Target
       readonly said: Said
       readonly until: number
       readonly at: number
     }
   /** An endpoint has answered a turn. */
-  | { readonly _tag: "Answered"; readonly turnId: string; readonly target: Target.Target; readonly at: number }
-  /** A turn waits for nothing any more. */
-  | { readonly _tag: "Left"; readonly turnId: string; readonly at: number }
+  | { readonly _tag: "Answered"; readonly conversationId: string; readonly target: Target.Target; readonly at: number }
+  /** A turn waits for nothing any more, or does so at another runner. */
+  | { readonly _tag: "Left"; readonly conversationId: string; readonly at: number }
   /** Time has passed. */
   | { readonly _tag: "Passed"; readonly at: number }
 
 export interface State {
   readonly troubles: HashMap.HashMap<string, Trouble>
-  /** Where each turn that waits is counted. */
+  /** Where each turn that waits is counted: by its conversation, of which no other waits meanwhile. */
   readonly waiting: HashMap.HashMap<string, { readonly key: string; readonly since: number }>
 }
 
@@ -105,9 +106,22 @@ export const save = ({ troubles }: State): ReadonlyArray<Kept> =>
     said
   }))
 
-/** Every endpoint in trouble: whether it is an incident, and how many turns of this life wait for it. */
-export const counts = ({ troubles }: State): ReadonlyArray<Pick<Trouble, "isTold" | "waiting">> =>
-  Array.from(HashMap.values(troubles))
+/** Every endpoint in trouble at a moment in epoch milliseconds. */
+export const counts = ({ troubles }: State, at: number): ReadonlyArray<Count> =>
+  Array.from(HashMap.values(troubles), (trouble) => ({
+    isTold: trouble.isTold,
+    isOpen: trouble.isTold && isWaitedFor(trouble, at),
+    waiting: trouble.waiting
+  }))
+
+export interface Count {
+  /** It is an incident. */
+  readonly isTold: boolean
+  /** And somebody here waits for it (I3). */
+  readonly isOpen: boolean
+  /** Turns of this life that do. */
+  readonly waiting: number
+}
 
 /** When something may be to tell if nothing happens until then; `undefined` when nothing can. Epoch milliseconds. */
 export const dueAt = ({ troubles }: State, afterMs: number): number | undefined =>
@@ -128,7 +142,7 @@ export const hear = (
     case "Answered":
       return answered(state, input)
     case "Left":
-      return begun(leave(state, input.turnId, input.at), input.at, afterMs)
+      return begun(leave(state, input.conversationId, input.at), input.at, afterMs)
     case "Passed":
       return begun(state, input.at, afterMs)
     default:
@@ -138,11 +152,14 @@ export const hear = (
 
 // --- internal
 
-const waits = (before: State, { at, said, target, turnId, until }: Extract<Input, { _tag: "Waits" }>): State => {
+const waits = (
+  before: State,
+  { at, conversationId, said, target, until }: Extract<Input, { _tag: "Waits" }>
+): State => {
   const key = Target.format(target)
-  const isCounted = Option.exists(HashMap.get(before.waiting, turnId), (entry) => entry.key === key)
+  const isCounted = Option.exists(HashMap.get(before.waiting, conversationId), (entry) => entry.key === key)
   // A turn waits for one endpoint at a time.
-  const state = isCounted ? before : leave(before, turnId, at)
+  const state = isCounted ? before : leave(before, conversationId, at)
   const known = Option.getOrUndefined(HashMap.get(state.troubles, key))
   if (known === undefined && HashMap.size(state.troubles) >= MOST_ENDPOINTS) return state
   const trouble: Trouble = known ?? {
@@ -154,7 +171,7 @@ const waits = (before: State, { at, said, target, turnId, until }: Extract<Input
     waiting: 0,
     inheritedUntil: at
   }
-  const isNew = !Option.exists(HashMap.get(state.waiting, turnId), ({ since }) => since === trouble.since)
+  const isNew = !Option.exists(HashMap.get(state.waiting, conversationId), ({ since }) => since === trouble.since)
   return {
     troubles: HashMap.set(state.troubles, key, {
       ...trouble,
@@ -162,25 +179,25 @@ const waits = (before: State, { at, said, target, turnId, until }: Extract<Input
       waitsUntil: Math.max(trouble.waitsUntil, until),
       waiting: trouble.waiting + (isNew ? 1 : 0)
     }),
-    waiting: HashMap.set(state.waiting, turnId, { key, since: trouble.since })
+    waiting: HashMap.set(state.waiting, conversationId, { key, since: trouble.since })
   }
 }
 
 const answered = (
   { troubles, waiting }: State,
-  { at, target, turnId }: Extract<Input, { _tag: "Answered" }>
+  { at, conversationId, target }: Extract<Input, { _tag: "Answered" }>
 ): readonly [State, ReadonlyArray<Notice>] => {
   const key = Target.format(target)
   const trouble = Option.getOrUndefined(HashMap.get(troubles, key))
   const without = { troubles: HashMap.remove(troubles, key), waiting }
-  const left = leave(without, turnId, at)
+  const left = leave(without, conversationId, at)
   return [left, trouble?.isTold === true ? [noticeOf("incident-ended", trouble, at)] : []]
 }
 
-const leave = (state: State, turnId: string, at: number): State => {
-  const entry = Option.getOrUndefined(HashMap.get(state.waiting, turnId))
+const leave = (state: State, conversationId: string, at: number): State => {
+  const entry = Option.getOrUndefined(HashMap.get(state.waiting, conversationId))
   if (entry === undefined) return state
-  const waiting = HashMap.remove(state.waiting, turnId)
+  const waiting = HashMap.remove(state.waiting, conversationId)
   const trouble = Option.getOrUndefined(HashMap.get(state.troubles, entry.key))
   // It may be trouble of a later time, after an answer.
   if (trouble === undefined || trouble.since !== entry.since) return { ...state, waiting }

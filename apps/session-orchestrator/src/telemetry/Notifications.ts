@@ -35,7 +35,7 @@ const MOST_OUTGOING = 100
 
 export const incidents = Metric.gauge("holdfast_incidents_open", {
   description:
-    "Endpoints that turns wait for and that have answered nobody for longer than telemetry.notifications.after."
+    "Endpoints that turns of this process wait for and that have answered nobody for longer than telemetry.notifications.after."
 })
 export const notices = Metric.counter("holdfast_notifications_total", {
   description: "Notices of incidents, by receiver and outcome: taken, refused.",
@@ -111,8 +111,10 @@ export const make = Effect.fnUntraced(function* ({
   const bells: Array<() => void> = []
   for (const [to, deliver] of receivers) bells.push(yield* post(to, deliver))
 
-  const show = (): void =>
-    incidents.updateUnsafe(Incidents.counts(state).filter(({ isTold }) => isTold).length, context)
+  const show = (): void => {
+    const found = Incidents.counts(state, clock.currentTimeMillisUnsafe())
+    incidents.updateUnsafe(found.filter(({ isOpen }) => isOpen).length, context)
+  }
 
   const setAlarm = (): void => {
     silence()
@@ -137,7 +139,9 @@ export const make = Effect.fnUntraced(function* ({
 
   show()
   setAlarm()
-  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(SAVE_INTERVAL), save)))
+  // Whom an earlier life has left waiting waits no more when time has passed (I4).
+  const look = Effect.andThen(Effect.sync(show), save)
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(SAVE_INTERVAL), look)))
   yield* Effect.addFinalizer(() =>
     Effect.suspend(() => {
       silence()
@@ -146,28 +150,29 @@ export const make = Effect.fnUntraced(function* ({
   )
 
   return {
-    attempt: ({ outcome, target, turnId }) => {
+    attempt: ({ conversationId, outcome, target }) => {
       // A response that would not do is an answer all the same (A9).
       const isAnswer = outcome._tag === "Completed" || (outcome._tag === "Failed" && outcome.whole === true)
-      if (isAnswer) hear({ _tag: "Answered", turnId, target, at: outcome.endedAt })
+      if (isAnswer) hear({ _tag: "Answered", conversationId, target, at: outcome.endedAt })
     },
-    decision: ({ at, directive, failure, target, turnId }) => {
+    decision: ({ at, conversationId, directive, failure, target }) => {
       if (directive._tag !== "Retry") return
       // A turn that goes on elsewhere at once waits for nothing.
-      if (directive.delayMs <= 0) return hear({ _tag: "Left", turnId, at })
+      if (directive.delayMs <= 0) return hear({ _tag: "Left", conversationId, at })
       hear({
         _tag: "Waits",
-        turnId,
+        conversationId,
         target: directive.route?.target ?? target,
         said: saidOf(failure, redact),
         until: directive.retryAt,
         at
       })
     },
-    wait: ({ at, turnId, wake }) => {
-      if (wake.type === "switched" || wake.type === "cancelled") hear({ _tag: "Left", turnId, at })
+    wait: ({ at, conversationId, wake }) => {
+      if (wake.type === "switched" || wake.type === "cancelled") hear({ _tag: "Left", conversationId, at })
     },
-    seal: ({ end, turnId }) => hear({ _tag: "Left", turnId, at: end.endedAt })
+    seal: ({ conversationId, end }) => hear({ _tag: "Left", conversationId, at: end.endedAt }),
+    moved: ({ at, conversationId }) => hear({ _tag: "Left", conversationId, at })
   }
 })
 

@@ -17,6 +17,7 @@ const waiting = (at: number): Alarm => ({ at, isWaiting: true, queued: 0 })
 const make = Effect.gen(function* () {
   const owned = new Set([1, 2])
   const roused: Array<Ids.ConversationId> = []
+  const moved: Array<Ids.ConversationId> = []
   const clock = yield* Clock.Clock
   const timer = yield* Timer.Timer
   const now = () => clock.currentTimeMillisUnsafe()
@@ -25,7 +26,8 @@ const make = Effect.gen(function* () {
     now,
     shardOf,
     owns: (shard) => owned.has(shard),
-    rouse: (id) => void roused.push(id)
+    rouse: (id) => void roused.push(id),
+    moved: (id) => void moved.push(id)
   })
   alarms.cover([1, 2], [])
   /** A conversation comes, and leaves again. */
@@ -42,7 +44,7 @@ const make = Effect.gen(function* () {
   }
   /** The endpoint answers somebody else: there is room for one more. */
   const answers = () => gatekeeper.begin(false).answered()
-  return { alarms, answers, gated, gatekeeper, leaves, owned, roused }
+  return { alarms, answers, gated, gatekeeper, leaves, moved, owned, roused }
 })
 
 const HOUR = 3_600_000
@@ -94,6 +96,28 @@ describe("AlarmClock", () => {
       expect(alarms.find(three)).toBeUndefined()
       expect(alarms.isCovered(2)).toBe(false)
     }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect(
+    "what has gone to another runner is told once: from memory, or from here; and nothing when this one goes down",
+    () =>
+      Effect.gen(function* () {
+        const { alarms, leaves, moved, owned } = yield* make
+        leaves(one, waiting(60_000))
+        const resident = {}
+        alarms.arrive(two, resident)
+        leaves(three, waiting(60_000))
+        owned.delete(1)
+        alarms.uncover(new Set([1]))
+        expect(moved).toEqual([one])
+        // Nothing of it is left to run, as far as it knows.
+        alarms.leave(two, resident, undefined)
+        expect(moved).toEqual([one, two])
+        alarms.silence()
+        owned.delete(2)
+        leaves(three, waiting(60_000))
+        expect(moved).toEqual([one, two])
+      }).pipe(Effect.provide(Timer.layer))
   )
 
   it.effect("what a conversation said when it left is not undone by what was read of it before", () =>

@@ -10,6 +10,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope, Semaphore } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import process from "node:process"
 import * as Given from "../service/Given.ts"
 import * as Process from "../service/Process.ts"
 import * as Service from "../service/Service.ts"
@@ -30,6 +31,16 @@ const places = Semaphore.makeUnsafe(5)
 
 /** A wake and an answer, on a machine that is busy with other tests; to the millisecond it is tested under a clock of its own. */
 const MAX_LATE_MS = 5_000
+
+/** Somebody is told of an incident as soon as there is one. */
+const NOTIFIED = { notifications: { after: "1 milli", command: [process.execPath, "-e", ""] } }
+
+const openIncidents = (runner: Runners.Runner, expected: number) =>
+  Process.eventually(
+    `${expected} open incidents`,
+    Runners.total([runner], "holdfast_incidents_open"),
+    (count) => count === expected
+  )
 
 const measured = (what: string) => (isNightly ? Effect.logInfo(what) : Effect.void)
 
@@ -108,6 +119,20 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       UnderWay.assertAnswered(audience)
       yield* runners.settled(2)
       assert.strictEqual(runners.provider.count(), ids.length)
+    })
+  )
+
+  test(
+    "X12: a runner whose turns have moved while it was frozen has no incident open any more; the other one has",
+    Effect.gen(function* () {
+      const { both, first, runners, second } = yield* pair(["1 hour"], { telemetry: NOTIFIED })
+      yield* UnderWay.waiting(runners, both, 12)
+      for (const runner of both) yield* openIncidents(runner, 1)
+      first.child.kill("SIGSTOP")
+      yield* runners.settled(1)
+      first.child.kill("SIGCONT")
+      yield* openIncidents(first, 0)
+      yield* openIncidents(second, 1)
     })
   )
 

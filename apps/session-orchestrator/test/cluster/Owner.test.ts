@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import { TurnStopped } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
 import { Effect, Exit, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -77,6 +78,21 @@ describe("Owner.followed", () => {
       const { asked, seen } = yield* watchFrom(40, [message(1)], [message(2), end(3)])
       expect(asked).toEqual([40, 1])
       expect(seen).toEqual(["message 1", "message 2", "turn-end 3"])
+    })
+  )
+
+  it.effect("O3: asks less and less often for a turn that stops whenever it is run", () =>
+    Effect.gen(function* () {
+      let asked = 0
+      const stopped = Stream.suspend(() => {
+        asked++
+        return Stream.fail(new TurnStopped.TurnStopped({ message: "It has gone on otherwise." }))
+      })
+      yield* Owner.followed(0, () => stopped, Frames.isEnd).pipe(Stream.runDrain, Effect.forkScoped)
+      yield* TestClock.adjust("1 second")
+      expect(asked).toBeGreaterThan(2)
+      yield* TestClock.adjust("5 minutes")
+      expect(asked).toBeLessThan(75)
     })
   )
 })

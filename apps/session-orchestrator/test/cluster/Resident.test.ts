@@ -34,7 +34,8 @@ const make = Effect.gen(function* () {
     now: () => clock.currentTimeMillisUnsafe(),
     shardOf: () => 1,
     owns: () => true,
-    rouse: () => void state.roused++
+    rouse: () => void state.roused++,
+    moved: () => {}
   })
   const overloaded = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 } as const
   const provider: Provider.Provider["Service"] = {

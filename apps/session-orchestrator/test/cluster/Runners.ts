@@ -51,13 +51,15 @@ export interface Options {
   readonly isGated?: boolean
   /** Tool servers of each runner. */
   readonly tools?: object
+  /** What each tells of itself. */
+  readonly telemetry?: object
 }
 
 /** A database of their own on a server, which runners are started on; their delays before retries. */
 export const make = Effect.fnUntraced(function* (
   postgres: PostgresServer.PostgresServer,
   delays: ReadonlyArray<string>,
-  { isGated = false, tools = {} }: Options = {}
+  { isGated = false, telemetry = {}, tools = {} }: Options = {}
 ) {
   const provider = yield* ScriptedServer.start()
   const url = yield* postgres.database
@@ -68,6 +70,7 @@ export const make = Effect.fnUntraced(function* (
     cluster: { shards: SHARDS },
     retry: { schedule: { type: "steps", delays } },
     gate: { enabled: isGated },
+    telemetry,
     tools
   }
   const start = Effect.gen(function* () {

@@ -8,21 +8,21 @@ const said: Incidents.Said = { reason: "overloaded", message: "Overloaded", code
 const openai = { provider: "openai", model: "gpt-5" }
 const minutes = (n: number): number => n * 60_000
 
-const waits = (turnId: string, at: number, { target = openai, forMs = 1_800_000 } = {}): Incidents.Input => ({
+const waits = (conversationId: string, at: number, { target = openai, forMs = 1_800_000 } = {}): Incidents.Input => ({
   _tag: "Waits",
-  turnId,
+  conversationId,
   target,
   said,
   until: at + forMs,
   at
 })
-const answered = (turnId: string, at: number, target = openai): Incidents.Input => ({
+const answered = (conversationId: string, at: number, target = openai): Incidents.Input => ({
   _tag: "Answered",
-  turnId,
+  conversationId,
   target,
   at
 })
-const left = (turnId: string, at: number): Incidents.Input => ({ _tag: "Left", turnId, at })
+const left = (conversationId: string, at: number): Incidents.Input => ({ _tag: "Left", conversationId, at })
 const passed = (at: number): Incidents.Input => ({ _tag: "Passed", at })
 
 /** What is told of inputs, as `type at minute`; the state is taken through a file after each where `restarts` says so. */
@@ -115,10 +115,10 @@ const history = fc
     let at = 0
     return steps.map(({ afterMs, forMs, kind, target, turn }): Incidents.Input => {
       at += afterMs
-      const turnId = `t${turn}`
-      if (kind === "Waits") return waits(turnId, at, { target, forMs })
-      if (kind === "Answered") return answered(turnId, at, target)
-      return kind === "Left" ? left(turnId, at) : passed(at)
+      const id = `t${turn}`
+      if (kind === "Waits") return waits(id, at, { target, forMs })
+      if (kind === "Answered") return answered(id, at, target)
+      return kind === "Left" ? left(id, at) : passed(at)
     })
   })
 
@@ -174,9 +174,9 @@ describe("whatever happens", () => {
         let state = Incidents.empty
         for (const input of inputs) [state] = Incidents.hear(state, input, AFTER)
         const at = (inputs.at(-1)?.at ?? 0) + 1
-        for (const { waiting } of Incidents.counts(state)) expect(waiting).toBeGreaterThanOrEqual(0)
+        for (const { waiting } of Incidents.counts(state, at)) expect(waiting).toBeGreaterThanOrEqual(0)
         for (let turn = 0; turn < 5; turn++) [state] = Incidents.hear(state, left(`t${turn}`, at), AFTER)
-        for (const { isTold, waiting } of Incidents.counts(state)) expect([isTold, waiting]).toEqual([true, 0])
+        for (const { isTold, waiting } of Incidents.counts(state, at)) expect([isTold, waiting]).toEqual([true, 0])
       })
     )
   })

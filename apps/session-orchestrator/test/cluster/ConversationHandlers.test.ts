@@ -1,0 +1,120 @@
+import { expect, it } from "@effect/vitest"
+import type { Provider } from "@holdfast/kernel"
+import { Effect, Fiber, Layer, Logger, References, type Scope, Stream } from "effect"
+import { type Sharding, TestRunner } from "effect/cluster"
+import { TestClock } from "effect/testing"
+import * as Alarms from "../../src/cluster/Alarms.ts"
+import { ConversationEntity } from "../../src/cluster/ConversationEntity.ts"
+import * as ConversationHandlers from "../../src/cluster/ConversationHandlers.ts"
+import { Lease } from "../../src/cluster/Lease.ts"
+import { Residents } from "../../src/cluster/Residents.ts"
+import { Defaults } from "../../src/conversation/Defaults.ts"
+import * as Gates from "../../src/conversation/Gates.ts"
+import { Providers } from "../../src/conversation/Providers.ts"
+import * as Tools from "../../src/conversation/Tools.ts"
+import * as Timer from "../../src/durable/Timer.ts"
+import * as SqlStore from "../../src/storage/SqlStore.ts"
+import { Store } from "../../src/storage/Store.ts"
+import * as Given from "../storage/Given.ts"
+
+const id = Given.conversationId(1)
+
+/** Says a word, and the next one after some seconds. */
+const provider: Provider.Provider["Service"] = {
+  stream: () =>
+    Stream.make({ type: "text-delta", delta: "Hello" } as const).pipe(
+      Stream.concat(Stream.fromEffectDrain(Effect.sleep("20 seconds"))),
+      Stream.concat(Stream.make({ type: "finish", finishReason: "stop" } as const))
+    )
+}
+
+/** A runner alone; which turns it has begun to run, and what it has logged. */
+const make = () => {
+  const state = { runs: [] as Array<string>, asked: 0, logged: [] as Array<string> }
+  const counting = Layer.effect(
+    Store,
+    Effect.map(Store, (store) => ({
+      ...store,
+      resumption: (turnId) => {
+        state.runs.push(turnId)
+        return store.resumption(turnId)
+      }
+    }))
+  )
+  const counted: Provider.Provider["Service"] = {
+    stream: (request) => {
+      state.asked++
+      return provider.stream(request)
+    }
+  }
+  const services = Layer.mergeAll(
+    Layer.succeed(Providers, { get: () => counted, names: ["scripted"], keyless: new Map(), credentials: {} }),
+    Layer.succeed(Defaults, { model: { provider: "scripted", model: "m" }, models: {}, retry: {} }),
+    Layer.succeed(Lease, { sure: () => Effect.void }),
+    Gates.layerNoop,
+    Tools.layerNoop
+  )
+  const runner = ConversationHandlers.layer(new Residents()).pipe(
+    Layer.provideMerge(Alarms.layer),
+    Layer.provideMerge(TestRunner.layer),
+    Layer.provide(services),
+    Layer.provideMerge(Layer.provideMerge(counting, SqlStore.layerMemory)),
+    Layer.provide(Timer.layer),
+    Layer.provide(Logger.layer([Logger.make(({ message }) => void state.logged.push(String(message)))])),
+    Layer.provide(Layer.succeed(References.MinimumLogLevel, "Warn"))
+  )
+  return { state, runner }
+}
+
+/** Turn 1 has something on disk that it does not say (R3), for good. */
+const diverged = Effect.gen(function* () {
+  const store = yield* Store
+  yield* store.createConversation(Given.conversation(1, { model: "scripted/m" }))
+  yield* store.acceptTurn(Given.turn(1, 1))
+  yield* store.appendEvents(id, Given.turnId(1), [Given.message(1, 1, 0)], 0)
+})
+
+const test = (
+  title: string,
+  body: (
+    state: ReturnType<typeof make>["state"]
+  ) => Effect.Effect<void, unknown, Store | Sharding.Sharding | Scope.Scope>
+) =>
+  it.effect(title, () => {
+    const { runner, state } = make()
+    return body(state).pipe(Effect.provide(runner))
+  })
+
+/** A conversation whose turn stops whenever it is run. */
+const stopping = Effect.gen(function* () {
+  yield* diverged
+  yield* TestClock.adjust("5 seconds") // the runner gets its shards
+  const owner = (yield* ConversationEntity.client)(id)
+  yield* owner.Stay(undefined, { discard: true })
+  return owner
+})
+
+const seconds = (count: number) => TestClock.adjust("1 second").pipe(Effect.repeat({ times: count - 1 }))
+
+test("R2: a turn that stops whenever it is run comes back at once, and then in growing distances", (state) =>
+  Effect.gen(function* () {
+    yield* stopping
+    yield* seconds(3)
+    expect(state.runs.length).toBe(2)
+    yield* seconds(600)
+    // After 0, 1, 2, 4 ... 256 seconds, each of which is one longer by the cluster's own; two lines each, but for the last.
+    expect(state.runs.length).toBe(11)
+    expect(state.logged.length).toBe(2 * 11 - 1)
+  }))
+
+test("Q4: a turn behind one that stops whenever it is run is answered, and asked for once", (state) =>
+  Effect.gen(function* () {
+    const owner = yield* stopping
+    yield* seconds(13) // of a wait of 8 seconds it has some left
+    yield* owner.Prompt({ prompt: "And then?", turnId: Given.turnId(2) })
+    const answer = yield* Effect.forkScoped(owner.Result({ turnId: Given.turnId(2) }))
+    yield* seconds(60)
+    const { end, text } = yield* Fiber.join(answer)
+    expect([end.status, text]).toEqual(["completed", "Hello"])
+    expect(state.asked).toBe(1)
+  }))

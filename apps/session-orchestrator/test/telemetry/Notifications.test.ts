@@ -1,0 +1,77 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Observer } from "@holdfast/kernel"
+import { Ids } from "@holdfast/wire"
+import { Duration, Effect, Metric } from "effect"
+import { TestClock } from "effect/testing"
+import * as Timer from "../../src/durable/Timer.ts"
+import * as IncidentFile from "../../src/telemetry/IncidentFile.ts"
+import * as Notifications from "../../src/telemetry/Notifications.ts"
+import * as Given from "./Given.ts"
+
+const { conversationId } = Given.place
+
+/** What one runner hears, and whom it tells what. */
+const make = Effect.gen(function* () {
+  const told: Array<string> = []
+  const listeners = yield* Notifications.make({
+    after: Duration.minutes(5),
+    receivers: new Map([["webhook", ({ at, type }) => Effect.sync(() => void told.push(`${type} ${at}`))]]),
+    file: IncidentFile.none,
+    timer: yield* Timer.Timer,
+    redact: (text) => text
+  })
+  const open = Effect.map(Metric.value(Notifications.incidents), ({ value }) => value)
+  /** A turn of a conversation waits for half an hour. */
+  const waits = (at: number, id: Ids.ConversationId = conversationId) =>
+    listeners.decision?.(
+      Given.decision({
+        conversationId: id,
+        at,
+        directive: { _tag: "Retry", attempt: 0, delayMs: 1_800_000, retryAt: at + 1_800_000 }
+      })
+    )
+  const moves = (at: number, id: Ids.ConversationId = conversationId) =>
+    Observer.moved(listeners, { conversationId: id, at })
+  return { listeners, moves, open, told, waits }
+})
+
+const MINUTE = 60_000
+
+describe("notifications of one of several runners", () => {
+  it.effect("X12: no incident is told whose turns have all moved to other runners", () =>
+    Effect.gen(function* () {
+      const { moves, open, told, waits } = yield* make
+      waits(0)
+      yield* TestClock.adjust(MINUTE)
+      moves(MINUTE)
+      yield* TestClock.adjust("1 hour")
+      expect(told).toEqual([])
+      expect(yield* open).toBe(0)
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect(
+    "X12: one that was told is not open any more when they have, and its end is told with the next answer",
+    () =>
+      Effect.gen(function* () {
+        const { listeners, moves, open, told, waits } = yield* make
+        const other = Ids.ConversationId.make("c2")
+        waits(0)
+        waits(0, other)
+        yield* TestClock.adjust(6 * MINUTE)
+        moves(6 * MINUTE, other)
+        expect(yield* open).toBe(1)
+        moves(6 * MINUTE)
+        expect(yield* open).toBe(0)
+        // One of them comes back, and waits here again.
+        waits(7 * MINUTE)
+        expect(yield* open).toBe(1)
+        moves(8 * MINUTE)
+        yield* TestClock.adjust(3 * MINUTE)
+        listeners.attempt?.(Given.attempt({ outcome: { ...Given.completed, endedAt: 9 * MINUTE } }))
+        yield* TestClock.adjust(1)
+        expect(told).toEqual([`incident-began ${5 * MINUTE}`, `incident-ended ${9 * MINUTE}`])
+        expect(yield* open).toBe(0)
+      }).pipe(Effect.provide(Timer.layer))
+  )
+})
