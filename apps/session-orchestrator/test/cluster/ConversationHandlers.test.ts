@@ -48,7 +48,7 @@ const make = () => {
     }
   }
   const services = Layer.mergeAll(
-    Layer.succeed(Providers, { get: () => counted, names: ["scripted"], keyless: new Map(), credentials: {} }),
+    Layer.succeed(Providers, { get: () => counted, names: ["scripted"], unusable: () => undefined, credentials: {} }),
     Layer.succeed(Defaults, { model: { provider: "scripted", model: "m" }, models: {}, retry: {} }),
     Layer.succeed(Lease, { sure: () => Effect.void }),
     Gates.layerNoop,
