@@ -51,9 +51,9 @@ describe("the toolbox of all servers", () => {
           yield* one.changes
           yield* TestClock.adjust("1 second")
           assert.deepStrictEqual(
-          tools.definitions.map(({ name }) => name),
-          ["always", `tool_${n}`]
-        )
+            tools.definitions.map(({ name }) => name),
+            ["always", `tool_${n}`]
+          )
         }
         const answers = (name: string) => Effect.map(tools.run(call(name)), ({ isError }) => !isError)
         assert.isFalse(yield* answers("tool_0"))
