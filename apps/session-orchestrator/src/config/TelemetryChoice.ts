@@ -47,15 +47,6 @@ export const choose = (
   }
 }
 
-/** Variables of OpenTelemetry's that mean something here. */
-export const OTEL_VARIABLES = [
-  "OTEL_EXPORTER_OTLP_ENDPOINT",
-  "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-  "OTEL_EXPORTER_OTLP_HEADERS",
-  "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
-  "OTEL_SDK_DISABLED"
-] as const
-
 // --- internal
 
 type Given<Key extends keyof NonNullable<Settings.Settings["telemetry"]>> = NonNullable<

@@ -128,16 +128,15 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         const session = yield* sessions.hold(conversation.conversationId)
         const parked = queue.parking.find(conversation.conversationId)
         if (parked === undefined) return session
-        if (session.hub.inProgress.retry !== undefined) {
-          // One that was read ahead of its time has told of its wait, and knows nothing of a gate that holds it.
-          if (parked.heldUntil !== undefined) session.hub.inProgress.hold(parked.heldUntil)
-          return session
+        const { inProgress } = session.hub
+        if (inProgress.retry === undefined) {
+          const event = yield* waitOf(conversation, parked.turnId)
+          // It may have been taken up while its records were read.
+          if (event === undefined || queue.parking.find(conversation.conversationId) !== parked) return session
+          inProgress.live(event)
         }
-        const event = yield* waitOf(conversation, parked.turnId)
-        // It may have been taken up while its records were read.
-        const isParked = queue.parking.find(conversation.conversationId) === parked
-        if (event !== undefined && isParked) session.hub.inProgress.live(event)
-        if (isParked && parked.heldUntil !== undefined) session.hub.held(parked.heldUntil)
+        // What a turn's records tell of its wait knows nothing of a gate that holds it.
+        if (parked.heldUntil !== undefined) inProgress.hold(parked.heldUntil)
         return session
       })
 

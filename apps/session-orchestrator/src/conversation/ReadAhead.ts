@@ -10,7 +10,7 @@
  *     in time comes at its time, as if there were none of this.
  * F3. A place is given back once, however often that is said, and at the latest when its turn has left memory: none is ever lost.
  */
-import { Line } from "./Line.ts"
+import { MutableList } from "effect"
 
 export interface Limits {
   readonly atOnce: number
@@ -33,7 +33,7 @@ export class ReadAhead<A> {
   private readonly limits: Limits
   private readonly isFree: () => boolean
   private readonly begin: (who: A, place: Place) => boolean
-  private readonly soon = new Line<A>()
+  private readonly soon = MutableList.make<A>()
   private reading = 0
   private places = 0
   private size = 0
@@ -53,7 +53,7 @@ export class ReadAhead<A> {
 
   /** The time of a turn is near. */
   near(who: A): void {
-    this.soon.add(who)
+    MutableList.append(this.soon, who)
     this.open()
   }
 
@@ -63,8 +63,8 @@ export class ReadAhead<A> {
     this.isOpening = true
     const { atOnce, most, mostSize } = this.limits
     while (this.reading < atOnce && this.places < most && this.size < mostSize && this.isFree()) {
-      const who = this.soon.take()
-      if (who === undefined) break
+      const who = MutableList.take(this.soon)
+      if (who === MutableList.Empty) break
       const place = this.place()
       if (!this.begin(who, place)) place.leave()
     }
@@ -73,7 +73,7 @@ export class ReadAhead<A> {
 
   /** Nobody who waits is read any more. */
   close(): void {
-    this.soon.clear()
+    MutableList.clear(this.soon)
   }
 
   private place(): Place {

@@ -9,8 +9,7 @@
  *     first again.
  */
 import type { Http } from "@holdfast/providers"
-import { Clock, Context, Effect, Latch, Layer } from "effect"
-import { Line } from "./Line.ts"
+import { Clock, Context, Effect, Latch, Layer, MutableList } from "effect"
 
 /** Longer than the requests of two thousand take. Short beside the waits that follow, and beside what a model is given to answer. */
 export const LIMIT_MS = 2_000
@@ -31,13 +30,13 @@ export const layer: Layer.Layer<never> = Layer.effect(
   RightOfWay,
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
-    const held = new Line<Held>()
+    const held = MutableList.make<Held>()
     const work = Latch.makeUnsafe(false)
     const quiet = Latch.makeUnsafe(false)
     let due = 0
 
     yield* Effect.gen(function* () {
-      const { first } = held
+      const [first] = MutableList.toArrayN(held, 1)
       if (first === undefined) {
         work.closeUnsafe()
         return yield* work.await
@@ -47,12 +46,12 @@ export const layer: Layer.Layer<never> = Layer.effect(
         const leftMs = first.since + LIMIT_MS - clock.currentTimeMillisUnsafe()
         if (leftMs > 0) yield* Effect.raceFirst(quiet.await, Effect.sleep(leftMs))
       }
-      for (let n = 0; n < AT_ONCE; n++) held.take()?.resume()
+      for (const { resume } of MutableList.takeN(held, AT_ONCE)) resume()
       yield* Effect.yieldNow // W2
     }).pipe(Effect.forever, Effect.forkScoped)
 
     const wait = Effect.callback<void>((resume) => {
-      held.add({ since: clock.currentTimeMillisUnsafe(), resume: () => resume(Effect.void) })
+      MutableList.append(held, { since: clock.currentTimeMillisUnsafe(), resume: () => resume(Effect.void) })
       work.openUnsafe()
     })
     return {
@@ -63,7 +62,7 @@ export const layer: Layer.Layer<never> = Layer.effect(
           if (due === 0) quiet.openUnsafe()
         }
       },
-      giveWay: Effect.suspend(() => (due > 0 || held.size > 0 ? wait : Effect.void))
+      giveWay: Effect.suspend(() => (due > 0 || held.length > 0 ? wait : Effect.void))
     }
   })
 )

@@ -141,12 +141,7 @@ const sinkOf = (
   persist: (events, position) => {
     const { conversationId, turnId } = turn
     if (events.some(({ type }, i) => type !== (persisted[position + i] ?? type))) return Effect.fail(otherwise(turnId)) // R3
-    if (position + events.length <= persisted.length) {
-      // R4. Of one that is read ahead of its time nothing is in progress but its wait, and that is told already.
-      return Effect.sync(() => {
-        if (running.ahead === undefined) hub.repeated(events)
-      })
-    }
+    if (position + events.length <= persisted.length) return Effect.sync(() => hub.repeated(events)) // R4
     return Effect.flatMap(
       untilItWorks(store.appendEvents(conversationId, turnId, events, position), turnId, stopping),
       (stored) => {

@@ -10,7 +10,7 @@
  *     memory: none is ever lost.
  * T3. Nobody waits outside while there is a place.
  */
-import { Line } from "./Line.ts"
+import { MutableList } from "effect"
 import type { RightOfWay } from "./RightOfWay.ts"
 
 /** Gives a place back. */
@@ -20,7 +20,7 @@ export class Turnstile {
   private readonly size: number
   private readonly onEmpty: () => void
   private readonly rightOfWay: Pick<RightOfWay, "enter">
-  private readonly outside = new Line<(pass: Pass) => void>()
+  private readonly outside = MutableList.make<(pass: Pass) => void>()
   private inside = 0
   private isOpening = false
 
@@ -33,18 +33,18 @@ export class Turnstile {
 
   /** How many wait. */
   get waiting(): number {
-    return this.outside.size
+    return this.outside.length
   }
 
   /** Calls `enter` with what gives its place back, now or once there is one. It must not throw. */
   come(enter: (pass: Pass) => void): void {
-    this.outside.add(enter)
+    MutableList.append(this.outside, enter)
     this.open()
   }
 
   /** Nobody who waits enters any more. */
   close(): void {
-    this.outside.clear()
+    MutableList.clear(this.outside)
   }
 
   /** T3. Who enters may leave on the spot: that is not gone into any deeper, but goes on here. */
@@ -52,13 +52,13 @@ export class Turnstile {
     if (this.isOpening) return
     this.isOpening = true
     while (this.inside < this.size) {
-      const enter = this.outside.take()
-      if (enter === undefined) break
+      const enter = MutableList.take(this.outside)
+      if (enter === MutableList.Empty) break
       this.inside++
       enter(this.pass())
     }
     this.isOpening = false
-    if (this.outside.size === 0) this.onEmpty()
+    if (this.outside.length === 0) this.onEmpty()
   }
 
   private pass(): Pass {

@@ -65,8 +65,8 @@ export const refuseNewer: Effect.Effect<void, NewerDatabase | SqlError.SqlError,
 /** Fails unless the database has this very version (V2, V3). It must have been migrated once. */
 export const refuseOther: Effect.Effect<void, NewerDatabase | OlderDatabase | SqlError.SqlError, SqlClient.SqlClient> =
   Effect.gen(function* () {
-    yield* refuseNewer
     const found = yield* version
+    if (found > VERSION) return yield* new NewerDatabase({ found })
     if (found < VERSION) return yield* new OlderDatabase({ found })
   })
 
