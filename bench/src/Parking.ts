@@ -67,11 +67,10 @@ export const run = async (): Promise<void> => {
     say(`waking ${DUE} of them within a second, twice`)
     const dueAt = Date.now() + UNTIL_DUE_MS
     Database.makeDue(database, DUE, dueAt, dueAt + BETWEEN_MS)
-    const crowds = [dueAt, dueAt + BETWEEN_MS].map((from) => Database.dueTimes(database, from))
-    const first = provider.expect(crowds[0] ?? new Map())
+    const lagsFrom = (from: number) => provider.expect(Database.dueTimes(database, from))
+    const crowds = Promise.all([lagsFrom(dueAt), lagsFrom(dueAt + BETWEEN_MS)])
     const again = await Service.start(folder, TURNS)
-    const lags = await first
-    const warm = await provider.expect(crowds[1] ?? new Map())
+    const [lags, warm] = await crowds
     await again.stop()
     const bare = Database.bareInserts(join(folder, "bare.db"), TURNS, AT_ONCE)
 

@@ -3,12 +3,12 @@ import { createServer } from "node:http"
 
 /** Answers 529 at once, and notes when it was asked by which prompt. */
 export const start = async () => {
-  let onRequest = (_prompt: string): void => {}
+  const listeners: Array<(body: string) => void> = []
   const server = createServer((request, response) => {
     let body = ""
     request.on("data", (chunk: Buffer) => (body += chunk.toString()))
     request.on("end", () => {
-      onRequest(body)
+      for (const hear of listeners) hear(body)
       response.writeHead(529, { "content-type": "application/json" })
       response.end('{"error":{"type":"overloaded_error","message":"Overloaded"}}')
     })
@@ -25,12 +25,12 @@ export const start = async () => {
     expect: (dueAt: ReadonlyMap<string, number>) =>
       new Promise<Array<number>>((resolve) => {
         const lags: Array<number> = []
-        onRequest = (body) => {
+        listeners.push((body) => {
           const prompt = /wait for me (\S+?)"/.exec(body)?.[1] ?? ""
           const due = dueAt.get(prompt)
           if (due !== undefined) lags.push(Math.max(0, Date.now() - due))
           if (lags.length === dueAt.size) resolve(lags)
-        }
+        })
       })
   }
 }

@@ -74,7 +74,7 @@ export interface Awaited {
   readonly since: number
   /** When it is to end, in epoch milliseconds. */
   readonly retryAt: number
-  /** Somebody has chosen that end (X4). */
+  /** That end was chosen by somebody (X4), or is the end of the time for an answer (X11): nothing but a person wakes it before. */
   readonly isMoved: boolean
 }
 

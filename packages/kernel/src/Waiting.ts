@@ -56,7 +56,7 @@ export const wait = Effect.fnUntraced(function* (
           turn,
           failure,
           told,
-          sleep(turn, strategy, failure, told, told !== retry, since, askedAt === undefined ? ask : undefined)
+          sleep(turn, strategy, failure, retry, told, askedAt === undefined ? ask : undefined)
         )
       )
       .pipe(Effect.catchTag("SleepFailure", Effect.succeed))
@@ -128,14 +128,14 @@ const sleep = Effect.fnUntraced(function* (
   turn: TurnState,
   strategy: RetryStrategy["Service"],
   failure: Failure.Failure,
+  decided: Retry,
   told: Told,
-  isMoved: boolean,
-  since: number,
   ask: Ask | undefined
 ): Effect.fn.Return<Wake & { readonly at: number }, SleepFailure | TurnStopped> {
   tell(turn, strategy, failure, told)
-  const { delayMs, retryAt } = told
-  const awaited = { route: told.route ?? turn.route, failure, since: retryAt - delayMs, retryAt, isMoved }
+  const { retryAt } = told
+  const since = decided.retryAt - decided.delayMs
+  const awaited = { route: told.route ?? turn.route, failure, since, retryAt, isMoved: told !== decided }
   for (;;) {
     const now = yield* Clock.currentTimeMillis
     const wake = yield* Effect.catchCause(

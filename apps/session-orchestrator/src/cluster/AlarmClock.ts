@@ -76,12 +76,11 @@ export class AlarmClock {
 
   /** Lets go of shards (A3). */
   uncover(shards: ReadonlySet<number>): void {
-    const { moved, shardOf } = this.dependencies
     for (const shard of shards) this.covered.delete(shard)
-    for (const id of this.entries.keys()) {
-      if (!shards.has(shardOf(id))) continue
+    for (const [id, { shard }] of this.entries) {
+      if (!shards.has(shard)) continue
       this.remove(id)
-      moved(id)
+      this.dependencies.moved(id)
     }
   }
 
@@ -153,7 +152,8 @@ export class AlarmClock {
     }
     const cancel = this.dependencies.timer.at(alarm.at, () => this.ring(id))
     const leaveGate = () => sleeper?.gatekeeper.leave(sleeper)
-    this.entries.set(id, { ...alarm, cancel, leaveGate, pass: undefined, passUntil: 0 })
+    const shard = this.dependencies.shardOf(id)
+    this.entries.set(id, { ...alarm, shard, cancel, leaveGate, pass: undefined, passUntil: 0 })
     sleeper?.gatekeeper.enter(sleeper)
   }
 
@@ -189,6 +189,7 @@ export class AlarmClock {
 // --- internal
 
 interface Entry extends Alarm {
+  readonly shard: number
   /** Takes it out of the timer. */
   cancel: () => void
   /** Waits no more before its gate, if it has one. */

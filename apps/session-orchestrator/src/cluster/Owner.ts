@@ -49,7 +49,6 @@ export const followed = <E extends Tagged>(
   isLast: (frame: Frame) => boolean
 ): Stream.Stream<Frame, E | StorageError> =>
   Stream.suspend(() => {
-    let from = after
     /** Of what has come here. What the watcher has already is the owner's to leave out: it knows whether there ever was such an id. */
     let last = 0
     let isOver = false
@@ -57,14 +56,13 @@ export const followed = <E extends Tagged>(
       if (frame.id === undefined) return true
       if (frame.id <= last) return false
       last = frame.id
-      from = frame.id
       isOver = isLast(frame)
       return true
     }
     const ended = Stream.suspend((): Stream.Stream<never, OwnerGone> =>
       isOver ? Stream.empty : Stream.fail(new OwnerGone())
     )
-    return Stream.suspend(() => open(from)).pipe(
+    return Stream.suspend(() => open(last === 0 ? after : last)).pipe(
       Stream.map((batch) => Frames.fromBatch(batch).filter(isNew)),
       Stream.filter((frames) => Arr.isReadonlyArrayNonEmpty(frames)),
       Stream.flattenArray,

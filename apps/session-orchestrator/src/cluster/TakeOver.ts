@@ -43,12 +43,15 @@ export const run = Effect.fnUntraced(function* (
     const turns = (yield* store.unsealedTurns).filter(({ conversationId }) =>
       come.has(Alarms.shardOf(sharding, conversationId))
     )
-    const unfinished = yield* Effect.forEach(turns, (turn) =>
-      Effect.map(RecordedWait.begunBy(journal, turn), (wait): Unfinished => ({
+    const heads = new Set<Ids.ConversationId>()
+    const unfinished = yield* Effect.forEach(turns, (turn) => {
+      if (heads.has(turn.conversationId)) return Effect.succeed<Unfinished>({ ...turn, wait: undefined })
+      heads.add(turn.conversationId)
+      return Effect.map(RecordedWait.begunBy(journal, turn), (wait): Unfinished => ({
         ...turn,
         wait: wait && { wakeAt: wait.retryAt, awaited: Gates.remembered(gates, wait, turn.model) }
       }))
-    )
+    })
     const found = alarmsOf(unfinished, yield* Clock.currentTimeMillis)
     alarms.cover(come, found)
     if (turns.length > 0) {

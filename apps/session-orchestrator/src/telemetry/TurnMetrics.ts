@@ -179,14 +179,14 @@ export const observer = (known: Known, context: Context.Context<never>): Observe
   }
 }
 
+// --- internal
+
 /** How an attempt ended, in one word. */
-export const statusOf = (outcome: Observer.AttemptEnded["outcome"]): string =>
+const statusOf = (outcome: Observer.AttemptEnded["outcome"]): string =>
   isShared(outcome) ? "shared" : outcome._tag === "Failed" ? outcome.failure.reason : outcome._tag.toLowerCase()
 
 /** Whether nobody was called for it (X5). */
-export const isShared = (outcome: Observer.AttemptEnded["outcome"]): boolean =>
+const isShared = (outcome: Observer.AttemptEnded["outcome"]): boolean =>
   outcome._tag === "Failed" && outcome.failure.shared === true
-
-// --- internal
 
 const seconds = (from: number, to: number): number => Math.max(0, to - from) / 1_000

@@ -13,10 +13,7 @@ import { Effect } from "effect"
 export type Count = (text: string) => number
 
 /** The counter. The tables are loaded once. */
-export const load: Effect.Effect<Count> = Effect.suspend(() => {
-  loading ??= loadTables()
-  return Effect.promise(() => loading ?? loadTables())
-})
+export const load: Effect.Effect<Count> = Effect.promise(() => (loading ??= loadTables()))
 
 // --- internal
 
@@ -25,7 +22,8 @@ let loading: Promise<Count> | undefined
 const loadTables = async (): Promise<Count> => {
   const { countTokens } = await import("gpt-tokenizer/encoding/o200k_base")
   // A text that looks like one of the encoding's own marks is a text.
-  return (text) => sumOf(text, (piece) => countTokens(piece, { disallowedSpecial: new Set() }))
+  const options = { disallowedSpecial: new Set<string>() }
+  return (text) => sumOf(text, (piece) => countTokens(piece, options))
 }
 
 /**

@@ -202,11 +202,12 @@ export const failed = (
   return { ...left, phase: "ramp", room, inRoom, patience, raiseIn: room * patience }
 }
 
-/** A first attempt has failed for a reason that is the endpoint's: what it knows is news, unless retries know better. */
+/** A first attempt, or another process's call, has failed for a reason that is the endpoint's: that is news, unless retries know better. */
 export const failedFirst = (before: Gate, now: number, failure: Failure.Failure): Gate => {
   const gate = recalled(before, now)
   if (gate.phase === "ramp" || gate.answering > 0) return gate
-  return { ...gate, phase: "shut", room: 1, last: { failure, at: now }, triedAt: now, refusals: gate.refusals + 1 }
+  const triedAt = Math.max(gate.triedAt, now)
+  return { ...gate, phase: "shut", room: 1, last: { failure, at: now }, triedAt, refusals: gate.refusals + 1 }
 }
 
 /** A first attempt has shown content. An endpoint that answers a newcomer will answer those who wait. */

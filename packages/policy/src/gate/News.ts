@@ -41,8 +41,7 @@ export const heard = (before: Gate.Gate, { answeredAt, failedAt, failure, triedA
   const gate = { ...before, triedAt: Math.max(before.triedAt, triedAt) } // probes of all are one another's
   const known = gate.last?.at ?? 0
   if (failure !== undefined && failedAt > known && failedAt > answeredAt) {
-    if (gate.phase === "ramp" || gate.answering > 0) return gate // N1
-    return { ...gate, phase: "shut", room: 1, last: { failure, at: failedAt }, refusals: gate.refusals + 1 }
+    return Gate.failedFirst(gate, failedAt, failure) // N1
   }
   if (gate.phase !== "shut" || answeredAt <= known) return gate
   if (gate.probes === undefined) return Gate.answeredFirst(gate)

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import * as Durations from "../Durations.ts"
 import * as SpendGuard from "../SpendGuard.ts"
 
-const Tokens = Schema.Int.check(Schema.makeFilter((tokens) => tokens >= 0 || "Expected a number of tokens, 0 or more"))
+const Tokens = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0, { message: "Expected a number of tokens, 0 or more" }))
 
 const Guard = Schema.Struct({
   /** Absent: an hour. */
