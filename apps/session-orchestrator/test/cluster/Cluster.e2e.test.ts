@@ -95,7 +95,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       assert.strictEqual((yield* first.call({ path: "/readyz" })).status, 200)
       // And it takes part.
       const id = yield* first.create()
-      assert.strictEqual((yield* first.call(Runners.turnOf(id))).status, 200)
+      assert.strictEqual((yield* first.call(Given.request(id, id))).status, 200)
       assert.deepStrictEqual(yield* first.history(id), [`user: ${id}`, `assistant: ${WHOLE}`])
     })
   )
@@ -108,7 +108,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       const ids = yield* UnderWay.create([second], 8)
       first.child.kill("SIGSTOP")
       // What comes in at it meanwhile is the first that it sees when it goes on; half of it was its own.
-      const posting = yield* Effect.forEach(ids, (id) => first.open(Runners.turnOf(id)), { concurrency: 8 }).pipe(
+      const posting = yield* Effect.forEach(ids, (id) => first.open(Given.request(id, id)), { concurrency: 8 }).pipe(
         Effect.forkScoped({ startImmediately: true })
       )
       yield* runners.settled(1)
@@ -267,6 +267,8 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       const turns = yield* UnderWay.begin(runners, both)
       yield* postgres.stop
       yield* turns.gate.open
+      const said = Effect.sync(() => both.map(({ stderr }) => stderr()).join(""))
+      yield* Process.eventually("turns to pause", said, (text) => text.includes("is paused"))
       // Nothing ends that is not on disk.
       for (const { events } of turns.audience.values())
         assert.notInclude(
@@ -297,7 +299,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       const calls = toolCalls(...names.map((name) => ({ name, input: { file, gate } })))
       runners.provider.respond({ frames: calls }, whole)
       const id = yield* first.create()
-      yield* first.open(Runners.turnOf(id))
+      yield* first.open(Given.request(id, id))
       const runs = () => (fs.existsSync(file) ? fs.readFileSync(file, "utf8").trim().split("\n").toSorted() : [])
       yield* Process.eventually("both tools to run", Effect.sync(runs), ({ length }) => length === 2)
       const owner = yield* Runners.busiest(both)
@@ -339,7 +341,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       runners.provider.respond(response, whole)
       const [id, other] = [yield* runner.create(), yield* runner.create()]
       const audience = yield* Audience.watch([runner], [id, other])
-      yield* runner.open(Runners.turnOf(id))
+      yield* runner.open(Given.request(id, id))
       yield* gate.reached
       yield* runners.setReadOnly(true)
       yield* gate.open
@@ -348,7 +350,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
           text
         )
       )
-      const post = runner.call(Runners.turnOf(other))
+      const post = runner.call(Given.request(other, other))
       const refused = yield* post
       assert.strictEqual(refused.status, 503)
       assert.match(refused.text, /problem-storage-unavailable/)
@@ -395,7 +397,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
           const ids = yield* UnderWay.create(both, 6)
           const requests = runners.provider.count()
           // Each is posted at one and watched at the other: one of the two does not own it.
-          const posted = yield* Effect.forEach(ids, (id) => at(both, 1).open(Runners.turnOf(id)), { concurrency: 6 })
+          const posted = yield* Effect.forEach(ids, (id) => at(both, 1).open(Given.request(id, id)), { concurrency: 6 })
           const audience = yield* Audience.watch([at(both, 0)], ids)
           yield* Effect.forEach(posted, (live) => live.until("text-delta"), { concurrency: "unbounded" })
           yield* gate.open

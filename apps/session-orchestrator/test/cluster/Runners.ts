@@ -111,13 +111,6 @@ export const make = Effect.fnUntraced(function* (
   return { provider, start, startAll, settled, undisturbed, setReadOnly } satisfies Runners
 })
 
-/** A turn handed in as a stream of its events. The turn is known by the conversation's id. */
-export const turnOf = (id: string, turnId: string = id) => ({
-  path: `/v1/conversations/${id}/turns`,
-  headers: { accept: "application/x-ndjson" },
-  body: { prompt: turnId, turnId }
-})
-
 /** Waits for a fact for as long as a take-over may last, and a turn's wait after that. */
 export const inTime = <A, E>(
   what: string,
@@ -143,7 +136,7 @@ export const at = (runners: ReadonlyArray<Runner>, i: number): Runner => {
 export const total = (runners: ReadonlyArray<Runner>, name: string): Effect.Effect<number, Error> =>
   Effect.map(
     Effect.forEach(runners, (runner) => metric(runner, name)),
-    (values) => values.reduce<number>((sum, value) => sum + (value ?? 0), 0)
+    (values) => values.reduce((sum, value) => sum + value, 0)
   )
 
 /** The one that is in the middle of the most answers: conversations fall to runners by chance. */
@@ -178,9 +171,9 @@ interface Lock {
 const sharesOf = (locks: ReadonlyArray<Lock>): ReadonlyArray<number> =>
   Array.from(Map.groupBy(locks, ({ pid }) => pid).values(), ({ length }) => length)
 
-/** A metric of a runner, its samples added up; `undefined` where it has none. */
-const metric = (runner: Runner, name: string): Effect.Effect<number | undefined, Error> =>
+/** A metric of a runner, its samples added up; no number where it has none, so that whoever waits for one waits on. */
+const metric = (runner: Runner, name: string): Effect.Effect<number, Error> =>
   Effect.map(runner.call({ path: "/metrics" }), ({ text }) => {
     const samples = text.split("\n").filter((line) => line.startsWith(name))
-    return samples.length === 0 ? undefined : samples.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0)
+    return samples.length === 0 ? NaN : samples.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0)
   })

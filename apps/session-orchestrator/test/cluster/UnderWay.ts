@@ -149,7 +149,7 @@ export const post = (runners: ReadonlyArray<Runners.Runner>, ids: ReadonlyArray<
     ids,
     (id, i) =>
       Runners.at(runners, i + 1)
-        .open(Runners.turnOf(id))
+        .open(Given.request(id, id))
         .pipe(
           Effect.flatMap((live) => live.until(until)),
           Effect.scoped

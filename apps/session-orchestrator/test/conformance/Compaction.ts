@@ -8,6 +8,7 @@ import {
   type Scenario,
   TARGET,
   type Turn,
+  aborted,
   answered,
   atOnce,
   called,
@@ -262,13 +263,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
         given: [tooLong, overloaded],
         when: [{ at: 0, act: "abort" }],
         follows: {
-          events: [
-            ...BEGUN,
-            ...waits(2 * SECOND),
-            { type: "retry-end", success: false, attempt: 0, finalError: "Retry cancelled" },
-            "message",
-            { type: "turn-end", status: "aborted" }
-          ]
+          events: [...BEGUN, ...waits(2 * SECOND), ...aborted(0)]
         }
       }
     ],

@@ -13,7 +13,7 @@ import {
   refused,
   reported
 } from "./ReportShapes.ts"
-import { BEGUN, BEGUN_AGAIN, type Scenario, TARGET, atOnce, called } from "./Scenario.ts"
+import { BEGUN, BEGUN_AGAIN, type Scenario, TARGET, aborted, atOnce, called } from "./Scenario.ts"
 import { BOTH, SECOND } from "./Shapes.ts"
 
 const { callsTool, failsInStream, overloaded, reports, says, status, REPORT } = Answers
@@ -337,13 +337,7 @@ const failing: ReadonlyArray<Scenario> = [
         given: [overloaded],
         when: [{ at: 0, act: "abort" }],
         follows: {
-          events: [
-            ...BEGUN,
-            { type: "provider-retry", attempt: 0, delayMs: 5 * SECOND },
-            { type: "retry-end", success: false, attempt: 0, finalError: "Retry cancelled" },
-            "message",
-            { type: "turn-end", status: "aborted" }
-          ]
+          events: [...BEGUN, { type: "provider-retry", attempt: 0, delayMs: 5 * SECOND }, ...aborted(0)]
         }
       }
     ],

@@ -87,7 +87,10 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, fo
     assert.strictEqual(endpoint.left, 0, `turn ${i}: responses that nobody asked for`)
     assert.deepStrictEqual(sink.contradictions, [], `turn ${i}: run again, it persisted something else`)
     history.push(...sink.of("message").map(({ message }) => message))
-    turns.push({ calls: endpoint.calls.slice(before), events: sink.events.filter(isNews) })
+    turns.push({
+      calls: endpoint.calls.slice(before),
+      events: mode === "once" ? sink.events : sink.events.filter(isNews)
+    })
   }
   return { turns, history } satisfies Played
 })

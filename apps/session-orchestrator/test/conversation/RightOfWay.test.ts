@@ -100,6 +100,8 @@ test(
     yield* settle
     const before = done.length
     assert.isBelow(before, crowd.length)
+    yield* settle
+    assert.strictEqual(done.length, before)
     again()
     while (done.length < crowd.length) yield* Effect.yieldNow
     assert.deepStrictEqual(done, crowd)

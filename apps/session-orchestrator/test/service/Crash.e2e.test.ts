@@ -252,6 +252,8 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
     "by a second signal, in an answer",
     Effect.fnUntraced(function* (stage) {
       yield* answering(stage, stage.chance.from(2, LAST))
+      // Before that there is no answer to wait for, and the first signal is enough.
+      yield* stage.sees("some of the answer", ({ current }) => current !== "")
       yield* stage.quit
       yield* stage.revive
     })

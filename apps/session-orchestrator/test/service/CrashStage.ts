@@ -6,9 +6,11 @@
  * C3. Whoever was told of a wait before a death holds the service to it (`promises`); whoever was told that a command was taken
  *     holds it to that (`commanded`, `aborted`).
  */
+import { assert } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { Effect, Fiber, type Scope } from "effect"
 import * as path from "node:path"
+import * as ExitCode from "../../src/cli/ExitCode.ts"
 import { Chance } from "./Chance.ts"
 import * as Given from "./Given.ts"
 import * as Onlooker from "./Onlooker.ts"
@@ -150,7 +152,7 @@ export class Stage {
 
   /** Ends the process at once. */
   get kill(): Effect.Effect<void, Error> {
-    return this.dies("SIGKILL")
+    return Effect.asVoid(this.dies("SIGKILL"))
   }
 
   /** Ends it as an operator does who does not wait: the second signal is what it dies of. */
@@ -161,7 +163,9 @@ export class Stage {
       yield* Process.eventually("the first signal to be heard", Effect.sync(stderr), (text) =>
         text.includes("Stopping")
       )
-      yield* this.dies("SIGTERM")
+      const { code } = yield* this.dies("SIGTERM")
+      // It did not wait for its answer to come to an end.
+      assert.strictEqual(code, ExitCode.ABORTED)
     })
   }
 
@@ -200,16 +204,17 @@ export class Stage {
   }
 
   /** What it was told of a wait that is not over is a promise, where none was made already. */
-  private dies(signal: NodeJS.Signals): Effect.Effect<void, Error> {
+  private dies(signal: NodeJS.Signals): Effect.Effect<Process.Exit, Error> {
     return Effect.gen({ self: this }, function* () {
       const retry = this.onlooker.retries.at(-1)
       const isWaiting =
         retry !== undefined && retry.retryAt > Date.now() && this.promises.length + this.aborted.size === 0
-      yield* this.alive.end(signal)
+      const exit = yield* this.alive.end(signal)
       this.deaths++
       this.life = undefined
       if (this.watching !== undefined) yield* Fiber.await(this.watching)
       if (isWaiting) this.promises.push({ retryAt: retry.retryAt, nth: this.provider.count() + 1 })
+      return exit
     })
   }
 
