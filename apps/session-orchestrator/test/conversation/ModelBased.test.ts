@@ -16,6 +16,7 @@ import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { Journal, type Record } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
+import { Interruptions } from "../../src/storage/Interruptions.ts"
 import { Standings } from "../../src/storage/Standings.ts"
 import { Store } from "../../src/storage/Store.ts"
 import { type Attempt, Rig } from "./Rig.ts"
@@ -450,7 +451,8 @@ describe("conversations under any order of events", () => {
           {
             store: Context.get(context, Store),
             journal: Context.get(context, Journal),
-            standings: Context.get(context, Standings)
+            standings: Context.get(context, Standings),
+            interruptions: Context.get(context, Interruptions)
           },
           script,
           isGated
