@@ -73,8 +73,8 @@ describe("journals that version 0.1.0 wrote", () => {
 
 const target = process.env["HOLDFAST_RECORD_GOLDEN"]
 
-describe.skipIf(target === undefined)("a recording", () => {
-  it.live("is made of both databases, and of what their turns come to", () =>
+if (target !== undefined) {
+  it.live("a recording is made of both databases, and of what their turns come to", () =>
     Effect.gen(function* () {
       for (const [name, make] of Object.entries(databases)) {
         const snapshot = yield* Effect.scoped(Effect.flatMap(make, record))
@@ -84,7 +84,7 @@ describe.skipIf(target === undefined)("a recording", () => {
       }
     })
   )
-})
+}
 
 // --- internal
 
