@@ -5,7 +5,7 @@
  * lists taken apart, the dialect is asked for. Writes go through `GroupCommit`, reads go straight to the database and hold nothing open. Both outlast a
  * database that is away for some seconds (`Patience`).
  */
-import type { Ids, TurnEvent } from "@holdfast/wire"
+import { type Ids, TurnEvent } from "@holdfast/wire"
 import { Cause, Clock, Context, Effect, Layer, Option, type Schema, Stream } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import * as Acceptances from "./Acceptances.ts"
@@ -180,7 +180,12 @@ const make = Effect.fnUntraced(function* (database: string) {
   return Context.make(Store, store).pipe(Context.add(Journal, journal), Context.add(Standings, standings))
 })
 
-const encoded = (event: TurnEvent.PersistedEvent) => ({ event, json: JSON.stringify(event) })
+/** D6: whoever hands in a transient event has gone round the types. */
+const encoded = (event: TurnEvent.PersistedEvent) => {
+  const { type }: TurnEvent.TurnEvent = event
+  if (TurnEvent.fate[type] !== "persisted") throw new Error(`${type} is transient: it is never stored`)
+  return { event, json: JSON.stringify(event) }
+}
 
 const migrate = (database: string) =>
   Migrations.run.pipe(

@@ -16,6 +16,7 @@ export const scopeOf = (error: SqlError.SqlError): "one" | "all" | "busy" => {
     case "ConstraintError":
       return "one"
     default:
+      if (isOfOneRow(error)) return "one"
       return error.isRetryable || PASSING.has(stateOf(error) ?? "") ? "busy" : "all"
   }
 }
@@ -71,6 +72,18 @@ const POSTGRES_ADVICE: { readonly [state: string]: string } = {
 /** What passes by itself, though the driver does not say so: a restart, a session that was idle, all connections taken. */
 const PASSING: ReadonlySet<string> = new Set(["53300", "57P01", "57P02", "57P03", "57P05"])
 
+/**
+ * Classes of SQLSTATE that are about the values of a statement: data that the database cannot hold (22), what a constraint refuses (23),
+ * and what is too large or too deep for it (54). The next statement can be fine.
+ */
+const OF_ONE_ROW: ReadonlySet<string> = new Set(["22", "23", "54"])
+
+/** SQLITE_TOOBIG: a text beyond what a row can hold. */
+const TOO_BIG = 18
+
+const isOfOneRow = (error: SqlError.SqlError): boolean =>
+  codeOf(error) === TOO_BIG || OF_ONE_ROW.has(stateOf(error)?.slice(0, 2) ?? "")
+
 /** PostgreSQL's SQLSTATE. */
 const stateOf = ({ reason: { cause } }: SqlError.SqlError): string | undefined =>
   Predicate.hasProperty(cause, "code") && typeof cause.code === "string" ? cause.code : undefined
@@ -94,7 +107,9 @@ const adviceFor = (error: SqlError.SqlError): string => {
       return "The database refused this user. Check its name, password and rights."
     case "SqlSyntaxError":
     case "UnknownError":
-      return "Nothing was written."
+      return isOfOneRow(error)
+        ? "Nothing was written: the database cannot hold what it was given. Other writes are not concerned."
+        : "Nothing was written."
     default:
       return error.reason satisfies never
   }
