@@ -67,7 +67,7 @@ const listen = (onCall: (response: ServerResponse, id: number) => void, ended: A
 const serve = (onCall: (response: ServerResponse, id: number) => void) =>
   Effect.flatMap(listen(onCall), ({ connect }) => connect)
 
-const inTime = Effect.timeout(Duration.seconds(10))
+const inTime = Effect.timeout(Duration.minutes(1))
 
 describe("a call over HTTP", () => {
   it.live("whose answer is larger than any may be comes to its end", () =>

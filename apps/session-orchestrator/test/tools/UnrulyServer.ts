@@ -2,11 +2,12 @@
  * A tool server that does what it should not: a process that speaks MCP over its standard input and output, line by line, without
  * any library.
  *
- * Modes, from its arguments: `stubborn` ignores SIGTERM and the end of its input; `mute` never answers a handshake; `broken` ends at
+ * Modes, from its arguments: `stubborn` ignores the end of its input and SIGTERM; with `sigterm=FILE`,
+ * where FILE has process ids, it appends to FILE.alive how many of those live when SIGTERM comes; `mute` never answers a handshake; `broken` ends at
  * once; `blabs` too, with its variable TOKEN and much else on one line; `old` speaks the first revision of the protocol alone;
  * `broken-once=FILE` ends at once if that file is not there, and makes it.
  */
-import { appendFileSync, existsSync, writeFileSync } from "node:fs"
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs"
 import { createInterface } from "node:readline"
 
 interface Call {
@@ -20,7 +21,25 @@ const has = (mode: string): boolean => modes.includes(mode)
 const write = (text: string): void => void process.stdout.write(text)
 const send = (message: object): void => write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`)
 
-const once = modes.find((mode) => mode.startsWith("broken-once="))?.slice("broken-once=".length)
+const fileOf = (mode: string): string | undefined =>
+  modes.find((each) => each.startsWith(`${mode}=`))?.slice(mode.length + 1)
+
+const once = fileOf("broken-once")
+const sigterm = fileOf("sigterm")
+const isAlive = (pid: string): boolean => {
+  try {
+    return process.kill(Number(pid), 0)
+  } catch {
+    return false
+  }
+}
+const signalled =
+  sigterm === undefined
+    ? undefined
+    : () => {
+        const pids = readFileSync(sigterm, "utf8").split(" ")
+        appendFileSync(`${sigterm}.alive`, `${pids.filter(isAlive).length} `)
+      }
 if (has("broken") || (once !== undefined && !existsSync(once))) {
   if (once !== undefined) writeFileSync(once, "")
   process.stderr.write("There is no database.\n")
@@ -30,7 +49,7 @@ if (has("blabs")) {
   process.stderr.write(`TOKEN=${process.env["TOKEN"]}${"x".repeat(390)}\n`)
   process.exit(3)
 }
-if (has("stubborn")) process.on("SIGTERM", () => {})
+if (has("stubborn")) process.on("SIGTERM", () => signalled?.())
 
 let tools = [
   "echo",
