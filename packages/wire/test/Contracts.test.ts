@@ -76,6 +76,7 @@ it("the main entry leaves the HTTP API out", () => {
     "Ndjson",
     "Sse",
     "Target",
+    "Text",
     "TurnEvent",
     "TurnExplanation"
   ])
