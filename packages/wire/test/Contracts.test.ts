@@ -72,6 +72,7 @@ it("the main entry leaves the HTTP API out", () => {
     "ConversationState",
     "Failure",
     "Ids",
+    "JsonShape",
     "Message",
     "Ndjson",
     "Sse",

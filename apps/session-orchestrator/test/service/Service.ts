@@ -88,6 +88,7 @@ export const start = Effect.fnUntraced(function* ({
       ])
     ),
     gate: { enabled: true },
+    log: { level: "info" },
     tools: [],
     models,
     model: { provider: providers[0] ?? "scripted", model: "m" },
