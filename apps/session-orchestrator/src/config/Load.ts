@@ -4,12 +4,14 @@
  * L1. A file that was asked for must be there; the default one need not be.
  * L2. A file that cannot be read stops the start, with the reason, beside every other mistake, as one `ConfigError`.
  */
+import { Text } from "@holdfast/wire"
 import { Effect, FileSystem, Layer, Path, type PlatformError, Result } from "effect"
 import { causeOf } from "../PlatformFailure.ts"
 import { Config, type ConfigError, type Values } from "./Config.ts"
 import * as Environment from "./Environment.ts"
 import * as JsonText from "./JsonText.ts"
 import type { SimulatedModels } from "./ModelChoice.ts"
+import * as Problem from "./Problem.ts"
 import * as Resolve from "./Resolve.ts"
 import type * as Sources from "./Sources.ts"
 
@@ -65,15 +67,20 @@ const readFile = Effect.fnUntraced(function* (
   // An editor's first save, or a file that was only touched: as good as none.
   if (text.success.trim() === "") return { content: {} }
   return Result.match(JsonText.parse(text.success), {
-    onSuccess: (content): Read => ({ content }),
-    onFailure: ({ column, line, message }): Read => ({
-      content: undefined,
-      problem: { place: `line ${line}, column ${column}`, message: `${message}.` }
-    })
+    onSuccess: (content): Read => {
+      const nul = Text.findNul(content)
+      return nul === undefined ? { content } : broken(Problem.formatPath(nul.path), nul.message)
+    },
+    onFailure: ({ column, line, message }): Read => broken(`line ${line}, column ${column}`, message)
   })
 })
 
 const isNotFound = (error: PlatformError.PlatformError): boolean => error.reason._tag === "NotFound"
+
+const broken = (place: string, message: string): Read => ({
+  content: undefined,
+  problem: { place, message: `${message}.` }
+})
 
 const unreadable = (location: string, error: PlatformError.PlatformError): Read => ({
   content: undefined,
