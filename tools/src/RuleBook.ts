@@ -38,6 +38,10 @@ export const chapters: ReadonlyArray<Chapter> = [
       {
         id: "C10",
         says: "A bug of the program itself, or of the service while it runs a turn, is tried again at most twice; the count is on disk."
+      },
+      {
+        id: "C11",
+        says: "A response that grows beyond its limit has failed and is not retried; arguments nested deeper than 200 levels are malformed."
       }
     ]
   },

@@ -49,10 +49,14 @@ export interface RetryPolicy {
   /** What is not spent without asking after a long wait (X11). Absent: nothing is asked. */
   readonly spendGuard?: SpendGuard
   readonly requestTimeout: RequestTimeout
+  /** Characters of one response (C11). Absent: the kernel's own limit. */
+  readonly maxResponseCharacters?: number
   /** Where attempts go. */
   readonly routing: Routing
   /** Steps of a turn, the last of which is the final one (A11). Absent: no limit. */
   readonly maxTurns?: number
+  /** Steps in a row with nothing but failed tool calls, after which the turn fails. 0: no limit. Absent: the kernel's own. */
+  readonly maxFailedToolSteps?: number
   /** What a turn has to end with (A9 to A14). Absent: whatever the model says last. */
   readonly finalReport?: FinalReport
 }

@@ -1,4 +1,5 @@
 /** A retry policy in words and in a table. Pure. */
+import { FailedSteps, ResponseLimit } from "@holdfast/kernel"
 import { Preview, ReasonLimits, RetryPolicy, type Routing, type SpendGuard, type Waits } from "@holdfast/policy"
 import { Failure, Target } from "@holdfast/wire"
 import * as Span from "../text/Span.ts"
@@ -90,8 +91,10 @@ export const primitives = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<reado
   ],
   ["requestTimeout.firstContent", Span.format(policy.requestTimeout.firstContentMs)],
   ["requestTimeout.idle", Span.format(policy.requestTimeout.idleMs)],
+  ["maxResponseCharacters", String(policy.maxResponseCharacters ?? ResponseLimit.MOST_CHARACTERS)],
   ["routing", routing(policy.routing)],
   ["maxTurns", policy.maxTurns === undefined ? "no limit" : String(policy.maxTurns)],
+  ["maxFailedToolSteps", String((policy.maxFailedToolSteps ?? FailedSteps.MOST_STEPS) || "no limit")],
   ["finalReport", policy.finalReport === undefined ? "none" : "required"]
 ]
 

@@ -5,10 +5,11 @@
  * R2. Ctrl-C aborts the turn and waits for its seal; a second one does not wait.
  * R3. The exit code is how the turn ended.
  */
-import type { TurnEvent } from "@holdfast/wire"
+import { Text, type TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Option, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { Conversations, type Frame } from "../conversation/Conversations.ts"
+import * as Prose from "../text/Prose.ts"
 import { Ended, Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
@@ -148,7 +149,7 @@ const printEvents = Effect.fnUntraced(function* (
 ) {
   const end = yield* Deferred.make<TurnEvent.TurnEnd>()
   const watch = Stream.runForEach(frames, ({ event, json }) => {
-    terminal.stdout(`${json}\n`)
+    terminal.stdout(`${Prose.inJson(json)}\n`)
     return event.type === "turn-end" ? Deferred.succeed(end, event) : Effect.void
   })
   yield* Effect.raceFirst(watch, Effect.andThen(interrupted, Effect.andThen(abort, Effect.never)))
@@ -179,7 +180,9 @@ const readPrompt = Effect.fnUntraced(function* (argument: string | undefined) {
     argument === undefined || argument === "-"
       ? (yield* Stream.mkString(Stream.decodeText(stdio.stdin))).replace(/\r?\n$/, "")
       : argument
-  return prompt.trim() === "" ? yield* refused("The prompt is empty.") : prompt
+  if (prompt.trim() === "") return yield* refused("The prompt is empty.")
+  const nul = Text.findNul(prompt)
+  return nul === undefined ? prompt : yield* refused(`The prompt: ${nul.message}.`)
 })
 
 const refused = (message: string) => new Refused({ message, exitCode: ExitCode.USAGE })

@@ -71,6 +71,18 @@ describe("holdfast", () => {
     for (const flag of ["--model", "--json", "--config", "Exit codes"]) expect(run.stdout).toContain(flag)
   })
 
+  it("an error that quotes what it was given shows no character that turns a line round", async () => {
+    for (const args of [
+      ["run", "--model", "no\u202epe/x\u009b31m", "hi"],
+      ["explain", "no\u202epe"]
+    ]) {
+      const { code, stderr } = await holdfast(args)
+      expect(code).not.toBe(0)
+      expect(stderr).toContain("nope")
+      expect(stderr).not.toMatch(/[\u202e\u009b]/)
+    }
+  })
+
   it("--version is that of the package", async () => {
     const { version } = JSON.parse(readFileSync(join(MAIN, "../../package.json"), "utf8"))
     expect(await holdfast(["--version"])).toEqual({ code: 0, stdout: `holdfast ${version}\n`, stderr: "" })
@@ -125,7 +137,7 @@ describe("holdfast", () => {
       stdout: "",
       stderr:
         `holdfast: ${file} has 2 problems.\n` +
-        '  sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, models, retry, gate, tools, telemetry.\n' +
+        '  sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, models, retry, gate, tools, log, telemetry.\n' +
         "  server.port: found 99999; expected an integer from 0 to 65535.\n"
     })
   })
@@ -175,6 +187,14 @@ describe("holdfast", () => {
     expect(stdout).toMatch(/“Hello there”.*\n$/)
   })
 
+  it("run refuses a prompt with U+0000, and says where it is", async () => {
+    const { code, stderr, stdout } = await holdfast(["run", "--model", "simulated/steady+instant"], {
+      stdin: "Hello\0"
+    })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+    expect(stderr).toContain("The prompt: expected text without the character U+0000, which is at position 5.")
+  })
+
   it("run --json prints the events, from turn-start to turn-end", async () => {
     const { code, stdout } = await holdfast(["run", "--json", "--model", "simulated/steady+instant", "Hello"])
     const types = stdout
@@ -206,7 +226,7 @@ describe("holdfast", () => {
     expect(stdout).toContain("retry  overnight: 21 retries over 7 h 31 m 45 s")
     expect(stdout).toContain("Each turn meets a 529")
     expect(stdout).toContain("curl -sN")
-    expect(stderr).toMatch(/^\nStopping/)
+    expect(stderr).toMatch(/"Holdfast has started\.".*\n.*Stopping after SIGINT.*\n.*"Holdfast has stopped\."/)
     expect(code).toBe(0)
   })
 })

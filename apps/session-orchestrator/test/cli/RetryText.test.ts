@@ -132,8 +132,10 @@ describe("RetryText", () => {
       "spendGuard",
       "requestTimeout.firstContent",
       "requestTimeout.idle",
+      "maxResponseCharacters",
       "routing",
       "maxTurns",
+      "maxFailedToolSteps",
       "finalReport"
     ])
   })

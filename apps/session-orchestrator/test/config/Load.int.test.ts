@@ -29,6 +29,15 @@ describe("Load", () => {
     })
   )
 
+  it.effect("U+0000 is refused, and its place is named", () =>
+    Effect.gen(function* () {
+      expect(yield* problemOf('{ "model": "simulated/a\\u0000" }')).toEqual({
+        place: "model",
+        message: "expected text without the character U+0000, which is at position 11."
+      })
+    })
+  )
+
   it.effect("a file that was asked for must be there", () =>
     Effect.gen(function* () {
       expect(yield* problemOf(undefined)).toMatchObject({ message: "there is no such file." })
@@ -48,6 +57,16 @@ describe("Load", () => {
       const config = yield* Load.load({ environment: {}, simulated: Simulated })
       expect(config.file).toBeUndefined()
     }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("a file that cannot be read does not hide what else is wrong", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(load("{ nonsense", { HOLDFAST_PORT: "x", HOLDFAST_MODEL: "mine/m" }))
+      expect("problems" in error && error.problems.map(({ place }) => place)).toEqual([
+        "line 1, column 3",
+        "HOLDFAST_PORT"
+      ])
+    })
   )
 
   it.effect("a syntax error is told with its line and column", () =>

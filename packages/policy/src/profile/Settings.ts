@@ -25,6 +25,9 @@ const JitterSettings = Schema.Union([
   })
 ]).annotate({ message: 'Expected "none" or { "factor": 0 to 1 }' })
 
+/** A longer text does not fit into one string with what stands around it when it is recorded. */
+const MOST_RESPONSE_CHARACTERS = 256 * 1024 * 1024
+
 /** The `retry` object of the configuration file and of `POST /v1/conversations`. */
 export const RetrySettings = Schema.Struct({
   /** Absent: `overnight`. */
@@ -55,10 +58,22 @@ export const RetrySettings = Schema.Struct({
       idle: Schema.optionalKey(Durations.Positive)
     })
   ),
+  /** Characters of one response: text, reasoning and tool arguments together (C11). */
+  maxResponseCharacters: Schema.optionalKey(
+    Schema.Int.check(
+      Schema.makeFilter(
+        (most) =>
+          (most >= 1 && most <= MOST_RESPONSE_CHARACTERS) ||
+          `Expected a number of characters from 1 to ${MOST_RESPONSE_CHARACTERS}`
+      )
+    )
+  ),
   /** Where attempts go (P7 to P9, A4, A5). */
   routing: Schema.optionalKey(RoutingSettings),
   /** Steps of a turn; the last is the final one (A11). */
   maxTurns: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))),
+  /** Steps in a row with nothing but failed tool calls, after which the turn fails. 0: no limit. */
+  maxFailedToolSteps: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
   /** What a turn has to end with (A9 to A14). */
   finalReport: Schema.optionalKey(FinalReport)
 })
