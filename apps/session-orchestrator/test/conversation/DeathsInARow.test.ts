@@ -1,14 +1,9 @@
 /** Turns whose process dies again and again (X14). */
 import { assert, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
-import { Context, Effect, Layer, Option } from "effect"
+import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
-import { Interruptions } from "../../src/storage/Interruptions.ts"
-import { Journal } from "../../src/storage/Journal.ts"
-import * as SqlStore from "../../src/storage/SqlStore.ts"
-import { Standings } from "../../src/storage/Standings.ts"
-import { Store } from "../../src/storage/Store.ts"
-import { Rig } from "./Rig.ts"
+import { memory, Rig } from "./Rig.ts"
 
 const id = Ids.TurnId.make
 
@@ -17,14 +12,7 @@ const test = (title: string, body: (rig: Rig) => Effect.Effect<void, unknown>) =
   it.effect(title, () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const context = yield* Layer.build(Layer.fresh(SqlStore.layerMemory))
-        const ports = {
-          store: Context.get(context, Store),
-          journal: Context.get(context, Journal),
-          standings: Context.get(context, Standings),
-          interruptions: Context.get(context, Interruptions)
-        }
-        const rig = new Rig(ports, ["answers late"], false)
+        const rig = new Rig(yield* memory, ["answers late"], false)
         yield* rig.up
         yield* body(rig)
         yield* rig.down(false)

@@ -22,6 +22,7 @@ import { Life } from "../../src/durable/Life.ts"
 import * as Timer from "../../src/durable/Timer.ts"
 import { Interruptions } from "../../src/storage/Interruptions.ts"
 import { Journal } from "../../src/storage/Journal.ts"
+import * as SqlStore from "../../src/storage/SqlStore.ts"
 import { Standings } from "../../src/storage/Standings.ts"
 import { StorageError, Store } from "../../src/storage/Store.ts"
 import { Onlooker } from "../service/Onlooker.ts"
@@ -36,6 +37,20 @@ export interface Asked {
   readonly attempt: number
   readonly at: number
 }
+
+/** What a rig keeps over its lives. */
+export type Ports = Pick<Rig, "store" | "journal" | "standings" | "interruptions">
+
+/** A database in memory. */
+export const memory: Effect.Effect<Ports, StorageError, Scope.Scope> = Effect.map(
+  Layer.build(Layer.fresh(SqlStore.layerMemory)),
+  (context) => ({
+    store: Context.get(context, Store),
+    journal: Context.get(context, Journal),
+    standings: Context.get(context, Standings),
+    interruptions: Context.get(context, Interruptions)
+  })
+)
 
 /** A wait that stays in memory, one that does not, and so on. */
 const RETRY: Profile.RetrySettings = {
@@ -75,11 +90,7 @@ export class Rig {
   private readonly answering = new Map<Ids.ConversationId, Ids.TurnId>()
   private readonly watching = new Map<Ids.ConversationId, Fiber.Fiber<void>>()
 
-  constructor(
-    { interruptions, journal, standings, store }: Pick<Rig, "store" | "journal" | "standings" | "interruptions">,
-    script: ReadonlyArray<Attempt>,
-    isGated: boolean
-  ) {
+  constructor({ interruptions, journal, standings, store }: Ports, script: ReadonlyArray<Attempt>, isGated: boolean) {
     this.store = store
     this.journal = journal
     this.standings = standings
