@@ -77,6 +77,7 @@ it("the main entry leaves the HTTP API out", () => {
     "Ndjson",
     "Sse",
     "Target",
+    "Text",
     "TurnEvent",
     "TurnExplanation"
   ])

@@ -70,6 +70,7 @@ const settings = (config: Values): ReadonlyArray<Row> => [
       (provider) => [`providers.${provider.name}`, describe(provider, Secrets.make(Secrets.ofConfig(config)))] as const
     ),
   ["gate.enabled", String(config.gate.enabled)],
+  ["log.level", config.log.level],
   ...config.tools.map(
     (server) => [`tools.${server.name}`, toolsOf(server, Secrets.make(Secrets.ofConfig(config)))] as const
   )

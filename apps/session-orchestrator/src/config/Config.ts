@@ -9,6 +9,7 @@ import type { Target } from "@holdfast/wire"
 import { Context, Data, type Duration, type Redacted } from "effect"
 import * as Problem from "./Problem.ts"
 import type { Body } from "./RequestSettings.ts"
+import type { LOG_LEVELS } from "./Settings.ts"
 
 /** One of a provider's keys, and the variable that it came from. */
 export interface Credential {
@@ -135,6 +136,8 @@ export class Config extends Context.Service<
     readonly models: Models.Models
     /** What a conversation's own settings are merged over; `Profile.resolve` makes a policy of it. */
     readonly retry: Profile.RetrySettings
+    /** The least severe lines that are logged. */
+    readonly log: { readonly level: (typeof LOG_LEVELS)[number] }
     /** What the service tells of itself; what is absent is off. Metrics are always there. */
     readonly telemetry: {
       readonly retryLog:

@@ -26,6 +26,8 @@ export const DEFAULT_RUNNER = { host: "127.0.0.1", port: 4748 }
 
 /** Some dozen for each of more runners than anybody starts, so that they can be dealt out evenly. */
 export const DEFAULT_SHARDS = 300
+/** One line for each turn that failed, and for each change of state of the service. */
+export const DEFAULT_LOG_LEVEL = "info"
 /** As long as anybody asks why a turn waited. */
 export const DEFAULT_RETENTION = Duration.days(30)
 
@@ -106,6 +108,7 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
     },
     providers: table.providers,
     gate: { enabled: settings.gate?.enabled ?? true },
+    log: { level: settings.log?.level ?? DEFAULT_LOG_LEVEL },
     tools: tools.servers,
     model: chosen.model,
     models: capabilitiesOf(settings.models ?? {}),

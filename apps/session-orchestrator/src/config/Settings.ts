@@ -130,6 +130,15 @@ export const parseRunner = (text: string): { readonly host: string; readonly por
   return host === undefined || Number(port) < 1 || Number(port) > 65_535 ? undefined : { host, port: Number(port) }
 }
 
+/** The levels that a log may have, from the most lines to the fewest. */
+export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const
+
+export const LogSettings = Schema.Struct({
+  level: Schema.optionalKey(
+    Schema.Literals(LOG_LEVELS).annotate({ message: 'Expected "debug", "info", "warn" or "error"' })
+  )
+})
+
 export const GateSettings = Schema.Struct({
   enabled: Schema.optionalKey(Schema.Boolean.annotate({ message: "Expected true or false" }))
 })
@@ -283,6 +292,7 @@ export const Settings = Schema.Struct({
   retry: Schema.optionalKey(Profile.RetrySettings),
   gate: Schema.optionalKey(GateSettings),
   tools: Schema.optionalKey(named(TOOL_SERVER_NAME, "at most 32 letters, digits, '_' and '-'", ToolServerSettings)),
+  log: Schema.optionalKey(LogSettings),
   telemetry: Schema.optionalKey(TelemetrySettings)
 })
 export type Settings = typeof Settings.Type
@@ -305,6 +315,7 @@ export const merge = (low: Settings, high: Settings): Settings => {
     providers: { ...low.providers, ...high.providers },
     retry: { ...low.retry, ...high.retry },
     tools: { ...low.tools, ...high.tools },
+    log: { ...low.log, ...high.log },
     telemetry: { ...low.telemetry, ...high.telemetry }
   }
 }

@@ -117,7 +117,7 @@ describe("a process that is stopped", () => {
       const [took, { code, stderr }] = yield* Effect.timed(first.end("SIGTERM"))
       assert.strictEqual(code, 0)
       assertNotAwaited(took)
-      assert.match(stderr, /^\nStopping: [^\n]+\n$/)
+      assert.match(stderr, /^[^\n]+has started[^\n]+\n[^\n]+Stopping after SIGTERM[^\n]+\n[^\n]+has stopped[^\n]+\n$/)
       // It broke off, and does not look complete.
       yield* Effect.flip(live.rest)
 
