@@ -63,7 +63,10 @@ describe("Pace", () => {
       }
       next = setImmediate(turn)
       const endless = Pace.paced(Effect.sync(() => [read, read, read]))
-      while (turns < 20) given += sizeOf(yield* endless)
+      for (;;) {
+        if (turns >= 20) break
+        given += sizeOf(yield* endless)
+      }
       clearImmediate(next)
       expect(most).toBeLessThanOrEqual(2 * Pace.SLICE_BYTES)
     })

@@ -26,5 +26,6 @@ const server = Http.createServer((request, response) => {
 })
 server.listen(0, "127.0.0.1", () => {
   const { port } = server.address() as AddressInfo
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin.
   parentPort?.postMessage(port)
 })
