@@ -35,7 +35,11 @@ export const chapters: ReadonlyArray<Chapter> = [
         says: "Only content is progress; the first content, and each after it, have limits that never shrink."
       },
       { id: "C9", says: "One attempt is one HTTP request." },
-      { id: "C10", says: "A bug of the program itself is tried again at most twice." }
+      { id: "C10", says: "A bug of the program itself is tried again at most twice." },
+      {
+        id: "C11",
+        says: "A response that grows beyond its limit has failed and is not retried; arguments nested deeper than 200 levels are malformed."
+      }
     ]
   },
   {

@@ -175,6 +175,14 @@ describe("holdfast", () => {
     expect(stdout).toMatch(/“Hello there”.*\n$/)
   })
 
+  it("run refuses a prompt with U+0000, and says where it is", async () => {
+    const { code, stderr, stdout } = await holdfast(["run", "--model", "simulated/steady+instant"], {
+      stdin: "Hello\0"
+    })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+    expect(stderr).toContain("The prompt: expected text without the character U+0000, which is at position 5.")
+  })
+
   it("run --json prints the events, from turn-start to turn-end", async () => {
     const { code, stdout } = await holdfast(["run", "--json", "--model", "simulated/steady+instant", "Hello"])
     const types = stdout

@@ -5,7 +5,7 @@
  * Modes, from its arguments: `stubborn` ignores the end of its input and SIGTERM; with `sigterm=FILE`,
  * where FILE has process ids, it appends to FILE.alive how many of those live when SIGTERM comes; `mute` never answers a handshake; `broken` ends at
  * once; `blabs` too, with its variable TOKEN and much else on one line; `old` speaks the first revision of the protocol alone;
- * `broken-once=FILE` ends at once if that file is not there, and makes it.
+ * `broken-once=FILE` ends at once if that file is not there, and makes it; `tools=N` offers N tools more, a hundred a page.
  */
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs"
 import { createInterface } from "node:readline"
@@ -13,7 +13,11 @@ import { createInterface } from "node:readline"
 interface Call {
   readonly id?: number
   readonly method: string
-  readonly params?: { readonly name?: string; readonly arguments?: Readonly<Record<string, unknown>> }
+  readonly params?: {
+    readonly cursor?: string
+    readonly name?: string
+    readonly arguments?: Readonly<Record<string, unknown>>
+  }
 }
 
 const modes = process.argv.slice(2)
@@ -21,11 +25,12 @@ const has = (mode: string): boolean => modes.includes(mode)
 const write = (text: string): void => void process.stdout.write(text)
 const send = (message: object): void => write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`)
 
-const fileOf = (mode: string): string | undefined =>
+const valueOf = (mode: string): string | undefined =>
   modes.find((each) => each.startsWith(`${mode}=`))?.slice(mode.length + 1)
 
-const once = fileOf("broken-once")
-const sigterm = fileOf("sigterm")
+const extra = Number(valueOf("tools") ?? 0)
+const once = valueOf("broken-once")
+const sigterm = valueOf("sigterm")
 const isAlive = (pid: string): boolean => {
   try {
     return process.kill(Number(pid), 0)
@@ -62,6 +67,8 @@ let tools = [
   "flood",
   "flood_lines",
   "endless",
+  "rant",
+  "written",
   "print",
   "env",
   "learn",
@@ -69,6 +76,9 @@ let tools = [
   "picture",
   "pid"
 ]
+
+/** Lines of a rant. */
+let written = 0
 
 const describe = (name: string) => ({ name, description: `Does ${name}.`, inputSchema: { type: "object" } })
 
@@ -115,6 +125,19 @@ const run = async (id: number | undefined, name: string, input: Readonly<Record<
       write('{"jsonrpc":"2.0","result":"')
       return more()
     }
+    // Lines without an end, as fast as they are read; it answers first.
+    case "rant": {
+      text(id, "ranting")
+      const piece = `${String(input["line"])}\n`.repeat(1_000)
+      const more = (): void => {
+        written += 1_000
+        if (process.stdout.write(piece)) setImmediate(more)
+        else process.stdout.once("drain", more)
+      }
+      return more()
+    }
+    case "written":
+      return text(id, String(written))
     case "print":
       write("Listening!\n\n{}\n[1, 2\n")
       return text(id, "printed")
@@ -156,8 +179,16 @@ const answer = ({ id, method, params }: Call): void => {
           serverInfo: { name: "unruly", version: "1" }
         }
       })
-    case "tools/list":
-      return send({ id, result: { tools: tools.map(describe) } })
+    case "tools/list": {
+      const page = Number(params?.cursor ?? 0)
+      const more = Math.min(100, extra - page * 100)
+      const names = [
+        ...(page === 0 ? tools : []),
+        ...Array.from({ length: Math.max(0, more) }, (_, n) => `extra_${page * 100 + n}`)
+      ]
+      const nextCursor = extra > (page + 1) * 100 ? { nextCursor: String(page + 1) } : undefined
+      return send({ id, result: { tools: names.map(describe), ...nextCursor } })
+    }
     case "tools/call":
       return void run(id, params?.name ?? "", params?.arguments ?? {})
     case "ping":
