@@ -355,10 +355,8 @@ const isWaitedFor = ({ inheritedUntil, waiting }: Trouble, at: number): boolean 
 const due = (state: State, at: number, afterMs: number): readonly [State, ReadonlyArray<Notice.Notice>] => {
   const [causes, failures] = Causes.told(state.causes, at, settleOf(afterMs), (target) => {
     const trouble = Option.getOrUndefined(HashMap.get(state.troubles, Target.format(target)))
-    return {
-      waiting: trouble?.waiting ?? 0,
-      ending: trouble?.isTold === true && trouble.endsAt !== undefined ? trouble.said.reason : undefined
-    }
+    const isTelling = trouble?.isTold === true && trouble.endsAt !== undefined && (trouble.outcomes?.failed ?? 0) > 0
+    return { waiting: trouble?.waiting ?? 0, ending: isTelling ? trouble.said.reason : undefined }
   })
   const notices: Array<Notice.Notice> = []
   let { troubles } = state
