@@ -1,7 +1,15 @@
+<<<<<<< HEAD
 /** A notice as an operator reads it: the JSON that is posted, and the sentence in it. Pure. */
 import { Target } from "@holdfast/wire"
 import { Duration } from "effect"
 import { NO_OUTCOMES, type Notice, type Outcomes } from "./Notice.ts"
+=======
+/** A notice as those who are told read it: the JSON that is posted, and the sentence in it, without control characters. Pure. */
+import { Target } from "@holdfast/wire"
+import { Duration } from "effect"
+import * as Prose from "../text/Prose.ts"
+import type { Notice } from "./Incidents.ts"
+>>>>>>> main
 
 export interface Body {
   /** The same when it is delivered a second time. */
@@ -41,7 +49,8 @@ export const bodyOf = (notice: Notice): Body => {
     waiting,
     ...outcomes,
     ...said,
-    text: textOf(notice)
+    message: Prose.plain(said.message),
+    text: Prose.oneLine(textOf(notice))
   }
 }
 
