@@ -1,15 +1,8 @@
-<<<<<<< HEAD
-/** A notice as an operator reads it: the JSON that is posted, and the sentence in it. Pure. */
-import { Target } from "@holdfast/wire"
-import { Duration } from "effect"
-import { NO_OUTCOMES, type Notice, type Outcomes } from "./Notice.ts"
-=======
-/** A notice as those who are told read it: the JSON that is posted, and the sentence in it, without control characters. Pure. */
+/** A notice as an operator reads it: the JSON that is posted, and the sentence in it, without control characters. Pure. */
 import { Target } from "@holdfast/wire"
 import { Duration } from "effect"
 import * as Prose from "../text/Prose.ts"
-import type { Notice } from "./Incidents.ts"
->>>>>>> main
+import { NO_OUTCOMES, type Notice, type Outcomes } from "./Notice.ts"
 
 export interface Body {
   /** The same when it is delivered a second time. */

@@ -22,7 +22,6 @@ describe("a notice", () => {
     )
   })
 
-<<<<<<< HEAD
   it("X12: says of turns that failed that they do not go on, whatever the notice is about", () => {
     const outcomes = { failed: 12, aborted: 1, elsewhere: 2 }
     expect(NoticeText.textOf({ ...notice, type: "incident-gave-up", at: 28_801_000, waiting: 0, outcomes })).toBe(
@@ -41,13 +40,13 @@ describe("a notice", () => {
     expect(NoticeText.textOf({ ...notice, type: "turns-failed", waiting: 3, outcomes: one })).toContain(
       "3 turns still wait for it."
     )
-=======
+  })
+
   it("has no character that turns a line round or moves a cursor", () => {
     const said = { reason: "overloaded", message: "\u202ednes\u001b[2J\u2066", code: "529" } as const
     const { message, text } = NoticeText.bodyOf({ ...notice, said })
     expect(message).toBe("dnes")
     expect(text).toContain("(overloaded 529: dnes)")
->>>>>>> main
   })
 
   it("has an id of its own, and that of its incident", () => {
