@@ -11,6 +11,7 @@
 import { Turn as KernelTurn } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Effect, Option, type Scope } from "effect"
+import * as Progress from "../Progress.ts"
 import * as Interruption from "../durable/Interruption.ts"
 import * as RecordedWait from "../durable/RecordedWait.ts"
 import * as Spread from "../durable/Spread.ts"
@@ -71,7 +72,33 @@ export const retry = (
  * being run, and wakes in a spread where its time has passed (X1); the others are queued, those that may take the process down behind
  * all others (X14). What another process runs is left to it. Either all are taken up, or none.
  */
-export const takeUp = Effect.fnUntraced(function* (dependencies: Dependencies): Effect.fn.Return<void, StorageError> {
+export const takeUp = (dependencies: Dependencies): Effect.Effect<void, StorageError> =>
+  Progress.reported("Taking up unfinished turns", (progress) => takeUpAll(dependencies, progress))
+
+/** Takes up the turns of a conversation that are not sealed and that nothing here has in memory; whether there were any. */
+export const recover: (
+  dependencies: Dependencies,
+  conversationId: Ids.ConversationId
+) => Effect.Effect<boolean, StorageError> = Effect.fnUntraced(function* (
+  { queue, sessions, store, tenancy }: Dependencies,
+  conversationId: Ids.ConversationId
+): Effect.fn.Return<boolean, StorageError, Scope.Scope> {
+  const session = yield* sessions.hold(conversationId)
+  const add = Effect.gen(function* () {
+    const turns = yield* store.unsealedTurnsOf(conversationId)
+    const lost = turns.filter(({ turnId }) => !queue.has({ conversationId, turnId }) && !tenancy.isElsewhere(turnId))
+    for (const { turnId } of lost) yield* queue.add(session, turnId)
+    return lost.length > 0
+  })
+  return yield* Effect.uninterruptible(session.accepting.withPermits(1)(add))
+}, Effect.scoped)
+
+// --- internal
+
+const takeUpAll = Effect.fnUntraced(function* (
+  dependencies: Dependencies,
+  progress: Progress.Progress
+): Effect.fn.Return<void, StorageError> {
   const { gates, interruptions, journal, queue, sessions, store, tenancy } = dependencies
   const begun = yield* Clock.currentTimeMillis
   const turns = (yield* store.unsealedTurns).filter(({ turnId }) => !tenancy.isElsewhere(turnId))
@@ -82,6 +109,7 @@ export const takeUp = Effect.fnUntraced(function* (dependencies: Dependencies): 
   const heads = new Set<Ids.ConversationId>()
   for (const turn of turns) {
     const { conversationId, model, turnId } = turn
+    yield* progress.at(() => `${sleepers.length + others.length} of ${turns.length} read`)
     const isHead = !heads.has(conversationId)
     heads.add(conversationId)
     // Only the head of a conversation is parked. One behind it has records if that one had stopped in its last life.
@@ -109,14 +137,16 @@ export const takeUp = Effect.fnUntraced(function* (dependencies: Dependencies): 
   }
   const together = others.filter(({ conversationId }) => !suspects.has(conversationId))
   const alone = others.filter(({ conversationId }) => suspects.has(conversationId))
-  for (const { conversationId, turnId } of [...together, ...alone]) {
+  for (const [n, { conversationId, turnId }] of [...together, ...alone].entries()) {
+    yield* progress.at(() => `${sleepers.length + n} of ${turns.length} taken up`)
     const add = (session: Session) => queue.add(session, turnId, undefined, interrupted.get(turnId))
     yield* Effect.scoped(Effect.flatMap(sessions.hold(conversationId), add))
   }
   if (turns.length === 0) return
+  const predecessor = tenancy.predecessor === undefined ? "the last process" : `${tenancy.predecessor}, which died`
   const tookMs = (yield* Clock.currentTimeMillis) - begun
   yield* Effect.logInfo(
-    `Took up ${turns.length} unfinished turn(s) in ${tookMs} ms; ${sleepers.length} of them wait for their time.`
+    `Took up ${turns.length} unfinished turn(s) in ${tookMs} ms, from ${predecessor}; ${sleepers.length} of them ${sleepers.length === 1 ? "waits" : "wait"} for their time.`
   )
   if (suspects.size > 0) {
     const ids = alone.filter(({ turnId }) => interrupted.has(turnId)).map(({ turnId }) => turnId)
@@ -126,26 +156,6 @@ export const takeUp = Effect.fnUntraced(function* (dependencies: Dependencies): 
     )
   }
 })
-
-/** Takes up the turns of a conversation that are not sealed and that nothing here has in memory; whether there were any. */
-export const recover: (
-  dependencies: Dependencies,
-  conversationId: Ids.ConversationId
-) => Effect.Effect<boolean, StorageError> = Effect.fnUntraced(function* (
-  { queue, sessions, store, tenancy }: Dependencies,
-  conversationId: Ids.ConversationId
-): Effect.fn.Return<boolean, StorageError, Scope.Scope> {
-  const session = yield* sessions.hold(conversationId)
-  const add = Effect.gen(function* () {
-    const turns = yield* store.unsealedTurnsOf(conversationId)
-    const lost = turns.filter(({ turnId }) => !queue.has({ conversationId, turnId }) && !tenancy.isElsewhere(turnId))
-    for (const { turnId } of lost) yield* queue.add(session, turnId)
-    return lost.length > 0
-  })
-  return yield* Effect.uninterruptible(session.accepting.withPermits(1)(add))
-}, Effect.scoped)
-
-// --- internal
 
 /** Turns that one line of the log names at most. */
 const MOST_NAMED = 10
