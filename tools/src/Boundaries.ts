@@ -22,6 +22,7 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
     "@effect/sql-pg",
     "@modelcontextprotocol/client",
     "ajv",
+    "prom-client",
     "gpt-tokenizer",
     "node:"
   ]

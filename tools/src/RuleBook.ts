@@ -37,6 +37,10 @@ export const chapters: ReadonlyArray<Chapter> = [
       { id: "C9", says: "One attempt is one HTTP request." },
       { id: "C10", says: "A bug of the program itself is tried again at most twice." },
       {
+        id: "C11",
+        says: "A response that grows beyond its limit has failed and is not retried; arguments nested deeper than 200 levels are malformed."
+      },
+      {
         id: "C12",
         says: "A limit delays only what the error names: a model of a credential, a credential, or an account. A success ends it."
       }

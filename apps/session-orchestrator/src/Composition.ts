@@ -38,8 +38,8 @@ const makeProvider = (
   conceal: Secrets.Secrets["Service"]["redact"]
 ) => {
   if (config.type === "simulated") return Simulated.make
-  const { baseUrl, headers } = config
-  const options = { baseUrl, headers, apiKey: credential?.value, conceal }
+  const { baseUrl, headers, request } = config
+  const options = { baseUrl, headers, apiKey: credential?.value, conceal, ...request }
   return config.type === "anthropic" ? Anthropic.make(options) : OpenAiCompatible.make(options)
 }
 

@@ -4,13 +4,15 @@
  * A1. It always has an outcome, and never fails: a failure, a defect and a stream that just stops are outcomes.
  * A2. Text and reasoning leave for the sink as they come; tool calls stay here until the attempt has completed, so half a
  *     call, or a call of a lost attempt, is never run (C7).
- * A3. On the path of a delta: one `switch`, one string append, one call of the sink.
+ * A3. On the path of a delta: one `switch`, one append, one call of the sink.
+ * A4. A response that grows beyond its limit ends there, as a failure (C11); what came until then is kept.
  */
 import { Failure, Message } from "@holdfast/wire"
 import { Cause, Channel, Clock, Effect, Exit, Option, Pull, Random, Schema, Stream } from "effect"
 import { Content } from "./Content.ts"
 import type { EventSink } from "./EventSink.ts"
 import type { Provider, ProviderEvent, ProviderRequest } from "./Provider.ts"
+import * as ResponseLimit from "./ResponseLimit.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
 const common = {
@@ -104,18 +106,20 @@ class Ear {
       const event = events[i] as ProviderEvent // in bounds; on the path of a token an index beats an iterator
       switch (event.type) {
         case "text-delta":
-          if (this.content.delta("text", event.delta))
-            this.sink.live({ type: "text-delta", conversationId, turnId, delta: event.delta })
+          if (event.delta === "") break
+          if (!this.content.delta("text", event.delta)) return this.exceeded()
+          this.sink.live({ type: "text-delta", conversationId, turnId, delta: event.delta })
           break
         case "reasoning-delta":
-          if (this.content.delta("reasoning", event.delta))
-            this.sink.live({ type: "reasoning-delta", conversationId, turnId, delta: event.delta })
+          if (event.delta === "") break
+          if (!this.content.delta("reasoning", event.delta)) return this.exceeded()
+          this.sink.live({ type: "reasoning-delta", conversationId, turnId, delta: event.delta })
           break
         case "reasoning-end":
-          this.content.endReasoning(event)
+          if (!this.content.endReasoning(event)) return this.exceeded()
           break
         case "tool-call":
-          this.content.toolCall(event)
+          if (!this.content.toolCall(event)) return this.exceeded()
           break
         case "usage":
           this.content.setUsage(event.usage)
@@ -131,6 +135,12 @@ class Ear {
       }
     }
     return true
+  }
+
+  /** C11 */
+  private exceeded(): false {
+    this.end = broken(ResponseLimit.exceeded(ResponseLimit.of(this.request)))
+    return false
   }
 }
 

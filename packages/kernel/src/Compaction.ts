@@ -87,6 +87,7 @@ const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<CompactionRecord, TurnStopped> {
   const { conversationId, turnId, system } = turn.input
   const { credential, target } = turn.route
+  const { maxResponseCharacters } = turn.input.limits ?? {}
   const result = yield* Effect.suspend(() =>
     compactor.compact({
       conversationId,
@@ -96,7 +97,8 @@ const make = Effect.fnUntraced(function* (
       target,
       messages,
       ...(credential === undefined ? undefined : { credential }),
-      ...(system === undefined ? undefined : { system })
+      ...(system === undefined ? undefined : { system }),
+      ...(maxResponseCharacters === undefined ? undefined : { maxResponseCharacters })
     })
   ).pipe(
     Effect.map((compacted) => checked(compacted, messages)),

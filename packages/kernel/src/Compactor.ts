@@ -63,7 +63,7 @@ const summarise = Effect.fnUntraced(function* (
   const plan = Summary.plan(request.messages, options)
   if (plan === undefined) return undefined
   const asked = { ...request, system: Summary.SYSTEM, messages: [plan.prompt], tools: [] }
-  const outcome = yield* Attempt.run(provider, UNHEARD, asked, new Content(), Effect.void)
+  const outcome = yield* Attempt.run(provider, UNHEARD, asked, new Content(request.maxResponseCharacters), Effect.void)
   if (outcome._tag === "Failed") return yield* new Failure.ProviderFailure({ failure: outcome.failure })
   const summary = outcome.content
     .map((part) => (part.type === "text" ? part.text : ""))

@@ -4,11 +4,15 @@
  * K1. Neighbouring deltas of one kind are one part.
  * K2. `seen` turns true with the first text, reasoning, tool call or usage, and never back: it is the line that D4 draws.
  *     An empty delta is none (C8).
+ * K3. `size` never exceeds the limit (C11): what would take it beyond is refused, and nothing of it is kept.
+ * K4. Arguments that are nested too deeply are kept as text, marked as malformed: nothing behind this overflows on them (C11, A10).
  */
-import type { Message } from "@holdfast/wire"
+import { JsonShape, type Message } from "@holdfast/wire"
 import type { ProviderEvent } from "./Provider.ts"
+import * as ResponseLimit from "./ResponseLimit.ts"
+import { TextBuffer } from "./TextBuffer.ts"
 
-type Open = { readonly kind: "text" | "reasoning"; text: string }
+type Open = { readonly kind: "text" | "reasoning"; readonly text: TextBuffer }
 
 export class Content {
   /** Whether an event is content. */
@@ -27,41 +31,53 @@ export class Content {
 
   /** The usage of this attempt, as last told. */
   usage: Message.Usage | undefined = undefined
+  private readonly most: number
   private readonly closed: Array<Message.AssistantPart> = []
   private open: Open | undefined = undefined
   private isSeen = false
+  private size = 0
+
+  constructor(most: number = ResponseLimit.MOST_CHARACTERS) {
+    this.most = most
+  }
 
   /** Whether a retry would say something twice. */
   get seen(): boolean {
     return this.isSeen
   }
 
-  /** Adds text or reasoning; whether there was any. */
+  /** Adds text or reasoning, which is not empty. `false`: it is too much (K3). */
   delta(kind: Open["kind"], delta: string): boolean {
-    if (delta.length === 0) return false
-    this.isSeen = true
+    const isNew = this.open?.kind !== kind
+    if (!this.take(delta.length + (isNew ? ResponseLimit.PART_CHARACTERS : 0))) return false
     if (this.open?.kind === kind) {
-      this.open.text += delta
+      this.open.text.append(delta)
     } else {
       this.close()
-      this.open = { kind, text: delta }
+      this.open = { kind, text: new TextBuffer(delta) }
     }
     return true
   }
 
-  /** Ends a reasoning block, with what must go back to the provider beside it. */
-  endReasoning(proof: { readonly signature?: string; readonly redacted?: string }): void {
-    this.isSeen = true
-    const text = this.open?.kind === "reasoning" ? this.open.text : ""
+  /** Ends a reasoning block, with what must go back to the provider beside it. `false`: it is too much (K3). */
+  endReasoning(proof: { readonly signature?: string; readonly redacted?: string }): boolean {
+    const { redacted = "", signature = "" } = proof
+    if (!this.take(ResponseLimit.PART_CHARACTERS + redacted.length + signature.length)) return false
+    const text = this.open?.kind === "reasoning" ? this.open.text.text() : ""
     if (this.open?.kind === "reasoning") this.open = undefined
     else this.close()
     this.closed.push({ type: "reasoning", text, ...signatureOf(proof), ...redactedOf(proof) })
+    return true
   }
 
-  toolCall(call: Message.ToolCallPart): void {
-    this.isSeen = true
+  /** Adds a call. `false`: it is too much (K3). */
+  toolCall(call: Message.ToolCallPart): boolean {
+    const { characters, isTooDeep } = JsonShape.measure(call.input, this.most - this.size)
+    const names = call.toolCallId.length + call.toolName.length
+    if (!this.take(ResponseLimit.PART_CHARACTERS + names + characters)) return false
     this.close()
-    this.closed.push(call)
+    this.closed.push(isTooDeep ? tooDeep(call) : call)
+    return true
   }
 
   setUsage(usage: Message.Usage): void {
@@ -90,12 +106,29 @@ export class Content {
   }
 
   private close(): void {
-    if (this.open !== undefined) this.closed.push({ type: this.open.kind, text: this.open.text })
+    if (this.open !== undefined) this.closed.push({ type: this.open.kind, text: this.open.text.text() })
     this.open = undefined
+  }
+
+  private take(characters: number): boolean {
+    if (this.size + characters > this.most) return false
+    this.size += characters
+    this.isSeen = true
+    return true
   }
 }
 
 // --- internal
+
+/** What is kept of arguments that are nested too deeply: a cycle has no end. */
+const TOO_DEEP_CHARACTERS = 65_536
+
+/** K4 */
+const tooDeep = (call: Message.ToolCallPart): Message.ToolCallPart => ({
+  ...call,
+  input: JsonShape.textOf(call.input, TOO_DEEP_CHARACTERS),
+  malformed: ResponseLimit.TOO_DEEP
+})
 
 const signatureOf = (proof: { readonly signature?: string }) =>
   proof.signature === undefined ? undefined : { signature: proof.signature }

@@ -8,7 +8,9 @@
  *     overload right after the preamble is still before content.
  * P2. Without `finish` a stream is broken, however cleanly its connection closed (C6).
  * P3. A tool call comes whole (C7).
- * P4. `finish` is the last event that anybody reads; what is cleaned up after it must not take time.
+ * P4. A response has a limit (C11). What a provider collects before it yields it, such as a tool call, must keep to it; the kernel
+ *     counts what is yielded.
+ * P5. `finish` is the last event that anybody reads; what is cleaned up after it must not take time.
  */
 import type { Failure, Ids, Message, Target } from "@holdfast/wire"
 import { Context, type Stream } from "effect"
@@ -29,6 +31,8 @@ export interface ProviderRequest {
   /** What the model may see, oldest first (`ModelContext`). */
   readonly messages: ReadonlyArray<Message.Message>
   readonly tools: ReadonlyArray<ToolDefinition>
+  /** The most that the response may hold (C11); absent: `ResponseLimit.MOST_CHARACTERS`. */
+  readonly maxResponseCharacters?: number
 }
 
 export type ProviderEvent =

@@ -11,7 +11,7 @@
  *     final step it is J1: there is no later step in which it could be mended.
  * J4. The first good report is the turn's; nothing that fails later takes it away (A13).
  */
-import type { Failure, Message, TurnEvent } from "@holdfast/wire"
+import { type Failure, JsonShape, type Message, type TurnEvent } from "@holdfast/wire"
 import { Effect, Random, Schema } from "effect"
 import type { AttemptOutcome } from "./Attempt.ts"
 import type { FinalReport } from "./FinalReport.ts"
@@ -114,6 +114,8 @@ export const synthetic = ({ calls, step }: TurnState, failure: Failure.Failure):
 
 const inText = (content: ReadonlyArray<Message.AssistantPart>): Schema.Json | undefined => {
   const text = content.map((part) => (part.type === "text" ? part.text : "")).join("")
+  // A schema recurses: what is nested too deeply is no report.
+  if (JsonShape.isTextTooDeep(text)) return undefined
   const decoded = decodeJson(text)
   return decoded._tag === "Some" ? decoded.value : undefined
 }

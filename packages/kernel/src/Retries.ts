@@ -111,7 +111,8 @@ const attempt = (
   Effect.suspend(() => {
     const { checkpoint, provider, report, router, sink } = turn.ports
     const mark = `${name}/content`
-    const content = new Content()
+    const { maxResponseCharacters } = turn.input.limits ?? {}
+    const content = new Content(maxResponseCharacters)
     turn.unfinished = content
     const isLost = checkpoint.isRecorded(mark) && !checkpoint.isRecorded(name)
     turn.isLost = isLost
@@ -137,7 +138,8 @@ const attempt = (
               target,
               ...asked,
               ...(credential === undefined ? undefined : { credential }),
-              ...(system === undefined ? undefined : { system })
+              ...(system === undefined ? undefined : { system }),
+              ...(maxResponseCharacters === undefined ? undefined : { maxResponseCharacters })
             }
             const attempted = Observer.attempt(turn, request, Checkpoint.mark(checkpoint, mark), (mark) => {
               const made = Attempt.run(provider, sink, request, content, mark)

@@ -7,7 +7,7 @@
  * T3. A call that was running when its process died is not made again; the model is told that nobody knows what became of it.
  *     Tools that are declared idempotent are run again (X8).
  */
-import { type Message } from "@holdfast/wire"
+import { JsonShape, type Message } from "@holdfast/wire"
 import { Cause, Clock, Effect, Schema, Semaphore } from "effect"
 import * as Checkpoint from "./Checkpoint.ts"
 import * as ModelContext from "./ModelContext.ts"
@@ -131,7 +131,7 @@ const answer = (turn: TurnState, call: Message.ToolCallPart): Effect.Effect<Tool
     const { report, toolbox } = turn.ports
     if (call.malformed !== undefined) return Effect.succeed(unreadable(call))
     if (report !== undefined && Reporting.isReport(report, call)) return Effect.succeed(Reporting.answer(report, call))
-    return turn.isFinal ? Effect.succeed(NOT_OFFERED) : toolbox.run(call)
+    return turn.isFinal ? Effect.succeed(NOT_OFFERED) : Effect.map(toolbox.run(call), readable)
   }).pipe(
     // One that interrupts itself has failed too. When the turn is interrupted no handler is run.
     Effect.catchCause((cause) => Effect.succeed({ output: `The tool failed: ${whyOf(cause)}`, isError: true })),
@@ -145,6 +145,12 @@ const whyOf = (cause: Cause.Cause<never>): string =>
   Cause.hasInterruptsOnly(cause) ? "it was interrupted." : String(Cause.squash(cause))
 
 const NOT_OFFERED = { output: "No tool but the final report could be used in this step.", isError: true }
+
+/** Recording an output that is nested too deeply would overflow the stack. */
+const readable = (outcome: ToolOutcome): ToolOutcome =>
+  JsonShape.measure(outcome.output).isTooDeep
+    ? { output: `The tool failed: its output is nested deeper than ${JsonShape.MOST_LEVELS} levels.`, isError: true }
+    : outcome
 
 /** A10 */
 const unreadable = ({ input, malformed = "" }: Message.ToolCallPart) => {

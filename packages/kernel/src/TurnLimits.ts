@@ -1,4 +1,4 @@
-/** How far a turn may go before it has to come to its end (A11). */
+/** How far a turn may go before it has to come to its end (A11), and how long each response may be (C11). */
 import type { Message } from "@holdfast/wire"
 import type { ProviderRequest } from "./Provider.ts"
 
@@ -9,10 +9,12 @@ export interface Prospect extends Pick<ProviderRequest, "messages" | "tools" | "
   readonly usage: Message.Usage | undefined
 }
 
-/** Absent means none. */
+/** Absent means none, unless it says otherwise. */
 export interface TurnLimits {
   /** The most steps; at least 1. The last of them is the final one. */
   readonly maxTurns?: number
+  /** Characters of one response, at least 1; absent: `ResponseLimit.MOST_CHARACTERS`. */
+  readonly maxResponseCharacters?: number
   /**
    * Whether a request would be too long for its target. Pure, and asked once a step.
    *

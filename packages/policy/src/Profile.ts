@@ -52,6 +52,7 @@ export const resolve = (settings: RetrySettings = {}): RetryPolicy => {
       firstContentMs: Durations.millisOr(settings.requestTimeout?.firstContent, profile.requestTimeout.firstContentMs),
       idleMs: Durations.millisOr(settings.requestTimeout?.idle, profile.requestTimeout.idleMs)
     },
+    ...(settings.maxResponseCharacters === undefined ? {} : { maxResponseCharacters: settings.maxResponseCharacters }),
     ...(settings.routing === undefined ? {} : { routing: toRouting(settings.routing) }),
     ...(settings.maxTurns === undefined ? {} : { maxTurns: settings.maxTurns }),
     ...(settings.finalReport === undefined ? {} : { finalReport: settings.finalReport })

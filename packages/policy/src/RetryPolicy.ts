@@ -49,6 +49,8 @@ export interface RetryPolicy {
   /** What is not spent without asking after a long wait (X11). Absent: nothing is asked. */
   readonly spendGuard?: SpendGuard
   readonly requestTimeout: RequestTimeout
+  /** Characters of one response (C11). Absent: the kernel's own limit. */
+  readonly maxResponseCharacters?: number
   /** Where attempts go. */
   readonly routing: Routing
   /** Steps of a turn, the last of which is the final one (A11). Absent: no limit. */

@@ -80,6 +80,7 @@ describe("settings", () => {
         maxDelay: "30 minutes",
         hints: false,
         requestTimeout: { firstContent: "20 seconds", idle: "5 seconds" },
+        maxResponseCharacters: 1_000,
         reasons: {
           "rate-limited": {
             schedule: { type: "linear", base: "2 seconds" },
@@ -131,7 +132,8 @@ describe("settings", () => {
       budget: { totalMs: 5_400_000, measure: "wall-clock", clip: true },
       maxDelayMs: 1_800_000,
       hints: false,
-      requestTimeout: { firstContentMs: 20_000, idleMs: 5_000 }
+      requestTimeout: { firstContentMs: 20_000, idleMs: 5_000 },
+      maxResponseCharacters: 1_000
     })
   })
 
@@ -232,6 +234,16 @@ describe("errors", () => {
       "a wrong step among right ones",
       { schedule: { type: "steps", delays: ["5 seconds", "ten seconds"] } },
       'Expected a duration such as "30 minutes", "8 hours" or "100 millis"\n  at ["schedule"]["delays"][1]'
+    ],
+    [
+      "a response of nothing",
+      { maxResponseCharacters: 0 },
+      'Expected a number of characters from 1 to 268435456\n  at ["maxResponseCharacters"]'
+    ],
+    [
+      "a response that no memory holds",
+      { maxResponseCharacters: 268_435_457 },
+      'Expected a number of characters from 1 to 268435456\n  at ["maxResponseCharacters"]'
     ],
     [
       "an unknown schedule",

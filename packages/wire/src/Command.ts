@@ -6,12 +6,13 @@
  */
 import { Schema } from "effect"
 import { CommandId, ConversationId, TurnId } from "./Ids.ts"
+import { NonEmptyText } from "./Text.ts"
 
 const command = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
   Schema.Struct({ type: Schema.tag(type), conversationId: ConversationId, ...fields })
 
 /** Runs a turn. The same `turnId` again is the same turn. */
-export const Prompt = command("prompt", { prompt: Schema.NonEmptyString, turnId: Schema.optionalKey(TurnId) })
+export const Prompt = command("prompt", { prompt: NonEmptyText, turnId: Schema.optionalKey(TurnId) })
 export type Prompt = typeof Prompt.Type
 
 /** Runs the model again from the last user message (M1). */
@@ -54,7 +55,7 @@ export type WaitUntil = typeof WaitUntil.Type
 /** Ends the wait; the rest of the turn runs on another target (X4). */
 export const SwitchTarget = steering("switch-target", {
   /** `provider/model`. */
-  model: Schema.NonEmptyString
+  model: NonEmptyText
 })
 export type SwitchTarget = typeof SwitchTarget.Type
 

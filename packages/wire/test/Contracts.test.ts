@@ -72,10 +72,12 @@ it("the main entry leaves the HTTP API out", () => {
     "ConversationState",
     "Failure",
     "Ids",
+    "JsonShape",
     "Message",
     "Ndjson",
     "Sse",
     "Target",
+    "Text",
     "TurnEvent",
     "TurnExplanation"
   ])

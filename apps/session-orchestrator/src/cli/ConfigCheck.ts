@@ -3,7 +3,7 @@ import { type Models, Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Duration, Effect, Option } from "effect"
 import { Command } from "effect/cli"
-import type { ProviderConfig, ToolServer, Values } from "../config/Config.ts"
+import type { ProviderConfig, RequestOptions, ToolServer, Values } from "../config/Config.ts"
 import * as ProviderTable from "../config/ProviderTable.ts"
 import * as Secrets from "../config/Secrets.ts"
 import * as DatabaseUrl from "../storage/DatabaseUrl.ts"
@@ -70,6 +70,7 @@ const settings = (config: Values): ReadonlyArray<Row> => [
       (provider) => [`providers.${provider.name}`, describe(provider, Secrets.make(Secrets.ofConfig(config)))] as const
     ),
   ["gate.enabled", String(config.gate.enabled)],
+  ["log.level", config.log.level],
   ...config.tools.map(
     (server) => [`tools.${server.name}`, toolsOf(server, Secrets.make(Secrets.ofConfig(config)))] as const
   )
@@ -158,5 +159,23 @@ const describe = (provider: ProviderConfig, secrets: Secrets.Secrets["Service"])
     .filter((name) => !provider.credentials.some((credential) => credential.name === name))
     .map((name) => `${name} not set`)
   const headers = Object.keys(provider.headers).map((name) => `${name}: ${Secrets.PLACEHOLDER}`)
-  return [`${provider.type} at ${secrets.redact(provider.baseUrl)}`, ...set, ...unset, ...headers].join(", ")
+  return [
+    `${provider.type} at ${secrets.redact(provider.baseUrl)}`,
+    ...set,
+    ...unset,
+    ...headers,
+    ...requestOf(provider.request).map(secrets.redact)
+  ].join(", ")
+}
+
+/** What is added to requests. */
+const requestOf = (request: RequestOptions | undefined): ReadonlyArray<string> => {
+  if (request === undefined) return []
+  const { body, maxTokens, modelBody, promptCaching } = request
+  return [
+    ...(maxTokens === undefined ? [] : [`${maxTokens} tokens an answer`]),
+    ...(promptCaching === undefined ? [] : [promptCaching ? "prompt caching" : "no prompt caching"]),
+    ...(body === undefined ? [] : [`body ${JSON.stringify(body)}`]),
+    ...Array.from(modelBody, ([model, body]) => `body of ${model} ${JSON.stringify(body)}`)
+  ]
 }

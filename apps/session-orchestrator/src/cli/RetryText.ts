@@ -1,4 +1,5 @@
 /** A retry policy in words and in a table. Pure. */
+import { ResponseLimit } from "@holdfast/kernel"
 import { Preview, ReasonLimits, RetryPolicy, type Routing, type SpendGuard, type Waits } from "@holdfast/policy"
 import { Failure, Target } from "@holdfast/wire"
 import * as Span from "../text/Span.ts"
@@ -90,6 +91,7 @@ export const primitives = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<reado
   ],
   ["requestTimeout.firstContent", Span.format(policy.requestTimeout.firstContentMs)],
   ["requestTimeout.idle", Span.format(policy.requestTimeout.idleMs)],
+  ["maxResponseCharacters", String(policy.maxResponseCharacters ?? ResponseLimit.MOST_CHARACTERS)],
   ["routing", routing(policy.routing)],
   ["maxTurns", policy.maxTurns === undefined ? "no limit" : String(policy.maxTurns)],
   ["finalReport", policy.finalReport === undefined ? "none" : "required"]

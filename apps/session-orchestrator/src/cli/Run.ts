@@ -5,7 +5,7 @@
  * R2. Ctrl-C aborts the turn and waits for its seal; a second one does not wait.
  * R3. The exit code is how the turn ended.
  */
-import type { TurnEvent } from "@holdfast/wire"
+import { Text, type TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Option, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { Conversations, type Frame } from "../conversation/Conversations.ts"
@@ -179,7 +179,9 @@ const readPrompt = Effect.fnUntraced(function* (argument: string | undefined) {
     argument === undefined || argument === "-"
       ? (yield* Stream.mkString(Stream.decodeText(stdio.stdin))).replace(/\r?\n$/, "")
       : argument
-  return prompt.trim() === "" ? yield* refused("The prompt is empty.") : prompt
+  if (prompt.trim() === "") return yield* refused("The prompt is empty.")
+  const nul = Text.findNul(prompt)
+  return nul === undefined ? prompt : yield* refused(`The prompt: ${nul.message}.`)
 })
 
 const refused = (message: string) => new Refused({ message, exitCode: ExitCode.USAGE })

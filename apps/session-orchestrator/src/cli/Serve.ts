@@ -1,7 +1,8 @@
 /**
  * `holdfast serve`: the service, from the line that says where it is to the last answer on the way down.
  *
- * The first Ctrl-C or SIGTERM closes the layers, each in its own time; the second ends the process at once.
+ * The first Ctrl-C or SIGTERM closes the layers, each in its own time; the second ends the process at once. The start, the signal and the
+ * end are lines of the log.
  */
 import { Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
@@ -49,7 +50,11 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
             runner: Option.getOrUndefined(runner)
           }
         },
-        (config) => Effect.provide(Effect.scoped(serve(parts, config)), Signals.layer)
+        (config) =>
+          Effect.scoped(serve(parts, config)).pipe(
+            Effect.tap(Effect.logInfo("Holdfast has stopped.")),
+            Effect.provide(Signals.layer)
+          )
       )
   ).pipe(
     Command.withDescription("Run the service until Ctrl-C"),
@@ -99,11 +104,20 @@ const serve = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<
     const { address } = Context.get(yield* Layer.build(parts.service), HttpServer.HttpServer)
     const url = HttpServer.formatAddress(address)
     const [title = "", ...lines] = banner(parts, config, url)
+    yield* Effect.annotateLogs(Effect.logInfo("Holdfast has started."), {
+      version: parts.version,
+      url,
+      configuration: config.file ?? "defaults and environment",
+      database: dataOf(config),
+      model: Target.format(config.model)
+    })
     terminal.stdout(`${[paint(terminal.colors.stdout, "bold", title), ...lines].join("\n")}\n`)
     return yield* Effect.never
   })
-  yield* Effect.raceFirst(running, signals.first)
-  terminal.stderr("\nStopping: answers that are nearly done may finish. Ctrl-C again quits at once.\n")
+  const signal = yield* Effect.raceFirst(running, signals.first)
+  // The terminal shows `^C` where the line would begin.
+  if (terminal.isStderrTerminal) terminal.stderr("\n")
+  yield* Effect.logInfo(`Stopping after ${signal}: answers that have begun may finish. A second signal quits at once.`)
 })
 
 /** A conversation and a turn in one line. */

@@ -2,10 +2,11 @@
  * What every command that reads the configuration begins with.
  *
  * S1. The body has the configuration, knows its secrets, and logs through a logger that takes them out.
- * S2. Whatever fails inside fails as one paragraph without secrets: nothing else is let through.
+ * S2. `--log-level` overrides the log level of the configuration.
+ * S3. Whatever fails inside fails as one paragraph without secrets: nothing else is let through.
  */
-import { Effect, type FileSystem, Layer, type Path } from "effect"
-import { Flag } from "effect/cli"
+import { Effect, type FileSystem, Layer, Option, type Path, References, String as Str } from "effect"
+import { Flag, GlobalFlag } from "effect/cli"
 import { Config, ConfigError, type Values } from "../config/Config.ts"
 import * as Environment from "../config/Environment.ts"
 import * as Load from "../config/Load.ts"
@@ -53,16 +54,19 @@ export const withConfig = <A, E extends StartFailure | Ended, R>(
       colors: terminal.colors.stderr,
       write: terminal.stderr
     })
+    const flag = Option.flatten(yield* Effect.serviceOption(GlobalFlag.LogLevel))
+    const level = Option.getOrElse(flag, () => Str.capitalize(config.log.level)) // S2
     return yield* body(config).pipe(
       Effect.mapError((error) => (error instanceof Ended ? error : refusedBy(secrets)(error))),
       Effect.catchDefect((defect) => Effect.die(secrets.redact(describe(defect)))),
+      Effect.provideService(References.MinimumLogLevel, level),
       Effect.provide(Layer.provideMerge(logger, services))
     )
   })
 
 // --- internal
 
-/** A bug goes on as text: what was thrown may carry anything (S2). */
+/** A bug goes on as text: what was thrown may carry anything (S3). */
 const describe = (defect: unknown): string =>
   defect instanceof Error ? `${defect.name}: ${defect.message}` : String(defect)
 

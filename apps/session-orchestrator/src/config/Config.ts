@@ -8,6 +8,8 @@ import type { Models, Profile } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
 import { Context, Data, type Duration, type Redacted } from "effect"
 import * as Problem from "./Problem.ts"
+import type { Body } from "./RequestSettings.ts"
+import type { LOG_LEVELS } from "./Settings.ts"
 
 /** One of a provider's keys, and the variable that it came from. */
 export interface Credential {
@@ -24,8 +26,24 @@ export interface HttpProvider {
   readonly apiKeyEnv: ReadonlyArray<string>
   /** Those that were set. */
   readonly credentials: ReadonlyArray<Credential>
-  /** Sent with every request; names as they were written. */
+  /** Sent with every request; names as they were written, variables expanded. */
   readonly headers: Readonly<Record<string, Redacted.Redacted>>
+  /** The values of the variables in `headers`; absent: there are none. */
+  readonly secrets?: ReadonlyArray<Redacted.Redacted>
+  /** What the operator adds to requests; absent: nothing. */
+  readonly request?: RequestOptions
+}
+
+/** What an operator adds to a provider's requests. */
+export interface RequestOptions {
+  /** Merged into every body. */
+  readonly body: Body | undefined
+  /** By model, merged after `body`. */
+  readonly modelBody: ReadonlyMap<string, Body>
+  /** Anthropic: the most tokens of an answer. */
+  readonly maxTokens: number | undefined
+  /** Anthropic: whether the prompt is marked for the provider's cache. */
+  readonly promptCaching: boolean | undefined
 }
 
 export interface SimulatedProvider {
@@ -118,6 +136,8 @@ export class Config extends Context.Service<
     readonly models: Models.Models
     /** What a conversation's own settings are merged over; `Profile.resolve` makes a policy of it. */
     readonly retry: Profile.RetrySettings
+    /** The least severe lines that are logged. */
+    readonly log: { readonly level: (typeof LOG_LEVELS)[number] }
     /** What the service tells of itself; what is absent is off. Metrics are always there. */
     readonly telemetry: {
       readonly retryLog:

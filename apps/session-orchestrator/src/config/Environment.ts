@@ -32,6 +32,7 @@ export const overrides: ReadonlyArray<Override> = [
   { name: "HOLDFAST_DATABASE_URL", path: ["database", "url"] },
   { name: "HOLDFAST_CLUSTER_RUNNER", path: ["cluster", "runner"] },
   { name: "HOLDFAST_MODEL", path: ["model"] },
+  { name: "HOLDFAST_LOG_LEVEL", path: ["log", "level"] },
   { name: "HOLDFAST_RETRY_PROFILE", path: ["retry", "profile"] },
   {
     name: "HOLDFAST_RETRY_ENABLED",

@@ -4,12 +4,14 @@
  * L1. A file that was asked for must be there; the default one need not be.
  * L2. What cannot be read stops the start, with the reason, as one `ConfigError`.
  */
+import { Text } from "@holdfast/wire"
 import { Effect, FileSystem, Layer, Path, type PlatformError, Result } from "effect"
 import { causeOf } from "../PlatformFailure.ts"
 import { Config, ConfigError, type Values } from "./Config.ts"
 import * as Environment from "./Environment.ts"
 import * as JsonText from "./JsonText.ts"
 import type { SimulatedModels } from "./ModelChoice.ts"
+import * as Problem from "./Problem.ts"
 import * as Resolve from "./Resolve.ts"
 
 /** The file that is looked for in the working directory when none is named. */
@@ -67,7 +69,17 @@ const read = Effect.fnUntraced(function* (
   // An editor's first save, or a file that was only touched: as good as none.
   if (text.trim() === "") return { json: {} }
   return yield* Result.match(JsonText.parse(text), {
-    onSuccess: (json) => Effect.succeed({ json }),
+    onSuccess: (json) => {
+      const nul = Text.findNul(json)
+      return nul === undefined
+        ? Effect.succeed({ json })
+        : Effect.fail(
+            new ConfigError({
+              subject: name,
+              problems: [{ place: Problem.formatPath(nul.path), message: `${nul.message}.` }]
+            })
+          )
+    },
     onFailure: ({ column, line, message }) =>
       Effect.fail(
         new ConfigError({

@@ -175,11 +175,12 @@ const spelledOut = (text: string): string | undefined => {
   return unit === undefined ? undefined : `${parts?.[1]} ${unit}`
 }
 
-/** P2. Headers, variables and their names, arguments, a webhook and a database's password stand below or in these keys. */
+/** P2. Headers, bodies, variables and their names, arguments, a webhook and a database's password stand below or in these keys. */
 const SECRET_KEYS = new Set<PropertyKey>([
   "token",
   "tokenEnv",
   "headers",
+  "body",
   "apiKeyEnv",
   "url",
   "env",

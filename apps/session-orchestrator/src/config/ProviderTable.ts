@@ -5,46 +5,66 @@
  * T2. An entry that says `type` alone, under a built-in name, is that built-in provider. Once it names an address of its
  *     own it gets no key that it does not name: a key is for the host it was issued for.
  */
+import { Target } from "@holdfast/wire"
 import { Redacted, Schema } from "effect"
 import * as BuiltIn from "./BuiltIn.ts"
-import type { Credential, ProviderConfig } from "./Config.ts"
+import type { Credential, ProviderConfig, RequestOptions } from "./Config.ts"
 import * as Environment from "./Environment.ts"
+import * as Expansion from "./Expansion.ts"
 import * as Problem from "./Problem.ts"
+import * as RequestSettings from "./RequestSettings.ts"
 import * as Settings from "./Settings.ts"
 
 export interface ProviderTable {
   readonly providers: ReadonlyMap<string, ProviderConfig>
+  /** The variables that headers name. */
+  readonly variables: ReadonlyArray<string>
   readonly problems: ReadonlyArray<Problem.Problem>
 }
 
-/** Builds the table. */
+/** Builds the table. `models` adds the fields of single models to their providers' requests. */
 export const make = (
   settings: Readonly<Record<string, Settings.ProviderSettings>>,
+  models: Readonly<Record<string, Settings.ModelSettings>>,
   environment: Environment.Environment
 ): ProviderTable => {
   const problems: Array<Problem.Problem> = []
+  const variables: Array<string> = []
   const providers = new Map<string, ProviderConfig>([["simulated", { type: "simulated", name: "simulated" }]])
   for (const builtIn of BuiltIn.builtIns) {
     if (settings[builtIn.name] !== undefined) continue
     const { baseUrl, problem } = builtInAddress(builtIn, environment)
     if (problem !== undefined) problems.push(problem)
-    providers.set(builtIn.name, httpProvider(builtIn.name, builtIn.type, baseUrl, builtIn.apiKeyEnv, {}, environment))
+    const { apiKeyEnv, name, type } = builtIn
+    providers.set(name, {
+      type,
+      name,
+      baseUrl,
+      apiKeyEnv,
+      headers: {},
+      credentials: credentialsOf(apiKeyEnv, environment),
+      ...requestOf(name, {}, models)
+    })
   }
   for (const [name, entry] of Object.entries(settings)) {
     const place = Problem.formatPath(["providers", name])
-    if (entry.type === "simulated") {
+    const { type } = entry
+    if (type === "simulated") {
       problems.push(...uselessKeys(place, entry))
-      providers.set(name, { type: "simulated", name })
+      providers.set(name, { type, name })
       continue
     }
     const known = BuiltIn.find(name)
-    const builtIn = known?.type === entry.type ? known : undefined
-    const fallback = builtIn ?? (entry.type === "anthropic" ? BuiltIn.find("anthropic") : undefined)
+    const builtIn = known?.type === type ? known : undefined
+    const fallback = builtIn ?? (type === "anthropic" ? BuiltIn.find("anthropic") : undefined)
     const baseUrl = entry.baseUrl ?? fallback?.baseUrl
     if (baseUrl === undefined) {
       const message = 'missing. Expected an address such as "http://localhost:11434/v1".'
       problems.push({ place: `${place}.baseUrl`, message })
     }
+    const wrongAddress = baseUrl && RequestSettings.addressProblem(`${place}.baseUrl`, type, baseUrl)
+    if (wrongAddress) problems.push(wrongAddress)
+    problems.push(...foreignKeys(place, entry))
     const apiKeyEnv =
       entry.apiKeyEnv === undefined
         ? entry.baseUrl === undefined
@@ -53,9 +73,26 @@ export const make = (
         : typeof entry.apiKeyEnv === "string"
           ? [entry.apiKeyEnv]
           : entry.apiKeyEnv
-    providers.set(name, httpProvider(name, entry.type, baseUrl ?? "", apiKeyEnv, entry.headers ?? {}, environment))
+    const headers = Expansion.record(entry.headers ?? {}, environment, ["providers", name, "headers"], "headers")
+    variables.push(...headers.variables)
+    problems.push(...headers.problems)
+    providers.set(name, {
+      type,
+      name,
+      baseUrl: baseUrl ?? "",
+      apiKeyEnv,
+      headers: headers.values,
+      secrets: headers.secrets,
+      credentials: credentialsOf(apiKeyEnv, environment),
+      ...requestOf(name, entry, models)
+    })
   }
-  return { providers, problems }
+  for (const [name, { body }] of Object.entries(models)) {
+    const provider = Target.parse(name)?.provider
+    if (body === undefined || provider === undefined || providers.get(provider)?.type !== "simulated") continue
+    problems.push({ place: Problem.formatPath(["models", name, "body"]), message: NOTHING_LEAVES })
+  }
+  return { providers, variables, problems }
 }
 
 /** Whether a provider has what its requests need to be let in. */
@@ -76,21 +113,21 @@ export const keyNames = (provider: ProviderConfig | undefined): ReadonlyArray<st
 
 // --- internal
 
-const httpProvider = (
+/** What is added to a provider's requests; nothing where nothing is. */
+const requestOf = (
   name: string,
-  type: "openai-compatible" | "anthropic",
-  baseUrl: string,
-  apiKeyEnv: ReadonlyArray<string>,
-  headers: Readonly<Record<string, Redacted.Redacted>>,
-  environment: Environment.Environment
-): ProviderConfig => ({
-  type,
-  name,
-  baseUrl,
-  apiKeyEnv,
-  credentials: credentialsOf(apiKeyEnv, environment),
-  headers
-})
+  { body, maxTokens, promptCaching }: Partial<Settings.ProviderSettings>,
+  models: Readonly<Record<string, Settings.ModelSettings>>
+): { readonly request?: RequestOptions } => {
+  const modelBody = new Map(
+    Object.entries(models).flatMap(([target, { body }]): ReadonlyArray<[string, RequestSettings.Body]> => {
+      const { model, provider } = Target.parse(target) ?? {}
+      return body === undefined || model === undefined || provider !== name ? [] : [[model, body]]
+    })
+  )
+  const isPlain = body === undefined && maxTokens === undefined && promptCaching === undefined
+  return isPlain && modelBody.size === 0 ? {} : { request: { body, modelBody, maxTokens, promptCaching } }
+}
 
 /** One key under two names is one credential: going on with it again would be no help. */
 const credentialsOf = (
@@ -113,15 +150,26 @@ const builtInAddress = (
   const variable = builtIn.baseUrlEnv
   const baseUrl = variable === undefined ? undefined : Environment.get(environment, variable)
   if (variable === undefined || baseUrl === undefined) return { baseUrl: builtIn.baseUrl }
-  return isBaseUrl(baseUrl)
-    ? { baseUrl }
-    : { baseUrl: builtIn.baseUrl, problem: { place: variable, message: `expected ${Settings.BASE_URL}.` } }
+  const problem = isBaseUrl(baseUrl)
+    ? RequestSettings.addressProblem(variable, builtIn.type, baseUrl)
+    : { place: variable, message: `expected ${Settings.BASE_URL}.` }
+  return problem === undefined ? { baseUrl } : { baseUrl: builtIn.baseUrl, problem }
 }
 
+const NOTHING_LEAVES = 'a "simulated" provider has none: nothing leaves this machine.'
+
 const uselessKeys = (place: string, entry: Settings.ProviderSettings): ReadonlyArray<Problem.Problem> =>
-  (["baseUrl", "apiKeyEnv", "headers"] as const)
+  (["baseUrl", "apiKeyEnv", "headers", "body", "maxTokens", "promptCaching"] as const)
     .filter((key) => entry[key] !== undefined)
-    .map((key) => ({
-      place: `${place}.${key}`,
-      message: 'a "simulated" provider has none: nothing leaves this machine.'
-    }))
+    .map((key) => ({ place: `${place}.${key}`, message: NOTHING_LEAVES }))
+
+/** Keys of another format. */
+const foreignKeys = (place: string, entry: Settings.ProviderSettings): ReadonlyArray<Problem.Problem> =>
+  entry.type === "anthropic"
+    ? []
+    : (["maxTokens", "promptCaching"] as const)
+        .filter((key) => entry[key] !== undefined)
+        .map((key) => ({
+          place: `${place}.${key}`,
+          message: 'an "anthropic" provider alone has it. Other providers take such fields in body.'
+        }))

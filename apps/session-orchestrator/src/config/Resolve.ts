@@ -26,6 +26,8 @@ export const DEFAULT_RUNNER = { host: "127.0.0.1", port: 4748 }
 
 /** Some dozen for each of more runners than anybody starts, so that they can be dealt out evenly. */
 export const DEFAULT_SHARDS = 300
+/** One line for each turn that failed, and for each change of state of the service. */
+export const DEFAULT_LOG_LEVEL = "info"
 /** As long as anybody asks why a turn waited. */
 export const DEFAULT_RETENTION = Duration.days(30)
 
@@ -61,7 +63,7 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
   const origins = new Map(layers.flatMap(originsOf))
   const originOf = (path: string): Origin => origins.get(path) ?? "default"
 
-  const table = ProviderTable.make(settings.providers ?? {}, sources.environment)
+  const table = ProviderTable.make(settings.providers ?? {}, settings.models ?? {}, sources.environment)
   const chosen = ModelChoice.choose(settings, table.providers, sources.simulated, originOf("model"))
   const tools = ToolTable.make(settings.tools ?? {}, sources.environment, (path) => sources.absolute(path, "file"))
   const token = tokenOf(settings, sources.environment)
@@ -106,9 +108,10 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
     },
     providers: table.providers,
     gate: { enabled: settings.gate?.enabled ?? true },
+    log: { level: settings.log?.level ?? DEFAULT_LOG_LEVEL },
     tools: tools.servers,
     model: chosen.model,
-    models: settings.models ?? {},
+    models: capabilitiesOf(settings.models ?? {}),
     retry: settings.retry ?? {},
     telemetry,
     origins,
@@ -116,7 +119,10 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
       ...chosen.notices,
       ...(url === undefined && origins.has("cluster.runner") ? [alone(originOf("cluster.runner"))] : []),
       ...(url !== undefined && !isLoopback(runner.host) ? [exposed(runner.host)] : []),
-      ...Environment.strangers(sources.environment, namedVariables(settings, table.providers, tools.variables))
+      ...Environment.strangers(
+        sources.environment,
+        namedVariables(settings, table.providers, [...table.variables, ...tools.variables])
+      )
     ]
   })
 }
@@ -188,14 +194,25 @@ const originsOf = ({ origin, settings }: Layer): ReadonlyArray<readonly [string,
 const refuse = (sources: Sources, problems: ReadonlyArray<Problem.Problem>): Result.Result<never, ConfigError> =>
   Result.fail(new ConfigError({ subject: sources.file?.name ?? "The configuration", problems }))
 
+/** What models can take, without what is added to their requests. */
+const capabilitiesOf = (models: NonNullable<Settings.Settings["models"]>): Values["models"] =>
+  Object.fromEntries(
+    Object.entries(models)
+      .map(([name, { body: _body, ...capabilities }]) => [name, capabilities] as const)
+      .filter(
+        ([name, { contextWindow, tools }]) =>
+          models[name]?.body === undefined || contextWindow !== undefined || tools !== undefined
+      )
+  )
+
 /** Variables that the configuration names, whatever they are called. */
 const namedVariables = (
   settings: Settings.Settings,
   providers: Values["providers"],
-  ofTools: ReadonlyArray<string>
+  expanded: ReadonlyArray<string>
 ): ReadonlySet<string> =>
   new Set([
-    ...ofTools,
+    ...expanded,
     ...(settings.server?.tokenEnv === undefined ? [] : [settings.server.tokenEnv]),
     ...(settings.telemetry?.notifications?.webhookEnv === undefined
       ? []

@@ -63,6 +63,7 @@ export const ofConfig = (config: Values): ReadonlyArray<Redacted.Redacted> => [
       : [
           ...provider.credentials.map(({ value }) => value),
           ...inHeaders(provider.headers),
+          ...(provider.secrets ?? []).flatMap((value) => [value, ...withoutScheme(value)]),
           ...inAddress(provider.baseUrl)
         ]
   ),

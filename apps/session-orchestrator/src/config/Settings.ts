@@ -8,6 +8,7 @@
 import { Durations, Models, Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Schema, type SchemaAST } from "effect"
+import { Body } from "./RequestSettings.ts"
 
 /** A token that somebody could guess protects nothing, and one this short could not be redacted without false alarms. */
 export const SHORTEST_TOKEN = 16
@@ -129,9 +130,20 @@ export const parseRunner = (text: string): { readonly host: string; readonly por
   return host === undefined || Number(port) < 1 || Number(port) > 65_535 ? undefined : { host, port: Number(port) }
 }
 
+/** The levels that a log may have, from the most lines to the fewest. */
+export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const
+
+export const LogSettings = Schema.Struct({
+  level: Schema.optionalKey(
+    Schema.Literals(LOG_LEVELS).annotate({ message: 'Expected "debug", "info", "warn" or "error"' })
+  )
+})
+
 export const GateSettings = Schema.Struct({
   enabled: Schema.optionalKey(Schema.Boolean.annotate({ message: "Expected true or false" }))
 })
+
+const TOKENS = "an integer of tokens, 1 or more"
 
 export const ProviderSettings = Schema.Struct({
   type: Schema.Literals(["openai-compatible", "anthropic", "simulated"]).annotate({
@@ -143,7 +155,15 @@ export const ProviderSettings = Schema.Struct({
       message: "Expected the name of an environment variable, or a list of such names"
     })
   ),
-  headers: Schema.optionalKey(Headers)
+  headers: Schema.optionalKey(Headers),
+  body: Schema.optionalKey(Body),
+  maxTokens: Schema.optionalKey(
+    Schema.Number.annotate({ message: `Expected ${TOKENS}` }).check(
+      Schema.isInt({ message: `Expected ${TOKENS}` }),
+      Schema.isGreaterThanOrEqualTo(1, { message: `Expected ${TOKENS}` })
+    )
+  ),
+  promptCaching: Schema.optionalKey(Schema.Boolean.annotate({ message: "Expected true or false" }))
 })
 export type ProviderSettings = typeof ProviderSettings.Type
 
@@ -244,6 +264,10 @@ export type ToolServerSettings = typeof ToolServerSettings.Type
 /** It stands before a tool's name where two servers have a tool of one name, and providers allow 64 characters in all. */
 const TOOL_SERVER_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/
 
+/** What a model can take, and what is added to its requests. */
+export const ModelSettings = Schema.Struct({ ...Models.Capabilities.fields, body: Schema.optionalKey(Body) })
+export type ModelSettings = typeof ModelSettings.Type
+
 const MODEL = 'a provider and a model, such as "openai/gpt-5"'
 
 export const Settings = Schema.Struct({
@@ -257,7 +281,7 @@ export const Settings = Schema.Struct({
     text(MODEL).check(Schema.makeFilter((value) => Target.parse(value) !== undefined || `Expected ${MODEL}`))
   ),
   models: Schema.optionalKey(
-    Schema.Record(Schema.String, Models.Capabilities).check(
+    Schema.Record(Schema.String, ModelSettings).check(
       Schema.makeFilter((models) =>
         Object.keys(models)
           .filter((name) => Target.parse(name) === undefined)
@@ -268,6 +292,7 @@ export const Settings = Schema.Struct({
   retry: Schema.optionalKey(Profile.RetrySettings),
   gate: Schema.optionalKey(GateSettings),
   tools: Schema.optionalKey(named(TOOL_SERVER_NAME, "at most 32 letters, digits, '_' and '-'", ToolServerSettings)),
+  log: Schema.optionalKey(LogSettings),
   telemetry: Schema.optionalKey(TelemetrySettings)
 })
 export type Settings = typeof Settings.Type
@@ -290,6 +315,7 @@ export const merge = (low: Settings, high: Settings): Settings => {
     providers: { ...low.providers, ...high.providers },
     retry: { ...low.retry, ...high.retry },
     tools: { ...low.tools, ...high.tools },
+    log: { ...low.log, ...high.log },
     telemetry: { ...low.telemetry, ...high.telemetry }
   }
 }

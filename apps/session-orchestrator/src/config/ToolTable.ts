@@ -1,15 +1,16 @@
 /**
  * The tool servers of a configuration, with what their variables stand for.
  *
- * T1. `${NAME}` in `env` and `headers` is the value of that variable; one that is not set is a problem, not an empty string.
+ * T1. `${NAME}` in `env` and `headers` is the value of that variable (`Expansion`).
  * T2. What came from a variable is a secret, and so is every header's value. What was written out in `env` is one when its
  *     name says so; otherwise it is most likely a setting, and taking `production` out of every log would help nobody.
  */
-import { Duration, Redacted } from "effect"
+import { Duration, type Redacted } from "effect"
 import type { ToolServer, ToolServerReach } from "./Config.ts"
-import * as Environment from "./Environment.ts"
+import type * as Environment from "./Environment.ts"
+import * as Expansion from "./Expansion.ts"
 import * as Problem from "./Problem.ts"
-import * as Settings from "./Settings.ts"
+import type * as Settings from "./Settings.ts"
 
 export interface ToolTable {
   /** In the order in which they were written. */
@@ -39,26 +40,17 @@ export const make = (
   const servers = Object.entries(settings).flatMap(([name, entry]): ReadonlyArray<ToolServer> => {
     const place = Problem.formatPath(["tools", name])
     const secrets: Array<Redacted.Redacted> = []
-    const expand = (key: "env" | "headers"): Readonly<Record<string, Redacted.Redacted>> =>
-      Object.fromEntries(
-        Object.entries(entry[key] ?? {}).map(([field, value]) => {
-          const expanded = expansion(Redacted.value(value), environment)
-          variables.push(...expanded.variables)
-          secrets.push(...expanded.secrets)
-          const whole = Redacted.make(expanded.text)
-          if (key === "headers" || SECRET_NAME.test(field)) secrets.push(whole)
-          const wrong = [
-            ...expanded.problems,
-            ...(key === "headers" && !Settings.HEADER_VALUE.test(expanded.text)
-              ? ["what its variables stand for is no header's value: expected printable ASCII on one line."]
-              : [])
-          ]
-          problems.push(
-            ...wrong.map((message) => ({ place: Problem.formatPath(["tools", name, key, field]), message }))
-          )
-          return [field, whole]
-        })
-      )
+    const expand = (key: "env" | "headers"): Readonly<Record<string, Redacted.Redacted>> => {
+      const kind = key === "headers" ? "headers" : "variables"
+      const expanded = Expansion.record(entry[key] ?? {}, environment, ["tools", name, key], kind)
+      variables.push(...expanded.variables)
+      problems.push(...expanded.problems)
+      secrets.push(...expanded.secrets)
+      for (const [field, whole] of Object.entries(expanded.values)) {
+        if (key === "headers" || SECRET_NAME.test(field)) secrets.push(whole)
+      }
+      return expanded.values
+    }
     problems.push(...misplaced(place, entry))
     const reach = reachOf(entry, expand, absolute)
     if (reach === undefined) {
@@ -114,19 +106,4 @@ const misplaced = (place: string, entry: Settings.ToolServerSettings): ReadonlyA
       ? ([["headers"], "a server that is started by its command has none. Expected env."] as const)
       : ([["args", "env", "cwd"], "a server that is reached by its url has none."] as const)
   return keys.filter((key) => entry[key] !== undefined).map((key) => ({ place: `${place}.${key}`, message }))
-}
-
-/** T1 */
-const expansion = (text: string, environment: Environment.Environment) => {
-  const problems: Array<string> = []
-  const variables: Array<string> = []
-  const secrets: Array<Redacted.Redacted> = []
-  const expanded = text.replaceAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => {
-    variables.push(name)
-    const value = Environment.get(environment, name)
-    if (value === undefined) problems.push(`the environment variable ${name} is not set.`)
-    else secrets.push(Redacted.make(value))
-    return value ?? ""
-  })
-  return { text: expanded, variables, secrets, problems }
 }

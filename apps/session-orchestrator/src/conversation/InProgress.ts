@@ -3,8 +3,9 @@
  *
  * P1. Deltas of one kind are kept as one, so the size is that of the text, however small its pieces were.
  * P2. The step's `message`, or the turn's end, puts it on disk and empties this.
- * P3. Hearing a delta costs one comparison and one string append.
+ * P3. Hearing a delta costs one comparison and one append.
  */
+import { TextBuffer } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
 
 type Delta = TurnEvent.TextDelta | TurnEvent.ReasoningDelta
@@ -19,7 +20,7 @@ export const prolonged = (wait: TurnEvent.ProviderRetry, until: number): TurnEve
 export class InProgress {
   private start: TurnEvent.StepStart | undefined = undefined
   private readonly said: Array<Delta> = []
-  private last: { readonly event: Delta; text: string } | undefined = undefined
+  private last: { readonly event: Delta; readonly text: TextBuffer.TextBuffer } | undefined = undefined
   private waiting: TurnEvent.ProviderRetry | undefined = undefined
   /** When the retry was due by its record, which knows nothing of a gate (X5). */
   private dueAt: number | undefined = undefined
@@ -54,11 +55,11 @@ export class InProgress {
       case "text-delta":
       case "reasoning-delta":
         if (this.last?.event.type === event.type) {
-          this.last.text += event.delta
+          this.last.text.append(event.delta)
         } else {
           this.settle()
           this.waiting = undefined
-          this.last = { event, text: event.delta }
+          this.last = { event, text: new TextBuffer.TextBuffer(event.delta) }
         }
         return
       case "step-start":
@@ -116,7 +117,7 @@ export class InProgress {
   }
 
   private settle(): void {
-    if (this.last !== undefined) this.said.push({ ...this.last.event, delta: this.last.text })
+    if (this.last !== undefined) this.said.push({ ...this.last.event, delta: this.last.text.text() })
     this.last = undefined
   }
 

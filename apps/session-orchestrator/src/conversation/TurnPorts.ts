@@ -57,14 +57,15 @@ const counterOf = (
 
 const UNCOUNTED = Effect.succeed<Tokenizer.Count>(() => 0)
 
-/** A11 */
+/** A11, C11 */
 const limitsOf = (
-  { finalReport, maxTurns }: RetryPolicy.RetryPolicy,
+  { finalReport, maxResponseCharacters, maxTurns }: RetryPolicy.RetryPolicy,
   count: Tokenizer.Count
 ): TurnLimits.TurnLimits | undefined => {
   const budget = finalReport?.contextBudget
-  if (budget === undefined && maxTurns === undefined) return undefined
+  if (budget === undefined && maxTurns === undefined && maxResponseCharacters === undefined) return undefined
   return {
+    ...(maxResponseCharacters === undefined ? undefined : { maxResponseCharacters }),
     ...(maxTurns === undefined ? undefined : { maxTurns }),
     ...(budget === undefined ? undefined : { exceedsContext: (prospect) => ContextSize.of(prospect, count) > budget })
   }

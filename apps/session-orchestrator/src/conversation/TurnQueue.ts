@@ -13,7 +13,7 @@
  *     of it.
  * Q7. Whoever waits to hear that a command is on record (`Wait`), or a turn sealed, hears of it when it has stopped instead.
  */
-import { type Provider, TurnStopped } from "@holdfast/kernel"
+import { type Provider, ResponseLimit, TurnStopped } from "@holdfast/kernel"
 import { Profile, RetryPolicy } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import { type Ids, Target, type TurnEvent } from "@holdfast/wire"
@@ -243,9 +243,16 @@ const run = Effect.fnUntraced(function* (
   )
 })
 
-/** The policy of a conversation: its own settings over the configuration's. */
-export const policyOf = ({ retry: own }: Conversation, { retry }: Defaults["Service"]) =>
-  Profile.resolve(own === undefined ? retry : { ...retry, ...Result.getOrElse(Profile.decode(own), () => undefined) })
+/**
+ * The policy of a conversation: its own settings over the configuration's. It may lower the limit of a response and not raise it: the
+ * memory is the service's (C11).
+ */
+export const policyOf = ({ retry: own }: Conversation, { retry }: Defaults["Service"]): RetryPolicy.RetryPolicy => {
+  if (own === undefined) return Profile.resolve(retry)
+  const { maxResponseCharacters: most = ResponseLimit.MOST_CHARACTERS } = retry
+  const policy = Profile.resolve({ ...retry, ...Result.getOrElse(Profile.decode(own), () => undefined) })
+  return (policy.maxResponseCharacters ?? 0) > most ? { ...policy, maxResponseCharacters: most } : policy
+}
 
 /** Every target's own provider, with the credential that was chosen: a turn goes from one to another. */
 const route = (providers: Providers["Service"]): Provider.Provider["Service"] => ({

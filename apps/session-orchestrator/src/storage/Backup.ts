@@ -45,6 +45,7 @@ export const make = (
 ): Effect.Effect<Summary, StorageError> =>
   Effect.gen(function* () {
     yield* refuse(from, to)
+    yield* DatabaseFile.refuseLinks(from)
     const part = yield* partOf(to)
     yield* copy(from, part, to, onProgress)
     const summary = yield* attempt(to, () => check(part))

@@ -27,6 +27,33 @@ export const prepare = (filename: string): Effect.Effect<void, StorageError> =>
       })
   })
 
+/**
+ * Fails for a file that has more than one name.
+ *
+ * What belongs to a database lies beside it, under its name: its lock, and SQLite's log. Who comes by another name finds neither.
+ */
+export const refuseLinks = (filename: string): Effect.Effect<void, StorageError> =>
+  Effect.try({
+    try: () => fs.statSync(filename),
+    catch: (cause) =>
+      new StorageError({
+        message: `Could not look at the database ${filename}: the system said "${messageOf(cause)}".`
+      })
+  }).pipe(
+    Effect.flatMap(({ ino, nlink }) =>
+      nlink <= 1
+        ? Effect.void
+        : Effect.fail(
+            new StorageError({
+              message:
+                `The database ${filename} is one file with ${nlink} names (hard links). By another name a second Holdfast could run ` +
+                "the same turns, and SQLite would not find what it wrote last. Nothing was changed. Find the other names with: " +
+                `find / -xdev -inum ${ino}, and remove them, or copy the file with cp and set database.path to the copy.`
+            })
+          )
+    )
+  )
+
 /** `wx` makes the file, or finds that somebody was first; it never touches what is there. Throws what the system says. */
 export const createMissing = (filename: string): void => {
   try {

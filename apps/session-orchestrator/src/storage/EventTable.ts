@@ -98,6 +98,12 @@ export const messages = (
     events.flatMap(({ event }) => (event.type === "message" ? [event.message] : []))
   )
 
+/** Reads where the next event of the newest conversation would go: what is damaged there is found before a prompt is. */
+export const probe = (sql: SqlClient.SqlClient): Effect.Effect<void, SqlError.SqlError> =>
+  Effect.asVoid(sql`
+    SELECT (SELECT max(number) FROM turns) AS turns,
+      (SELECT max(event_id) FROM events WHERE conversation = (SELECT max(number) FROM conversations)) AS events`)
+
 // --- internal
 
 /** PostgreSQL's largest INTEGER. */

@@ -5,11 +5,12 @@
  * lists taken apart, the dialect is asked for. Writes go through `GroupCommit`, reads go straight to the database and hold nothing open. Both outlast a
  * database that is away for some seconds (`Patience`).
  */
-import type { Ids, TurnEvent } from "@holdfast/wire"
+import { type Ids, TurnEvent } from "@holdfast/wire"
 import { Cause, Clock, Context, Effect, Layer, Option, type Schema, Stream } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import * as Acceptances from "./Acceptances.ts"
 import * as ConversationTable from "./ConversationTable.ts"
+import * as Damage from "./Damage.ts"
 import * as DatabaseFile from "./DatabaseFile.ts"
 import * as EventTable from "./EventTable.ts"
 import * as GroupCommit from "./GroupCommit.ts"
@@ -64,7 +65,7 @@ export const layerMemory: Layer.Layer<Storage, StorageError> = Layer.suspend(() 
 
 /** A store on a SQLite database that exists. */
 export const layerSqlite = (config: SqliteClient.Config): Layer.Layer<Storage, StorageError> =>
-  layerSql(config.filename).pipe(
+  layerSql(config.filename, config.filename === DatabaseFile.MEMORY ? undefined : config.filename).pipe(
     Layer.provide(
       Layer.catch(SqliteClient.layer(config), (error) =>
         Layer.effectContext(Effect.fail(StorageFailure.explain(config.filename, "open the database", error)))
@@ -76,15 +77,22 @@ export const layerSqlite = (config: SqliteClient.Config): Layer.Layer<Storage, S
  * A store on whatever `SqlClient` there is.
  *
  * @param database names the database in errors: its file, or its address without a password
+ * @param file the SQLite file, where it is one: it is watched for damage
  */
-export const layerSql = (database: string): Layer.Layer<Storage, StorageError, SqlClient.SqlClient> =>
-  Layer.effectContext(make(database))
+export const layerSql = (database: string, file?: string): Layer.Layer<Storage, StorageError, SqlClient.SqlClient> =>
+  Layer.effectContext(make(database, file))
 
 // --- internal
 
-const make = Effect.fnUntraced(function* (database: string) {
+const make = Effect.fnUntraced(function* (database: string, file: string | undefined) {
   const sql = yield* SqlClient.SqlClient
-  const failed = (attempted: string) => Effect.mapError((error: Failure) => explain(database, attempted, error))
+  const damage = file === undefined ? Damage.none : yield* Damage.make(file)
+  const failed = (attempted: string) =>
+    Effect.mapError((error: Failure) => {
+      const explained = explain(database, attempted, error)
+      if (SqlError.isSqlError(error)) damage.note(error, explained)
+      return explained
+    })
   const read =
     (attempted: string) =>
     <A>(effect: Effect.Effect<A, Failure>) =>
@@ -135,13 +143,21 @@ const make = Effect.fnUntraced(function* (database: string) {
 
   const store = Store.of({
     createConversation: (conversation) =>
-      create(conversation).pipe(failed(`create conversation ${conversation.conversationId}`)),
+      Effect.andThen(
+        damage.refuse,
+        create(conversation).pipe(failed(`create conversation ${conversation.conversationId}`))
+      ),
     conversation: (id) => findConversation(id).pipe(failed(`read conversation ${id}`)),
     setAutoRetry: (conversationId, enabled) =>
       setAutoRetry({ conversationId, enabled }).pipe(failed(`switch automatic retries of ${conversationId}`)),
     acceptTurn: (turn, opening) =>
       // Encoded here, outside the transaction that others wait for.
-      Effect.suspend(() => accept({ turn, opening: opening?.map(encoded) })).pipe(failed(`record turn ${turn.turnId}`)),
+      Effect.andThen(
+        damage.refuse,
+        Effect.suspend(() => accept({ turn, opening: opening?.map(encoded) })).pipe(
+          failed(`record turn ${turn.turnId}`)
+        )
+      ),
     turn: (id) => TurnTable.find(sql, id).pipe(read(`turn ${id}`)),
     resumption: (id) =>
       Effect.map(resume(id), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
@@ -155,7 +171,12 @@ const make = Effect.fnUntraced(function* (database: string) {
     events,
     turnEvents: (id) => EventTable.ofTurn(sql, id).pipe(read(`the events of turn ${id}`)),
     messages: (id) => EventTable.messages(sql, id).pipe(read(`the messages of conversation ${id}`)),
-    check: Effect.flatMap(Clock.currentTimeMillis, probe).pipe(failed("read and write"))
+    check: Effect.andThen(
+      damage.refuse,
+      Effect.andThen(EventTable.probe(sql), Effect.flatMap(Clock.currentTimeMillis, probe)).pipe(
+        failed("read and write")
+      )
+    )
   })
   const journal = Journal.of({
     load: (turnId) => load(turnId).pipe(failed(`read the journal of turn ${turnId}`)),
@@ -180,7 +201,12 @@ const make = Effect.fnUntraced(function* (database: string) {
   return Context.make(Store, store).pipe(Context.add(Journal, journal), Context.add(Standings, standings))
 })
 
-const encoded = (event: TurnEvent.PersistedEvent) => ({ event, json: JSON.stringify(event) })
+/** D6: whoever hands in a transient event has gone round the types. */
+const encoded = (event: TurnEvent.PersistedEvent) => {
+  const { type }: TurnEvent.TurnEvent = event
+  if (TurnEvent.fate[type] !== "persisted") throw new Error(`${type} is transient: it is never stored`)
+  return { event, json: JSON.stringify(event) }
+}
 
 const migrate = (database: string) =>
   Migrations.run.pipe(

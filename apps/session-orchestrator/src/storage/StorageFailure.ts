@@ -16,6 +16,7 @@ export const scopeOf = (error: SqlError.SqlError): "one" | "all" | "busy" => {
     case "ConstraintError":
       return "one"
     default:
+      if (isOfOneRow(error)) return "one"
       return error.isRetryable || PASSING.has(stateOf(error) ?? "") ? "busy" : "all"
   }
 }
@@ -28,8 +29,20 @@ export const scopeOf = (error: SqlError.SqlError): "one" | "all" | "busy" => {
  */
 export const explain = (database: string, attempted: string, error: SqlError.SqlError): StorageError =>
   new StorageError({
-    message: `Could not ${attempted} in ${database}: the database said "${saidBy(error)}". ${adviceFor(error)}`
+    message: `Could not ${attempted} in ${database}: the database said "${saidBy(error)}". ${adviceFor(database, error)}`
   })
+
+/** Whether SQLite says that the file is damaged, or is no database. */
+export const isDamage = (error: SqlError.SqlError): boolean => {
+  const code = codeOf(error)
+  return code === CORRUPT || code === NOT_A_DATABASE
+}
+
+/** How a damaged file is replaced by a backup, in commands. */
+export const restoring = (file: string): string =>
+  "Stop Holdfast, keep what is left, and put the newest backup in its place: " +
+  `for f in '${file}' '${file}-wal' '${file}-shm'; do [ -e "$f" ] && mv "$f" "$f.damaged"; done; cp BACKUP '${file}'; ` +
+  `then start it again. Without a backup, \`sqlite3 '${file}.damaged' .recover\` saves what can be read.`
 
 /** A row that does not hold what was written into it. */
 export const damaged = (database: string, attempted: string, detail: string): StorageError =>
@@ -45,16 +58,17 @@ export const damaged = (database: string, attempted: string, detail: string): St
 const saidBy = ({ message, reason: { cause } }: SqlError.SqlError): string =>
   cause instanceof Error && cause.message !== "" ? cause.message : message
 
+const CORRUPT = 11
+const NOT_A_DATABASE = 26
+
 /** By primary result code: https://www.sqlite.org/rescode.html. */
 const ADVICE: { readonly [code: number]: string } = {
   5: "Another program holds the database. Close it (a database browser, a second Holdfast), then try again.",
   6: "Another program holds the database. Close it (a database browser, a second Holdfast), then try again.",
   8: "Nobody may write there. Check the owner and mode of the file and its directory, and whether the disk is mounted read-only.",
   10: "The disk reported an error. Check the disk and the system's log before going on.",
-  11: "The file is damaged. Stop Holdfast, keep a copy of the file, and restore it from a backup or recover it with `sqlite3 FILE .recover`.",
   13: "The disk is full. Free some space; no restart is needed.",
-  14: "The file could not be opened. Check that the path exists, is a file, and can be read and written by this user.",
-  26: "The file is no SQLite database. Set database.path to another file, or move this one away."
+  14: "The file could not be opened. Check that the path exists, is a file, and can be read and written by this user."
 }
 
 /** By SQLSTATE: https://www.postgresql.org/docs/current/errcodes-appendix.html. */
@@ -71,11 +85,32 @@ const POSTGRES_ADVICE: { readonly [state: string]: string } = {
 /** What passes by itself, though the driver does not say so: a restart, a session that was idle, all connections taken. */
 const PASSING: ReadonlySet<string> = new Set(["53300", "57P01", "57P02", "57P03", "57P05"])
 
+/**
+ * Classes of SQLSTATE that are about the values of a statement: data that the database cannot hold (22), what a constraint refuses (23),
+ * and what is too large or too deep for it (54). The next statement can be fine.
+ */
+const OF_ONE_ROW: ReadonlySet<string> = new Set(["22", "23", "54"])
+
+/** SQLITE_TOOBIG: a text beyond what a row can hold. */
+const TOO_BIG = 18
+
+const isOfOneRow = (error: SqlError.SqlError): boolean =>
+  codeOf(error) === TOO_BIG || OF_ONE_ROW.has(stateOf(error)?.slice(0, 2) ?? "")
+
 /** PostgreSQL's SQLSTATE. */
 const stateOf = ({ reason: { cause } }: SqlError.SqlError): string | undefined =>
   Predicate.hasProperty(cause, "code") && typeof cause.code === "string" ? cause.code : undefined
 
-const adviceFor = (error: SqlError.SqlError): string => {
+const adviceFor = (database: string, error: SqlError.SqlError): string => {
+  switch (codeOf(error)) {
+    case CORRUPT:
+      return `The file is damaged. ${restoring(database)}`
+    case NOT_A_DATABASE:
+      return (
+        "The file is no SQLite database, or its beginning is destroyed. If database.path is another program's file, set it to one of " +
+        `Holdfast's own. Otherwise: ${restoring(database)}`
+      )
+  }
   const advice = ADVICE[codeOf(error) ?? -1] ?? POSTGRES_ADVICE[stateOf(error) ?? ""]
   if (advice !== undefined) return advice
   switch (error.reason._tag) {
@@ -94,7 +129,9 @@ const adviceFor = (error: SqlError.SqlError): string => {
       return "The database refused this user. Check its name, password and rights."
     case "SqlSyntaxError":
     case "UnknownError":
-      return "Nothing was written."
+      return isOfOneRow(error)
+        ? "Nothing was written: the database cannot hold what it was given. Other writes are not concerned."
+        : "Nothing was written."
     default:
       return error.reason satisfies never
   }

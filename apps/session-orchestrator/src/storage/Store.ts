@@ -124,7 +124,7 @@ export class Store extends Context.Service<
     /** The history, oldest first. */
     readonly messages: (id: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Message.Message>, StorageError>
 
-    /** Succeeds when the database can be read and written: what `/readyz` asks. */
+    /** Succeeds when the database can be read and written, and no damage of it is known: what `/readyz` asks. */
     readonly check: Effect.Effect<void, StorageError>
   }
 >()("@holdfast/session-orchestrator/storage/Store") {}

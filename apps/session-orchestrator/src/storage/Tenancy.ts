@@ -8,6 +8,7 @@
  *     from the moment of its acceptance, and is nobody else's while that guest lives.
  * T3. Whoever dies, of `kill -9` too, holds nothing any more: an owner's file can be owned, and a guest's turns are taken up
  *     by the next start of an owner.
+ * T4. A file with a second name (a hard link) is refused: its lock, and SQLite's log, would be found under one of the names alone.
  *
  * Both are locks beside the database (`FileLock`), which are there as long as they are held, and after a `kill -9`:
  * `FILE.lock` is the owner's, `FILE.run-NAME` a guest's.
@@ -106,11 +107,11 @@ const GUEST_ID = new RegExp(`^${GUEST}-([0-9a-f]{${GUEST_NAME_LENGTH}})-`)
 const lockOf = (file: string): string => `${file}.lock`
 const guestOf = (file: string, name: string): string => `${file}.${GUEST}-${name}`
 
-/** The file itself, whatever links lead to it; made where it is missing. */
+/** The file itself, whatever symbolic links lead to it; made where it is missing. */
 const fileOf = (path: string): Effect.Effect<string, StorageError> =>
-  Effect.andThen(
-    DatabaseFile.prepare(path),
-    locking(path, () => fs.realpathSync(path))
+  DatabaseFile.prepare(path).pipe(
+    Effect.andThen(DatabaseFile.refuseLinks(path)), // T4
+    Effect.andThen(locking(path, () => fs.realpathSync(path)))
   )
 
 const own = Effect.fnUntraced(function* (

@@ -1,6 +1,8 @@
 /** What clients ask of conversations, counted where it enters the service, whoever owns the conversation. */
+import type { Command } from "@holdfast/wire"
 import { Effect, Layer, Metric } from "effect"
 import { Conversations } from "../conversation/Conversations.ts"
+import * as Series from "./Series.ts"
 
 const commands = Metric.counter("holdfast_commands_total", {
   description: "Commands, by command and outcome: done, idle (there was nothing to do it to), refused.",
@@ -10,8 +12,14 @@ const commands = Metric.counter("holdfast_commands_total", {
 /** The same conversations, counted. */
 export const layer: Layer.Layer<Conversations, never, Conversations> = Layer.effect(
   Conversations,
-  Conversations.useSync((conversations) =>
-    Conversations.of({
+  Effect.gen(function* () {
+    const conversations = yield* Conversations
+    Series.create(
+      commands,
+      { command: Object.keys(NAMES), outcome: ["done", "idle", "refused"] },
+      yield* Effect.context<never>()
+    )
+    return Conversations.of({
       ...conversations,
       prompt: (id, options) => counted("prompt", conversations.prompt(id, options)),
       retry: (id, options) => counted("retry", conversations.retry(id, options)),
@@ -19,12 +27,24 @@ export const layer: Layer.Layer<Conversations, never, Conversations> = Layer.eff
       steer: (steering, ...meant) => counted(steering.type, conversations.steer(steering, ...meant)),
       setAutoRetry: (id, enabled) => counted("set-auto-retry", conversations.setAutoRetry(id, enabled))
     })
-  )
+  })
 )
 
 // --- internal
 
-const counted = <A, E>(command: string, effect: Effect.Effect<A, E>): Effect.Effect<A, E> => {
+const NAMES: Readonly<Record<Command.Command["type"], true>> = {
+  prompt: true,
+  retry: true,
+  abort: true,
+  "abort-retry": true,
+  "retry-now": true,
+  "wait-until": true,
+  "switch-target": true,
+  "extend-budget": true,
+  "set-auto-retry": true
+}
+
+const counted = <A, E>(command: Command.Command["type"], effect: Effect.Effect<A, E>): Effect.Effect<A, E> => {
   const count = (outcome: string) => Metric.update(Metric.withAttributes(commands, { command, outcome }), 1)
   return effect.pipe(
     Effect.tap((result) => count(result === false ? "idle" : "done")),

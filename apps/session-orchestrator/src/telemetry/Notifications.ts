@@ -13,8 +13,9 @@ import { Failure, Target } from "@holdfast/wire"
 import { Clock, Duration, Effect, Metric, Queue, type Scope, Semaphore } from "effect"
 import type { Timer } from "../durable/Timer.ts"
 import * as Delivery from "./Delivery.ts"
-import type { IncidentFile, Outgoing, Receiver } from "./IncidentFile.ts"
+import { type IncidentFile, type Outgoing, Receiver } from "./IncidentFile.ts"
 import * as Incidents from "./Incidents.ts"
+import * as Series from "./Series.ts"
 
 export interface Options {
   readonly after: Duration.Duration
@@ -52,6 +53,7 @@ export const make = Effect.fnUntraced(function* ({
 }: Options): Effect.fn.Return<Observer.Listeners, never, Scope.Scope> {
   const clock = yield* Clock.Clock
   const context = yield* Effect.context<never>()
+  Series.create(notices, { receiver: Receiver.literals, outcome: ["taken", "refused"] }, context)
   const afterMs = Duration.toMillis(after)
   const before = yield* file.read
   const writing = Semaphore.makeUnsafe(1)

@@ -1,18 +1,21 @@
 /**
  * What the service tells of itself: one `Observer` of everything that the configuration asks for.
  *
- * L1. Metrics are always counted; the retry log, traces and notifications are made when they are configured, and cost nothing
- *     otherwise.
+ * L1. Metrics are always counted; turns that failed and incidents are always logged. The retry log, traces and receivers of notices are
+ *     made when they are configured, and cost nothing otherwise.
  * L2. Every turn of the process tells it: the turns' fibers have it from the context that their orchestrator was built in.
  */
 import manifest from "../../package.json" with { type: "json" }
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Observer } from "@holdfast/kernel"
+import { Profile } from "@holdfast/policy"
+import { Target } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
 import { HttpClient } from "effect/http"
 import { ChildProcessSpawner } from "effect/process"
 import { Config, type Values } from "../config/Config.ts"
+import { DEFAULT_AFTER } from "../config/TelemetryChoice.ts"
 import * as Secrets from "../config/Secrets.ts"
 import { Timer } from "../durable/Timer.ts"
 import * as Delivery from "./Delivery.ts"
@@ -21,6 +24,8 @@ import { Labels } from "./Labels.ts"
 import * as Notifications from "./Notifications.ts"
 import * as RetryLog from "./RetryLog.ts"
 import * as Traces from "./Traces.ts"
+import * as TurnLog from "./TurnLog.ts"
+import * as ProcessMetrics from "./ProcessMetrics.ts"
 import * as TurnMetrics from "./TurnMetrics.ts"
 
 export const layer: Layer.Layer<Observer.Observer, never, Config | Timer> = Layer.effect(
@@ -29,7 +34,9 @@ export const layer: Layer.Layer<Observer.Observer, never, Config | Timer> = Laye
     const config = yield* Config
     const { redact } = Secrets.make(Secrets.ofConfig(config))
     const { notifications, otlp, retryLog } = config.telemetry
-    const listeners = [TurnMetrics.observer(labelsOf(config, redact), yield* Effect.context<never>())]
+    const context = yield* Effect.context<never>()
+    yield* ProcessMetrics.showBuild
+    const listeners = [TurnMetrics.observer(labelsOf(config, redact), context), TurnLog.observer(redact, context)]
     if (retryLog !== undefined) {
       const surroundings = { cwd: process.cwd(), apiOf: (name: string) => config.providers.get(name)?.type }
       listeners.push(yield* RetryLog.make({ ...retryLog, surroundings, redact }))
@@ -37,29 +44,34 @@ export const layer: Layer.Layer<Observer.Observer, never, Config | Timer> = Laye
     if (otlp !== undefined) {
       listeners.push(yield* Traces.make({ ...otlp, version: manifest.version, addressOf: addressIn(config), redact }))
     }
-    if (notifications !== undefined) {
-      const { after, state } = notifications
-      listeners.push(
-        yield* Notifications.make({
-          after,
-          receivers: yield* receiversOf(notifications),
-          file: state === undefined ? IncidentFile.none : yield* IncidentFile.make(state),
-          timer: yield* Timer,
-          redact
-        })
-      )
-    }
+    listeners.push(
+      yield* Notifications.make({
+        after: notifications?.after ?? DEFAULT_AFTER,
+        receivers: notifications === undefined ? new Map() : yield* receiversOf(notifications),
+        file: notifications?.state === undefined ? IncidentFile.none : yield* IncidentFile.make(notifications.state),
+        timer: yield* Timer,
+        redact
+      })
+    )
     return Observer.all(listeners)
   })
 ).pipe(Layer.provide([NodeHttpClient.layerUndici, NodeServices.layer]))
 
 // --- internal
 
-const labelsOf = ({ model, providers }: Values, redact: (text: string) => string): TurnMetrics.Known => ({
+const labelsOf = (
+  { model, models, providers, retry }: Values,
+  redact: (text: string) => string
+): TurnMetrics.Known => ({
   // No provider outside the configuration is ever asked.
   providers: new Labels(providers.keys(), redact, 0),
   models: new Labels([model.model], redact),
-  tools: new Labels([], redact)
+  tools: new Labels([], redact),
+  targets: [
+    model,
+    ...Profile.targetNames(retry).flatMap(({ name }) => Target.parse(name) ?? []),
+    ...Object.keys(models).flatMap((name) => Target.parse(name) ?? [])
+  ].filter(({ provider }) => providers.has(provider))
 })
 
 const addressIn =

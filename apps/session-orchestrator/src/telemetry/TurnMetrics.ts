@@ -5,12 +5,16 @@
  *     dashboard.
  * M2. A label's values are few (`Labels`). Nothing is counted per token.
  * M3. Counters begin at 0 with the process: what an earlier life has counted is Prometheus's to remember.
+ * M4. A series exists before its first increment, because Prometheus's `increase` misses the increment that creates a series: series
+ *     of fixed labels and of configured targets exist from the start; those of another target from the first observation of it.
  */
-import { Observer } from "@holdfast/kernel"
-import { type Message, Target } from "@holdfast/wire"
+import type { RetryStrategy } from "@holdfast/kernel"
+import { Directive, FinalStep, Observer } from "@holdfast/kernel"
+import { Failure, type Message, Target, TurnEvent } from "@holdfast/wire"
 import type { Context } from "effect"
 import { Metric } from "effect"
 import { type Labels, OTHER } from "./Labels.ts"
+import * as Series from "./Series.ts"
 
 /** 10 ms to 20 minutes: from a local model's first word to what providers allow a request at most. */
 const SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_200]
@@ -100,6 +104,8 @@ export interface Known {
   readonly providers: Labels
   readonly models: Labels
   readonly tools: Labels
+  /** Targets that the configuration names (M4). */
+  readonly targets: ReadonlyArray<Target.Target>
 }
 
 /** Counts on the registry of a context. */
@@ -110,10 +116,20 @@ export const observer = (known: Known, context: Context.Context<never>): Observe
     labels: Readonly<Record<string, string>>
   ): void => Metric.withAttributes(metric, labels).updateUnsafe(value, context)
 
-  const at = ({ target }: Pick<Observer.Place, "target">) => ({
-    provider: known.providers.of(target.provider),
-    model: known.models.of(target.model)
-  })
+  /** Opens the series of a target or a tool at its first observation (M4). */
+  const opened = new Set<string>()
+  const open = (name: string, series: ReadonlyArray<Fixed>, labels: Readonly<Record<string, string>>): void => {
+    if (opened.has(name)) return
+    opened.add(name)
+    const own = Object.entries(labels).map(([label, value]) => [label, [value]] as const)
+    for (const [metric, fixed] of series) Series.create(metric, { ...Object.fromEntries(own), ...fixed }, context)
+  }
+
+  const at = ({ target }: Pick<Observer.Place, "target">) => {
+    const where = { provider: known.providers.of(target.provider), model: known.models.of(target.model) }
+    open(Target.format(where), OF_TARGETS, where)
+    return where
+  }
 
   /** Of an event that names it `provider/model`. */
   const named = (name: string) => {
@@ -125,6 +141,9 @@ export const observer = (known: Known, context: Context.Context<never>): Observe
     if (inputTokens !== undefined) count(tokens, inputTokens, { ...where, direction: "input" })
     if (outputTokens !== undefined) count(tokens, outputTokens, { ...where, direction: "output" })
   }
+
+  open("", OF_TURNS, {})
+  for (const target of known.targets) at({ target })
 
   const ofEvents = Observer.on({
     "retry-fallback-applied": ({ to }) => count(fallbacks, 1, { ...named(to), outcome: "applied" }),
@@ -166,6 +185,7 @@ export const observer = (known: Known, context: Context.Context<never>): Observe
       const { call, endedAt, isError, isReport, startedAt } = ended
       if (isReport && isError) count(reportsRefused, 1, at(ended))
       const tool = known.tools.of(call.toolName)
+      open(`tool ${tool}`, OF_TOOLS, { tool })
       const outcome = call.malformed !== undefined ? "malformed" : isError ? "error" : "ok"
       count(toolCalls, 1, { tool, outcome })
       count(toolSeconds, seconds(startedAt, endedAt), { tool })
@@ -180,6 +200,53 @@ export const observer = (known: Known, context: Context.Context<never>): Observe
 }
 
 // --- internal
+
+/** A metric, and the values of those of its labels that are fixed. */
+type Fixed = readonly [metric: Metric.Metric<never, unknown>, labels: Series.Labels]
+
+const REASONS = Failure.Reason.literals
+const STATUSES = TurnEvent.TurnStatus.literals
+
+/** What ends or changes a wait, and the name that a retry has that its gate let in early. */
+const WAKES: Readonly<Record<RetryStrategy.Wake["type"] | "early", true>> = {
+  elapsed: true,
+  early: true,
+  now: true,
+  cancelled: true,
+  until: true,
+  switched: true,
+  extended: true,
+  asked: true
+}
+
+const OF_TURNS: ReadonlyArray<Fixed> = [
+  [refusals, { because: Directive.Because.literals }],
+  [waitsEnded, { by: Object.keys(WAKES) }],
+  [finalSteps, { cause: FinalStep.Cause.literals }],
+  [compactions, { outcome: ["compacted", "nothing", "failed"] }],
+  [stepsDiscarded, {}],
+  [turns, { status: STATUSES }],
+  [turnAttempts, { status: STATUSES }],
+  [retryLoopSeconds, { status: STATUSES }]
+]
+
+const OF_TARGETS: ReadonlyArray<Fixed> = [
+  [attempts, { status: ["completed", "interrupted", "lost", "shared", ...REASONS] }],
+  [attemptSeconds, {}],
+  [firstContentSeconds, {}],
+  [retries, { reason: REASONS }],
+  [backoffSeconds, { reason: REASONS }],
+  [fallbacks, { outcome: ["applied", "answered"] }],
+  [targetChanges, {}],
+  [syntheticRetries, {}],
+  [reportsRefused, {}],
+  [tokens, { direction: ["input", "output"] }]
+]
+
+const OF_TOOLS: ReadonlyArray<Fixed> = [
+  [toolCalls, { outcome: ["ok", "error", "malformed"] }],
+  [toolSeconds, {}]
+]
 
 /** How an attempt ended, in one word. */
 const statusOf = (outcome: Observer.AttemptEnded["outcome"]): string =>

@@ -4,6 +4,7 @@
  * C1. It is over once: `lost` says why, and from then on every call fails.
  * C2. A call that is interrupted is cancelled at the server.
  * C3. Nothing that a server sends unasked is answered but pings, and nothing of it is kept.
+ * C4. A list of tools is read up to `MAX_PAGES` pages and `MAX_LISTED_BYTES`.
  *
  * The protocol is the SDK's: it speaks with servers of every revision. `effect/ai/McpClient` takes those of the latest two alone, does
  * not say when a list of tools has changed, and gives up a server that prints a stray line.
@@ -12,12 +13,14 @@ import manifest from "../../package.json" with { type: "json" }
 import {
   type CallToolResult,
   Client,
+  type ListToolsResult,
   ProtocolError,
   type RequestOptions,
   type Tool,
   type Transport
 } from "@modelcontextprotocol/client"
-import { Data, Deferred, Effect, Queue, Schema, type Scope } from "effect"
+import { Data, Deferred, Effect, Queue, type Schema, type Scope } from "effect"
+import * as Offers from "./Offers.ts"
 
 /** A call that came to nothing. */
 export class CallError extends Data.TaggedError("CallError")<{
@@ -37,9 +40,16 @@ export interface Offer {
   readonly inputSchema: Schema.Json
 }
 
+/** A server's tools. */
+export interface Listing {
+  readonly tools: ReadonlyArray<Offer>
+  /** There are more than is read (C4). */
+  readonly isCut: boolean
+}
+
 export interface Connection {
   /** All of its tools. */
-  readonly list: Effect.Effect<ReadonlyArray<Offer>, CallError>
+  readonly list: Effect.Effect<Listing, CallError>
   /** Calls a tool. There is no limit of time but the caller's. */
   readonly call: (name: string, input: Readonly<Record<string, unknown>>) => Effect.Effect<CallToolResult, CallError>
   /** Succeeds when the server answers at all. */
@@ -67,6 +77,12 @@ const NO_LIMIT = 2_147_483_647
 
 /** How long the end may take. */
 const GOODBYE = "2 seconds"
+
+/** C4. The SDK's own limit. */
+const MAX_PAGES = 64
+
+/** C4. A hundred times what is offered of it. */
+const MAX_LISTED_BYTES = 32 * 1_048_576
 
 /** The code of an error that no server sends: the transport's own, for an answer that broke off. */
 export const BROKE_OFF = -32_799
@@ -110,10 +126,11 @@ export const make = Effect.fnUntraced(function* ({
   return {
     list: Effect.suspend(() =>
       client.getServerCapabilities()?.tools === undefined
-        ? Effect.succeed([])
-        : Effect.map(
-            request((options) => client.listTools(undefined, { ...options, cacheMode: "refresh" })),
-            ({ tools }) => tools.map(offerOf)
+        ? Effect.succeed({ tools: [], isCut: false })
+        : listed((cursor) =>
+            request((options) =>
+              client.request({ method: "tools/list", params: cursor === undefined ? {} : { cursor } }, options)
+            )
           )
     ),
     // Not `callTool`, which throws an output away that does not fit the schema that its server gave it.
@@ -128,14 +145,33 @@ export const make = Effect.fnUntraced(function* ({
 
 // --- internal
 
+/** All pages, up to the limits (C4). */
+const listed = Effect.fnUntraced(function* (
+  page: (cursor: string | undefined) => Effect.Effect<ListToolsResult, CallError>
+): Effect.fn.Return<Listing, CallError> {
+  const all: Array<Offer> = []
+  let bytes = 0
+  let cursor: string | undefined
+  for (let n = 0; n < MAX_PAGES; n++) {
+    const { nextCursor, tools } = yield* page(cursor)
+    for (const tool of tools) {
+      const offer = offerOf(tool)
+      const size = Offers.sizeOf(offer)
+      if (size < Infinity) bytes += size
+      if (bytes > MAX_LISTED_BYTES) return { tools: all, isCut: true }
+      all.push(offer)
+    }
+    if (nextCursor === undefined || nextCursor === "") return { tools: all, isCut: false }
+    cursor = nextCursor
+  }
+  return { tools: all, isCut: true }
+})
+
 const offerOf = ({ description, inputSchema, name, title }: Tool): Offer => ({
   name,
   description: description ?? title,
-  inputSchema: toJson(inputSchema)
+  inputSchema: inputSchema as Schema.Json // it was JSON when it came
 })
-
-/** It was JSON when it came. */
-const toJson = Schema.decodeUnknownSync(Schema.Json)
 
 /** What `fetch` says is in its cause. */
 const messageOf = (error: unknown): string => {

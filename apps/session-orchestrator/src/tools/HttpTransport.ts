@@ -2,15 +2,16 @@
  * A tool server that is reached over HTTP: MCP's "streamable HTTP".
  *
  * H1. A message is read up to `MAX_MESSAGE_BYTES`, as over standard output: a body as a whole, a stream from one event to the next.
+ *     A batch, which none of our requests asks for, is read up to `MAX_BATCH_BYTES`.
  * H2. The stream on which a server says that its tools have changed is opened again when it breaks. Calls are not made again.
  * H3. A call whose answer breaks off is over then; the SDK alone would wait for what can no longer come.
  * H4. A session is ended with the scope, if the server lets us.
+ * H5. A stream is read at the rate of unrequested messages as a whole, in pieces between turns of the event loop; what is no
+ *     message has a budget (`Intake`). A stream that is opened counts as `OPENING` messages: a server sets how soon that is.
  */
 import {
   isJSONRPCRequest,
-  isJSONRPCResponse,
   type JSONRPCMessage,
-  type RequestId,
   StreamableHTTPClientTransport,
   type Transport,
   type TransportSendOptions
@@ -18,7 +19,8 @@ import {
 import { Deferred, Effect, Record, Redacted, type Scope } from "effect"
 import type { ToolServerReach } from "../config/Config.ts"
 import { BROKE_OFF, type Way } from "./Connection.ts"
-import { MAX_MESSAGE_BYTES } from "./StdioTransport.ts"
+import { costOf, Intake, TOO_MUCH_JUNK, type Verdict, WORK_PER_TURN } from "./Intake.ts"
+import { MAX_MESSAGE_BYTES } from "./LineTransport.ts"
 
 /** H2, in milliseconds. */
 const RECONNECTION = {
@@ -28,44 +30,112 @@ const RECONNECTION = {
   maxRetries: Infinity
 }
 
+/** H1. Its messages are read in one turn of the event loop. */
+const MAX_BATCH_BYTES = 65_536
+
+/** H5. Ten a second in the long run. */
+const OPENING = 500
+
 /** Nothing is sent yet. */
 export const make = ({
   headers,
   url
 }: Extract<ToolServerReach, { readonly type: "http" }>): Effect.Effect<Way, never, Scope.Scope> =>
-  Effect.acquireRelease(
-    Effect.sync(
-      () =>
-        new StreamableHTTPClientTransport(new URL(url), {
-          requestInit: { headers: Record.map(headers, Redacted.value) },
-          reconnectionOptions: RECONNECTION,
-          fetch: async (address, init) => bounded(await fetch(address, init))
-        })
-    ),
-    // The connection was closed before, and may have been kept from it by a server that does not answer.
-    (transport) => Effect.promise(() => transport.close())
-  ).pipe(
-    Effect.map((transport) => ({ transport: new AnsweringTransport(transport), lost: Deferred.makeUnsafe<string>() }))
-  )
+  Effect.clockWith((clock) => {
+    const intake = new Intake(() => clock.currentTimeMillisUnsafe())
+    const lost = Deferred.makeUnsafe<string>()
+    const request: typeof fetch = async (address, init) => {
+      if (init?.method === "GET") {
+        intake.unrequested(OPENING) // H5
+        await turn(intake)
+      }
+      return bounded(await fetch(address, init), intake)
+    }
+    return Effect.acquireRelease(
+      Effect.sync(
+        () =>
+          new StreamableHTTPClientTransport(new URL(url), {
+            requestInit: { headers: Record.map(headers, Redacted.value) },
+            reconnectionOptions: RECONNECTION,
+            fetch: request
+          })
+      ),
+      // The connection was closed before, and may have been kept from it by a server that does not answer.
+      (transport) => Effect.promise(() => transport.close())
+    ).pipe(Effect.map((transport) => ({ transport: new AnsweringTransport(transport, intake, lost), lost })))
+  })
 
-/** The same response; reading it fails with a message that is too long (H1). */
-export const bounded = (response: Response, most: number = MAX_MESSAGE_BYTES): Response => {
+/** The same response; reading it fails with a message that is too long (H1), and takes its time (H5). */
+export const bounded = (response: Response, intake: Intake, most: number = MAX_MESSAGE_BYTES): Response => {
   if (response.body === null) return response
   const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true
-  let size = 0
-  const counter = new TransformStream<Uint8Array, Uint8Array>({
-    transform: (chunk, controller) => {
-      const end = isStream ? endOfEvent(chunk) : -1
-      size = end === -1 ? size + chunk.length : chunk.length - end
-      if (size > most) controller.error(new Error(`it sent a message of more than ${most / 1_048_576} MiB`))
-      else controller.enqueue(chunk)
-    }
-  })
+  const counter = isStream ? events(intake, most) : body(most)
   const { headers, status, statusText } = response
   return new Response(response.body.pipeThrough(counter), { headers, status, statusText })
 }
 
 // --- internal
+
+const tooLong = (what: string, most: number): Error => new Error(`it sent ${what} of more than ${sizeOf(most)}`)
+
+const sizeOf = (bytes: number): string => (bytes < 1_048_576 ? `${bytes / 1_024} KiB` : `${bytes / 1_048_576} MiB`)
+
+/** A body as a whole. */
+const body = (most: number): TransformStream<Uint8Array, Uint8Array> => {
+  let size = 0
+  let isBatch: boolean | undefined
+  return new TransformStream({
+    transform: (chunk, controller) => {
+      size += chunk.length
+      isBatch ??= startsBatch(chunk)
+      if (size > most) controller.error(tooLong("a message", most))
+      else if (isBatch === true && size > MAX_BATCH_BYTES) controller.error(tooLong("a batch", MAX_BATCH_BYTES))
+      else controller.enqueue(chunk)
+    }
+  })
+}
+
+/** Whether a list begins here; `undefined` where there are nothing but blanks. */
+const startsBatch = (chunk: Uint8Array): boolean | undefined => {
+  const first = chunk.find((byte) => byte > SPACE)
+  return first === undefined ? undefined : first === OPENING_BRACKET
+}
+
+/** A stream of events. */
+const events = (intake: Intake, most: number): TransformStream<Uint8Array, Uint8Array> => {
+  let size = 0
+  return new TransformStream({
+    transform: async (chunk, controller) => {
+      for (let start = 0; start < chunk.length;) {
+        const { end, lines } = pieceOf(chunk, start)
+        const piece = chunk.subarray(start, end)
+        start = end
+        const behind = endOfEvent(piece)
+        size = behind === -1 ? size + piece.length : piece.length - behind
+        if (size > most) return controller.error(tooLong("a message", most))
+        controller.enqueue(piece)
+        const cost = lines + costOf(piece.length)
+        intake.unrequested(cost)
+        if (intake.isTurnOver(cost)) await turn(intake)
+      }
+    }
+  })
+}
+
+/** Where a piece ends that has no more lines than one turn of the event loop may read, and their number. */
+const pieceOf = (chunk: Uint8Array, start: number): { readonly end: number; readonly lines: number } => {
+  let lines = 0
+  for (let i = start; i < chunk.length; i++) {
+    if (chunk[i] !== LINE_FEED && chunk[i] !== CARRIAGE_RETURN) continue
+    if (++lines === WORK_PER_TURN) return { end: i + 1, lines }
+  }
+  return { end: chunk.length, lines }
+}
+
+const turn = (intake: Intake): Promise<void> => {
+  const ms = intake.nextTurn()
+  return new Promise((resolve) => void (ms === 0 ? setImmediate(resolve) : setTimeout(resolve, ms)))
+}
 
 /** H3 */
 class AnsweringTransport implements Transport {
@@ -75,20 +145,27 @@ class AnsweringTransport implements Transport {
   private readonly inner: StreamableHTTPClientTransport
   /** The same, by the types that the SDK's own client knows it by. */
   private readonly way: Transport
-  private readonly unanswered = new Set<RequestId>()
+  private readonly intake: Intake
+  private readonly lost: Deferred.Deferred<string>
 
-  constructor(inner: StreamableHTTPClientTransport) {
+  constructor(inner: StreamableHTTPClientTransport, intake: Intake, lost: Deferred.Deferred<string>) {
     this.inner = inner
     this.way = inner
+    this.intake = intake
+    this.lost = lost
   }
 
   start(): Promise<void> {
     Object.assign(this.inner, {
       onclose: () => this.onclose?.(),
-      onerror: (error) => this.onerror?.(error),
+      onerror: (error) => {
+        this.heed(this.intake.junk(0))
+        this.onerror?.(error)
+      },
       onmessage: (message) => {
-        if (isJSONRPCResponse(message) && message.id !== undefined) this.unanswered.delete(message.id)
-        this.onmessage?.(message)
+        const verdict = this.intake.judge(message, 0) // its size is counted with its stream's
+        if (verdict === "pass") this.onmessage?.(message)
+        else this.heed(verdict)
       }
     } satisfies Pick<Transport, "onclose" | "onerror" | "onmessage">)
     return this.inner.start()
@@ -97,13 +174,13 @@ class AnsweringTransport implements Transport {
   send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
     if (!isJSONRPCRequest(message)) return this.way.send(message, options)
     const { id } = message
-    this.unanswered.add(id)
+    this.intake.requested(id)
     const onRequestStreamEnd = (): void => {
       const error = { code: BROKE_OFF, message: "its answer broke off" }
-      if (this.unanswered.delete(id)) this.onmessage?.({ jsonrpc: "2.0", id, error })
+      if (this.intake.answered(id)) this.onmessage?.({ jsonrpc: "2.0", id, error })
     }
     return this.way.send(message, { ...options, onRequestStreamEnd }).catch((error: unknown) => {
-      this.unanswered.delete(id)
+      this.intake.answered(id)
       throw error
     })
   }
@@ -119,9 +196,15 @@ class AnsweringTransport implements Transport {
   setProtocolVersion(version: string): void {
     this.inner.setProtocolVersion(version)
   }
+
+  private heed(verdict: Verdict): void {
+    if (verdict === "end") Deferred.doneUnsafe(this.lost, Effect.succeed(TOO_MUCH_JUNK))
+  }
 }
 
 const LINE_FEED = 10
+const SPACE = 32
+const OPENING_BRACKET = 91
 const CARRIAGE_RETURN = 13
 
 /** Behind the last blank line of a chunk, or -1. One that is split between two chunks counts with the next event. */

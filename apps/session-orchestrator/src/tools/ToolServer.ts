@@ -8,12 +8,14 @@
  * S3. A call waits up to `PATIENCE` for a server that is down, and is then answered with why that is.
  * S4. One that leaves a call unanswered is asked whether it is there at all; one that does not answer that either is started again.
  * S5. Its tools are on offer from its first start until a start fails; what is known of them by then is kept for their names.
+ * S6. What it offers beyond the limits of a request (`Offers`) is left out, with a warning that names it.
  */
 import { Backoff } from "@holdfast/policy"
 import type { Toolbox } from "@holdfast/kernel"
 import { Clock, Duration, Effect, identity, Latch, Queue, type Schema, type Scope } from "effect"
 import type * as Config from "../config/Config.ts"
 import { CallError, type Connection, type Offer, StartError } from "./Connection.ts"
+import * as Offers from "./Offers.ts"
 import * as ToolNames from "./ToolNames.ts"
 import * as ToolOutput from "./ToolOutput.ts"
 
@@ -60,11 +62,17 @@ export const make = Effect.fnUntraced(function* (
   /** Why there is no connection. */
   let because = "it is being started"
 
-  const list = (connection: Connection) =>
-    Effect.map(connection.list, (tools) => {
-      known = tools.filter(({ name }) => isAllowed(config, name)).map((tool) => concealed(tool, conceal))
-      return tools
-    })
+  let warned: string | undefined
+
+  const list = Effect.fnUntraced(function* (connection: Connection) {
+    const { isCut, tools } = yield* connection.list
+    const selection = Offers.select(tools.filter(({ name }) => isAllowed(config, name)))
+    known = selection.kept.map((tool) => concealed(tool, conceal))
+    const warning = Offers.warningOf(name, selection, isCut)
+    if (warning !== undefined && warning !== warned) yield* Effect.logWarning(conceal(warning)) // S6
+    warned = warning
+    return tools
+  })
 
   const start = Effect.gen(function* () {
     const connection = yield* connect

@@ -125,7 +125,7 @@ describe("holdfast", () => {
       stdout: "",
       stderr:
         `holdfast: ${file} has 2 problems.\n` +
-        '  sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, models, retry, gate, tools, telemetry.\n' +
+        '  sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, models, retry, gate, tools, log, telemetry.\n' +
         "  server.port: found 99999; expected an integer from 0 to 65535.\n"
     })
   })
@@ -175,6 +175,14 @@ describe("holdfast", () => {
     expect(stdout).toMatch(/“Hello there”.*\n$/)
   })
 
+  it("run refuses a prompt with U+0000, and says where it is", async () => {
+    const { code, stderr, stdout } = await holdfast(["run", "--model", "simulated/steady+instant"], {
+      stdin: "Hello\0"
+    })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+    expect(stderr).toContain("The prompt: expected text without the character U+0000, which is at position 5.")
+  })
+
   it("run --json prints the events, from turn-start to turn-end", async () => {
     const { code, stdout } = await holdfast(["run", "--json", "--model", "simulated/steady+instant", "Hello"])
     const types = stdout
@@ -206,7 +214,7 @@ describe("holdfast", () => {
     expect(stdout).toContain("retry  overnight: 21 retries over 7 h 31 m 45 s")
     expect(stdout).toContain("Each turn meets a 529")
     expect(stdout).toContain("curl -sN")
-    expect(stderr).toMatch(/^\nStopping/)
+    expect(stderr).toMatch(/"Holdfast has started\.".*\n.*Stopping after SIGINT.*\n.*"Holdfast has stopped\."/)
     expect(code).toBe(0)
   })
 })

@@ -33,6 +33,7 @@ describe("config check", () => {
     expect(shown({ file }, "telemetry.otlp")).toBe("off")
     expect(shown({ file }, "telemetry.notifications")).toBe("off")
     expect(shown({}, "gate.enabled")).toBe("true")
+    expect(shown({ environment: { HOLDFAST_LOG_LEVEL: "warn" } }, "log.level")).toBe("warn  (HOLDFAST_LOG_LEVEL)")
   })
 
   it("says what models can take, where the file does", () => {

@@ -132,6 +132,7 @@ describe("RetryText", () => {
       "spendGuard",
       "requestTimeout.firstContent",
       "requestTimeout.idle",
+      "maxResponseCharacters",
       "routing",
       "maxTurns",
       "finalReport"

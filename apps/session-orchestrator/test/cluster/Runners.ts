@@ -37,8 +37,8 @@ export interface Runners {
 /** A conversation may have moved. */
 export class Disturbed extends Data.TaggedError("Disturbed") {}
 
-/** How soon survivors have what a dead runner had (X6). */
-export const TAKE_OVER_MS = 20_000
+/** Three times as long as survivors may take for a dead runner's turns (X6): a guard against hanging. */
+const GUARD_MS = 60_000
 
 /** Processes that come up at once: more, on two cores, would come up late for no other reason. */
 const starting = Semaphore.makeUnsafe(2)
@@ -111,14 +111,14 @@ export const make = Effect.fnUntraced(function* (
   return { provider, start, startAll, settled, undisturbed, setReadOnly } satisfies Runners
 })
 
-/** Waits for a fact for as long as a take-over may last, and a turn's wait after that. */
+/** Waits for a fact; longer than a take-over lasts, and a turn's wait after that. */
 export const inTime = <A, E>(
   what: string,
   waitSeconds: number,
   effect: Effect.Effect<A, E>
 ): Effect.Effect<A, E | Error> =>
   Effect.suspend(() => {
-    const duration = Duration.millis(TAKE_OVER_MS + waitSeconds * 1000)
+    const duration = Duration.millis(GUARD_MS + waitSeconds * 1000)
     return Effect.timeoutOrElse(effect, {
       duration,
       orElse: () => Effect.fail(new Error(`Waited ${Duration.format(duration)} in vain for ${what}`))

@@ -31,6 +31,8 @@ const keys = all.filter((key) => !key.startsWith("retry.reasons.*.schedule."))
 const RECORDS = [
   "retry.reasons",
   "providers.*.headers",
+  "providers.*.body",
+  "models.*.body",
   "retry.routing.chains",
   "retry.finalReport.schema",
   "tools.*.headers",

@@ -29,6 +29,15 @@ describe("Load", () => {
     })
   )
 
+  it.effect("U+0000 is refused, and its place is named", () =>
+    Effect.gen(function* () {
+      expect(yield* problemOf('{ "model": "simulated/a\\u0000" }')).toEqual({
+        place: "model",
+        message: "expected text without the character U+0000, which is at position 11."
+      })
+    })
+  )
+
   it.effect("a file that was asked for must be there", () =>
     Effect.gen(function* () {
       expect(yield* problemOf(undefined)).toMatchObject({ message: "there is no such file." })

@@ -15,7 +15,7 @@ describe("Resolve", () => {
         "an unknown section",
         { file: { sever: {} } },
         [
-          'sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, models, retry, gate, tools, telemetry.'
+          'sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, models, retry, gate, tools, log, telemetry.'
         ]
       ],
       [
@@ -162,7 +162,7 @@ describe("Resolve", () => {
         "a key under a key that does not exist, without showing it",
         { file: { providers: { openai: { type: "openai-compatible", apiKey: KEY } } } },
         [
-          'providers.openai.apiKey: unknown key. Did you mean "apiKeyEnv"? Known here: type, baseUrl, apiKeyEnv, headers.'
+          'providers.openai.apiKey: unknown key. Did you mean "apiKeyEnv"? Known here: type, baseUrl, apiKeyEnv, headers, body, maxTokens, promptCaching.'
         ]
       ],
       [
@@ -240,6 +240,14 @@ describe("Resolve", () => {
         "a log format that there is not",
         { environment: { HOLDFAST_LOG_FORMAT: "xml" } },
         ['HOLDFAST_LOG_FORMAT: found "xml"; expected "pretty" or "json".']
+      ],
+      [
+        "a log level that there is not",
+        { environment: { HOLDFAST_LOG_LEVEL: "loud" }, file: { log: { level: 3 } } },
+        [
+          'log.level: found 3; expected "debug", "info", "warn" or "error".',
+          'HOLDFAST_LOG_LEVEL: found "loud"; expected "debug", "info", "warn" or "error".'
+        ]
       ],
       [
         "a flag's bad value, under the flag's name",

@@ -52,6 +52,15 @@ describe("tools", () => {
     expect(redact(`it said ${TOKEN} in production`)).toBe(`it said ${Secrets.PLACEHOLDER} in production`)
   })
 
+  it("what stands for a variable is a secret by itself, whatever the name in env is and whatever stands around it", () => {
+    const config = Given.config(
+      tools({ one: { command: "one", env: { DSN: "https://${GH}@tracker.example/1", LEVEL: "${GH}" } } }, { GH: TOKEN })
+    )
+    expect(config.tools[0]?.secrets.map((secret) => Redacted.value(secret))).toContain(TOKEN)
+    const { redact } = Secrets.make(Secrets.ofConfig(config))
+    expect(redact(`it said ${TOKEN} of tracker.example`)).toBe(`it said ${Secrets.PLACEHOLDER} of tracker.example`)
+  })
+
   it("what is written out in env is a secret when its name says so", () => {
     const config = Given.config(
       tools({ one: { command: "one", env: { DB_PASSWORD: "open-sesame", MODE: "read-only" } } })

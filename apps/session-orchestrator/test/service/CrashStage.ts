@@ -22,12 +22,6 @@ export interface Promised {
   readonly nth: number
 }
 
-/** A process, by the clock; `upAt` once it was seen to listen. */
-export interface Span {
-  readonly bornAt: number
-  upAt: number | undefined
-}
-
 export type Requirements = Scope.Scope
 
 export const make = Effect.fnUntraced(function* (seed: number) {
@@ -51,7 +45,6 @@ export class Stage {
   readonly commanded: Array<string> = []
   /** The turns that somebody was told were aborted. */
   readonly aborted = new Set<string>()
-  readonly spans: Array<Span> = []
   /** When each request came to the provider. */
   readonly askedAt: Array<number> = []
   /** Tool servers of the configuration; set before the first process is started. */
@@ -177,7 +170,6 @@ export class Stage {
   /** Starts the next process, and kills it on its way up. */
   stillborn(least: number, most: number): Effect.Effect<void, Error, Requirements> {
     return Effect.gen({ self: this }, function* () {
-      this.spans.push({ bornAt: Date.now(), upAt: undefined })
       const file = Process.writeConfig(this.directory, this.config)
       const { child, exit } = yield* Process.run({ args: ["serve", "--config", file], directory: this.directory })
       yield* this.passes(least, most)
@@ -220,10 +212,7 @@ export class Stage {
 
   private get start(): Effect.Effect<void, Error, Requirements> {
     return Effect.gen({ self: this }, function* () {
-      const span: Span = { bornAt: Date.now(), upAt: undefined }
-      this.spans.push(span)
       this.life = yield* Process.start({ directory: this.directory, config: this.config })
-      span.upAt = Date.now()
     })
   }
 

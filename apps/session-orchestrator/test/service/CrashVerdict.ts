@@ -6,9 +6,6 @@ import * as fs from "node:fs"
 import type * as CrashStage from "./CrashStage.ts"
 import * as Records from "./Records.ts"
 
-/** How late a turn may wake. */
-const MAX_WAKE_ERROR_MS = 1_000
-
 /** Timers and clocks round. */
 const ROUNDING_MS = 5
 
@@ -90,13 +87,11 @@ export const assertWhole = Effect.fnUntraced(function* (
 
 // --- internal
 
-const assertKept = ({ askedAt, spans }: CrashStage.Stage, { nth, retryAt }: CrashStage.Promised): void => {
+/** How late a turn wakes is no fact of a busy machine; that it does not sleep anew is shown by order (`Process.e2e`). */
+const assertKept = ({ askedAt }: CrashStage.Stage, { nth, retryAt }: CrashStage.Promised): void => {
   const at = askedAt[nth - 1]
   if (at === undefined) return assert.fail(`the wait until ${retryAt} was followed by no attempt`)
   assert.isAtLeast(at - retryAt, -ROUNDING_MS, "it woke too early")
-  // A process that was killed on its way up may have woken the turn before anybody saw that it was up.
-  const upAt = spans.findLast(({ bornAt }) => bornAt <= at)?.upAt ?? at
-  assert.isBelow(at - Math.max(retryAt, upAt), MAX_WAKE_ERROR_MS, "it woke too late")
 }
 
 /** X8. Tools of these tests leave their name each time that they run; those that may run again have `again` in it. */

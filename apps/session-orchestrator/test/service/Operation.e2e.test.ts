@@ -1,9 +1,8 @@
 /** One node as its operator meets it: what shares its file, what it says of itself, and how it goes down. */
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Fiber } from "effect"
+import { Effect, Fiber } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import * as Spread from "../../src/durable/Spread.ts"
 import * as Given from "./Given.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
@@ -84,37 +83,6 @@ describe("a file that a service works on", () => {
       const restored = yield* Process.start({ directory: elsewhere, config })
       const state = yield* restored.state(id)
       assert.deepStrictEqual([state.status, state.retryAt], ["retrying", retryAt])
-    })
-  )
-})
-
-describe("turns whose time passed while nobody was there", () => {
-  const TURNS = 30
-
-  it.live("X1: start in a spread once somebody is", () =>
-    Effect.gen(function* () {
-      const { provider, start } = yield* stage("3 seconds")
-      provider.otherwise(Given.overloaded)
-      const first = yield* start
-      const ids = yield* Effect.forEach(Array.from({ length: TURNS }), () => first.create(), { concurrency: 20 })
-      yield* Effect.forEach(
-        ids,
-        (id) => Effect.flatMap(first.open(Given.request(id, id)), (live) => live.until("provider-retry")),
-        { concurrency: 20 }
-      )
-      const { retryAt = 0 } = yield* first.state(ids.at(-1) ?? "")
-      yield* first.end("SIGKILL")
-      provider.otherwise(Given.answer("Late"))
-      yield* Effect.sleep(Duration.millis(Math.max(0, retryAt + 100 - Date.now())))
-
-      const times: Array<number> = []
-      const second = yield* start
-      yield* Process.eventually("all of them", Effect.sync(provider.count), (count) => {
-        if (count > TURNS) times.push(Date.now())
-        return count >= 2 * TURNS
-      })
-      assert.isAtLeast((times.at(-1) ?? 0) - (times[0] ?? 0), (TURNS * Spread.STEP_MS) / 2)
-      assert.strictEqual((yield* second.call({ path: "/readyz" })).status, 200)
     })
   )
 })

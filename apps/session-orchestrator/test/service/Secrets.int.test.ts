@@ -27,21 +27,21 @@ import * as Process from "./Process.ts"
 const KEY = "pkey/4f1a9c+Zq0=7b&2e?dX8m5TgW1"
 const TOKEN = "tokn/66f0+21ab=93cd&e8?Yk5RwQ0z"
 const QUERY = "qury/5a77+0c1e=d2&48?bbT9x1MnE3"
-/** One word, as a provider's `code` may be. */
+/** One word, as a provider's `code` may be. It stands in a variable, which a header names that would hold no secret otherwise. */
 const HEADER = "gateway:9d3e71c05b-Qw/8842.LkJ6"
 /** No header can carry it. */
 const BROKEN = "brkn-2b7f91xW\nca33e0-hV4sD8cN2p"
 
 const SECRETS = [KEY, TOKEN, QUERY, HEADER, ...BROKEN.split("\n"), BROKEN]
 
-const environment = { ONE_KEY: KEY, BROKEN_KEY: BROKEN, HOLDFAST_TOKEN: TOKEN, NO_COLOR: "1" }
+const environment = { ONE_KEY: KEY, TITLE_KEY: HEADER, BROKEN_KEY: BROKEN, HOLDFAST_TOKEN: TOKEN, NO_COLOR: "1" }
 
 /** Everything that was planted and a provider knows, in every form. */
 const quoted = [KEY, HEADER, QUERY].flatMap(Leaks.everyForm).join(" | ")
 
 const configOf = (provider: { readonly url: string }) => {
   const baseUrl = `${provider.url}/v1?auth=${encodeURIComponent(QUERY)}`
-  const entry = { baseUrl, apiKeyEnv: "ONE_KEY", headers: { "X-Gateway": HEADER } }
+  const entry = { baseUrl, apiKeyEnv: "ONE_KEY", headers: { "X-Title": "${TITLE_KEY}" } }
   return {
     server: { port: 0 },
     database: { path: "data/holdfast.db" },
@@ -299,7 +299,7 @@ describe("secrets", () => {
 
       // The keys were on their way, and were quoted: otherwise there was nothing to find.
       const { headers } = provider.requests()[0] ?? assert.fail("no request")
-      assert.deepInclude(headers, { authorization: `Bearer ${KEY}`, "x-gateway": HEADER })
+      assert.deepInclude(headers, { authorization: `Bearer ${KEY}`, "x-title": HEADER })
       assert.include(evidence.all, "Incorrect API key provided: [redacted]")
       assert.deepStrictEqual(evidence.leaks, [])
     })
@@ -365,7 +365,7 @@ describe("secrets", () => {
         evidence.add(args.join(" "), recorder.all())
       }
       assert.strictEqual(provider.count(), 3)
-      assert.include(evidence.all, "X-Gateway: [redacted]")
+      assert.include(evidence.all, "X-Title: [redacted]")
       assert.deepStrictEqual(evidence.leaks, [])
     })
   )

@@ -22,6 +22,8 @@ export interface Options {
   readonly retry?: Profile.RetrySettings
   /** A file; otherwise the data is gone with the service. */
   readonly database?: string
+  /** A PostgreSQL in its place, and where this runner listens for the others. */
+  readonly postgres?: { readonly url: Redacted.Redacted; readonly runnerPort: number }
   readonly apiKey?: string
   readonly telemetry?: Partial<Config["Service"]["telemetry"]>
   /** Names of further credentials of each provider; their keys are told by `keyOf`. */
@@ -57,6 +59,7 @@ export const start = Effect.fnUntraced(function* ({
   format = "openai-compatible",
   retry = QUICK,
   database = ":memory:",
+  postgres,
   apiKey = "sk-test-0123456789",
   credentials = [],
   models = {},
@@ -69,8 +72,8 @@ export const start = Effect.fnUntraced(function* ({
   const config: Values = whole ?? {
     file: undefined,
     server: { host: "127.0.0.1", port: 0, hostnames: [], token: undefined },
-    database: { path: database, url: undefined, retention: Duration.infinity },
-    cluster: { runner: { host: "127.0.0.1", port: 1 }, shards: 1 },
+    database: { path: database, url: postgres?.url, retention: Duration.infinity },
+    cluster: { runner: { host: "127.0.0.1", port: postgres?.runnerPort ?? 1 }, shards: 1 },
     providers: new Map(
       providers.map((name) => [
         name,
@@ -88,6 +91,7 @@ export const start = Effect.fnUntraced(function* ({
       ])
     ),
     gate: { enabled: true },
+    log: { level: "info" },
     tools: [],
     models,
     model: { provider: providers[0] ?? "scripted", model: "m" },

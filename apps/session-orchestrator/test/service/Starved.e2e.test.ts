@@ -1,7 +1,7 @@
 /** The service as a process that is starved: of its provider, of clients that read, of room on its disk. */
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
-import { Duration, Effect, Fiber } from "effect"
+import { Effect, Fiber } from "effect"
 import * as NodeSqlite from "../../src/storage/NodeSqlite.ts"
 import * as Given from "./Given.ts"
 import * as Process from "./Process.ts"
@@ -41,9 +41,8 @@ describe("a process that is starved", () => {
       const before = yield* service.memory
       const quick = yield* Effect.forkChild(Given.turn(service, id, "one"), { startImmediately: true })
       yield* gate.open
-      const [took, events] = yield* Effect.timed(Fiber.join(quick))
+      const events = yield* Fiber.join(quick)
       const after = yield* service.memory
-      assert.isBelow(Duration.toMillis(took), 10_000)
       assert.strictEqual(Service.shown(events).length, 3_000_000)
       // MiB. Nobody keeps what two clients do not read: it would be forty of them, and the text stands in memory anyway.
       assert.isBelow(after - before, 400)

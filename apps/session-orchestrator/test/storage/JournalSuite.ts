@@ -31,6 +31,12 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
       expect(yield* journal.load(Given.turnId(1))).toEqual(records)
     }))
 
+  test("U+0000 in what a model said, which JSON escapes, comes back", (journal) =>
+    Effect.gen(function* () {
+      yield* journal.append(Given.turnId(1), 0, record(0, { text: "a\0b" }))
+      expect(yield* journal.load(Given.turnId(1))).toEqual([record(0, { text: "a\0b" })])
+    }))
+
   test("each turn has its own records, however many are written at once", (journal) =>
     Effect.gen(function* () {
       const store = yield* Store

@@ -194,6 +194,27 @@ describe("a PostgreSQL database", () => {
 })
 
 describe("a PostgreSQL that says no", () => {
+  it.live("what it cannot hold of one write fails that one, and not those that were committed with it", () =>
+    Effect.gen(function* () {
+      const { store } = yield* open(yield* database)
+      yield* store.createConversation(Given.conversation(1))
+      const isBad = (n: number): boolean => n % 5 === 0
+      const TURNS = 30
+      const accepted = yield* Effect.forEach(
+        Array.from({ length: TURNS }, (_, n) => n),
+        (n) => Effect.result(store.acceptTurn(Given.turn(n, 1, isBad(n) ? { prompt: "a\0b" } : {}))),
+        { concurrency: "unbounded" }
+      )
+      for (const [n, result] of accepted.entries()) {
+        expect(Result.isSuccess(result)).toBe(!isBad(n))
+        if (Result.isFailure(result)) {
+          expect(result.failure.message).toMatch(/0x00.*cannot hold what it was given. Other writes are not concerned/)
+        }
+        expect(Option.isSome(yield* store.turn(Given.turnId(n)))).toBe(!isBad(n))
+      }
+    })
+  )
+
   /** What starting on an address fails with. */
   const refusal = (url: Redacted.Redacted) =>
     Effect.map(Effect.flip(Effect.scoped(open(url))), (error) => {

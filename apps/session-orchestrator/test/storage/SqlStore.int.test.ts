@@ -326,7 +326,9 @@ describe("a disk that says no", () => {
 
       fs.mkdirSync(path.dirname(filename))
       fs.writeFileSync(filename, "Dear diary, ".repeat(1000))
-      expect(yield* failure(filename)).toMatch(/is not a database".*is no SQLite database. Set database.path/s)
+      expect(yield* failure(filename)).toMatch(
+        /is not a database".*is no SQLite database, or its beginning is destroyed/s
+      )
 
       const damaged = `${filename}.damaged`
       yield* withStore(damaged, (store) => store.createConversation(Given.conversation(1)))

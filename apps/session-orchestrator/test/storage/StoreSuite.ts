@@ -2,8 +2,8 @@
 import { expect, it } from "@effect/vitest"
 import { Property } from "@holdfast/kernel/testing"
 import { Turn } from "@holdfast/kernel"
-import type { Ids } from "@holdfast/wire"
-import { Effect, type Layer, Option, Result, Stream } from "effect"
+import type { Ids, TurnEvent } from "@holdfast/wire"
+import { Cause, Effect, Exit, type Layer, Option, Result, Stream } from "effect"
 import * as fc from "fast-check"
 import { type StorageError, Store, type StoredEvent } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
@@ -31,6 +31,21 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       expect(yield* store.conversation(plain.conversationId)).toEqual(Option.some(plain))
       expect(yield* store.conversation(rich.conversationId)).toEqual(Option.some(rich))
       expect(yield* store.conversation(Given.conversationId(3))).toEqual(Option.none())
+    })
+  )
+
+  test(
+    "U+0000 in what a model or a tool said comes back as it was said, in the history and in what a turn goes on with",
+    Effect.gen(function* () {
+      const store = yield* Given.oneTurn
+      const { message } = Given.message(1, 1, 1)
+      const said = { ...message, content: [{ type: "text" as const, text: "a\0b\\u0000" }] }
+      const event = { ...Given.message(1, 1, 1), message: said } as TurnEvent.MessageEvent // its role is kept
+      yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [event, Given.end(1, 1)], 0)
+      yield* store.acceptTurn(Given.turn(2, 1))
+      expect(yield* store.messages(Given.conversationId(1))).toEqual([said])
+      expect(Option.getOrThrow(yield* store.resumption(Given.turnId(2))).history).toEqual([said])
+      expect((yield* store.turnEvents(Given.turnId(1))).map(({ json }) => json)[0]).toBe(JSON.stringify(event))
     })
   )
 
@@ -297,28 +312,33 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "D6: no transient event can be handed to a store",
+    "D6: a transient event that is handed to a store all the same is refused, and nothing is stored",
     Effect.gen(function* () {
       const store = yield* Given.oneTurn
       const common = { conversationId: Given.conversationId(1), turnId: Given.turnId(1) }
-      const delta = { type: "text-delta" as const, ...common, delta: "x" }
-      const wait = {
+      const delta: TurnEvent.TurnEvent = { type: "text-delta", ...common, delta: "x" }
+      const wait: TurnEvent.TurnEvent = {
         ...common,
-        type: "provider-retry" as const,
+        type: "provider-retry",
         attempt: 0,
         delayMs: 5000,
         retryAt: 5000,
         message: "overloaded",
-        reason: "overloaded" as const,
+        reason: "overloaded",
         target: "simulated/steady"
       }
-      // These lines compile only while the type of `appendEvents` refuses what follows them.
-      // @ts-expect-error a text delta is transient
-      const first = store.appendEvents(common.conversationId, common.turnId, [delta], 0)
-      // @ts-expect-error a wait is transient
-      const second = store.appendEvents(common.conversationId, common.turnId, [wait], 0)
-      expect(Effect.isEffect(first) && Effect.isEffect(second)).toBe(true)
+      const begun: TurnEvent.TurnEvent = { type: "step-start", ...common, step: 0, target: "simulated/steady" }
+      for (const transient of [delta, wait, begun]) {
+        // These lines compile only while the types refuse what follows them.
+        // @ts-expect-error it is transient
+        const appended = yield* Effect.exit(store.appendEvents(common.conversationId, common.turnId, [transient], 0))
+        expect(Exit.isFailure(appended) && Cause.pretty(appended.cause)).toContain(`${transient.type} is transient`)
+        // @ts-expect-error it is transient
+        const opened = yield* Effect.exit(store.acceptTurn(Given.turn(2, 1), [transient]))
+        expect(Exit.isFailure(opened) && Cause.pretty(opened.cause)).toContain(`${transient.type} is transient`)
+      }
       expect(yield* all(store, 1, 0)).toEqual([])
+      expect(yield* store.turn(Given.turnId(2))).toEqual(Option.none())
     })
   )
 

@@ -8,6 +8,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
+import * as Backup from "../../src/storage/Backup.ts"
 import * as FileLock from "../../src/storage/FileLock.ts"
 import * as Tenancy from "../../src/storage/Tenancy.ts"
 import { temporaryFile } from "./TemporaryFile.ts"
@@ -144,5 +145,42 @@ it.live("a database in memory is nobody else's business", () =>
     yield* owning(":memory:")
     yield* owning(":memory:")
     expect(fs.existsSync(":memory:.lock")).toBe(false)
+  })
+)
+
+it.live(
+  "T4: a file with a second name is refused under both, by owners and guests, and can be had when that is gone",
+  () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      const other = path.join(path.dirname(filename), "other.db")
+      const first = yield* holder(filename)
+      yield* first.said
+      fs.linkSync(filename, other)
+      for (const name of [filename, other]) {
+        for (const layer of [Tenancy.layerOwner, Tenancy.layerGuest]) {
+          const { message } = yield* Effect.flip(Layer.build(layer({ path: name })))
+          expect(message).toContain(`The database ${name} is one file with 2 names (hard links).`)
+          expect(message).toContain(`find / -xdev -inum ${fs.statSync(name).ino}`)
+        }
+      }
+      const copy = path.join(path.dirname(filename), "copy.db")
+      expect((yield* Effect.flip(Backup.make(other, copy, () => {}))).message).toContain("2 names (hard links)")
+      expect(fs.readdirSync(path.dirname(filename)).sort()).toEqual(["holdfast.db", "holdfast.db.lock", "other.db"])
+      yield* kill(first.child)
+      yield* Effect.flip(owning(filename))
+      fs.rmSync(other)
+      yield* owning(filename)
+    })
+)
+
+it.live("T1: a symbolic link leads to the lock of the file that it names", () =>
+  Effect.gen(function* () {
+    const filename = yield* temporaryFile
+    const first = yield* holder(filename)
+    yield* first.said
+    const link = path.join(path.dirname(filename), "link.db")
+    fs.symlinkSync(filename, link)
+    expect((yield* Effect.flip(owning(link))).message).toContain("belongs to another Holdfast")
   })
 )

@@ -1,4 +1,5 @@
 /** What the whole service tells, read by others' readers: a Prometheus parser, an OTLP decoder, a webhook, a command. */
+import manifest from "../../package.json" with { type: "json" }
 import { parser } from "@prometheus-io/lezer-promql"
 import { assert, describe, it } from "@effect/vitest"
 import { Eventful, Scenario, ScriptedProvider } from "@holdfast/kernel/testing"
@@ -34,7 +35,7 @@ const metricsOf = (service: Running) =>
 
 const counted = Effect.map(Effect.context<never>(), (context) => {
   const labels = new Labels([], (name) => name)
-  return TurnMetrics.observer({ providers: labels, models: labels, tools: labels }, context)
+  return TurnMetrics.observer({ providers: labels, models: labels, tools: labels, targets: [] }, context)
 })
 
 /** What no turn of the service meets without routing and reports: all of that, and a death in the middle of an answer. */
@@ -130,6 +131,46 @@ describe("metrics", () => {
     }).pipe(alone)
   )
 
+  it.live("A16: exist at 0 before their first increment, but for those of names that nothing configures", () =>
+    Effect.gen(function* () {
+      const fresh = yield* metricsOf(yield* Service.start())
+      const later = yield* Effect.flatMap(everything, metricsOf).pipe(alone)
+      const nameOf = ({ labels, name }: PrometheusText.Sample) =>
+        `${name} ${JSON.stringify(Object.entries(labels).sort())}`
+      const before = new Map(fresh.samples.map((sample) => [nameOf(sample), sample.value]))
+      const free = ({ labels: { model, status, tool }, name }: PrometheusText.Sample) =>
+        (model ?? "m") !== "m" ||
+        tool !== undefined ||
+        (name === "holdfast_http_requests_total" && !(status ?? "200").endsWith("00"))
+      const own = later.samples.filter(({ name }) => name.startsWith("holdfast_"))
+      assert.deepStrictEqual(own.filter((sample) => !free(sample) && !before.has(nameOf(sample))).map(nameOf), [])
+      const counted = fresh.samples.filter(
+        ({ name }) => fresh.types.get(name) === "counter" && name.startsWith("holdfast_")
+      )
+      assert.isAbove(counted.length, 100)
+      assert.deepStrictEqual(
+        counted.filter(({ value }) => value !== 0),
+        []
+      )
+      for (const { name, type } of documented.filter(({ name }) => !name.startsWith("holdfast_tool_"))) {
+        assert.isTrue(fresh.types.has(name), `${name}, a ${type}, is not there at the start`)
+      }
+    }).pipe(alone)
+  )
+
+  it.live("tell of the process, the build and the readiness, under the names that docs/telemetry.md has", () =>
+    Effect.gen(function* () {
+      const metrics = yield* metricsOf(yield* Service.start())
+      const names = Array.from(page.matchAll(/`((?:process|nodejs)_\w+)`/g), ([, name = ""]) => name)
+      assert.isAbove(names.length, 8)
+      for (const name of names) assert.isTrue(metrics.types.has(name), name)
+      assert.isAbove(PrometheusText.valueOf(metrics, "process_resident_memory_bytes"), 10_000_000)
+      assert.isAbove(PrometheusText.valueOf(metrics, "process_open_fds"), 2)
+      assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_ready"), 1)
+      assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_build_info", { version: manifest.version }), 1)
+    }).pipe(alone)
+  )
+
   it.live("A12: count final reports that were malformed, and the last steps that followed from it", () =>
     Effect.gen(function* () {
       const metrics = yield* metricsOf(yield* everything)
@@ -150,11 +191,12 @@ describe("metrics", () => {
       }>
       readonly templating: { readonly list: ReadonlyArray<{ readonly definition?: string }> }
     } = JSON.parse(readFileSync(file, "utf8"))
-    const exists = new Set(
-      documented.flatMap(({ name, type }) =>
+    const exists = new Set([
+      ...Array.from(page.matchAll(/`((?:process|nodejs)_\w+)`/g), ([, name = ""]) => name),
+      ...documented.flatMap(({ name, type }) =>
         type === "histogram" ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name]
       )
-    )
+    ])
     const queries = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
     assert.isAbove(queries.length, 20)
     assert.strictEqual(new Set(dashboard.panels.map(({ id }) => id)).size, dashboard.panels.length)
@@ -492,7 +534,7 @@ describe("notifications", () => {
       assert.strictEqual(JSON.parse(text).status, "completed")
       const pid = () => (fs.existsSync(running) ? fs.readFileSync(running, "utf8") : "")
       yield* Receivers.until(() => webhook.requests.length === 1 && pid() !== "", "somebody who hangs")
-      yield* service.stop.pipe(Effect.timeout("5 seconds"))
+      yield* service.stop.pipe(Effect.timeout("1 minute"))
       assert.throws(() => process.kill(Number(pid()), 0), /ESRCH/)
     }).pipe(alone)
   )

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import * as Growth from "../Growth.ts"
 import * as Tokenizer from "../../src/tokens/Tokenizer.ts"
 
 const languages: ReadonlyArray<readonly [name: string, text: string, tokens: number]> = [
@@ -16,10 +17,10 @@ describe("a count of tokens", () => {
         const count = yield* Tokenizer.load
         count(text)
         const times = Math.ceil(65_536 / text.length)
-        const began = performance.now()
         const counted = count(text.repeat(times))
         // As one piece, a language without blanks takes 20 s and more, in which no turn of the service moves.
-        assert.isBelow(performance.now() - began, 5_000)
+        const grown = Growth.growth((size) => count(text.repeat(size)), Math.ceil(times / 8), 8)
+        assert.isBelow(grown, 24)
         assert.approximately(counted / times, tokens, tokens * 0.1 + 1)
       })
     )

@@ -1,10 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Scope } from "effect"
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Readable } from "node:stream"
+import * as Process from "../service/Process.ts"
 import * as Connection from "../../src/tools/Connection.ts"
 import * as HttpTransport from "../../src/tools/HttpTransport.ts"
+import * as Intake from "../../src/tools/Intake.ts"
 
 const stream = (type: string, ...chunks: ReadonlyArray<string>) =>
   new Response(Readable.toWeb(Readable.from(chunks.map((chunk) => Buffer.from(chunk)))), {
@@ -12,9 +14,9 @@ const stream = (type: string, ...chunks: ReadonlyArray<string>) =>
   })
 
 const reads = (response: Response) =>
-  Effect.runPromise(Effect.option(Effect.tryPromise(() => HttpTransport.bounded(response, 100).text()))).then(
-    (text) => text._tag === "Some"
-  )
+  Effect.runPromise(
+    Effect.option(Effect.tryPromise(() => HttpTransport.bounded(response, new Intake.Intake(Date.now), 100).text()))
+  ).then((text) => text._tag === "Some")
 
 describe("a response of a tool server", () => {
   it("is read up to its limit as a whole", async () => {
@@ -67,7 +69,24 @@ const listen = (onCall: (response: ServerResponse, id: number) => void, ended: A
 const serve = (onCall: (response: ServerResponse, id: number) => void) =>
   Effect.flatMap(listen(onCall), ({ connect }) => connect)
 
-const inTime = Effect.timeout(Duration.seconds(10))
+/** Writes an event again and again, as fast as it is read. */
+const pour = (response: ServerResponse, event: string, onPiece: () => void = () => {}): void => {
+  response.writeHead(200, { "content-type": "text/event-stream" })
+  const piece = event.repeat(AT_ONCE)
+  const more = (): void => {
+    onPiece()
+    if (response.write(piece)) setImmediate(more)
+    else response.once("drain", more)
+  }
+  more()
+}
+
+const AT_ONCE = 100
+
+/** Events that sockets and their buffers may hold, written and not read. */
+const IN_SOCKETS = 4_000
+
+const inTime = Effect.timeout(Duration.minutes(1))
 
 describe("a call over HTTP", () => {
   it.live("whose answer is larger than any may be comes to its end", () =>
@@ -120,6 +139,76 @@ describe("a call over HTTP", () => {
       const error = yield* inTime(Effect.flip(connection.call("t", {})))
       assert.strictEqual(error._tag === "CallError" && error.isRefusal, false)
       assert.isFalse(yield* Deferred.isDone(connection.way.lost))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "beside which events without an end come that are no message ends the connection, while the event loop turns",
+    () =>
+      Effect.gen(function* () {
+        for (const event of ["data: x\n\n", "data: {}\n\n", 'data: {"jsonrpc":"2.0","id":99,"result":{}}\n\n']) {
+          const connection = yield* serve((response) => pour(response, event))
+          let turned = 0
+          const next = (): void => {
+            turned++
+            setImmediate(next).unref()
+          }
+          const call = yield* Effect.forkChild(Effect.flip(connection.call("t", {})), { startImmediately: true })
+          next()
+          const why = yield* connection.lost
+          assert.include(why, "lines that are no message", event)
+          assert.isAtLeast(turned, Intake.JUNK.burst / Intake.WORK_PER_TURN - 1, event)
+          assert.include((yield* Fiber.join(call)).message, "lines that are no message")
+        }
+      }).pipe(Effect.scoped)
+  )
+
+  it.live("beside which notifications without an end come is answered, and they are read at their rate", () =>
+    Effect.gen(function* () {
+      const params = { data: "x".repeat(4_000) }
+      const event = `data: ${JSON.stringify({ jsonrpc: "2.0", method: "notifications/message", params })}\n\n`
+      let poured = 0
+      const connection = yield* serve((response, id) => {
+        const text = String(poured)
+        if (poured > 0) {
+          response.setHeader("content-type", "application/json")
+          return void response.end(
+            JSON.stringify({ jsonrpc: "2.0", id, result: { content: [{ type: "text", text }] } })
+          )
+        }
+        pour(response, event, () => poured++)
+      })
+      yield* Effect.forkChild(Effect.ignore(connection.call("t", {})), { startImmediately: true })
+      const { burst, perSecond } = Intake.UNREQUESTED
+      const cost = 2 + 4 // an event is two lines, and 4 KiB
+      const events = (least: number) =>
+        Process.eventually(
+          "events",
+          Effect.as(connection.call("t", {}), () => poured * AT_ONCE).pipe(Effect.map((count) => count())),
+          (count) => count >= least
+        )
+      const before = yield* events(burst / cost + IN_SOCKETS)
+      const since = Date.now()
+      const read = (yield* events(before + 1.5 * IN_SOCKETS)) - before
+      assert.isAtLeast(Date.now() - since, (((read - IN_SOCKETS) * cost) / perSecond) * 1_000)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("that is answered by a batch is read up to 64 KiB", () =>
+    Effect.gen(function* () {
+      const note = { jsonrpc: "2.0", method: "notifications/message", params: {} }
+      for (const [notes, isRead] of [
+        [10, true],
+        [10_000, false]
+      ] as const) {
+        const connection = yield* serve((response, id) => {
+          response.setHeader("content-type", "application/json")
+          const answer = { jsonrpc: "2.0", id, result: { content: [{ type: "text", text: "x" }] } }
+          response.end(JSON.stringify([...Array.from({ length: notes }, () => note), answer]))
+        })
+        const result = yield* Effect.exit(connection.call("t", {}))
+        assert.strictEqual(Exit.isSuccess(result), isRead)
+      }
     }).pipe(Effect.scoped)
   )
 })

@@ -37,7 +37,7 @@ export class Life {
       return {
         list: Effect.sync(() => {
           this.lists++
-          return this.tools
+          return { tools: this.tools, isCut: false }
         }),
         call: () =>
           this.orLost(

@@ -1,16 +1,22 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Toolbox } from "@holdfast/kernel"
-import { Context, Duration, Effect, Exit, Layer, Redacted, Scope } from "effect"
+import { Context, Duration, Effect, Exit, Layer, Logger, Redacted, Scope } from "effect"
 import { spawn } from "node:child_process"
+import * as fs from "node:fs"
 import * as path from "node:path"
 import type * as Config from "../../src/config/Config.ts"
 import { Tools } from "../../src/conversation/Tools.ts"
+import * as Intake from "../../src/tools/Intake.ts"
+import * as Offers from "../../src/tools/Offers.ts"
 import * as ToolServers from "../../src/tools/ToolServers.ts"
 import { freePort } from "../FreePort.ts"
 import * as Process from "../service/Process.ts"
 import * as Given from "./Given.ts"
 
 const { call, server, unruly } = Given
+
+/** Lines of a notification that two pipes and their buffers may hold, written and not read. */
+const IN_PIPES = 6_000
 
 /** The toolbox over real servers; `close` is what the way down does. */
 const start = Effect.fnUntraced(function* (...servers: ReadonlyArray<Config.ToolServer>) {
@@ -64,7 +70,72 @@ const everythingOnHttp = Effect.fnUntraced(function* (port: number) {
   )
 })
 
+/** Turns of the event loop since this was made. */
+const turns = (): (() => number) => {
+  let count = 0
+  const next = (): void => {
+    count++
+    setImmediate(next).unref()
+  }
+  next()
+  return () => count
+}
+
 describe.concurrent("tool servers", () => {
+  it.live("one that prints lines without an end is stopped, while the event loop turns, and is there again", () =>
+    Effect.gen(function* () {
+      for (const line of ["x", "", "{}", '{"jsonrpc":"2.0","id":99,"result":{}}', '{"jsonrpc":"2.0","method":7}']) {
+        const tools = yield* start(server("unruly"))
+        assert.strictEqual(yield* tools.says("rant", { line }), "ranting")
+        const turned = turns()
+        const said = yield* tools.says("hang")
+        assert.include(said, "it sent more than 10000 lines that are no message, and was stopped", line)
+        assert.isAtLeast(turned(), Intake.JUNK.burst / Intake.WORK_PER_TURN - 1, line)
+        assert.strictEqual(yield* tools.says("echo", { text: "hi" }), "echo: hi")
+        yield* tools.close
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("one that sends notifications without an end is read at their rate, and answers calls all the while", () =>
+    Effect.gen(function* () {
+      const line = JSON.stringify({ jsonrpc: "2.0", method: "notifications/message", params: { data: "x" } })
+      const tools = yield* start(server("unruly"))
+      assert.strictEqual(yield* tools.says("rant", { line }), "ranting")
+      const { burst, perSecond } = Intake.UNREQUESTED
+      const written = (least: number) =>
+        Process.eventually("lines", Effect.map(tools.says("written"), Number), (lines) => lines >= least)
+      const before = yield* written(burst + IN_PIPES)
+      const since = Date.now()
+      const turned = turns()
+      const lines = (yield* written(before + 2 * IN_PIPES)) - before
+      // The server is held up, and not the loop.
+      assert.isAtLeast(Date.now() - since, ((lines - IN_PIPES) / perSecond) * 1_000)
+      assert.isAtLeast(turned(), IN_PIPES / Intake.WORK_PER_TURN)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "one that offers thousands of tools has those offered that a request can carry, and a warning names others",
+    () =>
+      Effect.gen(function* () {
+        const lines: Array<string> = []
+        const logger = Logger.make<unknown, void>(
+          ({ logLevel, message }) => void lines.push(`${logLevel} ${String(message)}`)
+        )
+        const tools = yield* Effect.provide(
+          start(server("unruly", { reach: unruly(["tools=5000"]), deny: ["extra_1?"] })),
+          Logger.layer([logger])
+        )
+        assert.lengthOf(tools.offered, Offers.MAX_TOOLS)
+        assert.include(tools.offered, "echo")
+        const warnings = lines.filter((line) => line.includes("Left out"))
+        assert.lengthOf(warnings, 1)
+        assert.match(warnings[0] ?? "", /^Warn The tool server unruly offers more .* Left out: extra_\d+, /)
+        assert.strictEqual(yield* tools.says("echo", { text: "hi" }), "echo: hi")
+      }).pipe(Effect.scoped)
+  )
+
   it.live("a real one offers its tools over standard input and output, and answers several calls at once", () =>
     Effect.gen(function* () {
       const tools = yield* start(
@@ -224,9 +295,10 @@ describe.concurrent("tool servers", () => {
   it.live("they end with the service: those that ignore SIGTERM too, and what they have started", () =>
     Effect.gen(function* () {
       const command = [process.execPath, Given.UNRULY].map((word) => `'${word}'`).join(" ")
+      const file = path.join(yield* Process.directory, "pids")
       const tools = yield* start(
-        server("stubborn", { reach: unruly(["stubborn"]) }),
-        server("deaf", { reach: unruly(["stubborn"]) }),
+        server("stubborn", { reach: unruly(["stubborn", `sigterm=${file}`]) }),
+        server("deaf", { reach: unruly(["stubborn", `sigterm=${file}`]) }),
         // As npx does: the server is a grandchild.
         server("wrapped", {
           reach: { type: "stdio", command: "/bin/sh", args: ["-c", `${command}; true`], env: {}, cwd: undefined }
@@ -236,10 +308,11 @@ describe.concurrent("tool servers", () => {
         Effect.map(tools.says(`${name}__pid`), Number)
       )
       assert.isTrue(pids.every(isAlive))
-      const since = Date.now()
+      fs.writeFileSync(file, pids.slice(0, 2).join(" "))
       yield* tools.close
       assert.deepStrictEqual(pids.filter(isAlive), [])
-      assert.isBelow(Date.now() - since, 3_900) // two after each other would take four seconds
+      // Side by side: each got its signal while the other one lived.
+      assert.strictEqual(fs.readFileSync(`${file}.alive`, "utf8"), "2 2 ")
     }).pipe(Effect.scoped)
   )
 })

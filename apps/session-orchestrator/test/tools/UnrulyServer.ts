@@ -2,17 +2,22 @@
  * A tool server that does what it should not: a process that speaks MCP over its standard input and output, line by line, without
  * any library.
  *
- * Modes, from its arguments: `stubborn` ignores SIGTERM and the end of its input; `mute` never answers a handshake; `broken` ends at
+ * Modes, from its arguments: `stubborn` ignores the end of its input and SIGTERM; with `sigterm=FILE`,
+ * where FILE has process ids, it appends to FILE.alive how many of those live when SIGTERM comes; `mute` never answers a handshake; `broken` ends at
  * once; `blabs` too, with its variable TOKEN and much else on one line; `old` speaks the first revision of the protocol alone;
- * `broken-once=FILE` ends at once if that file is not there, and makes it.
+ * `broken-once=FILE` ends at once if that file is not there, and makes it; `tools=N` offers N tools more, a hundred a page.
  */
-import { appendFileSync, existsSync, writeFileSync } from "node:fs"
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs"
 import { createInterface } from "node:readline"
 
 interface Call {
   readonly id?: number
   readonly method: string
-  readonly params?: { readonly name?: string; readonly arguments?: Readonly<Record<string, unknown>> }
+  readonly params?: {
+    readonly cursor?: string
+    readonly name?: string
+    readonly arguments?: Readonly<Record<string, unknown>>
+  }
 }
 
 const modes = process.argv.slice(2)
@@ -20,7 +25,26 @@ const has = (mode: string): boolean => modes.includes(mode)
 const write = (text: string): void => void process.stdout.write(text)
 const send = (message: object): void => write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`)
 
-const once = modes.find((mode) => mode.startsWith("broken-once="))?.slice("broken-once=".length)
+const valueOf = (mode: string): string | undefined =>
+  modes.find((each) => each.startsWith(`${mode}=`))?.slice(mode.length + 1)
+
+const extra = Number(valueOf("tools") ?? 0)
+const once = valueOf("broken-once")
+const sigterm = valueOf("sigterm")
+const isAlive = (pid: string): boolean => {
+  try {
+    return process.kill(Number(pid), 0)
+  } catch {
+    return false
+  }
+}
+const signalled =
+  sigterm === undefined
+    ? undefined
+    : () => {
+        const pids = readFileSync(sigterm, "utf8").split(" ")
+        appendFileSync(`${sigterm}.alive`, `${pids.filter(isAlive).length} `)
+      }
 if (has("broken") || (once !== undefined && !existsSync(once))) {
   if (once !== undefined) writeFileSync(once, "")
   process.stderr.write("There is no database.\n")
@@ -30,7 +54,7 @@ if (has("blabs")) {
   process.stderr.write(`TOKEN=${process.env["TOKEN"]}${"x".repeat(390)}\n`)
   process.exit(3)
 }
-if (has("stubborn")) process.on("SIGTERM", () => {})
+if (has("stubborn")) process.on("SIGTERM", () => signalled?.())
 
 let tools = [
   "echo",
@@ -43,6 +67,8 @@ let tools = [
   "flood",
   "flood_lines",
   "endless",
+  "rant",
+  "written",
   "print",
   "env",
   "learn",
@@ -50,6 +76,9 @@ let tools = [
   "picture",
   "pid"
 ]
+
+/** Lines of a rant. */
+let written = 0
 
 const describe = (name: string) => ({ name, description: `Does ${name}.`, inputSchema: { type: "object" } })
 
@@ -96,6 +125,19 @@ const run = async (id: number | undefined, name: string, input: Readonly<Record<
       write('{"jsonrpc":"2.0","result":"')
       return more()
     }
+    // Lines without an end, as fast as they are read; it answers first.
+    case "rant": {
+      text(id, "ranting")
+      const piece = `${String(input["line"])}\n`.repeat(1_000)
+      const more = (): void => {
+        written += 1_000
+        if (process.stdout.write(piece)) setImmediate(more)
+        else process.stdout.once("drain", more)
+      }
+      return more()
+    }
+    case "written":
+      return text(id, String(written))
     case "print":
       write("Listening!\n\n{}\n[1, 2\n")
       return text(id, "printed")
@@ -137,8 +179,16 @@ const answer = ({ id, method, params }: Call): void => {
           serverInfo: { name: "unruly", version: "1" }
         }
       })
-    case "tools/list":
-      return send({ id, result: { tools: tools.map(describe) } })
+    case "tools/list": {
+      const page = Number(params?.cursor ?? 0)
+      const more = Math.min(100, extra - page * 100)
+      const names = [
+        ...(page === 0 ? tools : []),
+        ...Array.from({ length: Math.max(0, more) }, (_, n) => `extra_${page * 100 + n}`)
+      ]
+      const nextCursor = extra > (page + 1) * 100 ? { nextCursor: String(page + 1) } : undefined
+      return send({ id, result: { tools: names.map(describe), ...nextCursor } })
+    }
     case "tools/call":
       return void run(id, params?.name ?? "", params?.arguments ?? {})
     case "ping":

@@ -25,6 +25,9 @@ const JitterSettings = Schema.Union([
   })
 ]).annotate({ message: 'Expected "none" or { "factor": 0 to 1 }' })
 
+/** A longer text does not fit into one string with what stands around it when it is recorded. */
+const MOST_RESPONSE_CHARACTERS = 256 * 1024 * 1024
+
 /** The `retry` object of the configuration file and of `POST /v1/conversations`. */
 export const RetrySettings = Schema.Struct({
   /** Absent: `overnight`. */
@@ -54,6 +57,16 @@ export const RetrySettings = Schema.Struct({
       firstContent: Schema.optionalKey(Durations.Positive),
       idle: Schema.optionalKey(Durations.Positive)
     })
+  ),
+  /** Characters of one response: text, reasoning and tool arguments together (C11). */
+  maxResponseCharacters: Schema.optionalKey(
+    Schema.Int.check(
+      Schema.makeFilter(
+        (most) =>
+          (most >= 1 && most <= MOST_RESPONSE_CHARACTERS) ||
+          `Expected a number of characters from 1 to ${MOST_RESPONSE_CHARACTERS}`
+      )
+    )
   ),
   /** Where attempts go (P7 to P9, A4, A5). */
   routing: Schema.optionalKey(RoutingSettings),

@@ -10,14 +10,12 @@
  */
 import type { Provider } from "@holdfast/kernel"
 import { Message } from "@holdfast/wire"
-import type { Schema } from "effect"
+import * as BodyPatch from "../BodyPatch.ts"
 import * as Prompt from "../Prompt.ts"
 
-type Json = { readonly [key: string]: Schema.Json }
+type Json = BodyPatch.Json
 
-export interface Options {
-  /** Merged into the body last: `temperature`, `thinking`, whatever the API takes. */
-  readonly body?: Json | undefined
+export interface Options extends BodyPatch.Options {
   /** The most tokens of a response; the API wants a number. Default: `maxTokensOf` the model. */
   readonly maxTokens?: number | undefined
   /** Marks the system prompt and the last message for the prompt cache, so that each step reads the one before it. Default: true. */
@@ -35,17 +33,20 @@ export const maxTokensOf = (model: string): number => {
 
 export const make = (request: Provider.ProviderRequest, options: Options): Json => {
   const cache = options.promptCaching === false ? undefined : { cache_control: { type: "ephemeral" } }
-  return {
-    model: request.target.model,
-    max_tokens: options.maxTokens ?? maxTokensOf(request.target.model),
-    ...(request.system === undefined || request.system === ""
-      ? undefined
-      : { system: [{ type: "text", text: request.system, ...cache }] }),
-    messages: messagesOf(request, cache),
-    ...(request.tools.length === 0 ? undefined : { tools: request.tools.map(toolOf) }),
-    stream: true,
-    ...options.body
-  }
+  return BodyPatch.merge(
+    {
+      model: request.target.model,
+      max_tokens: options.maxTokens ?? maxTokensOf(request.target.model),
+      ...(request.system === undefined || request.system === ""
+        ? undefined
+        : { system: [{ type: "text", text: request.system, ...cache }] }),
+      messages: messagesOf(request, cache),
+      ...(request.tools.length === 0 ? undefined : { tools: request.tools.map(toolOf) }),
+      stream: true
+    },
+    request.target.model,
+    options
+  )
 }
 
 // --- internal

@@ -5,14 +5,12 @@
  */
 import type { Provider } from "@holdfast/kernel"
 import { Message } from "@holdfast/wire"
-import type { Schema } from "effect"
+import * as BodyPatch from "../BodyPatch.ts"
 import * as Prompt from "../Prompt.ts"
 
-type Json = { readonly [key: string]: Schema.Json }
+type Json = BodyPatch.Json
 
-export interface Options {
-  /** Merged into the body last: `temperature`, `reasoning_effort`, `max_completion_tokens`, whatever the provider takes. */
-  readonly body?: Json | undefined
+export interface Options extends BodyPatch.Options {
   /**
    * The field in which a model's own reasoning goes back to it. Without it reasoning is left out, which is what most providers want;
    * DeepSeek's and Moonshot's thinking models with tools want `reasoning_content`.
@@ -20,17 +18,21 @@ export interface Options {
   readonly reasoningField?: "reasoning_content" | "reasoning" | undefined
 }
 
-export const make = (request: Provider.ProviderRequest, options: Options): Json => ({
-  model: request.target.model,
-  messages: [
-    ...(request.system === undefined || request.system === "" ? [] : [{ role: "system", content: request.system }]),
-    ...request.messages.flatMap((message) => messagesOf(message, request, options))
-  ],
-  ...(request.tools.length === 0 ? undefined : { tools: request.tools.map(toolOf) }),
-  stream: true,
-  stream_options: { include_usage: true },
-  ...options.body
-})
+export const make = (request: Provider.ProviderRequest, options: Options): Json =>
+  BodyPatch.merge(
+    {
+      model: request.target.model,
+      messages: [
+        ...(request.system === undefined || request.system === "" ? [] : [{ role: "system", content: request.system }]),
+        ...request.messages.flatMap((message) => messagesOf(message, request, options))
+      ],
+      ...(request.tools.length === 0 ? undefined : { tools: request.tools.map(toolOf) }),
+      stream: true,
+      stream_options: { include_usage: true }
+    },
+    request.target.model,
+    options
+  )
 
 // --- internal
 

@@ -15,16 +15,16 @@ describe("openai/Request", () => {
     })
   })
 
-  it("tools go as JSON Schema, options over everything", () => {
+  it("tools go as JSON Schema, options over everything, and null removes a field", () => {
     const inputSchema = { type: "object", properties: { path: { type: "string" } } }
     const body = Request.make(asking([], { tools: [{ name: "read", description: "Reads", inputSchema }] }), {
       body: { temperature: 0, stream_options: null }
     })
     expect(body).toMatchObject({
       tools: [{ type: "function", function: { name: "read", description: "Reads", parameters: inputSchema } }],
-      temperature: 0,
-      stream_options: null
+      temperature: 0
     })
+    expect(body).not.toHaveProperty("stream_options")
   })
 
   it("calls and their results go back, failed ones in words", () => {

@@ -5,6 +5,7 @@ import { Extension, Moment } from "../Command.ts"
 import { ConversationState } from "../ConversationState.ts"
 import { CommandId, ConversationId } from "../Ids.ts"
 import { Message } from "../Message.ts"
+import { JsonObject, NonEmptyText, Text } from "../Text.ts"
 import * as Problem from "./Problem.ts"
 
 /** What a path with a conversation in it carries. */
@@ -23,16 +24,16 @@ export const conversationProblems = [
 
 export const CreateConversation = Schema.Struct({
   model: Schema.optionalKey(
-    Schema.NonEmptyString.annotate({
+    NonEmptyText.annotate({
       description: "`provider/model`; otherwise the configuration's.",
       examples: ["openai/gpt-5"]
     })
   ),
   system: Schema.optionalKey(
-    Schema.String.annotate({ description: "The system prompt.", examples: ["Answer in one sentence."] })
+    Text.annotate({ description: "The system prompt.", examples: ["Answer in one sentence."] })
   ),
   retry: Schema.optionalKey(
-    Schema.Record(Schema.String, Schema.Json).annotate({
+    JsonObject.annotate({
       description: "Settings over the configuration's `retry`; 65536 characters of JSON at most.",
       examples: [{ profile: "interactive" }]
     })
@@ -160,7 +161,7 @@ const waitUntil = HttpApiEndpoint.post("waitUntil", "/v1/conversations/:conversa
 
 export const SwitchTarget = Schema.Struct({
   ...commandId,
-  model: Schema.NonEmptyString.annotate({ description: "`provider/model`.", examples: ["anthropic/claude-sonnet-4-5"] })
+  model: NonEmptyText.annotate({ description: "`provider/model`.", examples: ["anthropic/claude-sonnet-4-5"] })
 }).annotate({ identifier: "SwitchTarget" })
 
 const switchTarget = HttpApiEndpoint.post("switchTarget", "/v1/conversations/:conversationId/switch-target", {

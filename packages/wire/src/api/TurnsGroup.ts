@@ -13,6 +13,7 @@ import { Failure } from "../Failure.ts"
 import { TurnId } from "../Ids.ts"
 import * as Ndjson from "../Ndjson.ts"
 import * as Sse from "../Sse.ts"
+import { NonEmptyText } from "../Text.ts"
 import { TurnEvent, TurnStatus } from "../TurnEvent.ts"
 import { TurnExplanation } from "../TurnExplanation.ts"
 import { conversationParams, conversationProblems } from "./ConversationsGroup.ts"
@@ -28,7 +29,7 @@ const turnId = Schema.optionalKey(
 )
 
 export const RunTurn = Schema.Struct({
-  prompt: Schema.NonEmptyString.annotate({ examples: ["Summarise yesterday's incidents."] }),
+  prompt: NonEmptyText.annotate({ examples: ["Summarise yesterday's incidents."] }),
   turnId
 }).annotate({ identifier: "RunTurn", examples: [{ prompt: "Summarise yesterday's incidents." }] })
 export type RunTurn = typeof RunTurn.Type

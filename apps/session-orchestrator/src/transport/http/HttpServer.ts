@@ -84,7 +84,10 @@ export const served = (options: Options = {}) => {
     disableLogger: true,
     disableListenLog: true
   })
-  return drainOnClose.pipe(Layer.provideMerge(calls), Layer.provideMerge([Drain.layer, Condition.layer]))
+  return Layer.merge(drainOnClose, Layer.effectDiscard(HttpMetrics.create)).pipe(
+    Layer.provideMerge(calls),
+    Layer.provideMerge([Drain.layer, Condition.layer])
+  )
 }
 
 // --- internal

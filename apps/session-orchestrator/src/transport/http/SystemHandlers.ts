@@ -6,9 +6,13 @@ import { PrometheusMetrics } from "effect/observability"
 import { Condition } from "../../conversation/Condition.ts"
 import { Conversations, ShuttingDown } from "../../conversation/Conversations.ts"
 import { Store } from "../../storage/Store.ts"
+import * as ProcessMetrics from "../../telemetry/ProcessMetrics.ts"
 import * as TurnCounts from "../../telemetry/TurnCounts.ts"
 import { orProblem } from "./DomainProblems.ts"
 import { Drain } from "./Drain.ts"
+
+/** A database that takes longer is away; a scrape does not wait for it. */
+const READY_LIMIT = "2 seconds"
 
 const OK = { status: "ok" } as const
 
@@ -20,18 +24,29 @@ export const layer = HttpApiBuilder.group(
     const conversations = yield* Conversations
     const condition = yield* Condition
     const drain = yield* Drain
+    const ready = Effect.fnUntraced(function* () {
+      if (yield* drain.hasBegun) {
+        return yield* Effect.fail(new Problem.ShuttingDown({ detail: new ShuttingDown().message }))
+      }
+      const starting = yield* condition.starting
+      if (starting !== undefined) return yield* Effect.fail(new Problem.Starting({ detail: starting }))
+      yield* orProblem(store.check)
+      return OK
+    })
     return handlers.handleAll({
       health: () => Effect.succeed(OK),
-      ready: Effect.fnUntraced(function* () {
-        if (yield* drain.hasBegun) {
-          return yield* Effect.fail(new Problem.ShuttingDown({ detail: new ShuttingDown().message }))
-        }
-        const starting = yield* condition.starting
-        if (starting !== undefined) return yield* Effect.fail(new Problem.Starting({ detail: starting }))
-        yield* orProblem(store.check)
-        return OK
-      }),
-      metrics: () => Effect.andThen(TurnCounts.refresh(conversations), PrometheusMetrics.format())
+      ready,
+      metrics: Effect.fnUntraced(function* () {
+        yield* TurnCounts.refresh(conversations)
+        yield* TurnCounts.showReady(
+          yield* ready().pipe(
+            Effect.as(true),
+            Effect.timeout(READY_LIMIT),
+            Effect.orElseSucceed(() => false)
+          )
+        )
+        return (yield* PrometheusMetrics.format()) + (yield* ProcessMetrics.text)
+      })
     })
   })
 )

@@ -35,6 +35,35 @@ it.effect("every key that is wrong is named, with its path and its part of the r
   })
 )
 
+it.effect("U+0000 is refused wherever it stands in a request, and its place is named", () =>
+  Effect.gen(function* () {
+    const server = yield* TestServer.start()
+    const id = yield* server.create
+    const at = (position: number) => `expected text without the character U+0000, which is at position ${position}`
+    const refusals = [
+      ["/v1/conversations", { system: "a\0" }, "body", "system", at(1)],
+      ["/v1/conversations", { model: "\0" }, "body", "model", at(0)],
+      ["/v1/conversations", { retry: { a: [{ b: "ab\0" }] } }, "body", "retry.a.0.b", at(2)],
+      [`/v1/conversations/${id}/turns`, { prompt: "Hello\0" }, "body", "prompt", at(5)],
+      [`/v1/conversations/${id}/switch-target`, { model: "a/\0" }, "body", "model", at(2)]
+    ] as const
+    for (const [path, body, place, key, message] of refusals) {
+      const { problem, status } = yield* refused(server, { path, body })
+      expect(status).toBe(400)
+      expect(problem.errors).toEqual([{ in: place, path: key, message }])
+    }
+    for (const [path, body, place, key] of [
+      [`/v1/conversations/${id}/turns`, { prompt: "Hello", turnId: "t\0" }, "body", "turnId"],
+      [`/v1/conversations/${id}/retry-now`, { commandId: "c\0" }, "body", "commandId"],
+      ["/v1/conversations/c%00d", undefined, "path", "conversationId"]
+    ] as const) {
+      const { problem, status } = yield* refused(server, { path, ...(body === undefined ? {} : { body }) })
+      expect(status).toBe(400)
+      expect(problem.errors).toMatchObject([{ in: place, path: key }])
+    }
+  })
+)
+
 it.effect("of more things than anybody reads the first are named, and how many there are", () =>
   Effect.gen(function* () {
     const server = yield* TestServer.start()

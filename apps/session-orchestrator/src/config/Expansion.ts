@@ -1,0 +1,67 @@
+/**
+ * Expands `${NAME}` in a configured value to the environment variable of that name.
+ *
+ * Expansion.E1. A variable that is not set is a problem, not an empty string.
+ * Expansion.E2. The value of a variable is a secret, wherever it stands.
+ */
+import { Redacted } from "effect"
+import * as Environment from "./Environment.ts"
+import * as Problem from "./Problem.ts"
+import { HEADER_VALUE } from "./Settings.ts"
+
+export interface Expansion {
+  readonly text: string
+  /** The variables that the text names. */
+  readonly variables: ReadonlyArray<string>
+  /** Their values. */
+  readonly secrets: ReadonlyArray<Redacted.Redacted>
+  readonly problems: ReadonlyArray<string>
+}
+
+/** Expands one text. */
+export const expand = (text: string, environment: Environment.Environment): Expansion => {
+  const problems: Array<string> = []
+  const variables: Array<string> = []
+  const secrets: Array<Redacted.Redacted> = []
+  const expanded = text.replaceAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => {
+    variables.push(name)
+    const value = Environment.get(environment, name)
+    if (value === undefined) problems.push(`the environment variable ${name} is not set.`)
+    else secrets.push(Redacted.make(value))
+    return value ?? ""
+  })
+  return { text: expanded, variables, secrets, problems }
+}
+
+export interface Record extends Omit<Expansion, "text" | "problems"> {
+  readonly values: Readonly<{ [field: string]: Redacted.Redacted }>
+  readonly problems: ReadonlyArray<Problem.Problem>
+}
+
+/** Expands each value of a record that stands at `path`. A header's value must still be one afterwards. */
+export const record = (
+  given: Readonly<{ [field: string]: Redacted.Redacted }>,
+  environment: Environment.Environment,
+  path: ReadonlyArray<string>,
+  kind: "headers" | "variables"
+): Record => {
+  const fields = Object.entries(given).map(([field, value]) => ({
+    field,
+    expansion: expand(Redacted.value(value), environment)
+  }))
+  return {
+    values: Object.fromEntries(fields.map(({ expansion, field }) => [field, Redacted.make(expansion.text)])),
+    variables: fields.flatMap(({ expansion }) => expansion.variables),
+    secrets: fields.flatMap(({ expansion }) => expansion.secrets),
+    problems: fields.flatMap(({ expansion: { problems, text }, field }) =>
+      [...problems, ...(kind === "headers" && !HEADER_VALUE.test(text) ? [NO_HEADER] : [])].map((message) => ({
+        place: Problem.formatPath([...path, field]),
+        message
+      }))
+    )
+  }
+}
+
+// --- internal
+
+const NO_HEADER = "what its variables stand for is no header's value: expected printable ASCII on one line."

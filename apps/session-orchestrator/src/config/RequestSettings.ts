@@ -1,0 +1,59 @@
+/**
+ * Checks the fields that an operator adds to request bodies, and the address that requests go to.
+ *
+ * RequestSettings.R1. A field that Holdfast writes from the conversation, or that changes what it reads back, is refused.
+ * RequestSettings.R2. An address that ends in the path which the adapter adds is refused, with the address to write instead.
+ */
+import { Schema } from "effect"
+import type { Problem } from "./Problem.ts"
+
+/** R1: each refused field, and why. */
+const RESERVED: ReadonlyMap<string, string> = new Map([
+  ["model", "the turn's model goes there. Choose it with `model`, or by conversation"],
+  ["messages", "the conversation goes there"],
+  ["system", "the conversation's system prompt goes there"],
+  ["stream", "Holdfast reads answers as streams only"],
+  ["n", "Holdfast reads one answer"],
+  ["tools", 'the tools of the "tools" section go there'],
+  ["functions", 'the tools of the "tools" section are offered instead'],
+  ["function_call", 'the tools of the "tools" section are offered instead']
+])
+
+/** JSON that is merged into request bodies (RFC 7396). */
+export const Body = Schema.Record(Schema.String, Schema.Json)
+  .annotate({ message: 'Expected an object of request fields, such as { "max_tokens": 500 }' })
+  .check(
+    Schema.makeFilter((body) =>
+      Object.keys(body).flatMap((field) => {
+        const reason = RESERVED.get(field)
+        return reason === undefined ? [] : [{ path: [field], issue: `this field cannot be set: ${reason}.` }]
+      })
+    )
+  )
+export type Body = typeof Body.Type
+
+/** What is wrong with a provider's address (R2); `undefined` when nothing is. A query stays out of the message: it may hold a key. */
+export const addressProblem = (
+  place: string,
+  type: "openai-compatible" | "anthropic",
+  baseUrl: string
+): Problem | undefined => {
+  const url = URL.parse(baseUrl)
+  if (url === null) return undefined
+  const path = url.pathname.replace(/\/+$/, "")
+  const found = ENDPOINTS.find(({ suffix }) => path.toLowerCase().endsWith(suffix))
+  if (found === undefined) return undefined
+  const base = `${url.origin}${path.slice(0, -found.suffix.length)}${url.search === "" ? "" : "?..."}`
+  const other =
+    found.type === type ? "" : `, with "type": ${JSON.stringify(found.type)}, which is the format of that path`
+  return { place, message: `it ends in ${found.suffix}, which Holdfast adds itself. Write "${base}"${other}.` }
+}
+
+// --- internal
+
+/** The paths that the adapters add; the longer one first. */
+const ENDPOINTS = [
+  { suffix: "/chat/completions", type: "openai-compatible" },
+  { suffix: "/v1/messages", type: "anthropic" },
+  { suffix: "/messages", type: "anthropic" }
+] as const

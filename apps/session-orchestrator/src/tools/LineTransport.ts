@@ -1,0 +1,145 @@
+/**
+ * MCP messages, one a line: reads a server's output in bounded pieces, and writes its input.
+ *
+ * L1. A line is read up to `MAX_MESSAGE_BYTES`. A longer one ends the connection: its end may never come, and whatever is held
+ *     of it is memory.
+ * L2. Lines that are no messages are passed over, within their budget (`Intake`); people leave prints in their servers.
+ * L3. A server that does not read its input gets no answers to its own requests once `MAX_UNREAD` characters wait for it.
+ */
+import {
+  type JSONRPCMessage,
+  isJSONRPCRequest,
+  parseJSONRPCMessage,
+  type Transport
+} from "@modelcontextprotocol/client"
+import { Effect } from "effect"
+import { costOf, Intake, TOO_MUCH_JUNK, type Verdict } from "./Intake.ts"
+
+/** The largest output there may be (1 MiB), each of its characters escaped (6 for 1), and what stands around it. */
+export const MAX_MESSAGE_BYTES = 8 * 1_048_576
+
+/** L3. Some ten thousand answers. */
+const MAX_UNREAD = 1_048_576
+
+export class LineTransport implements Transport {
+  onclose?: () => void
+  onmessage?: Transport["onmessage"]
+  onerror?: (error: Error) => void
+  /** What was read of the line that has not ended, and its bytes. */
+  private pieces: Array<Uint8Array> = []
+  private size = 0
+  /** Characters that were written and not sent. */
+  private unread = 0
+  private readonly write: (line: string) => void
+  private readonly intake: Intake
+
+  /** `write` takes lines to send; `now` returns epoch milliseconds. */
+  constructor(write: (line: string) => void, now: () => number) {
+    this.write = write
+    this.intake = new Intake(now)
+  }
+
+  start(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    if (isJSONRPCRequest(message)) this.intake.requested(message.id)
+    const line = `${JSON.stringify(message)}\n`
+    this.unread += line.length
+    this.write(line)
+    return Promise.resolve()
+  }
+
+  close(): Promise<void> {
+    this.onclose?.()
+    return Promise.resolve()
+  }
+
+  /** Records that a line has left. */
+  sent(line: string): void {
+    this.unread -= line.length
+  }
+
+  /** Takes what was read, over as many turns of the event loop as it needs; fails with why the connection ends. */
+  read(chunk: Uint8Array): Effect.Effect<void, string> {
+    const from = (start: number): Effect.Effect<void, string> =>
+      Effect.suspend(() => {
+        let next = start
+        for (let end = chunk.indexOf(LINE_FEED, next); end !== -1; end = chunk.indexOf(LINE_FEED, next)) {
+          if (!this.keep(chunk.subarray(next, end))) return Effect.fail(TOO_LONG)
+          next = end + 1
+          const { pieces, size } = this
+          this.pieces = []
+          this.size = 0
+          if (this.hear(Buffer.concat(pieces).toString("utf8"), size) === "end") return Effect.fail(TOO_MUCH_JUNK)
+          if (this.intake.isTurnOver(costOf(size))) return Effect.andThen(this.turn, from(next))
+        }
+        return this.keep(chunk.subarray(next)) ? Effect.void : Effect.fail(TOO_LONG)
+      })
+    return from(0)
+  }
+
+  private readonly turn: Effect.Effect<void> = Effect.suspend(() => {
+    const ms = this.intake.nextTurn()
+    return ms === 0 ? Effect.yieldNow : Effect.sleep(ms)
+  })
+
+  /** Whether there is room for it (L1). */
+  private keep(piece: Uint8Array): boolean {
+    this.size += piece.length
+    if (this.size > MAX_MESSAGE_BYTES) return false
+    if (piece.length > 0) this.pieces.push(piece)
+    return true
+  }
+
+  private hear(line: string, bytes: number): Verdict {
+    const value = objectOf(line)
+    if (value === undefined) return this.intake.junk(bytes) // L2
+    const verdict = this.intake.judge(value, bytes)
+    if (verdict !== "pass") return verdict
+    const message = messageOf(value)
+    if (message === undefined) return this.intake.junk(bytes)
+    if (isJSONRPCRequest(message) && this.unread > MAX_UNREAD) return "drop" // L3
+    this.onmessage?.(message)
+    return verdict
+  }
+}
+
+// --- internal
+
+const LINE_FEED = 10
+
+const TOO_LONG = `it sent a message of more than ${MAX_MESSAGE_BYTES / 1_048_576} MiB, and was stopped`
+
+/** What of a message is looked at before it is known to be one. */
+interface Parsed {
+  readonly id?: string | number
+  readonly method?: string
+}
+
+/** The object of a line, if it has the form of a message. Most lines that are none are recognised by their first character. */
+const objectOf = (line: string): Parsed | undefined => {
+  if (!OBJECT.test(line)) return undefined
+  let value: { readonly jsonrpc?: unknown; readonly id?: unknown; readonly method?: unknown }
+  try {
+    value = JSON.parse(line)
+  } catch {
+    return undefined
+  }
+  const { id, jsonrpc, method } = value
+  if (jsonrpc !== "2.0") return undefined
+  const isNamed = method === undefined || typeof method === "string"
+  const isNumbered = id === undefined || typeof id === "string" || typeof id === "number"
+  return isNamed && isNumbered ? (value as Parsed) : undefined
+}
+
+const OBJECT = /^\s*\{/
+
+const messageOf = (value: Parsed): JSONRPCMessage | undefined => {
+  try {
+    return parseJSONRPCMessage(value)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * Limits the tools that one server offers to models: their number and their size. Pure.
+ *
+ * Every request of every turn carries the definitions. The first tools that fit are kept, in the server's order; `allow` and
+ * `deny` choose before that.
+ */
+import type { Offer } from "./Connection.ts"
+
+/** Above this no model chooses well; OpenAI takes 128 in all. */
+export const MAX_TOOLS = 256
+
+/** One definition: a description and a schema of several pages. */
+export const MAX_DEFINITION_BYTES = 32_768
+
+/** All definitions of one server: some 65,000 tokens. */
+export const MAX_DEFINITIONS_BYTES = 262_144
+
+export interface Selection {
+  readonly kept: ReadonlyArray<Offer>
+  /** Names of the others. */
+  readonly leftOut: ReadonlyArray<string>
+}
+
+/** The tools that are within the limits. */
+export const select = (offers: ReadonlyArray<Offer>): Selection => {
+  const kept: Array<Offer> = []
+  const leftOut: Array<string> = []
+  let total = 0
+  for (const offer of offers) {
+    const size = kept.length < MAX_TOOLS ? sizeOf(offer) : Infinity
+    if (size > MAX_DEFINITION_BYTES || total + size > MAX_DEFINITIONS_BYTES) {
+      leftOut.push(offer.name)
+    } else {
+      kept.push(offer)
+      total += size
+    }
+  }
+  return { kept, leftOut }
+}
+
+/** The warning about what was left out; `undefined` where nothing was. */
+export const warningOf = (
+  server: string,
+  { kept, leftOut }: Selection,
+  /** The server's list went on beyond what is read of one. */
+  isCut: boolean
+): string | undefined => {
+  if (leftOut.length === 0 && !isCut) return undefined
+  const named = leftOut.slice(0, MOST_NAMED).map((name) => name.slice(0, LONGEST_NAMED).toWellFormed())
+  const others = leftOut.length - named.length
+  const names = [
+    ...named,
+    ...(others > 0 ? [`${others} more`] : []),
+    ...(isCut ? ["the rest of its list, which is longer than is read"] : [])
+  ]
+  return (
+    `The tool server ${server} offers more than a request can carry: ${kept.length} of its tools are offered to models ` +
+    `(at most ${MAX_TOOLS}, of ${MAX_DEFINITION_BYTES / 1_024} KiB each and ${MAX_DEFINITIONS_BYTES / 1_024} KiB together). ` +
+    `Left out: ${names.join(", ")}. Choose with tools.${server}.allow and tools.${server}.deny.`
+  )
+}
+
+/** The size of a definition in a request, in bytes; infinite for one that is nested too deeply to be written. */
+export const sizeOf = ({ description = "", inputSchema, name }: Offer): number => {
+  try {
+    return Buffer.byteLength(JSON.stringify([name, description, inputSchema]))
+  } catch {
+    return Infinity
+  }
+}
+
+// --- internal
+
+/** A line of the log that can be read. */
+const MOST_NAMED = 10
+const LONGEST_NAMED = 64

@@ -1,0 +1,207 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Redacted } from "effect"
+import * as ConfigCheck from "../../src/cli/ConfigCheck.ts"
+import * as Secrets from "../../src/config/Secrets.ts"
+import * as Given from "./Given.ts"
+
+const ADDRESS = "http://localhost:11434/v1"
+
+const file = (providers: object, more: object = {}) => ({ model: "simulated/steady", providers, ...more })
+
+const own = (entry: object, more: object = {}) =>
+  file({ own: { type: "openai-compatible", baseUrl: ADDRESS, ...entry } }, more)
+
+describe("providers", () => {
+  describe("fields of requests", () => {
+    it("are the provider's, and by model", () => {
+      const { models, providers } = Given.config({
+        file: own(
+          { body: { temperature: 0, stream_options: null } },
+          { models: { "own/a/b": { body: { seed: 1 } }, "own/c": { tools: false, body: { seed: 2 } } } }
+        )
+      })
+      expect(providers.get("own")).toMatchObject({
+        request: {
+          body: { temperature: 0, stream_options: null },
+          modelBody: new Map([
+            ["a/b", { seed: 1 }],
+            ["c", { seed: 2 }]
+          ])
+        }
+      })
+      expect(models).toEqual({ "own/c": { tools: false } })
+    })
+
+    it("of a built-in provider's model need no entry of the provider", () => {
+      const { providers } = Given.config({
+        file: { model: "simulated/steady", models: { "openai/gpt-5": { body: { seed: 1 } } } }
+      })
+      expect(providers.get("openai")).toMatchObject({ request: { modelBody: new Map([["gpt-5", { seed: 1 }]]) } })
+      expect(providers.get("groq")).not.toHaveProperty("request")
+    })
+
+    it("are shown by `config check`, without secrets", () => {
+      const config = Given.config({
+        file: file(
+          {
+            own: {
+              type: "anthropic",
+              maxTokens: 500,
+              promptCaching: false,
+              headers: { "X-Key": "${MINE}" },
+              body: { metadata: { user_id: "open-sesame-1" } }
+            }
+          },
+          { models: { "own/m": { body: { top_k: 3 } } } }
+        ),
+        environment: { MINE: "open-sesame-1" }
+      })
+      expect(ConfigCheck.report(config).join("\n")).toContain(
+        `500 tokens an answer, no prompt caching, body {"metadata":{"user_id":"${Secrets.PLACEHOLDER}"}}, body of m {"top_k":3}`
+      )
+    })
+
+    it.each<[string, object, ReadonlyArray<string>]>([
+      [
+        "what Holdfast writes itself",
+        own(
+          { body: { stream: false, model: "x", temperature: 1, tools: [] } },
+          { models: { "own/m": { body: { messages: [], n: 2 } } } }
+        ),
+        [
+          "providers.own.body.stream: this field cannot be set: Holdfast reads answers as streams only.",
+          "providers.own.body.model: this field cannot be set: the turn's model goes there. Choose it with `model`, or by conversation.",
+          'providers.own.body.tools: this field cannot be set: the tools of the "tools" section go there.',
+          'models["own/m"].body.messages: this field cannot be set: the conversation goes there.',
+          'models["own/m"].body.n: this field cannot be set: Holdfast reads one answer.'
+        ]
+      ],
+      [
+        "a body that is no object, without showing it",
+        own({ body: "temperature=0" }),
+        [
+          'providers.own.body: found a string of 13 characters; expected an object of request fields, such as { "max_tokens": 500 }.'
+        ]
+      ],
+      [
+        "Anthropic's keys elsewhere",
+        own({ maxTokens: 5, promptCaching: true }),
+        [
+          'providers.own.maxTokens: an "anthropic" provider alone has it. Other providers take such fields in body.',
+          'providers.own.promptCaching: an "anthropic" provider alone has it. Other providers take such fields in body.'
+        ]
+      ],
+      [
+        "no tokens at all",
+        file({ own: { type: "anthropic", maxTokens: 0 } }),
+        ["providers.own.maxTokens: found 0; expected an integer of tokens, 1 or more."]
+      ],
+      [
+        "any of it for a simulation",
+        file(
+          { mine: { type: "simulated", body: {}, maxTokens: 1, promptCaching: true } },
+          { models: { "simulated/m": { body: {} } } }
+        ),
+        [
+          'providers.mine.body: a "simulated" provider has none: nothing leaves this machine.',
+          'providers.mine.maxTokens: a "simulated" provider has none: nothing leaves this machine.',
+          'providers.mine.promptCaching: a "simulated" provider has none: nothing leaves this machine.',
+          'models["simulated/m"].body: a "simulated" provider has none: nothing leaves this machine.'
+        ]
+      ]
+    ])("%s is refused, by its path", (_, given, expected) => {
+      expect(Given.problems({ file: given })).toEqual(expected)
+    })
+  })
+
+  describe("headers", () => {
+    const SECRET = "planted-in-a-variable"
+
+    it("${NAME} stands for a variable, whose value is a secret wherever it stands", () => {
+      const config = Given.config({
+        file: own({ headers: { Authorization: "Bearer ${MINE}", "HTTP-Referer": "https://example.org/${HOOK}" } }),
+        environment: { MINE: SECRET, HOOK: `hook-${SECRET}` }
+      })
+      const provider = config.providers.get("own")
+      const headers = provider?.type === "openai-compatible" ? provider.headers : {}
+      expect(Object.entries(headers).map(([name, value]) => [name, Redacted.value(value)])).toEqual([
+        ["Authorization", `Bearer ${SECRET}`],
+        ["HTTP-Referer", `https://example.org/hook-${SECRET}`]
+      ])
+      const { redact } = Secrets.make(Secrets.ofConfig(config))
+      expect(redact(`it said hook-${SECRET}, and ${SECRET}`)).toBe(
+        `it said ${Secrets.PLACEHOLDER}, and ${Secrets.PLACEHOLDER}`
+      )
+      expect(JSON.stringify(config)).not.toContain(SECRET)
+    })
+
+    it("a variable that is named there is not pointed out as unknown", () => {
+      const given = { file: own({ headers: { "X-Key": "${HOLDFAST_GATEWAY}" } }) }
+      expect(Given.config({ ...given, environment: { HOLDFAST_GATEWAY: SECRET } }).notices).toEqual([])
+      expect(Given.problems(given)).toEqual([
+        "providers.own.headers.X-Key: the environment variable HOLDFAST_GATEWAY is not set."
+      ])
+    })
+
+    it("a value that no header can have is refused, without showing it", () => {
+      const [problem, ...others] = Given.problems({
+        file: own({ headers: { "X-Key": "${MINE}" } }),
+        environment: { MINE: "two\nlines" }
+      })
+      expect(others).toEqual([])
+      expect(problem).toBe(
+        "providers.own.headers.X-Key: what its variables stand for is no header's value: expected printable ASCII on one line."
+      )
+    })
+  })
+
+  describe("an address that ends in what Holdfast adds", () => {
+    it.each<[string, string, string]>([
+      [
+        "openai-compatible",
+        "https://example.org/v1/chat/completions",
+        'it ends in /chat/completions, which Holdfast adds itself. Write "https://example.org/v1".'
+      ],
+      [
+        "openai-compatible",
+        "https://example.org/openai/deployments/a/Chat/Completions/?api-version=1&key=open-sesame",
+        'it ends in /chat/completions, which Holdfast adds itself. Write "https://example.org/openai/deployments/a?...".'
+      ],
+      [
+        "anthropic",
+        "https://example.org/anthropic/v1/messages",
+        'it ends in /v1/messages, which Holdfast adds itself. Write "https://example.org/anthropic".'
+      ],
+      [
+        "anthropic",
+        "https://example.org/messages",
+        'it ends in /messages, which Holdfast adds itself. Write "https://example.org".'
+      ],
+      [
+        "openai-compatible",
+        "https://example.org/v1/messages",
+        'it ends in /v1/messages, which Holdfast adds itself. Write "https://example.org", with "type": "anthropic", which is the format of that path.'
+      ],
+      [
+        "anthropic",
+        "https://example.org/v1/chat/completions",
+        'it ends in /chat/completions, which Holdfast adds itself. Write "https://example.org/v1", with "type": "openai-compatible", which is the format of that path.'
+      ]
+    ])("%s at %s is told what to write", (type, baseUrl, expected) => {
+      expect(Given.problems({ file: file({ own: { type, baseUrl } }) })).toEqual([`providers.own.baseUrl: ${expected}`])
+    })
+
+    it("is refused in a provider's own variable, too", () => {
+      expect(Given.problems({ environment: { OPENAI_BASE_URL: "http://localhost:1/v1/chat/completions" } })).toEqual([
+        'OPENAI_BASE_URL: it ends in /chat/completions, which Holdfast adds itself. Write "http://localhost:1/v1".'
+      ])
+    })
+
+    it.each(["https://example.org/v1", "https://example.org/completions", "https://messages.example.org"])(
+      "%s does not",
+      (baseUrl) => {
+        expect(Given.problems({ file: own({ baseUrl }) })).toEqual([])
+      }
+    )
+  })
+})

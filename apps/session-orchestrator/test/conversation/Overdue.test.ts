@@ -1,0 +1,58 @@
+/** Turns whose wake time passed while no process was up: a new process starts them in a spread (X1). */
+import { assert, it } from "@effect/vitest"
+import { Ids } from "@holdfast/wire"
+import { Clock, Context, Effect, Layer, Logger } from "effect"
+import { TestClock } from "effect/testing"
+import { STEP_MS } from "../../src/durable/Spread.ts"
+import { Journal } from "../../src/storage/Journal.ts"
+import * as SqlStore from "../../src/storage/SqlStore.ts"
+import { Standings } from "../../src/storage/Standings.ts"
+import { Store } from "../../src/storage/Store.ts"
+import { Rig } from "./Rig.ts"
+
+const TURNS = 30
+
+it.effect(
+  "X1: turns that came due while no process was up start one step apart, in the order of their wake times",
+  () =>
+    Effect.gen(function* () {
+      const context = yield* Layer.build(Layer.fresh(SqlStore.layerMemory))
+      const services = {
+        store: Context.get(context, Store),
+        journal: Context.get(context, Journal),
+        standings: Context.get(context, Standings)
+      }
+      const rig = new Rig(services, ["fails"], false)
+      yield* rig.up
+      yield* Effect.addFinalizer(() => rig.down(true))
+      const turns = Array.from({ length: TURNS }, (_, n) => Ids.TurnId.make(`t${n}`))
+      for (const turnId of turns) {
+        const id =
+          (yield* rig.ask((conversations) => conversations.create({}))) ?? assert.fail("there is no conversation")
+        yield* rig.ask((conversations) => conversations.prompt(id, { prompt: turnId, turnId }))
+        yield* loopTurns
+        yield* TestClock.adjust(1)
+      }
+      yield* rig.down(true)
+      yield* TestClock.adjust("1 minute")
+      rig.calm()
+      yield* rig.up
+      const upAt = yield* Clock.currentTimeMillis
+      for (let ms = 0; ms <= TURNS * STEP_MS; ms++) {
+        yield* loopTurns
+        yield* TestClock.adjust(1)
+      }
+      assert.deepStrictEqual(
+        rig.asked.slice(TURNS).map(({ at, turnId }) => [turnId, Math.round((at - upAt) / STEP_MS)]),
+        turns.map((turnId, place) => [turnId, place])
+      )
+      assert.deepStrictEqual(rig.faults, [])
+    }).pipe(Effect.provide(Logger.layer([])))
+)
+
+// --- internal
+
+const loopTurn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+
+/** Lets everything run that is ready to. */
+const loopTurns = Effect.repeat(loopTurn, { times: 20 })

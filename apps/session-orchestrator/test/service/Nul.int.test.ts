@@ -1,0 +1,56 @@
+/** U+0000 in what a model says, on both databases: a column of PostgreSQL cannot hold it, and nothing may stop for that. */
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import * as ScriptedServer from "@holdfast/providers/testing"
+import { Effect, Exit, Scope } from "effect"
+import { freePort } from "../FreePort.ts"
+import * as PostgresServer from "../storage/PostgresServer.ts"
+import { temporaryFile } from "../storage/TemporaryFile.ts"
+import * as Service from "./Service.ts"
+import { toolCalls } from "./ToolFrames.ts"
+
+const scope = Scope.makeUnsafe()
+let server: PostgresServer.PostgresServer | undefined
+
+beforeAll(async () => {
+  server = await Effect.runPromise(Scope.provide(PostgresServer.start, scope))
+}, 60_000)
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)), 60_000)
+
+const databases = {
+  SQLite: Effect.map(temporaryFile, (database): Service.Options => ({ database })),
+  PostgreSQL: Effect.gen(function* () {
+    if (server === undefined) return yield* Effect.die("it was not started")
+    const postgres = { url: yield* server.database, runnerPort: yield* freePort }
+    return { postgres } satisfies Service.Options
+  })
+}
+
+describe.each(["SQLite", "PostgreSQL"] as const)("%s", (database) => {
+  it.live("a turn whose model sends U+0000 in text, in a tool call and in an error ends, and tells it all", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start(yield* databases[database])
+      const { provider } = service
+      const id = yield* service.create()
+      const TEXT = "a\0b \\u0000"
+      provider.respond(
+        { status: 503, body: JSON.stringify({ error: { message: "No\0w", code: "c\0" } }) },
+        { frames: toolCalls({ name: "no\0such", input: { "k\0": "v\0" } }) },
+        { frames: ScriptedServer.answerFrames("openai", TEXT) }
+      )
+      const path = `/v1/conversations/${id}`
+      const { text } = yield* service.call({ path: `${path}/turns`, body: { prompt: "Hello" } })
+      expect(JSON.parse(text)).toMatchObject({ status: "completed", text: TEXT })
+      const history = yield* service.call({ path: `${path}/messages` })
+      expect(history.text).toContain(JSON.stringify(TEXT))
+      expect(history.text).toContain(String.raw`v\u0000`)
+      const { turnId } = JSON.parse(text)
+      const explained = yield* service.call({ path: `${path}/turns/${turnId}/explain` })
+      expect(explained.status).toBe(200)
+      expect(explained.text).toContain(String.raw`No\u0000w`)
+      // The next turn goes on with that history.
+      provider.respond({ frames: ScriptedServer.answerFrames("openai", "Fine.") })
+      const next = yield* service.call({ path: `${path}/turns`, body: { prompt: "Well?" } })
+      expect(JSON.parse(next.text)).toMatchObject({ status: "completed", text: "Fine." })
+    })
+  )
+})

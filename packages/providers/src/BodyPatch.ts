@@ -1,0 +1,44 @@
+/**
+ * Merges an operator's fields into the body of a request.
+ *
+ * The merge is JSON Merge Patch (RFC 7396): objects merge key by key, `null` removes a field, and any other value, a list
+ * included, replaces what is there.
+ */
+import type { Schema } from "effect"
+
+/** A JSON object. */
+export type Json = { readonly [key: string]: Schema.Json }
+
+/** Fields that an adapter merges into every request body. */
+export interface Options {
+  /** For every model of the provider: `temperature`, `reasoning_effort`, `stop`, whatever the provider accepts. */
+  readonly body?: Json | undefined
+  /** By model name, merged after `body`. */
+  readonly modelBody?: ReadonlyMap<string, Json> | undefined
+}
+
+/** The body with the fields for all models, then those for one model. */
+export const merge = (written: Json, model: string, { body, modelBody }: Options): Json => {
+  const patches = [body, modelBody?.get(model)].filter((patch) => patch !== undefined)
+  return patches.reduce(apply, written)
+}
+
+/** RFC 7396, section 2. */
+export const apply = (target: Json, patch: Json): Json => {
+  const merged = new Map(Object.entries(target))
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) merged.delete(key)
+    else if (isObject(value)) merged.set(key, apply(objectOr(merged.get(key)), value))
+    else merged.set(key, value)
+  }
+  return Object.fromEntries(merged)
+}
+
+// --- internal
+
+const isObject = (value: Schema.Json | undefined): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const NOTHING: Json = {}
+
+const objectOr = (value: Schema.Json | undefined): Json => (isObject(value) ? value : NOTHING)

@@ -1,0 +1,107 @@
+/**
+ * Measures JSON from outside before anything recursive touches it: how large it is, how deeply nested.
+ *
+ * `JSON.parse` reads any depth; `JSON.stringify`, schemas and most code that walks a value recurse, and overflow the stack at a few
+ * thousand levels. Everything here is iterative.
+ *
+ * J1. An array or object is one level; `{"a":[1]}` has two, a number none.
+ * J2. The work is bounded: each value counts at least one character, and measuring stops at either limit. A cycle is too deep.
+ */
+
+/** The most levels of a value that is accepted from outside (C11). Real arguments have fewer than ten. */
+export const MOST_LEVELS = 200
+
+/** The size of a JSON value. */
+export interface Measure {
+  /** Characters of its strings and keys, and one for each value; more than `most` if measuring stopped there. */
+  readonly characters: number
+  readonly isTooDeep: boolean
+}
+
+/** Measures a value; `most` is the number of characters after which nothing more is looked at. */
+export const measure = (value: unknown, most = Infinity, levels = MOST_LEVELS): Measure => {
+  const open: Array<object> = []
+  const depths: Array<number> = []
+  let characters = 0
+  let isTooDeep = false
+  const visit = (child: unknown, depth: number) => {
+    characters += typeof child === "string" ? child.length + 1 : 1
+    if (typeof child !== "object" || child === null) return
+    isTooDeep ||= depth > levels
+    open.push(child)
+    depths.push(depth)
+  }
+  visit(value, 1)
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (isTooDeep || characters > most) break // J2
+    const depth = (depths.pop() ?? 0) + 1
+    if (Array.isArray(next)) {
+      for (const child of next) visit(child, depth)
+    } else {
+      for (const [key, child] of Object.entries(next)) {
+        characters += key.length
+        visit(child, depth)
+      }
+    }
+  }
+  return { characters, isTooDeep }
+}
+
+/** Whether JSON text is nested too deeply, read before it is parsed: parsing millions of levels costs 60 bytes each. */
+export const isTextTooDeep = (text: string, levels = MOST_LEVELS): boolean => {
+  let depth = 0
+  let isInString = false
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (isInString) {
+      if (code === BACKSLASH) at++
+      else if (code === QUOTE) isInString = false
+    } else if (code === QUOTE) {
+      isInString = true
+    } else if (code === ARRAY || code === OBJECT) {
+      if (++depth > levels) return true
+    } else if (code === ARRAY_END || code === OBJECT_END) {
+      depth--
+    }
+  }
+  return false
+}
+
+/** The JSON text of a value of any depth, cut after about `most` characters. */
+export const textOf = (value: unknown, most: number): string => {
+  const written: Array<string> = []
+  let length = 0
+  const write = (piece: string) => {
+    written.push(piece)
+    length += piece.length
+  }
+  // Last in, first out: what closes a value lies under its children.
+  const todo: Array<{ readonly text: string } | { readonly value: unknown }> = [{ value }]
+  for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
+    if (length >= most) break
+    if ("text" in next) {
+      write(next.text)
+    } else if (typeof next.value !== "object" || next.value === null) {
+      write(JSON.stringify(next.value) ?? "null")
+    } else {
+      const isArray = Array.isArray(next.value)
+      write(isArray ? "[" : "{")
+      todo.push({ text: isArray ? "]" : "}" })
+      const children = Object.entries(next.value)
+      for (const [index, [key, child]] of children.toReversed().entries()) {
+        const isFirst = index === children.length - 1
+        todo.push({ value: child }, { text: `${isFirst ? "" : ","}${isArray ? "" : `${JSON.stringify(key)}:`}` })
+      }
+    }
+  }
+  return written.join("").slice(0, most)
+}
+
+// --- internal
+
+const QUOTE = 34
+const BACKSLASH = 92
+const ARRAY = 91
+const ARRAY_END = 93
+const OBJECT = 123
+const OBJECT_END = 125

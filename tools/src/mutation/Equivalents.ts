@@ -1,0 +1,89 @@
+/**
+ * Changes that no test can notice, and that the mutation runner therefore passes over.
+ *
+ * Equivalents.E1. Every entry has the reason why the changed program behaves the same.
+ * Equivalents.E2. A rule describes a shape of code. A single place is listed by its text, so that it survives a moved line; an
+ *                 entry that matches nothing any more is reported by the runner.
+ */
+import type { Node } from "oxc-parser"
+import type { Name, Proposal } from "./Operators.ts"
+
+export interface Rule {
+  readonly reason: string
+  readonly covers: (proposal: Proposal, node: Node, ancestors: ReadonlyArray<Node>, text: string) => boolean
+}
+
+/** Shapes of code. */
+export const rules: ReadonlyArray<Rule> = [
+  {
+    reason: "`a < b ? a : b`: both operands are the result when they are equal",
+    covers: ({ operator }, node, [parent], text) => {
+      if (operator !== "boundary" || node.type !== "BinaryExpression") return false
+      if (parent?.type !== "ConditionalExpression" || parent.test !== node) return false
+      const operands = [node.left, node.right].map((side) => text.slice(side.start, side.end))
+      const results = [parent.consequent, parent.alternate].map((side) => text.slice(side.start, side.end))
+      return operands.toSorted().join("\n") === results.toSorted().join("\n")
+    }
+  },
+  {
+    reason: "`x satisfies never` as a statement: the compiler checks it, and nothing runs",
+    covers: (_, node) => node.type === "ExpressionStatement" && node.expression.type === "TSSatisfiesExpression"
+  },
+  {
+    reason: "`break` at the end of the last case, `continue` at the end of a loop, `return` at the end of a function",
+    covers: (_, node, [parent, above]) => {
+      if (node.type === "BreakStatement" && node.label === null && parent?.type === "SwitchCase") {
+        return above?.type === "SwitchStatement" && above.cases.at(-1) === parent && parent.consequent.at(-1) === node
+      }
+      if (parent?.type !== "BlockStatement") return false
+      if (parent.body.at(-1) !== node) return false
+      if (node.type === "ContinueStatement" && node.label === null) return isLoop(above)
+      return node.type === "ReturnStatement" && node.argument === null && isFunction(above)
+    }
+  },
+  {
+    reason: "`discard: true`: it only saves the memory of results that are not read",
+    covers: ({ operator }, _, [parent]) =>
+      operator === "constant" &&
+      parent?.type === "Property" &&
+      parent.key.type === "Identifier" &&
+      parent.key.name === "discard"
+  }
+]
+
+/** Single places. */
+export interface Listed {
+  readonly path: string
+  readonly operator: Name
+  /** The code that is changed, with each run of blanks as one. */
+  readonly before: string
+  readonly reason: string
+}
+
+export const listed: ReadonlyArray<Listed> = []
+
+/** Why a proposal is passed over; `undefined` when it is not. */
+export const reasonFor = (
+  proposal: Proposal,
+  node: Node,
+  ancestors: ReadonlyArray<Node>,
+  path: string,
+  text: string
+): string | undefined => {
+  const rule = rules.find(({ covers }) => covers(proposal, node, ancestors, text))
+  if (rule !== undefined) return rule.reason
+  const before = oneLine(text.slice(proposal.start, proposal.end))
+  return listed.find((entry) => entry.path === path && entry.operator === proposal.operator && entry.before === before)
+    ?.reason
+}
+
+/** Code on one line. */
+export const oneLine = (code: string): string => code.replaceAll(/\s+/g, " ").trim()
+
+// --- internal
+
+const isLoop = (node: Node | undefined): boolean =>
+  node !== undefined && /^(?:For|While|DoWhile|ForOf|ForIn)Statement$/.test(node.type)
+
+const isFunction = (node: Node | undefined): boolean =>
+  node !== undefined && /^(?:FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/.test(node.type)

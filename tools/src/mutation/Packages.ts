@@ -1,0 +1,20 @@
+/** The packages whose sources can be mutated, and the tests that are asked about each. */
+
+export interface Package {
+  readonly name: string
+  /** The folder, from the root of the repository. */
+  readonly folder: string
+  /** Sources that are test equipment, by the start of their path. */
+  readonly without: ReadonlyArray<string>
+}
+
+export const packages: ReadonlyArray<Package> = [
+  { name: "wire", folder: "packages/wire", without: [] },
+  { name: "kernel", folder: "packages/kernel", without: [] },
+  { name: "policy", folder: "packages/policy", without: [] },
+  { name: "providers", folder: "packages/providers", without: ["packages/providers/src/simulated/"] },
+  { name: "session-orchestrator", folder: "apps/session-orchestrator", without: [] }
+]
+
+/** The test projects that are asked. `e2e` starts processes of its own, which run the sources as they are on disk. */
+export const projects: ReadonlyArray<string> = ["unit", "int"]

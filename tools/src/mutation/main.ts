@@ -1,0 +1,150 @@
+/** Measures how many small changes of a package's sources its tests notice (`--help`, docs/testing.md). */
+import { globSync, readFileSync } from "node:fs"
+import { parseArgs } from "node:util"
+import * as Coverage from "./Coverage.ts"
+import * as Equivalents from "./Equivalents.ts"
+import { HostProcess, late } from "./HostProcess.ts"
+import { type Package, packages, projects } from "./Packages.ts"
+import * as Places from "./Places.ts"
+import * as Report from "./Report.ts"
+import * as Sample from "./Sample.ts"
+
+const root = new URL("../../../", import.meta.url).pathname
+
+const fail = (message: string): never => {
+  console.error(`${message} \`--help\` shows how mutate is used.`)
+  process.exit(2)
+}
+
+const numberOf = (name: string, text: string, isFine: (n: number) => boolean, expected: string): number =>
+  text.trim() !== "" && isFine(Number(text)) ? Number(text) : fail(`--${name} is "${text}", expected ${expected}.`)
+
+const read = () => {
+  try {
+    return parseArgs({
+      args: process.argv.slice(2).filter((arg) => arg !== "--"),
+      options: {
+        package: { type: "string" },
+        n: { type: "string", default: "100" },
+        seed: { type: "string", default: "1" },
+        min: { type: "string", default: "0" },
+        at: { type: "string" },
+        list: { type: "boolean", default: false },
+        help: { type: "boolean", default: false }
+      }
+    }).values
+  } catch (error) {
+    return fail(`${error instanceof Error ? error.message : String(error)}.`)
+  }
+}
+
+/** All places of a package; those that are passed over, and listed ones that are gone. */
+const placesOf = ({ folder, without }: Package) => {
+  const sources = globSync(`${folder}/src/**/*.ts`, { cwd: root })
+    .filter((path) => !without.some((start) => path.startsWith(start)))
+    .toSorted()
+    .map((path) => Places.of({ path, text: readFileSync(root + path, "utf8") }))
+  const places = sources.flatMap(({ places }) => places)
+  const passedOver = sources.flatMap(({ passedOver }) => passedOver)
+  const stale = Equivalents.listed.filter(
+    (entry) =>
+      entry.path.startsWith(`${folder}/`) &&
+      !passedOver.some((place) => place.path === entry.path && place.reason === entry.reason)
+  )
+  return { places, passedOver, stale }
+}
+
+const selected = (places: ReadonlyArray<Places.Place>, at: string): ReadonlyArray<Places.Place> => {
+  const [, path = at, line] = /^(.*?)(?::(\d+))?$/.exec(at) ?? []
+  const found = places.filter(
+    (place) => place.path.endsWith(path) && (line === undefined || place.line === Number(line))
+  )
+  return found.length > 0 ? found : fail(`--at is "${at}", and there is no place to change.`)
+}
+
+/** A test file may take this many times as long over a changed source, and this much more on a machine that is busy. */
+const LIMIT_FACTOR = 5
+const LIMIT_MS = 6000
+
+const judge = async (
+  host: HostProcess,
+  place: Places.Place,
+  entries: ReadonlyArray<Coverage.Entry>
+): Promise<Report.Outcome> => {
+  const reaching = Coverage.reaching(entries, place)
+  if (reaching.length === 0) return { type: "survived", tests: [] }
+  const durations = new Map(reaching.map(({ durationMs, test }) => [test.path, durationMs]))
+  const tests = reaching.map(({ test }) => test)
+  const text = Places.mutate(readFileSync(root + place.path, "utf8"), place)
+  const answer = await host.ask(
+    { type: "run", tests, path: place.path, text },
+    (test) => LIMIT_MS + LIMIT_FACTOR * (durations.get(test) ?? 0)
+  )
+  if (answer === late || answer.type !== "ran") return { type: "late" }
+  const { failure } = answer
+  if (failure !== undefined) return { type: "noticed", by: failure }
+  return { type: "survived", tests: tests.map(({ path }) => path) }
+}
+
+const values = read()
+if (values.help) {
+  console.log(Report.help)
+  process.exit(0)
+}
+const name = values.package ?? fail("--package is missing.")
+const chosen =
+  packages.find((one) => one.name === name) ??
+  fail(`--package is "${name}", expected one of ${packages.map(({ name }) => name).join(", ")}.`)
+const count = numberOf("n", values.n, (n) => Number.isInteger(n) && n > 0, "a whole number above 0")
+const min = numberOf("min", values.min, (n) => n >= 0 && n <= 100, "a percentage")
+
+const { passedOver, places, stale } = placesOf(chosen)
+for (const { before, operator, path } of stale)
+  console.error(`Equivalents.ts lists what is gone: ${path}, ${operator} of \`${before}\`.`)
+const sample = values.at === undefined ? Sample.draw(places, count, values.seed) : selected(places, values.at)
+if (values.list) {
+  for (const place of sample)
+    console.log(`${Report.position(place)} ${place.operator}: ${place.before} -> ${place.after}`)
+  for (const place of passedOver)
+    console.log(`passed over: ${Report.position(place)} ${place.operator}: ${place.before} (${place.reason})`)
+  process.exit(0)
+}
+
+const host = new HostProcess()
+const stop = () => {
+  host.kill()
+  process.exit(130)
+}
+process.on("SIGINT", stop).on("SIGTERM", stop)
+
+const listing = await host.ask({ type: "list", folder: `${chosen.folder}/test` })
+if (listing === late || listing.type !== "listed") throw new Error("The tests could not be listed.")
+host.kill()
+const tests = listing.tests.filter(({ project }) => projects.includes(project))
+
+console.log(`${name}: ${sample.length} of ${places.length} places, seed ${values.seed}; ${tests.length} test files`)
+const entries = await Coverage.measure(host, {
+  root,
+  folder: chosen.folder,
+  tests,
+  onProgress: (done, { durationMs, failure, test }) => {
+    const about =
+      failure === undefined ? `${(durationMs / 1000).toFixed(1)} s` : `LEFT OUT, it fails unchanged: ${failure.title}`
+    console.log(`[${done}/${tests.length}] reached by ${test.path}: ${about}`)
+  }
+})
+host.kill()
+
+const results: Array<Report.Result> = []
+for (const place of sample) {
+  const since = performance.now()
+  const result = { place, outcome: await judge(host, place, entries) }
+  results.push(result)
+  console.log(Report.progress(result, results.length, sample.length, performance.now() - since))
+}
+host.kill()
+
+console.log(
+  Report.summary(results, { package: name, seed: values.seed, places: places.length, passedOver: passedOver.length })
+)
+process.exit(Report.percent(results) < min ? 1 : 0)

@@ -1,0 +1,37 @@
+import { readFileSync } from "node:fs"
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import { HostProcess, late } from "../src/mutation/HostProcess.ts"
+import * as Places from "../src/mutation/Places.ts"
+
+const path = "packages/kernel/src/Directive.ts"
+const tests = [{ project: "unit", path: "packages/kernel/test/Directive.test.ts" }]
+const text = readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
+
+const host = new HostProcess()
+afterAll(() => host.kill())
+
+/** Only guards against hanging. */
+const patient = () => 100_000
+
+describe("the process that runs the tests over changed sources", { timeout: 120_000 }, () => {
+  it("passes over a source as it is, fails over a changed one, passes again, and leaves the file alone", async () => {
+    const run = (text: string) => host.ask({ type: "run", tests, path, text }, patient)
+    assert.deepStrictEqual(await run(text), { type: "ran", failure: undefined })
+    const [place] = Places.of({ path, text }).places
+    assert.isDefined(place)
+    const answer = await run(Places.mutate(text, place))
+    assert(answer !== late && answer.type === "ran")
+    assert.strictEqual(answer.failure?.test, tests[0]?.path)
+    assert.deepStrictEqual(await run(text), { type: "ran", failure: undefined })
+    assert.strictEqual(readFileSync(new URL(`../../${path}`, import.meta.url), "utf8"), text)
+  })
+
+  it("is ended when a changed source never ends, and another takes its place", async () => {
+    const endless = `${text}\nfor (;;) {}`
+    assert.strictEqual(await host.ask({ type: "run", tests, path, text: endless }, () => 1), late)
+    assert.deepStrictEqual(await host.ask({ type: "run", tests, path, text }, patient), {
+      type: "ran",
+      failure: undefined
+    })
+  })
+})
