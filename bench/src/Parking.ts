@@ -134,7 +134,6 @@ const inProcess = <A>(database: string, act: (service: InProcess) => Promise<A>)
     database: { path: database, url: undefined, retention: Duration.days(30) },
     providers: new Map([["bench", { type: "simulated" as const, name: "bench" }]]),
     gate: { enabled: true },
-    log: { level: "info" },
     tools: [],
     models: {},
     model: { provider: "bench", model: MODEL },
