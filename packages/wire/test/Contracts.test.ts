@@ -75,6 +75,7 @@ it("the main entry leaves the HTTP API out", () => {
     "JsonShape",
     "Message",
     "Ndjson",
+    "Quote",
     "Sse",
     "Target",
     "Text",
