@@ -90,6 +90,22 @@ describe("a context that is too long", () => {
     })
   )
 
+  bothWays("P19: is compacted under the turn's own system prompt, by the credential that it goes with", (start) =>
+    Effect.gen(function* () {
+      const { asked, layer } = compactorOf(upToFirst, upToFirst)
+      const router = new TestRouter.TestRouter({
+        begin: ({ primary }) => ({ route: { target: primary, credential: "second" } }),
+        direct: () => undefined
+      })
+      const options = { scripts: [emits(overflow), answer("ok")], history, strategy: strategy() }
+      yield* settle(yield* start({ ...options, system: "Be brief.", services: Layer.merge(layer, router.layer) }))
+      yield* settle(yield* start({ ...options, services: layer }))
+      const [with_, without] = asked
+      assert.deepInclude(with_, { system: "Be brief.", credential: "second", target: Scenario.target })
+      assert.isFalse(without === undefined || "system" in without || "credential" in without)
+    })
+  )
+
   bothWays("P19: the next turn begins with the summary", (start) =>
     Effect.gen(function* () {
       const before = yield* start({

@@ -1,6 +1,6 @@
 /** Laws of the turn loop, over generated scripts of failures, content and tools. */
 import { assert } from "@effect/vitest"
-import { Property, Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/kernel/testing"
+import { Property, RecordingSink, Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/kernel/testing"
 import { Target, type TurnEvent } from "@holdfast/wire"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -8,6 +8,7 @@ import * as fc from "fast-check"
 import { Compactor } from "../src/Compactor.ts"
 import { FinalReport } from "../src/FinalReport.ts"
 import type { ProviderEvent } from "../src/Provider.ts"
+import type { RetryStrategy } from "../src/RetryStrategy.ts"
 import * as Summary from "../src/Summary.ts"
 
 const { prop } = Property
@@ -98,11 +99,23 @@ const compactor = Layer.succeed(Compactor, {
 
 const run = (start: Scenario.Start, { compacts, maxTurns, moves, scripts, wantsReport }: Setting) =>
   Effect.gen(function* () {
-    const strategy = new TestStrategy.TestStrategy({ delays: DELAYS })
+    const sink = new RecordingSink.RecordingSink()
+    const sleeper = new TestStrategy.TestStrategy({ delays: DELAYS })
+    /** What a client had been told last when each sleep began. */
+    const toldBefore: Array<TurnEvent.TurnEvent | undefined> = []
+    const service: RetryStrategy["Service"] = {
+      ...sleeper.service,
+      sleep: (delay, awaited) =>
+        Effect.suspend(() => {
+          toldBefore.push(sink.events.at(-1))
+          return sleeper.service.sleep(delay, awaited)
+        })
+    }
     const toolbox = { definitions: [], run: () => Effect.succeed({ output: "done", isError: false }) }
     const run = yield* start({
       scripts,
-      strategy,
+      sink,
+      strategy: { service },
       toolbox,
       services: Layer.mergeAll(
         compacts ? compactor : Layer.empty,
@@ -114,7 +127,7 @@ const run = (start: Scenario.Start, { compacts, maxTurns, moves, scripts, wantsR
     // What a second brings is done before the next one begins: delays are whole seconds, and times are compared.
     for (yield* settled; run.fiber.pollUnsafe() === undefined; yield* settled) yield* TestClock.adjust("1 second")
     const end = yield* Fiber.join(run.fiber)
-    return { ...run, end, strategy }
+    return { ...run, end, toldBefore, sleeps: sleeper.sleeps }
   })
 
 /** Fibers that go on without time have gone as far as they can. */
@@ -134,14 +147,14 @@ prop("a turn run again after every record comes to the same end and persists the
     const again = yield* run(Scenario.replayed, setting)
     assert.deepStrictEqual(again.sink.persisted, straight.sink.persisted)
     assert.strictEqual(again.provider.requests.length, straight.provider.requests.length)
-    assert.deepStrictEqual(again.strategy.sleeps, straight.strategy.sleeps)
+    assert.deepStrictEqual(again.sleeps, straight.sleeps)
     assert.strictEqual(again.sink.shown, straight.sink.shown)
   })
 )
 
-prop("a turn seals once, last, and tells of each sleep before it", setting, (setting) =>
+prop("D5: a turn seals once, last, and tells of each sleep before it", setting, (setting) =>
   Effect.gen(function* () {
-    const { sink, strategy, end, provider } = yield* run(Scenario.straight, setting)
+    const { sink, sleeps, end, provider, toldBefore } = yield* run(Scenario.straight, setting)
     assert.isTrue(onlyOnce(sink.events, "turn-end"))
     assert.strictEqual(sink.events.at(-1)?.type, "turn-end")
     // What a router sends elsewhere at once is told of, and not slept.
@@ -150,13 +163,18 @@ prop("a turn seals once, last, and tells of each sleep before it", setting, (set
         .of("provider-retry")
         .map((event) => event.delayMs)
         .filter((delayMs) => delayMs > 0),
-      strategy.sleeps
+      sleeps
+    )
+    // D5: the last that clients have heard when a sleep begins is what it is about.
+    assert.deepStrictEqual(
+      toldBefore.map((event) => (event?.type === "provider-retry" ? event.delayMs : event?.type)),
+      sleeps
     )
     assert.strictEqual(end.attempts, provider.requests.length + sink.of("compaction").length)
     assert.strictEqual(sink.of("error").length, end.status === "failed" ? 1 : 0)
     assert.strictEqual(
       end.sleptMs,
-      strategy.sleeps.reduce((sum, ms) => sum + ms, 0)
+      sleeps.reduce((sum, ms) => sum + ms, 0)
     )
   })
 )
