@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/kernel/testing"
 import { Failure, Ids, Message } from "@holdfast/wire"
 import { Deferred, Effect, Layer } from "effect"
@@ -6,6 +6,7 @@ import { TestClock } from "effect/testing"
 import { type Compacted, Compactor, type TooLong, summarising } from "../src/Compactor.ts"
 import { Provider } from "../src/Provider.ts"
 import * as Summary from "../src/Summary.ts"
+import { TurnStopped } from "../src/TurnStopped.ts"
 
 const { bothWays, settle, turnId } = Scenario
 const { answer, call, emits, finish, hangs, overloaded, text, tools, unauthorized } = ScriptedProvider
@@ -98,11 +99,16 @@ describe("a context that is too long", () => {
         direct: () => undefined
       })
       const options = { scripts: [emits(overflow), answer("ok")], history, strategy: strategy() }
-      yield* settle(yield* start({ ...options, system: "Be brief.", services: Layer.merge(layer, router.layer) }))
+      const limits = { maxResponseCharacters: 9_000 }
+      yield* settle(
+        yield* start({ ...options, limits, system: "Be brief.", services: Layer.merge(layer, router.layer) })
+      )
       yield* settle(yield* start({ ...options, services: layer }))
       const [with_, without] = asked
-      assert.deepInclude(with_, { system: "Be brief.", credential: "second", target: Scenario.target })
-      assert.isFalse(without === undefined || "system" in without || "credential" in without)
+      assert.deepInclude(with_, { system: "Be brief.", credential: "second", target: Scenario.target, ...limits })
+      assert.isFalse(
+        without === undefined || "system" in without || "credential" in without || "maxResponseCharacters" in without
+      )
     })
   )
 
@@ -293,6 +299,52 @@ describe("a summary that fails", () => {
       const end = yield* settle(run)
       assert.deepInclude(end.error, { defect: true, message: "Error: boom" })
       assert.strictEqual(asked.length, 3)
+    })
+  )
+
+  bothWays("C10: one that stands for a message that there is not, or for a summary, changes nothing", (start) =>
+    Effect.gen(function* () {
+      const upTo = (of: Message.Message | undefined) => () =>
+        Effect.succeed<Compacted>({ summary: "?", upTo: of?.id ?? impossible() })
+      const summary: Message.UserMessage = { ...old(2, "so far"), synthetic: true, summary: { upTo: old(0, "").id } }
+      for (const message of [old(9, ""), summary]) {
+        const run = yield* start({
+          scripts: [emits(overflow)],
+          history: [...history, summary],
+          services: compactorOf(upTo(message)).layer
+        })
+        const { error, status } = yield* settle(run)
+        assert.strictEqual(status, "failed")
+        assert.deepInclude(error, { defect: true, message: `Error: There is no message ${message.id} to sum up.` })
+        assert.deepStrictEqual(run.sink.of("compaction"), [])
+      }
+    })
+  )
+
+  bothWays("X5: one that fails as another turn's did has called nobody", (start) =>
+    Effect.gen(function* () {
+      const { layer } = compactorOf(fails({ ...overloaded, shared: true }), fails(overloaded), upToFirst)
+      const run = yield* start({
+        scripts: [emits(overflow), answer("ok")],
+        history,
+        strategy: strategy(),
+        services: layer
+      })
+      const end = yield* settle(run)
+      assert.deepStrictEqual([end.status, end.attempts], ["completed", 4])
+    })
+  )
+
+  it.effect("X1: one whose turn is stopped leaves the turn unsealed", () =>
+    Effect.gen(function* () {
+      const stopped = new TurnStopped({ message: "another runner has it" })
+      const run = yield* Scenario.straight({
+        scripts: [emits(overflow)],
+        history,
+        services: compactorOf(() => Effect.fail(stopped)).layer
+      })
+      assert.strictEqual(yield* Effect.flip(settle(run)), stopped)
+      assert.deepStrictEqual(run.sink.of("turn-end"), [])
     })
   )
 

@@ -97,7 +97,11 @@ const compactor = Layer.succeed(Compactor, {
     })
 })
 
-const run = (start: Scenario.Start, { compacts, maxTurns, moves, scripts, wantsReport }: Setting) =>
+const run = (
+  start: Scenario.Start,
+  { compacts, maxTurns, moves, scripts, wantsReport }: Setting,
+  { abort, toolMs = 0 }: { readonly abort?: Effect.Effect<void>; readonly toolMs?: number } = {}
+) =>
   Effect.gen(function* () {
     const sink = new RecordingSink.RecordingSink()
     const sleeper = new TestStrategy.TestStrategy({ delays: DELAYS })
@@ -111,7 +115,7 @@ const run = (start: Scenario.Start, { compacts, maxTurns, moves, scripts, wantsR
           return sleeper.service.sleep(delay, awaited)
         })
     }
-    const toolbox = { definitions: [], run: () => Effect.succeed({ output: "done", isError: false }) }
+    const toolbox = { definitions: [], run: () => Effect.as(Effect.sleep(toolMs), { output: "done", isError: false }) }
     const run = yield* start({
       scripts,
       sink,
@@ -122,6 +126,7 @@ const run = (start: Scenario.Start, { compacts, maxTurns, moves, scripts, wantsR
         moves === null ? Layer.empty : routerOf(moves).layer,
         wantsReport ? report : Layer.empty
       ),
+      ...(abort === undefined ? {} : { abort }),
       ...(maxTurns === null ? {} : { limits: { maxTurns } })
     })
     // What a second brings is done before the next one begins: delays are whole seconds, and times are compared.
@@ -301,4 +306,35 @@ prop("P8: every message names the target that its attempt went to", setting, (se
       }
     }
   })
+)
+
+prop("P8: a fallback that was applied succeeds once at most", setting, (setting) =>
+  Effect.gen(function* () {
+    const { sink } = yield* run(Scenario.straight, setting)
+    let isProven = true
+    for (const { type } of sink.events) {
+      if (type === "retry-fallback-applied") isProven = false
+      if (type !== "retry-fallback-succeeded") continue
+      assert.isFalse(isProven)
+      isProven = true
+    }
+  })
+)
+
+prop(
+  "D8: an abort at any moment keeps every result once, and seals once",
+  fc.record({ setting, abortMs: fc.integer({ min: 0, max: 8_500 }) }),
+  ({ abortMs, setting }) =>
+    Effect.gen(function* () {
+      const { end, sink } = yield* run(Scenario.straight, setting, { abort: Effect.sleep(abortMs), toolMs: 500 })
+      assert.isTrue(onlyOnce(sink.events, "turn-end"))
+      assert.strictEqual(sink.events.at(-1)?.type, "turn-end")
+      if (end.status === "aborted") assert.strictEqual(end.endedAt, abortMs)
+      const messages = sink.of("message").map(({ message }) => message)
+      const kept = messages.flatMap((message) => (message.role === "tool" ? message.content : []))
+      assert.deepStrictEqual(
+        kept.map(({ toolCallId }) => toolCallId),
+        sink.of("tool-result").map(({ toolCallId }) => toolCallId)
+      )
+    })
 )

@@ -197,8 +197,30 @@ describe("a wait that asks", () => {
       assert.strictEqual(asked(), 1)
       yield* TestClock.adjust(Duration.minutes(30))
       assert.strictEqual(asked(), 2)
+      assert.deepStrictEqual(
+        sink.of("provider-retry").flatMap(({ asks }) => (asks === undefined ? [] : [asks.waitedMs])),
+        [HOUR, HOUR]
+      )
       yield* guard.strategy.wake(now)
       yield* TestClock.adjust(Duration.minutes(30))
+      assert.strictEqual((yield* Fiber.join(fiber)).status, "completed")
+    })
+  )
+
+  Scenario.bothWays("X11: the waits of a step begin anew when a person has sent it elsewhere", (start) =>
+    Effect.gen(function* () {
+      const guard = new Guard([30 * MINUTE, 30 * MINUTE, 45 * MINUTE, 45 * MINUTE])
+      const scripts = [...Array.from({ length: 4 }, () => emits(overloaded)), answer("ok")]
+      const { fiber, sink } = yield* start({ scripts, strategy: guard.strategy })
+      yield* TestClock.adjust(Duration.minutes(50))
+      yield* guard.strategy.wake({ type: "switched", target: { provider: "other", model: "big" }, by })
+      yield* TestClock.adjust(Duration.minutes(45))
+      yield* TestClock.adjust(Duration.minutes(45))
+      assert.deepStrictEqual(
+        sink.of("provider-retry").flatMap(({ asks }) => (asks === undefined ? [] : [asks.waitedMs])),
+        [90 * MINUTE]
+      )
+      yield* guard.strategy.wake(now)
       assert.strictEqual((yield* Fiber.join(fiber)).status, "completed")
     })
   )
