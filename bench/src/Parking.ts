@@ -140,6 +140,7 @@ const inProcess = <A>(database: string, act: (service: InProcess) => Promise<A>)
     retry: { schedule: { type: "steps", delays: [Duration.hours(1)], tail: Duration.hours(1) } },
     cluster: { runner: { host: "127.0.0.1", port: 0 }, shards: 1 },
     telemetry: { retryLog: undefined, otlp: undefined, notifications: undefined },
+    log: { level: "info" },
     origins: new Map(),
     notices: []
   })
