@@ -1,6 +1,7 @@
-/** A notice as those who are told read it: the JSON that is posted, and the sentence in it. Pure. */
+/** A notice as those who are told read it: the JSON that is posted, and the sentence in it, without control characters. Pure. */
 import { Target } from "@holdfast/wire"
 import { Duration } from "effect"
+import * as Prose from "../text/Prose.ts"
 import type { Notice } from "./Incidents.ts"
 
 export interface Body {
@@ -35,7 +36,8 @@ export const bodyOf = (notice: Notice): Body => {
     durationMs: at - since,
     waiting,
     ...said,
-    text: textOf(notice)
+    message: Prose.plain(said.message),
+    text: Prose.oneLine(textOf(notice))
   }
 }
 

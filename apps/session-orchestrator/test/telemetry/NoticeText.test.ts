@@ -22,6 +22,13 @@ describe("a notice", () => {
     )
   })
 
+  it("has no character that turns a line round or moves a cursor", () => {
+    const said = { reason: "overloaded", message: "\u202ednes\u001b[2J\u2066", code: "529" } as const
+    const { message, text } = NoticeText.bodyOf({ ...notice, said })
+    expect(message).toBe("dnes")
+    expect(text).toContain("(overloaded 529: dnes)")
+  })
+
   it("has an id of its own, and that of its incident", () => {
     expect(NoticeText.bodyOf(notice)).toMatchObject({
       id: "openai/gpt-5@1000/incident-began",
