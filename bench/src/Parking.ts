@@ -141,7 +141,6 @@ const inProcess = <A>(database: string, act: (service: InProcess) => Promise<A>)
     log: { level: "warn" },
     cluster: { runner: { host: "127.0.0.1", port: 0 }, shards: 1 },
     telemetry: { retryLog: undefined, otlp: undefined, notifications: undefined },
-    log: { level: "info" },
     origins: new Map(),
     notices: []
   })

@@ -57,10 +57,41 @@ export interface Listed {
   readonly operator: Name
   /** The code that is changed, with each run of blanks as one. */
   readonly before: string
+  /** The line that the change begins on, without its indentation. */
+  readonly line: string
   readonly reason: string
 }
 
-export const listed: ReadonlyArray<Listed> = []
+export const listed: ReadonlyArray<Listed> = [
+  {
+    path: "packages/kernel/src/TurnState.ts",
+    operator: "constant",
+    before: "false",
+    line: "isLost = false",
+    reason: "the first attempt of a step sets it before anything reads it"
+  },
+  {
+    path: "packages/policy/src/gate/Crowd.ts",
+    operator: "branch",
+    before: "first === undefined || last === undefined",
+    line: "if (first === undefined || last === undefined || heap.length === 0) return first",
+    reason: "an empty heap has neither, any other has both"
+  },
+  {
+    path: "packages/policy/src/gate/Crowd.ts",
+    operator: "boundary",
+    before: "child < heap.length",
+    line: "if (child < heap.length && isBefore(heap[child], heap[least])) least = child",
+    reason: "behind its end a heap has `undefined`, which comes before nothing"
+  },
+  {
+    path: "packages/policy/src/Simulation.ts",
+    operator: "constant",
+    before: "false",
+    line: "const situation = { failure, contentSeen: false, retries, defects: 0, spent, now }",
+    reason: "`contentSeen` is judged by the turn loop before it asks a router; `Routes.direct` does not read it"
+  }
+]
 
 /** Why a proposal is passed over; `undefined` when it is not. */
 export const reasonFor = (
@@ -73,8 +104,13 @@ export const reasonFor = (
   const rule = rules.find(({ covers }) => covers(proposal, node, ancestors, text))
   if (rule !== undefined) return rule.reason
   const before = oneLine(text.slice(proposal.start, proposal.end))
-  return listed.find((entry) => entry.path === path && entry.operator === proposal.operator && entry.before === before)
-    ?.reason
+  const line = text
+    .slice(text.lastIndexOf("\n", proposal.start) + 1)
+    .split("\n", 1)[0]
+    ?.trim()
+  const isIt = (entry: Listed) =>
+    entry.path === path && entry.operator === proposal.operator && entry.before === before && entry.line === line
+  return listed.find(isIt)?.reason
 }
 
 /** Code on one line. */
