@@ -141,10 +141,7 @@ describe("a switch to another target", () => {
     "A15: a retry that goes elsewhere after a millisecond waits for it, and one without a wait does not",
     (start) =>
       Effect.gen(function* () {
-        for (const [delayMs, sleeps] of [
-          [1, [1]],
-          [0, []]
-        ] as const) {
+        for (const delayMs of [1, 0]) {
           const policy = strategy()
           const router = new TestRouter.TestRouter({ direct: () => ({ delayMs, route: fallback }) })
           const run = yield* start({
@@ -154,7 +151,7 @@ describe("a switch to another target", () => {
           })
           const end = yield* settle(run)
           assert.deepStrictEqual([end.status, end.sleptMs], ["completed", delayMs])
-          assert.deepStrictEqual(policy.sleeps, sleeps)
+          assert.deepStrictEqual(policy.sleeps, delayMs === 0 ? [] : [delayMs])
         }
       })
   )
