@@ -271,6 +271,8 @@ describe("a summary that fails", () => {
         ["test", "other"]
       )
       assert.strictEqual(run.provider.requests[1]?.target.provider, "other")
+      // Told again at most by the life that finds nothing behind the decision.
+      assert.isAtMost(run.sink.of("provider-retry").length, 2)
     })
   )
 

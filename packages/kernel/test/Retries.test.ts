@@ -199,6 +199,7 @@ describe("an error before content", () => {
       const run = yield* start({ scripts: [emits(overloaded)], strategy: strategy({ sleep }) })
       const end = yield* settle(run)
       assert.strictEqual(end.status, "failed")
+      assert.deepStrictEqual(end.error, { reason: "unknown", message: "no timer", retryable: false })
       assert.strictEqual(run.sink.of("error")[0]?.message, "no timer")
       assert.strictEqual(run.provider.requests.length, 1)
     })

@@ -79,6 +79,12 @@ describe("Basis", () => {
     })
   })
 
+  it("X9: has what was added to a budget from the first millisecond, and nothing where nothing was", () => {
+    const of = (extendedMs: number) => Basis.of(Profile.resolve(), 0, overloaded, { ...spent, extendedMs })
+    expect(of(1).spent).toEqual({ ...spending, extendedMs: 1 })
+    expect(of(0).spent).toEqual(spending)
+  })
+
   it("reads what was recorded when nothing was left out", () => {
     const old = {
       _tag: "Delay",

@@ -285,6 +285,12 @@ describe("thrown errors", () => {
     expect(thrown(error)).toMatchObject({ reason: "unknown", message: "round" })
   })
 
+  it("C5: an error that is there many times is looked at once, and hides no other", () => {
+    const same = new Error("no")
+    const parts = [...Array.from({ length: 49 }, () => same), Object.assign(new Error("slow down"), { status: 429 })]
+    expect(thrown(new AggregateError(parts, "all failed"))).toMatchObject({ status: 429, reason: "rate-limited" })
+  })
+
   it("C5: a failure that is classified already stays as it is", () => {
     const failure: Failure.Failure = { reason: "refused", message: "no", retryable: false, code: "x" }
     expect(thrown(new Failure.ProviderFailure({ failure }))).toEqual(failure)
