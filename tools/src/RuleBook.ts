@@ -39,6 +39,10 @@ export const chapters: ReadonlyArray<Chapter> = [
       {
         id: "C11",
         says: "A response that grows beyond its limit has failed and is not retried; arguments nested deeper than 200 levels are malformed."
+      },
+      {
+        id: "C12",
+        says: "A limit delays only what the error names: a model of a credential, a credential, or an account. A success ends it."
       }
     ]
   },
@@ -87,11 +91,11 @@ export const chapters: ReadonlyArray<Chapter> = [
       { id: "P6", says: "A wait above the cap fails the turn at once." },
       {
         id: "P7",
-        says: "A used-up credential is set aside until its reset, and another one takes over."
+        says: "A used-up credential, or that model of it, is set aside until its reset, and another credential takes over."
       },
       {
         id: "P8",
-        says: "A target that fails cools down, and the next of its fallback chain takes over."
+        says: "A target that fails cools down, and the next of its fallback chain takes over, be it of the same provider. Only a change of the target that was used last is told."
       },
       {
         id: "P9",
