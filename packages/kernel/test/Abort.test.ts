@@ -7,6 +7,7 @@ import * as Checkpoint from "../src/Checkpoint.ts"
 import { EventSink } from "../src/EventSink.ts"
 import * as ModelContext from "../src/ModelContext.ts"
 import { Provider } from "../src/Provider.ts"
+import { Router } from "../src/Router.ts"
 import * as Toolbox from "../src/Toolbox.ts"
 import * as Turn from "../src/Turn.ts"
 import { TurnStopped } from "../src/TurnStopped.ts"
@@ -184,6 +185,33 @@ describe("an abort", () => {
           [ModelContext.INTERRUPTED, true],
           [ModelContext.INTERRUPTED, true]
         ]
+      )
+    })
+  )
+
+  bothWays("D8: while the next step's route is looked for keeps the results of the step before once", (start) =>
+    Effect.gen(function* () {
+      const [abort, looking] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const router: Router["Service"] = {
+        begin: ({ current, primary }) =>
+          current === undefined
+            ? Effect.succeed({ route: { target: primary } })
+            : Effect.andThen(Deferred.succeed(looking, undefined), Effect.never),
+        direct: () => Effect.succeed({ _tag: "GiveUp", because: "exhausted" })
+      }
+      const run = yield* start({
+        scripts: [tools(call("quick"))],
+        toolbox: { definitions: [], run: () => Effect.succeed({ output: "done", isError: false }) },
+        services: Layer.succeed(Router, router),
+        abort: Deferred.await(abort)
+      })
+      yield* Deferred.await(looking)
+      yield* Deferred.succeed(abort, undefined)
+      assert.strictEqual((yield* Fiber.join(run.fiber)).status, "aborted")
+      const messages = run.sink.of("message").map(({ message }) => message)
+      assert.deepStrictEqual(
+        messages.map(({ role }) => role),
+        ["user", "assistant", "tool"]
       )
     })
   )

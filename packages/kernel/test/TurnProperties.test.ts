@@ -52,6 +52,8 @@ const scripts = fc
 const setting = fc.record({
   scripts,
   moves: fc.option(fc.array(fc.constantFrom<Move>("stay", "wait", "switch", "credential"), { maxLength: 4 })),
+  /** Whether a step begins where the one before it ended (P9). */
+  stays: fc.boolean(),
   compacts: fc.boolean(),
   wantsReport: fc.boolean(),
   maxTurns: fc.option(fc.integer({ min: 1, max: 3 }))
@@ -63,8 +65,9 @@ type Setting = typeof setting extends fc.Arbitrary<infer A> ? A : never
 const DELAYS = [1_000, 2_000, 3_000]
 
 /** Where a router sends the retries of a step, one after another; as many as there are delays. */
-const routerOf = (moves: ReadonlyArray<Move>) =>
+const routerOf = (moves: ReadonlyArray<Move>, stays: boolean) =>
   new TestRouter.TestRouter({
+    begin: ({ current, primary }) => ({ route: (stays ? current : undefined) ?? { target: primary } }),
     direct: ({ retries }, { current, primary }) => {
       const delayMs = DELAYS[retries]
       if (delayMs === undefined) return undefined
@@ -99,7 +102,7 @@ const compactor = Layer.succeed(Compactor, {
 
 const run = (
   start: Scenario.Start,
-  { compacts, maxTurns, moves, scripts, wantsReport }: Setting,
+  { compacts, maxTurns, moves, scripts, stays, wantsReport }: Setting,
   { abort, toolMs = 0 }: { readonly abort?: Effect.Effect<void>; readonly toolMs?: number } = {}
 ) =>
   Effect.gen(function* () {
@@ -123,7 +126,7 @@ const run = (
       toolbox,
       services: Layer.mergeAll(
         compacts ? compactor : Layer.empty,
-        moves === null ? Layer.empty : routerOf(moves).layer,
+        moves === null ? Layer.empty : routerOf(moves, stays).layer,
         wantsReport ? report : Layer.empty
       ),
       ...(abort === undefined ? {} : { abort }),

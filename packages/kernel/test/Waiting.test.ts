@@ -5,7 +5,7 @@ import { Property, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } 
 import { Clock, Duration, Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import { type Wake, Wake as WakeSchema } from "../src/RetryStrategy.ts"
+import { endsWait, type Wake, Wake as WakeSchema } from "../src/RetryStrategy.ts"
 
 const { answer, call, emits, overloaded, tools } = ScriptedProvider
 
@@ -32,6 +32,21 @@ describe("the record of a wait", () => {
       ])
     })
   )
+})
+
+describe("what is heard during a wait", () => {
+  it("X4: moves its end, adds to the budget or asks, or ends it", () => {
+    const wakes: ReadonlyArray<readonly [Wake, boolean]> = [
+      [{ type: "elapsed" }, true],
+      [{ type: "now" }, true],
+      [{ type: "cancelled" }, true],
+      [{ type: "switched", target: Scenario.target }, true],
+      [{ type: "until", until: 1 }, false],
+      [{ type: "extended", byMs: 1 }, false],
+      [{ type: "asked", asks: questionAfter(1), until: 1 }, false]
+    ]
+    for (const [wake, ends] of wakes) assert.strictEqual(endsWait(wake), ends, wake.type)
+  })
 })
 
 const MINUTE = 60_000

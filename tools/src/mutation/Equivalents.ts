@@ -71,6 +71,34 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "the first attempt of a step sets it before anything reads it"
   },
   {
+    path: "packages/kernel/src/Retries.ts",
+    operator: "dropped",
+    before: "isBegun = false",
+    line: "isBegun = false",
+    reason: "an attempt is lost in an earlier life only, and where it is found to be, this life has begun nothing yet"
+  },
+  {
+    path: "packages/kernel/src/Turn.ts",
+    operator: "dropped",
+    before: "turn.results = undefined",
+    line: "turn.results = undefined",
+    reason: "it is the seal's own, and behind a seal nothing reads the results"
+  },
+  {
+    path: "packages/kernel/src/TextBuffer.ts",
+    operator: "boundary",
+    before: "this.run.push(piece) < RUN",
+    line: "if (this.run.push(piece) < RUN) return",
+    reason: "how many pieces are joined at once is a matter of memory and time"
+  },
+  {
+    path: "packages/kernel/src/TextBuffer.ts",
+    operator: "constant",
+    before: "256",
+    line: "const RUN = 256",
+    reason: "how many pieces are joined at once is a matter of memory and time"
+  },
+  {
     path: "packages/policy/src/gate/Crowd.ts",
     operator: "branch",
     before: "first === undefined || last === undefined",
