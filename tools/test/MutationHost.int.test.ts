@@ -26,9 +26,13 @@ describe("the process that runs the tests over changed sources", { timeout: 120_
     assert.strictEqual(readFileSync(new URL(`../../${path}`, import.meta.url), "utf8"), text)
   })
 
-  it("is ended when a changed source never ends, and another takes its place", async () => {
-    const endless = `${text}\nfor (;;) {}`
-    assert.strictEqual(await host.ask({ type: "run", tests, path, text: endless }, () => 1), late)
+  it.each([
+    ["while it is loaded", `${text}\nfor (;;) {}`],
+    ["in a test", text.replace("=> {\n", "=> {\n  for (;;) {}\n")]
+  ])("is ended when a changed source never ends, %s, and another takes its place", async (_, endless) => {
+    assert.notStrictEqual(endless, text)
+    const late = await host.ask({ type: "run", tests, path, text: endless }, () => 500)
+    assert.deepStrictEqual(late, { type: "late", test: tests[0]?.path })
     assert.deepStrictEqual(await host.ask({ type: "run", tests, path, text }, patient), {
       type: "ran",
       failure: undefined
