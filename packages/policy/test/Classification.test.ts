@@ -285,6 +285,15 @@ describe("thrown errors", () => {
     expect(thrown(error)).toMatchObject({ reason: "unknown", message: "round" })
   })
 
+  it("C1: a header's value that a runtime quotes is not in the message, not one character of it", () => {
+    for (const quote of ['"', "'", "`"]) {
+      const error = new TypeError(`Headers.append: ${quote}sk-secret${quote} is an invalid header value.`)
+      expect(thrown(error).message).toBe(`TypeError: Headers.append: ${quote}…${quote} is an invalid header value.`)
+    }
+    const other = new Error('The field "a" is not known, nor is "b".')
+    expect(thrown(other).message).toBe(other.message)
+  })
+
   it("C5: an error that is there many times is looked at once, and hides no other", () => {
     const same = new Error("no")
     const parts = [...Array.from({ length: 49 }, () => same), Object.assign(new Error("slow down"), { status: 429 })]

@@ -113,6 +113,34 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "behind its end a heap has `undefined`, which comes before nothing"
   },
   {
+    path: "packages/policy/src/gate/Crowd.ts",
+    operator: "boundary",
+    before: "i > 0",
+    line: "for (let i = heap.length - 1; i > 0;) {",
+    reason: "above its top a heap has `undefined`, which an entry does not come before"
+  },
+  {
+    path: "packages/policy/src/Budget.ts",
+    operator: "constant",
+    before: "false",
+    line: 'export const unlimited: Budget = { measure: "scheduled", clip: false }',
+    reason: "where there is no total nothing is clipped"
+  },
+  {
+    path: "packages/policy/src/gate/Gate.ts",
+    operator: "constant",
+    before: "0",
+    line: "proven: 0,",
+    reason: "it is read behind an answer only, and one answer makes it 1"
+  },
+  {
+    path: "packages/policy/src/gate/Gate.ts",
+    operator: "constant",
+    before: "0",
+    line: "triedAt: 0,",
+    reason: "a millisecond of 1970: every call and every failure sets it to now"
+  },
+  {
     path: "packages/policy/src/Simulation.ts",
     operator: "constant",
     before: "false",

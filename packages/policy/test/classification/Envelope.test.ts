@@ -85,6 +85,40 @@ describe("of several words", () => {
   })
 })
 
+describe("the status", () => {
+  const quotaSentence = "You exceeded your current quota, please check your plan and billing details."
+  const reasonOf = (status: number) => respond(status, { error: { message: quotaSentence } }).reason
+
+  it.each([200, 299, 400, 403, 404, 410, 422, 429])(
+    "C2: %i is used for many things: the sentence decides",
+    (status) => {
+      expect(reasonOf(status)).toBe("quota-exhausted")
+    }
+  )
+
+  it.each([
+    [401, "auth"],
+    [405, "bad-request"],
+    [408, "timeout"],
+    [411, "bad-request"],
+    [423, "bad-request"],
+    [500, "server-error"],
+    [503, "overloaded"]
+  ])("C2: %i says what it is itself: %s", (status, reason) => {
+    expect(reasonOf(status)).toBe(reason)
+  })
+})
+
+describe("errors that wrap errors", () => {
+  const nested = (levels: number): unknown =>
+    levels === 0 ? { message: "deep", type: "error", code: "insufficient_quota" } : { error: nested(levels - 1) }
+
+  it("N4: are read six levels deep, and no deeper", () => {
+    for (let levels = 0; levels <= 6; levels++) expect(respond(400, nested(levels)).message).toBe("deep")
+    expect(respond(400, nested(7)).message).not.toBe("deep")
+  })
+})
+
 describe("a message", () => {
   it("C1: is shown whole up to 2,000 characters, and cut there", () => {
     expect(Classification.MESSAGE_LIMIT).toBe(2_000)
