@@ -285,6 +285,16 @@ describe("thrown errors", () => {
     expect(thrown(error)).toMatchObject({ reason: "unknown", message: "round" })
   })
 
+  it("C5: fifty errors are looked at, and no more", () => {
+    const part = (n: number) => new Error(`part ${n}`)
+    const parts = (before: number) => [
+      ...Array.from({ length: before }, (_, n) => part(n)),
+      Object.assign(part(before), { status: 429 })
+    ]
+    expect(thrown(new AggregateError(parts(48), "all failed"))).toMatchObject({ status: 429 })
+    expect(thrown(new AggregateError(parts(49), "all failed"))).not.toHaveProperty("status")
+  })
+
   it("C1: a header's value that a runtime quotes is not in the message, not one character of it", () => {
     for (const quote of ['"', "'", "`"]) {
       const error = new TypeError(`Headers.append: ${quote}sk-secret${quote} is an invalid header value.`)

@@ -23,6 +23,23 @@ describe("an error in a body", () => {
     expect(respond(400, body).message).toBe("Not now, please.")
   })
 
+  it("C1: has the code of the error inside it, where that is an object", () => {
+    const error = { message: "No.", innererror: { code: "context_length_exceeded" } }
+    expect(respond(400, { error }).reason).toBe("context-overflow")
+    expect(respond(400, { error: { message: "No.", innererror: "context_length_exceeded" } }).reason).toBe(
+      "bad-request"
+    )
+  })
+
+  it("C1: of OpenRouter's upstream has the upstream's sentence where its own is a placeholder, and its own otherwise", () => {
+    const metadata = { raw: JSON.stringify({ error: { message: "Upstream is down." } }) }
+    const messageOf = (message: string) => respond(502, { error: { message, metadata } }).message
+    expect(messageOf("Provider returned error")).toBe("Upstream is down.")
+    expect(messageOf("It failed.")).toBe("It failed.")
+    expect(respond(502, { error: { metadata } }).message).toBe("Upstream is down.")
+    expect(respond(502, { error: { message: "Provider returned error" } }).message).toBe("Provider returned error")
+  })
+
   it("C1: with a word in `error` and nothing beside it is that word", () => {
     expect(respond(400, { error: "oops" }).message).toBe("oops")
   })
@@ -116,6 +133,14 @@ describe("errors that wrap errors", () => {
   it("N4: are read six levels deep, and no deeper", () => {
     for (let levels = 0; levels <= 6; levels++) expect(respond(400, nested(levels)).message).toBe("deep")
     expect(respond(400, nested(7)).message).not.toBe("deep")
+  })
+})
+
+describe("a page", () => {
+  it("C3: is known by its title, where that stands within its first 20,000 characters", () => {
+    const page = (before: number) => `<html>${" ".repeat(before)}<title>Gone fishing</title>`
+    expect(respond(502, page(10_000)).message).toContain("Gone fishing")
+    expect(respond(502, page(25_000)).message).not.toContain("Gone fishing")
   })
 })
 
