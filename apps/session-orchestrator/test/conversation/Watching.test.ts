@@ -143,7 +143,8 @@ describe("a watcher", () => {
         // Of an answer that was not finished when the disk was read every word has been streamed. What ends a chain of retries is
         // written together with the answer.
         const read = events.slice(0, reads)
-        const finished = read.filter(({ type }) => type === "message").length + (read.at(-1)?.type === "retry-end" ? 1 : 0)
+        const finished =
+          read.filter(({ type }) => type === "message").length + (read.at(-1)?.type === "retry-end" ? 1 : 0)
         assert.deepStrictEqual(streamed.slice(finished), answers.slice(finished))
         assert.isFalse(stage.session.hub.isWatched)
       })
