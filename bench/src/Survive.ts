@@ -5,11 +5,12 @@
  * Each attack meets a service of its own with a heap of 512 MB, for 20 seconds; turns that end are followed by others at once.
  * Attacker, service and probe are processes of their own on the cores of one machine, so a part of each figure is the attacker's.
  */
-import { type ChildProcess, spawn } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { request } from "node:http"
+import type { ChildProcess } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { pause, PORT, post, start } from "./Processes.ts"
+import * as Processes from "./Processes.ts"
 import * as Report from "./Report.ts"
 import { probe } from "./survive/Probe.ts"
 
@@ -126,61 +127,18 @@ const ATTACKS: ReadonlyArray<Attack> = [
   }
 ]
 
-const MAIN = join(import.meta.dirname, "../../apps/session-orchestrator/src/main.ts")
-const PORT = /(?:^|127\.0\.0\.1:)(\d{4,5})\b/m
-
 let services = 0
 
-const serve = async (children: Array<ChildProcess>, folder: string, provider: string, { config, path }: Attack) => {
-  const file = join(folder, `${++services}.json`)
+const serve = (children: Array<ChildProcess>, folder: string, provider: string, { config, path }: Attack) => {
+  const name = String(++services)
   const providers = { hostile: { type: "openai-compatible", baseUrl: `http://127.0.0.1:${provider}/${path}` } }
-  const database = { path: join(folder, `${services}.db`) }
-  writeFileSync(file, JSON.stringify({ server: { port: 0 }, database, model: "hostile/m", providers, ...config }))
-  const port = await start(children, folder, ["--max-old-space-size=512", MAIN, "serve", "--config", file], PORT)
-  const child = children.at(-1)
-  if (child === undefined) throw new Error("there is no service")
-  return { child, port: Number(port) }
-}
-
-/** Starts a program, and waits until it prints what matches. */
-const start = (
-  children: Array<ChildProcess>,
-  cwd: string,
-  args: ReadonlyArray<string>,
-  pattern: RegExp
-): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, { cwd, stdio: ["ignore", "pipe", "ignore"] })
-    children.push(child)
-    let printed = ""
-    child.stdout.on("data", (text: Buffer) => {
-      printed += text.toString()
-      const found = pattern.exec(printed)?.[1]
-      if (found !== undefined) resolve(found)
-    })
-    child.on("exit", (code) => reject(new Error(`a process of the benchmark ended with ${code}: ${printed}`)))
+  const database = { path: join(folder, `${name}.db`) }
+  return Processes.serve(children, folder, {
+    name,
+    config: { database, model: "hostile/m", providers, ...config },
+    node: ["--max-old-space-size=512"]
   })
-
-interface Answer {
-  readonly conversationId?: string
-  readonly status?: string
 }
-
-const post = (port: number, path: string, body: object): Promise<Answer> =>
-  new Promise((resolve, reject) => {
-    const text = JSON.stringify(body)
-    const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(text) }
-    const outgoing = request({ host: "127.0.0.1", port, path, method: "POST", headers, agent: false }, (response) => {
-      let answer = ""
-      response.setEncoding("utf8").on("data", (part: string) => (answer += part))
-      response.on("end", () => resolve(JSON.parse(answer)))
-      response.on("error", reject)
-    })
-    outgoing.on("error", reject)
-    outgoing.end(text)
-  })
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 const isSettled = (promise: Promise<unknown>): (() => boolean) => {
   let settled = false

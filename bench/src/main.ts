@@ -1,5 +1,5 @@
 /**
- * Every benchmark, or those that are named: `npx pnpm@12 bench [turn-loop] [live-path] [parking] [survive]`.
+ * Every benchmark, or those that are named: `npx pnpm@12 bench [turn-loop] [live-path] [parking] [survive] [abort]`.
  *
  * Each figure stands beside the bare limit that was measured in the same run on the same machine; the ratio is what counts.
  */
@@ -9,7 +9,8 @@ const all = {
   "turn-loop": () => import("./TurnLoop.ts"),
   "live-path": () => import("./LivePath.ts"),
   parking: () => import("./Parking.ts"),
-  survive: () => import("./Survive.ts")
+  survive: () => import("./Survive.ts"),
+  abort: () => import("./Abort.ts")
 }
 
 const wanted = process.argv.slice(2)
