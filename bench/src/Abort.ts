@@ -115,7 +115,7 @@ const STATES: ReadonlyArray<State> = [
   {
     name: "held by the gate",
     behaviour: "is overloaded",
-    config: { retry: { schedule: { type: "steps", delays: ["10 seconds"], tail: "1 hour" } } },
+    config: { retry: { schedule: { type: "steps", delays: ["10 seconds"], tail: "10 seconds" } } },
     hasSocket: false,
     arrive: async (crowd) => {
       const { endpoint, port, turns } = crowd
