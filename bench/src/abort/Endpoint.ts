@@ -41,7 +41,10 @@ export const start = async (): Promise<Endpoint> => {
     port: (server.address() as AddressInfo).port, // it listens on a port
     behaviour: "says nothing",
     exchange: (prompt) => slot(prompt).promise,
-    close: () => void server.closeAllConnections()
+    close: () => {
+      server.close()
+      server.closeAllConnections()
+    }
   }
   return endpoint
 }
