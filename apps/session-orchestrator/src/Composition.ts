@@ -5,6 +5,7 @@
  * uses (Redis), which is a tenth of a start.
  */
 import { Anthropic, Http, OpenAiCompatible, Simulated } from "@holdfast/providers"
+import { proxiesOf } from "./config/ProxyChoice.ts"
 import * as Undici from "@holdfast/providers/undici"
 import { Effect, Layer } from "effect"
 import { Config, type Credential, type ProviderConfig } from "./config/Config.ts"
@@ -65,7 +66,7 @@ const http = Layer.effect(
   Effect.gen(function* () {
     return RightOfWay.behind(yield* Http.Http, yield* RightOfWay.RightOfWay)
   })
-).pipe(Layer.provide(Undici.layer))
+).pipe(Layer.provide(Layer.unwrap(Config.useSync((config) => Undici.layerVia(proxiesOf(config))))))
 
 /** The providers of the configuration; one connection pool for all of them. */
 const providers = Layer.effect(

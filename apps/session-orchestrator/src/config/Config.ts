@@ -159,6 +159,15 @@ export class Config extends Context.Service<
           }
         | undefined
     }
+    /** The proxies of the environment; absent: every server is reached directly. */
+    readonly proxy?:
+      | {
+          readonly http: Redacted.Redacted | undefined
+          readonly https: Redacted.Redacted | undefined
+          /** Hosts that are reached directly, as `NO_PROXY` lists them. */
+          readonly exceptions: string
+        }
+      | undefined
     /** By path. What is not here is the default. */
     readonly origins: ReadonlyMap<string, Origin>
     /** What the person should know although nothing is wrong: one sentence or two each. */
