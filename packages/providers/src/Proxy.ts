@@ -72,7 +72,6 @@ class Explained implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(controller: Controller, cause: Error): void {
-    if (this.isOver) return
     this.isOver = true
     const status = refusalOf(cause)
     if (status === undefined) return this.handler.onResponseError?.(controller, cause)

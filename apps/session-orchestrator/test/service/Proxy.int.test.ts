@@ -1,5 +1,6 @@
 /** What leaves the service goes through the proxies of its environment: calls of providers, webhooks and traces. */
 import { assert, describe, expect, it } from "@effect/vitest"
+import * as Proxy from "@holdfast/providers/proxy"
 import * as ScriptedServer from "@holdfast/providers/testing"
 import type { Profile } from "@holdfast/policy"
 import { Effect } from "effect"
@@ -171,6 +172,23 @@ describe("calls through a proxy", () => {
 })
 
 describe("what else leaves the service", () => {
+  it.live("a 407 to undici's own client is an error with its status, and nothing comes after it", () =>
+    Effect.gen(function* () {
+      const proxy = yield* ProxyServer.start({ hosts: {}, credentials: CREDENTIALS })
+      const dispatcher = yield* Proxy.dispatcher({
+        http: `http://127.0.0.1:${proxy.port}`,
+        https: undefined,
+        exceptions: ""
+      })
+      const refused = yield* Effect.promise(() =>
+        dispatcher
+          .request({ origin: "http://hooks.test", path: "/night", method: "POST", body: "{}" })
+          .catch((error: unknown) => error)
+      )
+      expect(refused).toMatchObject({ status: 407 })
+    })
+  )
+
   it.live("webhooks and traces go through the proxy too", () =>
     Effect.gen(function* () {
       const collector = yield* ScriptedServer.start()
