@@ -46,10 +46,9 @@ export const dispatcher = (proxies: Proxies | undefined): Effect.Effect<Dispatch
 
 type Controller = Dispatcher.DispatchController
 
-/** Turns a proxy's refusal into an error with its status (X2). What undici reports after an error is dropped. */
+/** Turns a proxy's refusal into an error with its status (X2). */
 class Explained implements Dispatcher.DispatchHandler {
   private readonly handler: Dispatcher.DispatchHandler
-  private isOver = false
 
   constructor(handler: Dispatcher.DispatchHandler) {
     this.handler = handler
@@ -60,19 +59,18 @@ class Explained implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(...args: Parameters<NonNullable<Dispatcher.DispatchHandler["onResponseStart"]>>): void {
-    if (!this.isOver) this.handler.onResponseStart?.(...args)
+    this.handler.onResponseStart?.(...args)
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {
-    if (!this.isOver) this.handler.onResponseData?.(controller, chunk)
+    this.handler.onResponseData?.(controller, chunk)
   }
 
   onResponseEnd(...args: Parameters<NonNullable<Dispatcher.DispatchHandler["onResponseEnd"]>>): void {
-    if (!this.isOver) this.handler.onResponseEnd?.(...args)
+    this.handler.onResponseEnd?.(...args)
   }
 
   onResponseError(controller: Controller, cause: Error): void {
-    this.isOver = true
     const status = refusalOf(cause)
     if (status === undefined) return this.handler.onResponseError?.(controller, cause)
     this.handler.onResponseError?.(controller, Object.assign(new Error(wordsFor(status)), { status }))
