@@ -3,42 +3,11 @@ import { News } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
+import { World } from "./World.ts"
 import { type Call, Gatekeeper, HOLD_LIMIT_MS, type Pass, type Sleeper } from "../../src/conversation/Gatekeeper.ts"
 
 const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
 const unheeded: Failure.Failure = { reason: "bad-request", message: "No", retryable: false, status: 400 }
-
-/** Time, and those who wait for it. */
-class World {
-  ms = 1_000_000
-  private readonly waiting = new Set<{ readonly endMs: number; readonly act: () => void }>()
-
-  readonly now = (): number => this.ms
-  readonly at = (endMs: number, act: () => void): (() => void) => {
-    const entry = { endMs, act }
-    this.waiting.add(entry)
-    return () => this.waiting.delete(entry)
-  }
-
-  get size(): number {
-    return this.waiting.size
-  }
-
-  /** Moves on to a time, and rings what is due on the way, in order. */
-  move(byMs: number): void {
-    const end = this.ms + byMs
-    for (;;) {
-      const [next] = Array.from(this.waiting)
-        .filter(({ endMs }) => endMs <= end)
-        .sort((a, b) => a.endMs - b.endMs)
-      if (next === undefined) break
-      this.waiting.delete(next)
-      this.ms = Math.max(this.ms, next.endMs)
-      next.act()
-    }
-    this.ms = end
-  }
-}
 
 /** A turn that waits, and what it is told. */
 class Turn implements Sleeper {
