@@ -6,7 +6,9 @@ export class World {
   private readonly waiting = new Set<{ readonly endMs: number; readonly act: () => void }>()
 
   readonly now = (): number => this.ms
-  readonly at = (endMs: number, act: () => void): (() => void) => {
+  readonly at: (endMs: number, act: () => void) => () => void = (endMs, act) => this.add(endMs, act)
+
+  protected add(endMs: number, act: () => void): () => void {
     const entry = { endMs, act }
     this.waiting.add(entry)
     return () => this.waiting.delete(entry)
