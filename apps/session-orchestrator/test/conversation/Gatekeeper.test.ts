@@ -17,6 +17,8 @@ class Turn implements Sleeper {
   readonly notBefore: number
   readonly isWanted: boolean
   readonly passes: Array<{ readonly pass: Pass; readonly at: number }> = []
+  /** Until when it was held, from the beginning of its wait. */
+  readonly holds: Array<number> = []
   call: Call | undefined = undefined
   hasLeft = false
   private readonly world: World
@@ -43,6 +45,7 @@ class Turn implements Sleeper {
   }
 
   readonly held = (until: number): void => {
+    this.holds.push(until - this.since)
     expect(until).toBeGreaterThan(this.world.now())
     expect(until).toBeLessThanOrEqual(this.since + this.waitMs + HOLD_LIMIT_MS)
   }
@@ -273,6 +276,87 @@ describe("a gatekeeper", () => {
     for (const { passes } of turns) passes[0]?.pass.giveBack()
     for (const turn of turns) turn.leave()
     expect(gatekeeper.isIdle).toBe(true)
+  })
+
+  it("X5: a turn that is held is told so after 15 s, and then half as often each time, up to the limit", () => {
+    const world = new World()
+    const gatekeeper = new Gatekeeper(world)
+    gatekeeper.begin(false).failed(overloaded)
+    gatekeeper.admit()
+    const turn = new Turn(world, gatekeeper, 0, "plain")
+    world.move(HOLD_LIMIT_MS - 1)
+    expect(turn.passes).toEqual([])
+    expect(turn.holds).toEqual([15_000, 30_000, 60_000, 120_000, 240_000, 480_000, 600_000])
+    world.move(1)
+    expect(wokenAfter(turn)).toBe(HOLD_LIMIT_MS)
+    world.move(HOLD_LIMIT_MS)
+    expect(turn.holds).toHaveLength(7)
+  })
+
+  it("X5: a refusal of one request says nothing of the endpoint, for a newcomer and for one that has waited", () => {
+    const world = new World()
+    const gatekeeper = new Gatekeeper(world)
+    gatekeeper.begin(false).failed(unheeded)
+    expect(gatekeeper.isOpen).toBe(true)
+    const [one, two] = [refused(world, gatekeeper), refused(world, gatekeeper)]
+    gatekeeper.begin(false).answered()
+    act("call", one)
+    act("is-refused", one)
+    expect(two.passes).toHaveLength(1)
+  })
+
+  it("X5: a newcomer whose answer breaks off says nothing of the endpoint", () => {
+    const gatekeeper = new Gatekeeper(new World())
+    const call = gatekeeper.begin(false)
+    call.answered()
+    call.failed(overloaded)
+    expect(gatekeeper.isOpen).toBe(true)
+  })
+
+  it("X5: what it tells others is when it was last answered, and what it failed with last", () => {
+    const world = new World()
+    const gatekeeper = new Gatekeeper(world)
+    gatekeeper.begin(false).answered()
+    const answeredAt = world.now()
+    world.move(1_000)
+    gatekeeper.begin(false).failed(overloaded)
+    expect(gatekeeper.news).toMatchObject({ answeredAt, failedAt: world.now(), failure: overloaded })
+  })
+
+  it("X5: a pass that is given back takes no answer with it", () => {
+    const world = new World()
+    const gatekeeper = new Gatekeeper(world)
+    const [one, two, three, four] = [0, 1, 2, 3].map(() => refused(world, gatekeeper))
+    gatekeeper.begin(false).answered()
+    for (const type of ["call", "answers"] as const) act(type, one)
+    act("give-back", two)
+    act("call", three)
+    act("fails", three)
+    expect(four?.passes).toEqual([])
+    // One was answering when another was refused: there is room for one.
+    act("ends", one)
+    expect(four?.passes.map(({ pass }) => pass.isProbe)).toEqual([false])
+  })
+
+  it("X5: probes cost a share of what those would have called who still wait", () => {
+    const world = new World()
+    const gatekeeper = new Gatekeeper(world)
+    const turns = Array.from({ length: 100 }, () => refused(world, gatekeeper))
+    for (const turn of turns.slice(0, 40)) turn.leave()
+    // 30 minutes / (60 turns * 3 %)
+    world.move(1_000_000 - 1)
+    expect(turns.flatMap(({ passes }) => passes)).toEqual([])
+    world.move(1)
+    expect(turns.flatMap(({ passes }) => passes.map(({ pass }) => pass.isProbe))).toEqual([true])
+  })
+
+  it("X5: a turn that waits for its provider's time leaves no alarm behind", () => {
+    const world = new World()
+    const gatekeeper = new Gatekeeper(world)
+    const turn = new Turn(world, gatekeeper, HALF_AN_HOUR, "hinted")
+    expect(world.size).toBeGreaterThan(0)
+    turn.leave()
+    expect(world.size).toBe(0)
   })
 
   it("X5: a turn that leaves while it is held is told no more", () => {
