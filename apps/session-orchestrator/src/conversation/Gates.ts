@@ -12,8 +12,10 @@ import { Clock, Context, Effect, Layer } from "effect"
 import type * as RecordedWait from "../durable/RecordedWait.ts"
 import { Timer } from "../durable/Timer.ts"
 import { GateTable, type Posted } from "../storage/GateTable.ts"
+import type { StorageError } from "../storage/Store.ts"
 import { type Awaited, Gatekeeper } from "./Gatekeeper.ts"
 import { Limiter } from "./Limiter.ts"
+import * as SharedLimits from "./SharedLimits.ts"
 
 export class Gates extends Context.Service<
   Gates,
@@ -53,8 +55,8 @@ export const layerShared = (
   Layer.effect(
     Gates,
     Effect.gen(function* () {
-      const { gatekeepers, limiterOf, of } = yield* make(endpointOf, allowanceOf)
-      const { exchange } = yield* GateTable
+      const { gatekeepers, limiterOf, limiters, of } = yield* make(endpointOf, allowanceOf)
+      const { exchange, share } = yield* GateTable
       const known = new Map<string, News.News>()
       const tell = Effect.suspend(() => {
         const own: Array<Posted> = []
@@ -74,7 +76,12 @@ export const layerShared = (
         for (const endpoint of known.keys()) if (!gatekeepers.has(endpoint)) known.delete(endpoint)
       }
       // Without the others' news a gate works by its own; a database that is away is told of by those who need it.
-      yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(EXCHANGE), Effect.ignore(tell))))
+      const every = (told: Effect.Effect<void, StorageError>) =>
+        Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(EXCHANGE), Effect.ignore(told))))
+      yield* every(tell)
+      yield* every(
+        SharedLimits.make(limiters, share, (provider) => digest([provider, endpointOf(provider)?.baseUrl ?? ""]))
+      )
       return { limiterOf, of }
     })
   )
@@ -87,9 +94,7 @@ export const layerNoop: Layer.Layer<Gates> = Layer.sync(Gates, () => ({ of: none
 
 /** What stands for an endpoint, its credential and model, in a table too: an address may have secrets in its query. */
 export const keyOf = ({ credential, target }: Route.Route, endpoint: Endpoint): string =>
-  createHash("sha256")
-    .update(JSON.stringify([target.provider, endpoint.baseUrl, credential ?? endpoint.credential ?? "", target.model]))
-    .digest("base64url")
+  digest([target.provider, endpoint.baseUrl, credential ?? endpoint.credential ?? "", target.model])
 
 /** What a turn waits for that sleeps now. */
 export const awaited = (
@@ -128,6 +133,9 @@ const EXCHANGE = "1 second"
 
 const NOTHING: News.News = { triedAt: 0, answeredAt: 0, failedAt: 0, failure: undefined }
 
+const digest = (parts: ReadonlyArray<string>): string =>
+  createHash("sha256").update(JSON.stringify(parts)).digest("base64url")
+
 const none = (): undefined => undefined
 
 const make = Effect.fnUntraced(function* (endpointOf: EndpointOf, allowanceOf: AllowanceOf) {
@@ -158,5 +166,5 @@ const make = Effect.fnUntraced(function* (endpointOf: EndpointOf, allowanceOf: A
     limiters.set(provider, limiter)
     return limiter
   }
-  return { gatekeepers, limiterOf, of }
+  return { gatekeepers, limiters, limiterOf, of }
 })
