@@ -1,5 +1,5 @@
 /** `holdfast config check`: what is in force and where it came from, or everything that is wrong. */
-import { type Models, Profile } from "@holdfast/policy"
+import { type Allowance, type Models, Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Duration, Effect, Option, Redacted } from "effect"
 import { Command } from "effect/cli"
@@ -186,9 +186,16 @@ const describe = (provider: ProviderConfig, secrets: Secrets.Secrets["Service"])
     ...set,
     ...unset,
     ...headers,
+    ...limitsOf(provider.limits),
     ...requestOf(provider.request).map(secrets.redact)
   ].join(", ")
 }
+
+const limitsOf = ({ calls, requestsPerMinute, tokensPerMinute }: Allowance.Allowance = {}): ReadonlyArray<string> => [
+  ...(calls === undefined ? [] : [`${calls} calls at once`]),
+  ...(requestsPerMinute === undefined ? [] : [`${requestsPerMinute} requests a minute`]),
+  ...(tokensPerMinute === undefined ? [] : [`${tokensPerMinute} tokens a minute`])
+]
 
 /** What is added to requests. */
 const requestOf = (request: RequestOptions | undefined): ReadonlyArray<string> => {

@@ -3,42 +3,11 @@ import { News } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
+import { World } from "./World.ts"
 import { type Call, Gatekeeper, HOLD_LIMIT_MS, type Pass, type Sleeper } from "../../src/conversation/Gatekeeper.ts"
 
 const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
 const unheeded: Failure.Failure = { reason: "bad-request", message: "No", retryable: false, status: 400 }
-
-/** Time, and those who wait for it. */
-class World {
-  ms = 1_000_000
-  private readonly waiting = new Set<{ readonly endMs: number; readonly act: () => void }>()
-
-  readonly now = (): number => this.ms
-  readonly at = (endMs: number, act: () => void): (() => void) => {
-    const entry = { endMs, act }
-    this.waiting.add(entry)
-    return () => this.waiting.delete(entry)
-  }
-
-  get size(): number {
-    return this.waiting.size
-  }
-
-  /** Moves on to a time, and rings what is due on the way, in order. */
-  move(byMs: number): void {
-    const end = this.ms + byMs
-    for (;;) {
-      const [next] = Array.from(this.waiting)
-        .filter(({ endMs }) => endMs <= end)
-        .sort((a, b) => a.endMs - b.endMs)
-      if (next === undefined) break
-      this.waiting.delete(next)
-      this.ms = Math.max(this.ms, next.endMs)
-      next.act()
-    }
-    this.ms = end
-  }
-}
 
 /** A turn that waits, and what it is told. */
 class Turn implements Sleeper {
@@ -170,6 +139,16 @@ const act = (type: Exclude<Happening["type"], "enter" | "first" | "move">, turn:
 
 const HALF_AN_HOUR = 1_800_000
 
+/** A world whose alarms ring a millisecond before their time, once. */
+class EarlyWorld extends World {
+  private readonly rung = new Set<number>()
+  override readonly at = (endMs: number, act: () => void): (() => void) => {
+    const isFirst = !this.rung.has(endMs) && endMs - this.ms > 1
+    this.rung.add(endMs)
+    return this.add(isFirst ? endMs - 1 : endMs, act)
+  }
+}
+
 /** A first attempt is refused, and its turn waits. */
 const refused = (world: World, gatekeeper: Gatekeeper): Turn => {
   gatekeeper.begin(false).failed(overloaded)
@@ -235,6 +214,88 @@ describe("a gatekeeper", () => {
     expect(turn.passes).toEqual([])
   })
 
+  it("X5: a turn that waits is early when its time has not come, and not when it has", () => {
+    const world = new World()
+    const gatekeeper = new Gatekeeper(world)
+    const [early, due] = [refused(world, gatekeeper), refused(world, gatekeeper)]
+    gatekeeper.begin(false).answered()
+    expect(early.passes.map(({ pass }) => [pass.isEarly, pass.isProbe, pass.heldMs])).toEqual([[true, false, 0]])
+    world.move(HALF_AN_HOUR + 5_000)
+    early.passes[0]?.pass.giveBack()
+    expect(due.passes.map(({ pass }) => [pass.isEarly, pass.isProbe, pass.heldMs])).toEqual([[false, false, 5_000]])
+  })
+
+  it("X5: a turn that is woken to find out says so", () => {
+    const world = new World()
+    const gatekeeper = new Gatekeeper(world)
+    const turns = Array.from({ length: 50 }, () => refused(world, gatekeeper))
+    for (let minutes = 0; turns.every(({ passes }) => passes.length === 0) && minutes < 29; minutes++)
+      world.move(60_000)
+    const woken = turns.flatMap(({ passes }) => passes)
+    expect(woken.map(({ pass }) => [pass.isEarly, pass.isProbe])).toEqual([[true, true]])
+  })
+
+  it("X5: of a call that answers twice, or after its end, only the first answer makes room", () => {
+    const world = new World()
+    const gatekeeper = new Gatekeeper(world)
+    const turns = Array.from({ length: 9 }, () => refused(world, gatekeeper))
+    const woken = () => turns.filter(({ passes }) => passes.length > 0).length
+    const first = gatekeeper.begin(false)
+    first.answered()
+    expect(woken()).toBe(1)
+    const [turn] = turns
+    act("call", turn)
+    act("answers", turn)
+    expect(woken()).toBe(2)
+    act("answers", turn)
+    first.answered()
+    expect(woken()).toBe(2)
+    act("ends", turn)
+    expect(woken()).toBe(3)
+    act("answers", turn)
+    act("ends", turn)
+    expect(woken()).toBe(3)
+  })
+
+  it("X5: a call that fails after its first content takes its room with it, and no more", () => {
+    const world = new World()
+    const gatekeeper = new Gatekeeper(world)
+    const turns = Array.from({ length: 9 }, () => refused(world, gatekeeper))
+    gatekeeper.begin(false).answered()
+    const [one, two, three] = turns
+    for (const type of ["call", "answers"] as const) act(type, one)
+    for (const turn of [two, three]) for (const type of ["call", "answers"] as const) act(type, turn)
+    const before = turns.filter(({ passes }) => passes.length > 0)
+    expect(before).toHaveLength(4)
+    for (const { passes } of before.slice(3)) passes[0]?.pass.giveBack()
+    expect(gatekeeper.isOpen).toBe(false)
+    for (const turn of [one, two, three]) act("fails", turn)
+    for (const { passes } of turns) passes[0]?.pass.giveBack()
+    for (const turn of turns) turn.leave()
+    expect(gatekeeper.isIdle).toBe(true)
+  })
+
+  it("X5: a turn that leaves while it is held is told no more", () => {
+    const world = new World()
+    const gatekeeper = new Gatekeeper(world)
+    refused(world, gatekeeper)
+    gatekeeper.admit()
+    const held = new Turn(world, gatekeeper, 1_000, "plain")
+    world.move(1_000)
+    expect(held.passes).toEqual([])
+    const alarms = world.size
+    held.leave()
+    expect(world.size).toBe(alarms - 1)
+  })
+
+  it("X5: an alarm that rings before its time is set again", () => {
+    const world = new EarlyWorld()
+    const gatekeeper = new Gatekeeper(world)
+    const turns = Array.from({ length: 50 }, () => refused(world, gatekeeper))
+    world.move(20 * 60_000)
+    expect(turns.some(({ passes }) => passes[0]?.pass.isProbe)).toBe(true)
+  })
+
   it("X5: wakes everybody once, not before the provider's time, and at the latest when the limit is over", () => {
     fc.assert(
       fc.property(fc.array(happening, { minLength: 1, maxLength: 80 }), (happenings) => {
@@ -247,7 +308,9 @@ describe("a gatekeeper", () => {
           const due = turn.since + turn.waitMs
           expect(woken.at).toBeLessThanOrEqual(due + HOLD_LIMIT_MS)
           expect(woken.at).toBeGreaterThanOrEqual(Math.min(due, turn.notBefore))
-          expect(woken.pass.isEarly).toBe(woken.pass.isEarly && woken.at <= due)
+          if (woken.at < due) expect(woken.pass.isEarly).toBe(true)
+          if (woken.at > due) expect(woken.pass.isEarly).toBe(false)
+          expect(woken.pass.heldMs).toBe(Math.max(0, woken.at - due))
           if (turn.isWanted) expect([woken.at, woken.pass.shared]).toEqual([due, undefined])
         }
       }),
