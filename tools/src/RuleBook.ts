@@ -35,10 +35,17 @@ export const chapters: ReadonlyArray<Chapter> = [
         says: "Only content is progress; the first content, and each after it, have limits that never shrink."
       },
       { id: "C9", says: "One attempt is one HTTP request." },
-      { id: "C10", says: "A bug of the program itself is tried again at most twice." },
+      {
+        id: "C10",
+        says: "A bug of the program itself, or of the service while it runs a turn, is tried again at most twice; the count is on disk."
+      },
       {
         id: "C11",
         says: "A response that grows beyond its limit has failed and is not retried; arguments nested deeper than 200 levels are malformed."
+      },
+      {
+        id: "C12",
+        says: "A limit delays only what the error names: a model of a credential, a credential, or an account. A success ends it."
       }
     ]
   },
@@ -87,11 +94,11 @@ export const chapters: ReadonlyArray<Chapter> = [
       { id: "P6", says: "A wait above the cap fails the turn at once." },
       {
         id: "P7",
-        says: "A used-up credential is set aside until its reset, and another one takes over."
+        says: "A used-up credential, or that model of it, is set aside until its reset, and another credential takes over."
       },
       {
         id: "P8",
-        says: "A target that fails cools down, and the next of its fallback chain takes over."
+        says: "A target that fails cools down, and the next of its fallback chain takes over, be it of the same provider. Only a change of the target that was used last is told."
       },
       {
         id: "P9",
@@ -186,6 +193,10 @@ export const chapters: ReadonlyArray<Chapter> = [
         id: "X13",
         says: "Programs that know nothing of Holdfast get its patience by another base URL.",
         claimed: false
+      },
+      {
+        id: "X14",
+        says: "A turn that takes its process down again and again is run alone after three deaths, and sealed as failed after one more."
       }
     ]
   }

@@ -25,6 +25,12 @@ export class InProgress {
   /** When the retry was due by its record, which knows nothing of a gate (X5). */
   private dueAt: number | undefined = undefined
   private isFinishing = false
+  private to: string | undefined = undefined
+
+  /** `provider/model` that attempts of the turn go to, as far as it has been told. */
+  get target(): string | undefined {
+    return this.to
+  }
 
   /** The wait in progress, if the turn waits. */
   get retry(): TurnEvent.ProviderRetry | undefined {
@@ -59,6 +65,7 @@ export class InProgress {
       case "step-start":
         this.clear()
         this.start = event
+        this.to = event.target
         return
       case "provider-retry":
         this.waiting = event.delayMs > 0 ? event : undefined // what goes on at once does not wait
@@ -72,13 +79,18 @@ export class InProgress {
   persisted(event: TurnEvent.PersistedEvent): void {
     if (event.type === "retry-end") this.waiting = undefined
     if (event.type === "message") this.isFinishing = event.message.role === "assistant"
-    if (event.type === "turn-end") this.isFinishing = false
+    if (event.type === "model-change") this.to = event.to
+    if (event.type === "turn-end") {
+      this.isFinishing = false
+      this.to = undefined
+    }
     if (event.type === "message" || event.type === "turn-end" || event.type === "step-discarded") this.clear()
   }
 
   /** The turn has stopped unsealed: all of this is void. */
   reset(): void {
     this.isFinishing = false
+    this.to = undefined
     this.clear()
   }
 
