@@ -68,7 +68,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       const timer = yield* Timer
       const providers = yield* Providers
       const gates = yield* Gates
-      const { toolbox } = yield* Tools
+      const tools = yield* Tools
       const defaults = yield* Defaults
       const condition = yield* Condition
       const sessions = new Sessions()
@@ -78,7 +78,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         store,
         providers,
         gates,
-        toolbox,
+        tools,
         defaults,
         standings: yield* Standings,
         tokenizer: Tokenizer.load,

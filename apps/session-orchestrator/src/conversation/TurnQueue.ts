@@ -30,6 +30,7 @@ import type { Defaults } from "./Defaults.ts"
 import type { Gates } from "./Gates.ts"
 import type { Parking } from "./Parking.ts"
 import type { ParkingPlace } from "./ParkingPlace.ts"
+import * as MissingTools from "./MissingTools.ts"
 import type { Providers } from "./Providers.ts"
 import { Seals } from "./Seals.ts"
 import { type Arrival, type Running, running as handlesOf, type Session } from "./Session.ts"
@@ -58,7 +59,7 @@ export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint" | 
   readonly providers: Providers["Service"]
   readonly gates: Gates["Service"]
   readonly defaults: Defaults["Service"]
-  readonly toolbox: Tools["Service"]["toolbox"]
+  readonly tools: Tools["Service"]
   readonly standings: Standings["Service"]
   readonly tokenizer: Effect.Effect<Tokenizer.Count>
   readonly timer: Timer["Service"]
@@ -211,7 +212,7 @@ const stoppedBy = (cause: Cause.Cause<TurnStopped.TurnStopped>): TurnStopped.Tur
   )
 
 const run = Effect.fnUntraced(function* (
-  { providers, defaults, checkpointOf, gates, standings, tokenizer, toolbox, ...resources }: Dependencies,
+  { providers, defaults, checkpointOf, gates, standings, tokenizer, tools, ...resources }: Dependencies,
   session: Session,
   running: Running
 ) {
@@ -237,9 +238,31 @@ const run = Effect.fnUntraced(function* (
     { standings, tokenizer, credentials, models: defaults.models },
     { policy, provider, history, isEnabled, patiently }
   )
+  const toolbox = yield* tools.toolbox
+  const failure = yield* MissingTools.settle(tools, {
+    conversationId: conversation.conversationId,
+    turnId,
+    isFirstLife: !checkpoint.isRecorded("step/0/attempt/0"),
+    live: (event) => session.hub.live(event),
+    makeRoom: () => {
+      running.leaveTurnstile()
+      running.ahead?.ready()
+    },
+    abort: Deferred.await(running.abort)
+  })
   return yield* TurnRunner.run(
-    { session, running, resumption, target, provider, gates, policy, ports, isEnabled },
-    { ...resources, checkpoint, toolbox: yield* toolbox }
+    {
+      session,
+      running,
+      resumption,
+      target,
+      provider: failure === undefined ? provider : MissingTools.failing(failure),
+      gates,
+      policy,
+      ports,
+      isEnabled
+    },
+    { ...resources, checkpoint, toolbox }
   )
 })
 
