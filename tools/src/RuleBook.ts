@@ -39,6 +39,10 @@ export const chapters: ReadonlyArray<Chapter> = [
       {
         id: "C11",
         says: "A response that grows beyond its limit has failed and is not retried; arguments nested deeper than 200 levels are malformed."
+      },
+      {
+        id: "C12",
+        says: "A limit delays only what the error names: a model of a credential, a credential, or an account. A success ends it."
       }
     ]
   },
@@ -87,11 +91,11 @@ export const chapters: ReadonlyArray<Chapter> = [
       { id: "P6", says: "A wait above the cap fails the turn at once." },
       {
         id: "P7",
-        says: "A used-up credential is set aside until its reset, and another one takes over."
+        says: "A used-up credential, or that model of it, is set aside until its reset, and another credential takes over."
       },
       {
         id: "P8",
-        says: "A target that fails cools down, and the next of its fallback chain takes over."
+        says: "A target that fails cools down, and the next of its fallback chain takes over, be it of the same provider. Only a change of the target that was used last is told."
       },
       {
         id: "P9",
@@ -143,7 +147,10 @@ export const chapters: ReadonlyArray<Chapter> = [
         says: "Attempts that run out on words leave one last step for the report; without one in the end there is one that says why, and the log has it."
       },
       { id: "A15", says: "The laws of cycling hold over any sequence of failures." },
-      { id: "A16", says: "Every attempt and every turn is measured." }
+      {
+        id: "A16",
+        says: "Every attempt and every turn is measured, from the first on; a turn that failed is a line of the log."
+      }
     ]
   },
   {
@@ -180,7 +187,11 @@ export const chapters: ReadonlyArray<Chapter> = [
         claimed: false
       },
       { id: "X11", says: "Budgets can differ by reason, and a guard bounds what a long wait may spend." },
-      { id: "X12", says: "One report in the morning, one notification for an incident.", claimed: false },
+      {
+        id: "X12",
+        says: "One report in the morning, one notification for an incident and for a cause of failure, and none untrue at last.",
+        claimed: false
+      },
       {
         id: "X13",
         says: "Programs that know nothing of Holdfast get its patience by another base URL.",

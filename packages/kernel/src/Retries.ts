@@ -20,6 +20,8 @@ import * as Observer from "./Observer.ts"
 import type { ProviderRequest } from "./Provider.ts"
 import * as Recovery from "./Recovery.ts"
 import * as Reporting from "./Reporting.ts"
+import type { Route } from "./Route.ts"
+import type { Router } from "./Router.ts"
 import * as Routing from "./Routing.ts"
 import type { TurnState } from "./TurnState.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
@@ -109,7 +111,7 @@ const attempt = (
   begin: () => void
 ): Effect.Effect<Attempt.AttemptOutcome, TurnStopped> =>
   Effect.suspend(() => {
-    const { checkpoint, provider, report, sink } = turn.ports
+    const { checkpoint, provider, report, router, sink } = turn.ports
     const mark = `${name}/content`
     const { maxResponseCharacters } = turn.input.limits ?? {}
     const content = new Content(maxResponseCharacters)
@@ -141,10 +143,25 @@ const attempt = (
               ...(system === undefined ? undefined : { system }),
               ...(maxResponseCharacters === undefined ? undefined : { maxResponseCharacters })
             }
-            return Observer.attempt(turn, request, Checkpoint.mark(checkpoint, mark), (mark) => {
+            const attempted = Observer.attempt(turn, request, Checkpoint.mark(checkpoint, mark), (mark) => {
               const made = Attempt.run(provider, sink, request, content, mark)
               return report === undefined && !turn.isFinal ? made : Reporting.judged(turn, made)
             })
+            return router?.answered === undefined ? attempted : noted(attempted, router.answered, turn.route)
           })
     )
   })
+
+/** Tells a router of a success: of a whole response too that would not do (A9). */
+const noted = <E, R>(
+  attempted: Effect.Effect<Attempt.AttemptOutcome, E, R>,
+  answered: NonNullable<Router["Service"]["answered"]>,
+  route: Route
+): Effect.Effect<Attempt.AttemptOutcome, E | TurnStopped, R> =>
+  Effect.flatMap(Clock.currentTimeMillis, (began) =>
+    Effect.tap(attempted, (outcome) =>
+      outcome._tag === "Completed" || (outcome._tag === "Failed" && outcome.whole === true)
+        ? answered(route, began)
+        : Effect.void
+    )
+  )

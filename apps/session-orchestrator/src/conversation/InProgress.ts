@@ -27,6 +27,12 @@ export class InProgress {
   /** When the retry was due by its record, which knows nothing of a gate (X5). */
   private dueAt: number | undefined = undefined
   private isFinishing = false
+  private to: string | undefined = undefined
+
+  /** `provider/model` that attempts of the turn go to, as far as it has been told. */
+  get target(): string | undefined {
+    return this.to
+  }
 
   /** The wait in progress, if the turn waits. */
   get retry(): TurnEvent.ProviderRetry | undefined {
@@ -62,6 +68,7 @@ export class InProgress {
         this.clear()
         if (this.missing?.until !== undefined) this.missing = undefined // the turn is held no longer
         this.start = event
+        this.to = event.target
         return
       case "tools-missing":
         this.missing = event
@@ -78,9 +85,11 @@ export class InProgress {
   persisted(event: TurnEvent.PersistedEvent): void {
     if (event.type === "retry-end") this.waiting = undefined
     if (event.type === "message") this.isFinishing = event.message.role === "assistant"
+    if (event.type === "model-change") this.to = event.to
     if (event.type === "turn-end") {
       this.isFinishing = false
       this.missing = undefined
+      this.to = undefined
     }
     if (event.type === "message" || event.type === "turn-end" || event.type === "step-discarded") this.clear()
   }
@@ -89,6 +98,7 @@ export class InProgress {
   reset(): void {
     this.isFinishing = false
     this.missing = undefined
+    this.to = undefined
     this.clear()
   }
 

@@ -34,6 +34,7 @@ import { Defaults } from "./Defaults.ts"
 import * as FinalReports from "./FinalReports.ts"
 import { Gates } from "./Gates.ts"
 import * as InProgress from "./InProgress.ts"
+import * as NextTarget from "./NextTarget.ts"
 import type { Parking } from "./Parking.ts"
 import { ParkingPlace } from "./ParkingPlace.ts"
 import { knownTarget, Providers } from "./Providers.ts"
@@ -70,6 +71,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       const gates = yield* Gates
       const tools = yield* Tools
       const defaults = yield* Defaults
+      const standings = yield* Standings
       const condition = yield* Condition
       const sessions = new Sessions()
       const down = yield* Deferred.make<void>()
@@ -80,7 +82,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         gates,
         tools,
         defaults,
-        standings: yield* Standings,
+        standings,
         tokenizer: Tokenizer.load,
         sessions,
         stopping,
@@ -105,6 +107,12 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
             onSome: Effect.succeed
           })
         )
+      const next: NextTarget.Dependencies = {
+        store,
+        standings,
+        credentials: providers.credentials,
+        models: defaults.models
+      }
       const commands: Commands.Dependencies = { store, sessions, queue, providers, stopping }
       yield* Effect.addFinalizer(() => Deferred.succeed(down, undefined))
       const acceptance: Acceptance.Dependencies = {
@@ -196,7 +204,14 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
             const recorded = parked === undefined ? undefined : yield* waitOf(conversation, parked.turnId)
             const until = parked?.heldUntil
             const wait = recorded && until !== undefined ? InProgress.prolonged(recorded, until) : recorded
-            return stateOf(conversation, sessions.find(id), wait)
+            const session = sessions.find(id)
+            const state = stateOf(conversation, session, wait)
+            const policy = TurnQueue.policyOf(conversation, defaults)
+            const model =
+              state.status === "idle"
+                ? yield* NextTarget.of(next, conversation, policy)
+                : (wait?.target ?? session?.hub.inProgress.target ?? conversation.model)
+            return { ...state, model }
           }),
         messages: (id) => Effect.andThen(find(id), store.messages(id))
       })
@@ -348,14 +363,13 @@ const stateOf = (
   conversation: Conversation,
   session: Session | undefined,
   parked: TurnEvent.ProviderRetry | undefined
-): ConversationState.ConversationState => {
-  const { conversationId, model, autoRetryEnabled } = conversation
+): Omit<ConversationState.ConversationState, "model"> => {
+  const { conversationId, autoRetryEnabled } = conversation
   const retry = parked ?? session?.hub.inProgress.retry
   const turnId = parked?.turnId ?? session?.head?.turnId
   return {
     conversationId,
     status: turnId === undefined ? "idle" : retry === undefined ? "running" : "retrying",
-    model,
     autoRetryEnabled: session?.autoRetry ?? autoRetryEnabled,
     isRetrying: retry !== undefined,
     queued: (parked === undefined ? session?.behind : session?.queue)?.map(({ turnId }) => turnId) ?? [],

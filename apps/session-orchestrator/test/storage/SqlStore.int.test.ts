@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Standing } from "@holdfast/policy"
-import { Effect, Fiber, Latch, Layer, Option } from "effect"
+import { Clock, Effect, Fiber, Latch, Layer, Logger, Option } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { Migrator, SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -192,6 +192,42 @@ describe("a SQLite file", () => {
     })
   )
 
+  it.live(
+    "V4: a change of version is in the log, with its progress by statement where it takes long; a new database is not",
+    () =>
+      Effect.gen(function* () {
+        const filename = yield* temporaryFile
+        yield* DatabaseFile.prepare(filename)
+        const lines: Array<string> = []
+        // Each look at the clock is a second later than the one before.
+        let now = 0
+        const clock: Clock.Clock = Object.create(yield* Clock.Clock, {
+          currentTimeMillisUnsafe: { value: () => (now += 1_000) }
+        })
+        const opened = (file: string) =>
+          Layer.build(SqlStore.layer({ path: file })).pipe(
+            Effect.scoped,
+            Effect.provideService(Clock.Clock, clock),
+            Effect.provide(Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))]))
+          )
+        yield* withSql(filename, Upgrade.write)
+        yield* opened(filename)
+        expect(lines[0]).toBe(
+          "Changing the database to version 6 of its schema, in one transaction. No turn runs meanwhile."
+        )
+        expect(lines[1]).toMatch(/^Changing the database: \d+ s so far, version 6 of 6, \w+ \w+ \w+\.$/)
+        expect(lines.join("\n")).toMatch(/INSERT INTO (?:conversations|turns|events|journal)\.\n/)
+        expect(lines.at(-1)).toMatch(/^Changing the database: done after /)
+
+        lines.length = 0
+        yield* opened(filename)
+        yield* withStore(`${filename}.new`, (store) => store.check)
+        expect(lines.filter((line) => line.includes("to version"))).toEqual([])
+        yield* opened(`${filename}.newer`)
+        expect(lines.filter((line) => line.includes("to version"))).toEqual([])
+      })
+  )
+
   it.live("V2: a database of a newer version is refused, with what to do, and is not touched", () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
@@ -348,15 +384,45 @@ describe("a disk that says no", () => {
         Effect.gen(function* () {
           const standings = yield* Standings
           const pause = { until: 900, reason: "overloaded", retryable: true } as const
-          yield* standings.note(Standing.coolDown({ provider: "one", model: "m" }, pause), 100)
+          yield* standings.note(Standing.paused(Standing.target({ provider: "one", model: "m" }), pause), 100)
           yield* sql`INSERT INTO standings ${sql.insert({ kind: "targets", name: "two/m", until: 900, pause: '{"until":900,"reason":"tired"}' })}`
           yield* sql`INSERT INTO standings ${sql.insert({ kind: "regions", name: "three", until: 900, pause: "{}" })}`
-          yield* standings.note(Standing.coolDown({ provider: "two", model: "m" }, pause), 100)
+          yield* standings.note(Standing.paused(Standing.target({ provider: "two", model: "m" }), pause), 100)
           return yield* standings.load(200)
         })
       )
       expect(Object.keys(standings.targets)).toEqual(["one/m", "two/m"])
     })
+  )
+
+  it.live(
+    "P7, P8, C12: the pauses of a version that kept one a row are in force, and end with a success like any other",
+    () =>
+      Effect.gen(function* () {
+        const filename = yield* temporaryFile
+        const pause = { until: 900, reason: "quota-exhausted", retryable: true, askedUntil: 900 } as const
+        const [before, after] = yield* withDatabase(filename, (_, sql) =>
+          Effect.gen(function* () {
+            const standings = yield* Standings
+            for (const [kind, name] of [
+              ["targets", "one/m"],
+              ["credentials", "one/KEY"]
+            ] as const)
+              yield* sql`INSERT INTO standings ${sql.insert({ kind, name, until: 900, pause: JSON.stringify(pause) })}`
+            const before = yield* standings.load(200)
+            const used = Standing.usedBy({ provider: "one", model: "m" }, "KEY")
+            yield* standings.note(Standing.cleared(before, used, 200), 210)
+            return [before, yield* standings.load(220)] as const
+          })
+        )
+        expect(before).toEqual({
+          ...Standing.empty,
+          targets: { "one/m": { pauses: [pause] } },
+          credentials: { "one/KEY": { pauses: [pause] } }
+        })
+        expect(Standing.of(after, Standing.credential("one", "KEY"), 220)).toBeUndefined()
+        expect(Standing.of(after, Standing.target({ provider: "one", model: "m" }), 220)).toBeUndefined()
+      })
   )
 
   it.live("a row that holds something else is named as damaged, and the others are still read", () =>

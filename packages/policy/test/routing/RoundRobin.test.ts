@@ -145,7 +145,7 @@ describe("the cycle", () => {
       "at once on b/b",
       "at once on a/a#second"
     ])
-    expect(rig.standing.credentials["a/first"]?.until).toBe(START + HOUR)
+    expect(rig.standing.credentials["a/first"]?.pauses[0]?.until).toBe(START + HOUR)
   })
 })
 
