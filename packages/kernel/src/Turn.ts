@@ -145,11 +145,7 @@ type GaveUp = Extract<Retries.Result, { readonly _tag: "GaveUp" }>
 
 /** Whether one last step is left in which the report alone is offered (A14): not after outages, nor after that step itself. */
 const isReportOwed = (turn: TurnState, { failure, isExhausted }: GaveUp): boolean =>
-  turn.ports.report !== undefined &&
-  !turn.isFinal &&
-  isExhausted === true &&
-  failure.reason === "invalid-response" &&
-  failure.retryable
+  turn.ports.report !== undefined && !turn.isFinal && isExhausted === true && failure.reason === "invalid-response"
 
 /** What goes on record of a step whose attempts ran out, before the last step begins. */
 const exhausted = (
