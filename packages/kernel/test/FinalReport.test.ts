@@ -414,36 +414,37 @@ describe("the final step", () => {
     })
   )
 
-  bothWays("A11: comes when the next request would be too long", (start) =>
-    Effect.gen(function* () {
-      const asked: Array<Prospect> = []
-      const run = yield* start({
-        scripts: [look(), hands(good)],
-        services,
-        toolbox,
-        strategy: strategy(),
-        limits: {
-          maxTurns: 10,
-          exceedsContext: (prospect) => {
-            asked.push(prospect)
-            return (prospect.usage?.inputTokens ?? 0) >= 10
+  for (const steps of [{}, { maxTurns: 10 }])
+    bothWays(`A11: comes when the next request would be too long, with limits ${JSON.stringify(steps)}`, (start) =>
+      Effect.gen(function* () {
+        const asked: Array<Prospect> = []
+        const run = yield* start({
+          scripts: [look(), hands(good)],
+          services,
+          toolbox,
+          strategy: strategy(),
+          limits: {
+            ...steps,
+            exceedsContext: (prospect) => {
+              asked.push(prospect)
+              return (prospect.usage?.inputTokens ?? 0) >= 10
+            }
           }
-        }
+        })
+        const end = yield* settle(run)
+        assert.strictEqual(end.report?.success, true)
+        assert.deepInclude(run.sink.of("final-turn")[0], { cause: "context", step: 1 })
+        assert.deepStrictEqual(asked.at(-1)?.target, Scenario.target)
+        assert.deepStrictEqual(
+          asked.at(-1)?.messages.map(({ role }) => role),
+          ["user", "assistant", "tool"]
+        )
+        assert.deepStrictEqual(
+          asked.at(-1)?.tools.map(({ name }) => name),
+          ["look", "report"]
+        )
       })
-      const end = yield* settle(run)
-      assert.strictEqual(end.report?.success, true)
-      assert.deepInclude(run.sink.of("final-turn")[0], { cause: "context", step: 1 })
-      assert.deepStrictEqual(asked.at(-1)?.target, Scenario.target)
-      assert.deepStrictEqual(
-        asked.at(-1)?.messages.map(({ role }) => role),
-        ["user", "assistant", "tool"]
-      )
-      assert.deepStrictEqual(
-        asked.at(-1)?.tools.map(({ name }) => name),
-        ["look", "report"]
-      )
-    })
-  )
+    )
 
   bothWays("A11: calls beside the report are answered and not run", (start) =>
     Effect.gen(function* () {

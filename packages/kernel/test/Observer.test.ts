@@ -289,15 +289,22 @@ describe("an observer", () => {
     Effect.gen(function* () {
       const notebook = new Notebook()
       const run = yield* Scenario.straight({
-        scripts: [throws(overloaded), answer("Hello")],
+        scripts: [throws(overloaded), tools(call("good")), answer("Hello")],
         prompt: null,
         strategy: strategy(),
+        toolbox,
         observer: notebook.listeners
       })
       yield* settle(run)
       assert.deepStrictEqual(
         notebook.of("attempt").map(({ isManualRetry }) => isManualRetry),
-        [true, false]
+        [true, false, false]
+      )
+      const prompted = new Notebook()
+      yield* settle(yield* Scenario.straight({ scripts: [answer("Hello")], observer: prompted.listeners }))
+      assert.deepStrictEqual(
+        prompted.of("attempt").map(({ isManualRetry }) => isManualRetry),
+        [false]
       )
       const [decision] = notebook.of("decision")
       assert.deepStrictEqual([decision?.startedAt, decision?.endedAt], [0, 0])

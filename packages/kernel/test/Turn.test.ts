@@ -100,6 +100,15 @@ describe("a turn that meets no failure", () => {
     })
   )
 
+  bothWays("A10: quotes malformed arguments whole that are as long as the limit", (start) =>
+    Effect.gen(function* () {
+      const malformed = { ...call("broken"), input: "a".repeat(2_000), malformed: "Unexpected token" }
+      const run = yield* start({ scripts: [tools(malformed), answer("I see")] })
+      yield* Fiber.join(run.fiber)
+      assert.match(String(run.sink.of("tool-result")[0]?.output), /\nThey were: a{2000}$/)
+    })
+  )
+
   bothWays("answers a call with malformed arguments, and a tool that dies, without ending the turn", (start) =>
     Effect.gen(function* () {
       const toolbox = { definitions: [], run: () => Effect.die(new Error("boom")) }

@@ -79,11 +79,16 @@ export class Hub {
    * those who watch another turn of it go on.
    */
   stopped(turnId: Ids.TurnId, error: TurnStopped.TurnStopped): void {
-    this.inProgress.reset()
-    this.last = undefined
+    this.again()
     for (const subscriber of this.subscribers) {
       if (subscriber.turnId === undefined || subscriber.turnId === turnId) subscriber.fail(error)
     }
+  }
+
+  /** The turn is run again from its records: what was in progress of it is void. */
+  again(): void {
+    this.inProgress.reset()
+    this.last = undefined
   }
 
   /** Subscribes to one turn, or to all; what is in progress comes first. The subscriber must be closed. */

@@ -15,6 +15,7 @@ import * as SqlStore from "../../src/storage/SqlStore.ts"
 import { Standings } from "../../src/storage/Standings.ts"
 import { type StorageError, Store } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
+import * as InterruptionSuite from "./InterruptionSuite.ts"
 import * as JournalSuite from "./JournalSuite.ts"
 import * as StandingSuite from "./StandingSuite.ts"
 import * as StoreSuite from "./StoreSuite.ts"
@@ -22,6 +23,7 @@ import { temporaryFile } from "./TemporaryFile.ts"
 import * as Upgrade from "./Upgrade.ts"
 
 const file = Layer.unwrap(Effect.map(temporaryFile, (filename) => SqlStore.layer({ path: filename })))
+InterruptionSuite.suite("file", file)
 StoreSuite.suite("file", file)
 JournalSuite.suite("file", file)
 StandingSuite.suite("file", file)
@@ -215,7 +217,9 @@ describe("a SQLite file", () => {
         expect(lines[0]).toBe(
           "Changing the database to version 6 of its schema, in one transaction. No turn runs meanwhile."
         )
-        expect(lines[1]).toMatch(/^Changing the database: \d+ s so far, version 6 of 6, \w+ \w+ \w+\.$/)
+        expect(lines[1]).toMatch(
+          new RegExp(`^Changing the database: \\d+ s so far, version 6 of ${Migrations.VERSION}, \\w+ \\w+ \\w+\\.$`)
+        )
         expect(lines.join("\n")).toMatch(/INSERT INTO (?:conversations|turns|events|journal)\.\n/)
         expect(lines.at(-1)).toMatch(/^Changing the database: done after /)
 
