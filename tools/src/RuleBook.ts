@@ -35,7 +35,10 @@ export const chapters: ReadonlyArray<Chapter> = [
         says: "Only content is progress; the first content, and each after it, have limits that never shrink."
       },
       { id: "C9", says: "One attempt is one HTTP request." },
-      { id: "C10", says: "A bug of the program itself is tried again at most twice." },
+      {
+        id: "C10",
+        says: "A bug of the program itself, or of the service while it runs a turn, is tried again at most twice; the count is on disk."
+      },
       {
         id: "C11",
         says: "A response that grows beyond its limit has failed and is not retried; arguments nested deeper than 200 levels are malformed."
@@ -190,6 +193,10 @@ export const chapters: ReadonlyArray<Chapter> = [
         id: "X13",
         says: "Programs that know nothing of Holdfast get its patience by another base URL.",
         claimed: false
+      },
+      {
+        id: "X14",
+        says: "A turn that takes its process down again and again is run alone after three deaths, and sealed as failed after one more."
       }
     ]
   }

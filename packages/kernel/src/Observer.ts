@@ -166,6 +166,17 @@ export const all = (listeners: ReadonlyArray<Listeners>): Listeners => ({
   moved: (observation) => listeners.forEach((each) => tell(each, "moved", observation))
 })
 
+/** Tells of a turn that its host has sealed without running it, with the events that it recorded for that. For hosts. */
+export const sealed = (
+  observer: Listeners | undefined,
+  events: ReadonlyArray<TurnEvent.PersistedEvent>,
+  observation: Sealed
+): void => {
+  const { conversationId, step, stepStartedAt, target, turnId } = observation
+  for (const event of events) tell(observer, "event", { conversationId, turnId, step, stepStartedAt, target, event })
+  tell(observer, "seal", observation)
+}
+
 /** Tells of a conversation that another process goes on with (O4). For hosts: the turn loop knows of no other process. */
 export const moved = (observer: Listeners | undefined, observation: Moved): void => tell(observer, "moved", observation)
 

@@ -22,7 +22,7 @@ import * as Reporting from "./Reporting.ts"
 import type { Route } from "./Route.ts"
 import type { Router } from "./Router.ts"
 import * as Routing from "./Routing.ts"
-import type { TurnState } from "./TurnState.ts"
+import type { TurnInput, TurnState } from "./TurnState.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
 type Completed = Extract<Attempt.AttemptOutcome, { _tag: "Completed" }>
@@ -35,8 +35,14 @@ export type Result = Completed | ({ readonly _tag: "GaveUp"; readonly last: Fail
 export const voided = (turn: TurnState): ReadonlyArray<TurnEvent.StepDiscarded> => {
   const { isLost } = turn
   turn.isLost = false
-  return isLost ? [turn.event({ type: "step-discarded", step: turn.step, message: LOST })] : []
+  return isLost ? [discarded(turn.input, turn.step)] : []
 }
+
+/** What clients are told of a step whose text was shown before its process died (X2). */
+export const discarded = (
+  { conversationId, turnId }: Pick<TurnInput, "conversationId" | "turnId">,
+  step: number
+): TurnEvent.StepDiscarded => ({ conversationId, turnId, type: "step-discarded", step, message: LOST })
 
 /** Gets the response of the turn's current step. */
 export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<Result, TurnStopped> {

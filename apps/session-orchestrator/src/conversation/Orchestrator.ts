@@ -12,8 +12,10 @@ import { type ConversationState, Failure, Ids, Message, Target, type TurnEvent }
 import { Clock, Deferred, Effect, Layer, Option, Result, Schedule, Stream } from "effect"
 import * as Problem from "../config/Problem.ts"
 import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
+import { Life } from "../durable/Life.ts"
 import * as RecordedWait from "../durable/RecordedWait.ts"
 import { Timer } from "../durable/Timer.ts"
+import { Interruptions } from "../storage/Interruptions.ts"
 import { Journal, type Record } from "../storage/Journal.ts"
 import * as OrderedId from "../storage/OrderedId.ts"
 import { Standings } from "../storage/Standings.ts"
@@ -38,6 +40,7 @@ import * as NextTarget from "./NextTarget.ts"
 import type { Parking } from "./Parking.ts"
 import { ParkingPlace } from "./ParkingPlace.ts"
 import { knownTarget, Providers } from "./Providers.ts"
+import { Quarantine } from "./Quarantine.ts"
 import { RightOfWay } from "./RightOfWay.ts"
 import type { Session } from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
@@ -46,7 +49,17 @@ import * as TurnQueue from "./TurnQueue.ts"
 import * as TurnRunner from "./TurnRunner.ts"
 import * as Watching from "./Watching.ts"
 
-type Requirements = Store | Journal | Standings | Timer | Providers | Gates | Tools | Defaults | Condition
+type Requirements =
+  | Store
+  | Journal
+  | Standings
+  | Interruptions
+  | Timer
+  | Providers
+  | Gates
+  | Tools
+  | Defaults
+  | Condition
 
 /** Runs turns for as long as its scope is open; those that it does not get to seal are left for the next process. */
 export const layer: Layer.Layer<Conversations, StorageError, Requirements> = Layer.suspend(() =>
@@ -74,10 +87,16 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       const standings = yield* Standings
       const condition = yield* Condition
       const sessions = new Sessions()
+      const interruptions = yield* Interruptions
+      const life = yield* Life
       const down = yield* Deferred.make<void>()
       const stopping = Deferred.await(down)
       const queue = yield* TurnQueue.make({
         store,
+        journal,
+        interruptions,
+        quarantine: yield* Quarantine,
+        life,
         providers,
         gates,
         toolbox,
@@ -122,6 +141,8 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         sessions,
         queue,
         gates,
+        interruptions,
+        life,
         tenancy: yield* Tenancy,
         isStopping: Deferred.isDone(down)
       }
@@ -181,7 +202,13 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
           ),
         // P14: cancelling the retry is part of aborting; the kernel closes the chain before the seal.
         abort: (conversationId, turnId) =>
-          Effect.andThen(find(conversationId), Commands.abort(commands, { conversationId, turnId })),
+          Effect.gen(function* () {
+            yield* find(conversationId)
+            const address = { conversationId, turnId }
+            if (yield* Commands.abort(commands, address)) return true
+            // A turn that nothing has in memory, though it is not sealed, is ended all the same.
+            return (yield* Acceptance.recover(acceptance, conversationId)) && (yield* Commands.abort(commands, address))
+          }),
         steer: (steering, origin, turnId) =>
           Effect.gen(function* () {
             const { conversationId } = steering

@@ -8,8 +8,10 @@ import type { Ids } from "@holdfast/wire"
 import type { TurnStopped } from "@holdfast/kernel"
 import { Deferred, Semaphore } from "effect"
 import type { Resumption } from "../storage/Store.ts"
+import type { Interruption } from "../durable/Interruption.ts"
 import type * as Gatekeeper from "./Gatekeeper.ts"
 import { Hub } from "./Hub.ts"
+import type * as Quarantine from "./Quarantine.ts"
 import type * as ReadAhead from "./ReadAhead.ts"
 import { Wait } from "./Wait.ts"
 
@@ -33,6 +35,10 @@ export interface Running {
   parked: { readonly until: number; readonly awaited: Gatekeeper.Awaited | undefined } | undefined
   /** What the gate has told it, for its next attempt; it is given back where there is none. */
   pass: Gatekeeper.Pass | undefined
+  /** What had interrupted it when this process took it up in the middle of something (X14); nothing any more once it has come further. */
+  interruption: Interruption | undefined
+  /** Its place among the turns that run, while it runs. */
+  stay: Quarantine.Stay | undefined
 }
 
 /** What is known of a turn that has just been accepted. */
@@ -42,7 +48,7 @@ export interface Arrival {
 }
 
 /** Handles for a turn that comes into memory. */
-export const running = (turnId: Ids.TurnId, arrival?: Arrival): Running => ({
+export const running = (turnId: Ids.TurnId, arrival?: Arrival, interruption?: Interruption): Running => ({
   turnId,
   arrival,
   abort: Deferred.makeUnsafe(),
@@ -51,7 +57,9 @@ export const running = (turnId: Ids.TurnId, arrival?: Arrival): Running => ({
   leaveTurnstile: () => {},
   ahead: undefined,
   parked: undefined,
-  pass: undefined
+  pass: undefined,
+  interruption,
+  stay: undefined
 })
 
 export class Session {

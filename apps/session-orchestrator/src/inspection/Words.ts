@@ -148,6 +148,15 @@ export const seal = ({ attempts, error, rules, sleptMs, status }: Untold<TurnExp
   return ended(`The turn ${how} ${effort}${why}${rules.length === 0 ? "" : ` ${ruled(rules)}`}`)
 }
 
+/** What has interrupted a turn. */
+export const interruption = ({ deaths, defects, rules }: Untold<TurnExplanation.Interruption>): string =>
+  ended(
+    [
+      ...(deaths < 2 ? [] : [`The process died ${deaths} times in a row in the middle of this turn`]),
+      ...(defects === 0 ? [] : [`Holdfast itself failed ${count(defects, "time")} while it ran this turn`])
+    ].join(". ") + ` ${ruled(rules)}`
+  )
+
 // --- internal
 
 /** By the cause of `final-turn`. */

@@ -297,6 +297,8 @@ describe("the hub", () => {
         hub.live(delta(text))
         quick.take()
       }
+      // Subscribers are looked at when the turn of the event loop is over.
+      yield* Effect.promise(() => Promise.resolve())
       const error = yield* Effect.flip(slow.pull)
       assert.include(String(error), "too far behind")
       hub.live(delta("still here"))

@@ -15,6 +15,7 @@ import * as SqlStore from "../../src/storage/SqlStore.ts"
 import { Standings } from "../../src/storage/Standings.ts"
 import { type StorageError, Store } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
+import * as InterruptionSuite from "./InterruptionSuite.ts"
 import * as JournalSuite from "./JournalSuite.ts"
 import * as StandingSuite from "./StandingSuite.ts"
 import * as StoreSuite from "./StoreSuite.ts"
@@ -22,6 +23,7 @@ import { temporaryFile } from "./TemporaryFile.ts"
 import * as Upgrade from "./Upgrade.ts"
 
 const file = Layer.unwrap(Effect.map(temporaryFile, (filename) => SqlStore.layer({ path: filename })))
+InterruptionSuite.suite("file", file)
 StoreSuite.suite("file", file)
 JournalSuite.suite("file", file)
 StandingSuite.suite("file", file)
