@@ -4,19 +4,16 @@ import { errorWith, of, type Payload } from "./Payload.ts"
 const { response, thrown } = of("hosts")
 
 export const hosts: ReadonlyArray<Payload> = [
-  response({
+  thrown({
     id: "together-too-long",
     kind: "recorded",
     source: "stanford-crfm/helm#2079",
-    status: 422,
-    body: {
-      error: {
-        message:
-          "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048. Given: 2019 `inputs` tokens and 30 `max_new_tokens`",
-        type: "invalid_request_error"
-      }
-    },
-    expected: { reason: "context-overflow", retryable: false, status: 422, code: "invalid_request_error" }
+    error: () =>
+      errorWith(
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048. Given: 2019 `inputs` tokens and 30 `max_new_tokens`",
+        { status: 422 }
+      ),
+    expected: { reason: "context-overflow", retryable: false, status: 422 }
   }),
   response({
     id: "together-per-minute",
@@ -272,7 +269,7 @@ export const hosts: ReadonlyArray<Payload> = [
     source: "volcengine/MineContext#328",
     error: () =>
       errorWith(
-        'Your account [2100334555] has reached the set inference limit for the [doubao-seed-1-6-flash] model, and the model service has been paused. To continue using this model, please visit the Model Activation page to adjust or close the "Safe Experience Mode"',
+        'Your account ［2100334555］ has reached the set inference limit for the ［doubao-seed-1-6-flash］ model, and the model service has been paused. To continue using this model, please visit the Model Activation page to adjust or close the "Safe Experience Mode"',
         { status: 429 }
       ),
     expected: { reason: "quota-exhausted", retryable: false, status: 429, scope: "model" }

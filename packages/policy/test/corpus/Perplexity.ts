@@ -6,7 +6,7 @@ export const perplexity: ReadonlyArray<Payload> = [
   response({
     id: "too-many-prompt-tokens",
     kind: "constructed",
-    source: "symfony/ai (the converter of Perplexity's results, and its test)",
+    source: "symfony/ai (the HttpTransport of its Perplexity bridge, and its test)",
     status: 400,
     body: {
       error: { message: "The total length of all messages is too long.", type: "too_many_prompt_tokens", code: 400 }
@@ -55,6 +55,7 @@ export const perplexity: ReadonlyArray<Payload> = [
     expected: { reason: "model-unavailable", retryable: false, status: 400 }
   }),
   response({
+    // The report typed it by hand and lost some of its punctuation, which is put back here.
     id: "max-tokens-too-small",
     kind: "recorded",
     source: "ITSpecialist111/ai_automation_suggester#171",
