@@ -138,6 +138,25 @@ describe("a switch to another target", () => {
     })
   )
 
+  bothWays(
+    "A15: a retry that goes elsewhere after a millisecond waits for it, and one without a wait does not",
+    (start) =>
+      Effect.gen(function* () {
+        for (const delayMs of [1, 0]) {
+          const policy = strategy()
+          const router = new TestRouter.TestRouter({ direct: () => ({ delayMs, route: fallback }) })
+          const run = yield* start({
+            scripts: [emits(overloaded), answer("ok")],
+            strategy: policy,
+            services: router.layer
+          })
+          const end = yield* settle(run)
+          assert.deepStrictEqual([end.status, end.sleptMs], ["completed", delayMs])
+          assert.deepStrictEqual(policy.sleeps, delayMs === 0 ? [] : [delayMs])
+        }
+      })
+  )
+
   bothWays("A4: a retry without a route stays where it was, and hands the router its state back", (start) =>
     Effect.gen(function* () {
       const router = new TestRouter.TestRouter({

@@ -217,7 +217,9 @@ describe("a SQLite file", () => {
         expect(lines[0]).toBe(
           "Changing the database to version 6 of its schema, in one transaction. No turn runs meanwhile."
         )
-        expect(lines[1]).toMatch(/^Changing the database: \d+ s so far, version 6 of 6, \w+ \w+ \w+\.$/)
+        expect(lines[1]).toMatch(
+          new RegExp(`^Changing the database: \\d+ s so far, version 6 of ${Migrations.VERSION}, \\w+ \\w+ \\w+\\.$`)
+        )
         expect(lines.join("\n")).toMatch(/INSERT INTO (?:conversations|turns|events|journal)\.\n/)
         expect(lines.at(-1)).toMatch(/^Changing the database: done after /)
 

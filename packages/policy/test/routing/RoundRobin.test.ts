@@ -189,3 +189,20 @@ describe("Routes", () => {
     })
   })
 })
+
+describe("the record of a decision", () => {
+  it("X9: says which ways had had their turn in the cycle", () => {
+    const rig = three()
+    rig.begin()
+    const had = () => {
+      rig.fails(limited)
+      const { basis } = rig.last as { readonly basis?: { readonly ways?: ReadonlyArray<object> } }
+      return basis?.ways?.map((way) => "had" in way)
+    }
+    expect([had(), had(), had()]).toEqual([
+      [false, false, false],
+      [true, false, false],
+      [true, true, false]
+    ])
+  })
+})
