@@ -49,7 +49,7 @@ export const decide = (evidence: Evidence): Verdict | undefined => {
   if (exact !== undefined) return of(exact)
   if (implied !== undefined) return of(implied)
   if (known?.weight === "family") return of(wording === "quota-exhausted" ? wording : known.reason)
-  if (wording !== undefined && isBroad(status, wording)) return of(wording)
+  if (wording !== undefined && isBroad(status, texts)) return of(wording)
   const byStatus = Status.reasonOf(status)
   if (byStatus !== undefined) return of(byStatus)
   if (known !== undefined) return of(known.reason)
@@ -89,8 +89,8 @@ const narrowest = (texts: ReadonlyArray<string>): Failure.Reason | undefined => 
 }
 
 /** Statuses that providers use for many things; and no status, or success. */
-const isBroad = (status: number | undefined, wording: Failure.Reason): boolean =>
+const isBroad = (status: number | undefined, texts: ReadonlyArray<string>): boolean =>
   status === undefined ||
   Status.isSuccess(status) ||
   [400, 403, 404, 410, 412, 422, 429].includes(status) ||
-  (status === 500 && wording === "quota-exhausted") // MiniMax: "insufficient balance (1008)"
+  (status === 500 && texts.some(Wording.isUnpaid))

@@ -167,3 +167,6 @@ export const narrow = matcher(narrowing)
 
 /** W2. */
 export const transient = matcher(passing)
+
+/** An account without money, as MiniMax says it with its own number, at a status of 500 too. */
+export const isUnpaid = (text: string): boolean => readable(text).includes("insufficient balance (1008)")
