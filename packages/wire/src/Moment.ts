@@ -54,4 +54,6 @@ export const MomentOrDate = Schema.Union([Schema.Finite, Schema.String])
 const LONGEST_FOUND = 60
 
 const found = (value: number | string): string =>
-  JSON.stringify(typeof value === "string" && value.length > LONGEST_FOUND ? `${value.slice(0, LONGEST_FOUND)}…` : value)
+  JSON.stringify(
+    typeof value === "string" && value.length > LONGEST_FOUND ? `${value.slice(0, LONGEST_FOUND)}…` : value
+  )

@@ -56,7 +56,14 @@ describe("Moment", () => {
   it("X4: the document has both forms, with an example of each", () => {
     const { schemas } = OpenApi.fromApi(Api.Api).components
     const until = JSON.stringify(schemas["WaitUntil"])
-    for (const part of ['"number"', '"string"', "epoch milliseconds", "RFC 3339", "1771052400000", "2026-02-14T07:00:00Z"]) {
+    for (const part of [
+      '"number"',
+      '"string"',
+      "epoch milliseconds",
+      "RFC 3339",
+      "1771052400000",
+      "2026-02-14T07:00:00Z"
+    ]) {
       expect(until).toContain(part)
     }
   })
