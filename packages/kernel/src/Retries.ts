@@ -14,6 +14,7 @@ import * as Attempt from "./Attempt.ts"
 import * as Checkpoint from "./Checkpoint.ts"
 import * as Compaction from "./Compaction.ts"
 import { Content } from "./Content.ts"
+import * as FinalStep from "./FinalStep.ts"
 import * as ModelContext from "./ModelContext.ts"
 import * as Observer from "./Observer.ts"
 import type { ProviderRequest } from "./Provider.ts"
@@ -75,6 +76,7 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
     }
     turn.unfinished?.recall(outcome)
     if (outcome._tag === "Completed") return outcome
+    if (outcome.report !== undefined) FinalStep.collapse(turn) // A12
     // P19: once. What overflows again, and what cannot be made smaller, is decided about like any failure: it is final (P2).
     if (compactor !== undefined && !hasCompacted && isOverflow(outcome)) {
       hasCompacted = true

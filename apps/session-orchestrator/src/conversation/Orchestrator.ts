@@ -82,7 +82,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       const timer = yield* Timer
       const providers = yield* Providers
       const gates = yield* Gates
-      const { toolbox } = yield* Tools
+      const tools = yield* Tools
       const defaults = yield* Defaults
       const standings = yield* Standings
       const condition = yield* Condition
@@ -99,7 +99,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         life,
         providers,
         gates,
-        toolbox,
+        tools,
         defaults,
         standings,
         tokenizer: Tokenizer.load,

@@ -159,7 +159,8 @@ export const interruption = ({ deaths, defects, rules }: Untold<TurnExplanation.
 const WHY_LAST: Readonly<Record<string, string>> = {
   "max-turns": "the turn had as many steps as it may have",
   context: "the next request would have been too long",
-  "malformed-report": "a final report had been handed in that would not do"
+  "malformed-report": "a final report had been handed in that would not do",
+  "retries-exhausted": "the attempts of the step before ran out on responses that would not do"
 }
 
 /** Timers of a busy process are late by less. */

@@ -171,10 +171,13 @@ describe("metrics", () => {
     }).pipe(alone)
   )
 
-  it.live("A12: count final reports that were malformed, and the last steps that followed from it", () =>
+  it.live("A12: count final reports by what became of them, and the last steps that followed from it", () =>
     Effect.gen(function* () {
       const metrics = yield* metricsOf(yield* everything)
-      assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_malformed_reports_total"), 1)
+      for (const outcome of ["invalid", "accepted"]) {
+        assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_final_reports_total", { outcome }), 1, outcome)
+      }
+      assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_final_reports_total"), 2)
       assert.strictEqual(
         PrometheusText.valueOf(metrics, "holdfast_final_steps_total", { cause: "malformed-report" }),
         1
