@@ -6,8 +6,10 @@
  */
 import type { Ids } from "@holdfast/wire"
 import type { TurnStopped } from "@holdfast/kernel"
-import { Deferred, Semaphore } from "effect"
-import type { Resumption } from "../storage/Store.ts"
+import { Deferred } from "effect"
+import type { Resumption, StorageError } from "../storage/Store.ts"
+import type { TurnConflict } from "./Conversations.ts"
+import { FailTogether } from "./FailTogether.ts"
 import type * as Gatekeeper from "./Gatekeeper.ts"
 import { Hub } from "./Hub.ts"
 import type * as ReadAhead from "./ReadAhead.ts"
@@ -65,7 +67,9 @@ export class Session {
    */
   autoRetry: boolean | undefined = undefined
   /** Accepting and queueing are one act, or two prompts could be queued in another order than they were accepted in. */
-  readonly accepting = Semaphore.makeUnsafe(1)
+  readonly accepting = new FailTogether<TurnConflict | StorageError>(
+    (error) => error._tag === "StorageError" && error.concerns !== "one"
+  )
   /** Who holds on to this session besides its turns. */
   holders = 0
 
