@@ -138,6 +138,7 @@ const inProcess = <A>(database: string, act: (service: InProcess) => Promise<A>)
     models: {},
     model: { provider: "bench", model: MODEL },
     retry: { schedule: { type: "steps", delays: [Duration.hours(1)], tail: Duration.hours(1) } },
+    log: { level: "warn" },
     cluster: { runner: { host: "127.0.0.1", port: 0 }, shards: 1 },
     telemetry: { retryLog: undefined, otlp: undefined, notifications: undefined },
     origins: new Map(),

@@ -137,7 +137,10 @@ export const chapters: ReadonlyArray<Chapter> = [
       { id: "A13", says: "A valid report is kept, whatever fails after it." },
       { id: "A14", says: "Without a report in the end there is one that says why." },
       { id: "A15", says: "The laws of cycling hold over any sequence of failures." },
-      { id: "A16", says: "Every attempt and every turn is measured." }
+      {
+        id: "A16",
+        says: "Every attempt and every turn is measured, from the first on; a turn that failed is a line of the log."
+      }
     ]
   },
   {
@@ -174,7 +177,11 @@ export const chapters: ReadonlyArray<Chapter> = [
         claimed: false
       },
       { id: "X11", says: "Budgets can differ by reason, and a guard bounds what a long wait may spend." },
-      { id: "X12", says: "One report in the morning, one notification for an incident.", claimed: false },
+      {
+        id: "X12",
+        says: "One report in the morning, one notification for an incident and for a cause of failure, and none untrue at last.",
+        claimed: false
+      },
       {
         id: "X13",
         says: "Programs that know nothing of Holdfast get its patience by another base URL.",

@@ -38,14 +38,16 @@ export interface Last {
 
 /** Makes the turn's step the last, if it has to be. Nothing, and no effect, for a turn without limits. */
 export const enter = (turn: TurnState): Effect.Effect<void, TurnStopped> | undefined => {
-  const { checkpoint } = turn.ports
-  const name = `step/${turn.step}/final`
-  if (checkpoint.isRecorded(name)) return announce(turn, name, "max-turns") // its cause is in the record
+  const name = nameOf(turn)
+  if (isRecorded(turn)) return announce(turn, name, "max-turns") // its cause is in the record
   if (turn.last === undefined && turn.input.limits === undefined) return undefined
   if (turn.hasBegun) return undefined // F1
   const cause = causeOf(turn)
   return cause === undefined ? undefined : announce(turn, name, cause)
 }
+
+/** Whether the turn's step is known to be the last. */
+export const isRecorded = (turn: TurnState): boolean => turn.ports.checkpoint.isRecorded(nameOf(turn))
 
 /** A12: there is one more step to mend a report in. */
 export const collapse = (turn: TurnState): void => {
@@ -63,6 +65,8 @@ export const wayOut = ({ isFinal, ports: { report } }: TurnState): string => {
 }
 
 // --- internal
+
+const nameOf = ({ step }: TurnState): string => `step/${step}/final`
 
 const causeOf = (turn: TurnState): Cause | undefined => {
   const { last, lastUsage: usage } = turn

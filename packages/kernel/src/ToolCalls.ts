@@ -29,11 +29,11 @@ export type ToolRecord = typeof ToolRecord.Type
 /** How much of malformed arguments is quoted back to the model, in characters. */
 export const QUOTED_CHARACTERS = 2_000
 
-/** Runs the calls, and adds their results to the history. */
+/** Runs the calls, adds their results to the history, and returns them. */
 export const run = Effect.fnUntraced(function* (
   turn: TurnState,
   calls: ReadonlyArray<Message.ToolCallPart>
-): Effect.fn.Return<void, TurnStopped> {
+): Effect.fn.Return<ReadonlyArray<Message.ToolResultPart>, TurnStopped> {
   const name = (i: number) => `step/${turn.step}/tool/${i}`
   const { checkpoint } = turn.ports
   const round: Round = {
@@ -62,6 +62,7 @@ export const run = Effect.fnUntraced(function* (
     turn.results = undefined
     return [turn.add({ role: "tool", id: turn.nextMessageId(), turnId, createdAt: round.createdAt, content })]
   })
+  return content
 })
 
 // --- internal

@@ -16,6 +16,7 @@ import { Checkpoint } from "./Checkpoint.ts"
 import { Compactor } from "./Compactor.ts"
 import type { Content } from "./Content.ts"
 import { EventSink } from "./EventSink.ts"
+import * as FailedSteps from "./FailedSteps.ts"
 import { FinalReport } from "./FinalReport.ts"
 import * as FinalStep from "./FinalStep.ts"
 import * as Observer from "./Observer.ts"
@@ -125,13 +126,23 @@ const steps = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<Tu
 
     const calls = result.content.filter((part) => part.type === "tool-call")
     yield* turn.persist(() => finished(turn, result, calls))
-    if (calls.length > 0) yield* ToolCalls.run(turn, calls)
-    else if (turn.ports.report !== undefined) Reporting.settleText(turn, result.content)
+    const results = calls.length > 0 ? yield* ToolCalls.run(turn, calls) : []
+    if (calls.length === 0 && turn.ports.report !== undefined) Reporting.settleText(turn, result.content)
     turn.step++
     // A13: a report ends its turn in the step that it came in, forced or not.
     if (calls.length === 0 || turn.report !== undefined) return yield* seal(turn, { status: "completed" })
+    const failure = stuck(turn, results)
+    if (failure !== undefined) return yield* seal(turn, { status: "failed", failure })
   }
 })
+
+/** Why the turn may not go on after a step's tool calls. A step that has begun under another limit goes on (F1 of `FinalStep`). */
+const stuck = (turn: TurnState, results: ReadonlyArray<Message.ToolResultPart>): Failure.Failure | undefined => {
+  const { maxFailedToolSteps = FailedSteps.MOST_STEPS } = turn.input.limits ?? {}
+  turn.failedToolSteps = FailedSteps.after(turn.failedToolSteps, results)
+  const hasBegun = turn.hasBegun || FinalStep.isRecorded(turn)
+  return hasBegun ? undefined : FailedSteps.failureOf(turn.failedToolSteps, maxFailedToolSteps, results)
+}
 
 /** What is said of a response that has come to its end. */
 const finished = (

@@ -13,6 +13,8 @@ export interface Prospect extends Pick<ProviderRequest, "messages" | "tools" | "
 export interface TurnLimits {
   /** The most steps; at least 1. The last of them is the final one. */
   readonly maxTurns?: number
+  /** Steps in a row with nothing but failed tool calls, after which the turn fails; 0: no limit; absent: `FailedSteps.MOST_STEPS`. */
+  readonly maxFailedToolSteps?: number
   /** Characters of one response, at least 1; absent: `ResponseLimit.MOST_CHARACTERS`. */
   readonly maxResponseCharacters?: number
   /**

@@ -94,6 +94,8 @@ export class TurnState {
   chain: number | undefined = undefined
   /** What the tools of the step have answered so far; `undefined` between steps. */
   results: ReadonlyArray<Message.ToolResultPart> | undefined = undefined
+  /** Steps in a row until now with nothing but failed tool calls. */
+  failedToolSteps = 0
   /** The seal, once it is recorded. */
   end: TurnEvent.TurnEnd | undefined = undefined
   private stopped: TurnStopped | undefined = undefined

@@ -55,6 +55,7 @@ export const resolve = (settings: RetrySettings = {}): RetryPolicy => {
     ...(settings.maxResponseCharacters === undefined ? {} : { maxResponseCharacters: settings.maxResponseCharacters }),
     ...(settings.routing === undefined ? {} : { routing: toRouting(settings.routing) }),
     ...(settings.maxTurns === undefined ? {} : { maxTurns: settings.maxTurns }),
+    ...(settings.maxFailedToolSteps === undefined ? {} : { maxFailedToolSteps: settings.maxFailedToolSteps }),
     ...(settings.finalReport === undefined ? {} : { finalReport: settings.finalReport })
   }
 }

@@ -55,6 +55,8 @@ export interface RetryPolicy {
   readonly routing: Routing
   /** Steps of a turn, the last of which is the final one (A11). Absent: no limit. */
   readonly maxTurns?: number
+  /** Steps in a row with nothing but failed tool calls, after which the turn fails. 0: no limit. Absent: the kernel's own. */
+  readonly maxFailedToolSteps?: number
   /** What a turn has to end with (A9 to A14). Absent: whatever the model says last. */
   readonly finalReport?: FinalReport
 }

@@ -37,7 +37,8 @@ export const make = (options: Options): Effect.Effect<Provider.Provider["Service
         Transport.stream({
           conceal: endpoint.conceal,
           post: (scope) => endpoint.post(Request.make(request, options), scope),
-          machine: () => Response.make(Prompt.callId(request))
+          machine: () => Response.make(Prompt.callId(request)),
+          request
         })
     }
   })

@@ -1,7 +1,9 @@
-/** What an endpoint answers in place of a stream: pages, problem documents, nothing. */
+/** What an endpoint answers in place of a stream: pages, problem documents, an answer in one piece, nothing. */
+import { TextBuffer } from "@holdfast/kernel"
 import { Effect, Pull } from "effect"
+import * as Deadline from "./Deadline.ts"
 import { concat } from "./EventStream.ts"
-import type { Answer } from "./Http.ts"
+import type { Answer, Broken, BytePull } from "./Http.ts"
 
 /** The most that is read of an error. A provider's error is a few hundred bytes, a proxy's page a few thousand. */
 export const MAX_BYTES = 64 * 1024
@@ -10,16 +12,49 @@ export const MAX_BYTES = 64 * 1024
 export const MAX_WAIT_MS = 5000
 
 /**
- * What the first bytes of an answer begin: an event stream, or a document (HTML or JSON), which no stream looks like. `blank` is
- * too early to say.
+ * What the first bytes of an answer begin: an event stream, or a document, which no stream looks like. `blank` is too early to say.
  */
-export const kindOf = (reads: ReadonlyArray<Uint8Array>): "blank" | "document" | "stream" => {
+export const kindOf = (reads: ReadonlyArray<Uint8Array>): "blank" | "page" | "json" | "stream" => {
   for (const read of reads) {
     for (const byte of read) {
-      if (!BLANK.has(byte)) return DOCUMENT.has(byte) ? "document" : "stream"
+      if (!BLANK.has(byte)) return byte === ANGLE ? "page" : JSON_BEGINS.has(byte) ? "json" : "stream"
     }
   }
   return "blank"
+}
+
+/**
+ * Reads a document to its end, in pieces of any size; `undefined` where it is longer than `most` characters. `begun` has been read
+ * already. `progress` is called for each piece that is more than blanks: some servers send these to keep a connection alive.
+ */
+export const document = (
+  bytes: BytePull,
+  begun: ReadonlyArray<Uint8Array>,
+  most: number,
+  progress: () => void
+): Effect.Effect<string | undefined, Broken> => {
+  const decoder = new TextDecoder()
+  const buffer = new TextBuffer.TextBuffer()
+  const add = (reads: ReadonlyArray<Uint8Array>) => {
+    for (const read of reads) buffer.append(decoder.decode(read, { stream: true }))
+    if (kindOf(reads) !== "blank") progress()
+  }
+  const rest: Effect.Effect<string | undefined, Broken> = Effect.suspend(() =>
+    buffer.length > most
+      ? Effect.undefined
+      : Pull.matchEffect(bytes, {
+          onSuccess: (reads) => {
+            add(reads)
+            return rest
+          },
+          onFailure: (cause) => Effect.failCause(cause),
+          onDone: () => Effect.sync(() => buffer.text() + decoder.decode())
+        })
+  )
+  return Effect.suspend(() => {
+    add(begun)
+    return rest
+  })
 }
 
 /** Reads the rest as text, up to the limits; what went wrong on the way is left out. `begun` has been read already. */
@@ -39,9 +74,8 @@ export const text = ({ bytes, isWhole }: Answer, begun: ReadonlyArray<Uint8Array
       onFailure: () => Effect.void,
       onDone: () => Effect.void
     })
-    return Effect.map(
-      isWhole() ? rest : Effect.timeoutOrElse(rest, { duration: MAX_WAIT_MS, orElse: () => Effect.void }),
-      () => new TextDecoder().decode(concat(reads, length).subarray(0, MAX_BYTES))
+    return Effect.map(isWhole() ? rest : Deadline.within(rest, MAX_WAIT_MS), () =>
+      new TextDecoder().decode(concat(reads, length).subarray(0, MAX_BYTES))
     )
   })
 
@@ -50,5 +84,8 @@ export const text = ({ bytes, isWhole }: Answer, begun: ReadonlyArray<Uint8Array
 /** White space, and the bytes of a byte order mark. */
 const BLANK = new Set([0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb, 0xbf])
 
-/** `<`, `{` and `[`. */
-const DOCUMENT = new Set([0x3c, 0x7b, 0x5b])
+/** `<` */
+const ANGLE = 0x3c
+
+/** `{` and `[`. */
+const JSON_BEGINS = new Set([0x7b, 0x5b])

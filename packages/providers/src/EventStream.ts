@@ -9,7 +9,11 @@
  *     by LF. Comments, `id:` and `retry:` give nothing. (WHATWG HTML, section 9.2.6)
  * E3. Unlike there, a frame that the end of the stream cuts off is passed on: several providers leave out the last blank line.
  *     Whoever reads it must be ready for half a frame.
+ * E4. A line `error: ...`, which is llama.cpp's way to report one, is a frame of its own, named `error`.
+ * E5. What is held back takes little more memory than its characters: a frame of a million short lines, and a line of a million short
+ *     reads, too.
  */
+import { TextBuffer } from "@holdfast/kernel"
 
 export interface EventStream {
   /** Takes a read; gives each frame that it completes to `onFrame`. */
@@ -24,17 +28,19 @@ export interface EventStream {
 export const make = (onFrame: (data: string, event: string | undefined) => void): EventStream => {
   // Drops the byte order mark, and keeps a character that a read has cut.
   const decoder = new TextDecoder()
-  // Pieces of the line in progress, joined once when it ends: a long line in short reads costs no more than a short one.
-  let pieces: Array<string> = []
-  let length = 0
+  // The line in progress: a long line in short reads costs no more than a short one.
+  let held = new TextBuffer.TextBuffer()
   let endedInCr = false
   let data: string | undefined
+  // What follows the first line of a frame's data, each with the line end before it. Almost all frames have one line.
+  let more: TextBuffer.TextBuffer | undefined
   let event: string | undefined
 
   const dispatch = () => {
-    const frame = data
+    const frame = data === undefined || more === undefined ? data : data + more.text()
     const name = event
     data = undefined
+    more = undefined
     event = undefined
     if (frame !== undefined) onFrame(frame, name)
   }
@@ -43,24 +49,29 @@ export const make = (onFrame: (data: string, event: string | undefined) => void)
     if (start === end) return dispatch()
     if (text.startsWith("data", start)) {
       const value = valueOf(text, start + 4, end)
-      if (value !== undefined) data = data === undefined ? value : `${data}\n${value}`
+      if (value === undefined) return
+      if (data === undefined) {
+        data = value
+      } else {
+        more ??= new TextBuffer.TextBuffer()
+        more.append("\n")
+        if (value !== "") more.append(value)
+      }
     } else if (text.startsWith("event", start)) {
       event = valueOf(text, start + 5, end) ?? event
+    } else if (text.startsWith("error:", start)) {
+      onFrame(valueOf(text, start + 5, end) ?? "", "error") // E4
     }
   }
 
   const hold = (piece: string) => {
-    if (piece === "") return
-    pieces.push(piece)
-    length += piece.length
+    if (piece !== "") held.append(piece)
   }
 
   /** The line that is held, with its end. */
   const release = (end: string): string => {
-    pieces.push(end)
-    const whole = pieces.join("")
-    pieces = []
-    length = 0
+    const whole = held.text() + end
+    held = new TextBuffer.TextBuffer()
     return whole
   }
 
@@ -68,7 +79,7 @@ export const make = (onFrame: (data: string, event: string | undefined) => void)
     const text = endedInCr || decoded.includes("\r") ? withoutCr(decoded) : decoded
     let start = 0
     for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
-      if (length === 0) {
+      if (held.length === 0) {
         line(text, start, end)
       } else {
         const whole = release(text.slice(start, end))
@@ -91,10 +102,10 @@ export const make = (onFrame: (data: string, event: string | undefined) => void)
     feed: (bytes) => read(decoder.decode(bytes, STREAM)),
     end: () => {
       read(decoder.decode())
-      if (length > 0) read("\n")
+      if (held.length > 0) read("\n")
       dispatch()
     },
-    held: () => length + (data === undefined ? 0 : data.length)
+    held: () => held.length + (data?.length ?? 0) + (more?.length ?? 0)
   }
 }
 

@@ -7,6 +7,7 @@
  * L4. A limit is the same for every attempt.
  * L5. One watchdog sleeps per attempt that has to be waited for; a delta costs it no timer and no fiber. It looks at the clock when
  *     its sleep is over, and sleeps on for what is left.
+ * L6. Words that have come count, even if this process stood still and has not read them when a limit is over (`Deadline`).
  *
  * The provider's stream runs in a fiber of its own, which pulls when asked to; that is what the watchdog can interrupt without
  * interrupting the turn.
@@ -15,6 +16,7 @@ import type { Provider } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import { type Array as Arr, Channel, Clock, Effect, type Pull, type Scope, Stream } from "effect"
+import * as Deadline from "./Deadline.ts"
 import { Progress } from "./Progress.ts"
 
 /** In milliseconds; absent means no limit. */
@@ -132,7 +134,7 @@ const guarded = (inner: EventChannel, silence: Silence, scope: Scope.Scope): Eff
   const watchdog = Effect.suspend(function look(): Effect.Effect<void> {
     const seen = silence.check()
     if (seen === undefined) return Effect.void
-    if ("after" in seen) return Effect.andThen(Effect.sleep(seen.after), Effect.suspend(look))
+    if ("after" in seen) return Effect.andThen(Deadline.sleep(seen.after), Effect.suspend(look))
     return Effect.sync(() => tell(Effect.fail(seen.over)))
   })
   const watched = Effect.suspend(() => {

@@ -5,7 +5,8 @@
  * machine is synchronous and appends to an array that is passed in, so that a read of many frames becomes one array.
  *
  * M1. A machine never appends usage before output (P1 of the Provider port), half a tool call (C7) or an empty delta (C8).
- * M2. `finish` is asked for once, after a frame that left the stream `finishing` or `finished`, and appends last.
+ * M2. What a machine keeps for later counts in `kept`, so that an endless tool call is bounded like an endless text (C11).
+ * M3. `finish` is asked for once, after a frame that left the stream `finishing` or `finished`, and appends last.
  */
 import type { Provider } from "@holdfast/kernel"
 import type { JsonObject } from "./Json.ts"
@@ -30,4 +31,6 @@ export interface Machine {
   readonly finish: (out: Array<Provider.ProviderEvent>) => void
   /** Characters of tool calls so far: progress that is not yet an event (C8). */
   readonly held: () => number
+  /** Characters of everything that it has kept so far, be it an event by now or not; `PART_CHARACTERS` more for each part. */
+  readonly kept: () => number
 }

@@ -2,9 +2,11 @@
  * A tool call's arguments, from the text that a model wrote.
  *
  * A call is whole only if its arguments are a JSON object. Whatever else a model wrote is passed on as text, with the
- * reason, so that the call is answered instead of run (C7, A10).
+ * reason, so that the call is answered instead of run (C7, A10). That holds for arguments that are nested too deeply, too (C11): they are
+ * not even parsed.
  */
-import type { Message } from "@holdfast/wire"
+import { ResponseLimit } from "@holdfast/kernel"
+import { JsonShape, type Message } from "@holdfast/wire"
 import type { Schema } from "effect"
 import { isObject } from "./Json.ts"
 
@@ -35,6 +37,7 @@ export const toCall = (call: {
       ? malformed("The response reached its length limit before the arguments.")
       : { type: "tool-call", toolCallId, toolName, input: {} }
   }
+  if (JsonShape.isTextTooDeep(text)) return malformed(ResponseLimit.TOO_DEEP)
   try {
     const input: Schema.Json = JSON.parse(text)
     // Some models write `null` for no arguments.

@@ -7,15 +7,19 @@
  * T3. The end of the body before the model has stopped is a failure (C6). What happens to the connection afterwards is none.
  * T4. `finish` waits for the end of the body, so that late usage is seen and the connection can be used again, but only so long.
  * T5. The events of one network read leave as one array.
- * T6. When the stream's scope closes, for whatever reason, an unfinished connection is closed.
+ * T6. A response is bounded as a whole (C11), and so is the work that it makes in one turn of the event loop (`Pace`).
+ * T7. When the stream's scope closes, for whatever reason, an unfinished connection is closed.
  */
 import type { Provider } from "@holdfast/kernel"
+import { ResponseLimit } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import { Array as Arr, Cause, Channel, Effect, Pull, type Scope, Stream } from "effect"
 import * as Body from "./Body.ts"
+import * as Deadline from "./Deadline.ts"
 import * as Decoder from "./Decoder.ts"
 import type { Answer, Broken } from "./Http.ts"
+import * as Pace from "./Pace.ts"
 import { Progress } from "./Progress.ts"
 import type { Machine } from "./Protocol.ts"
 import * as Secrets from "./Secrets.ts"
@@ -32,6 +36,8 @@ export interface Options {
   readonly machine: () => Machine
   /** Takes secrets out of what the endpoint says. */
   readonly conceal: Secrets.Conceal
+  /** What the response may hold (C11). */
+  readonly request: Pick<Provider.ProviderRequest, "maxResponseCharacters">
 }
 
 /** The events of one attempt. */
@@ -58,25 +64,67 @@ interface Attempt extends Options {
 
 /** Each pull does what `next` says, and says what the one after it does. */
 const attempt = (self: Attempt): EventPull => {
+  const most = ResponseLimit.of(self.request)
   let next: EventPull = Effect.suspend(() =>
     Effect.flatMap(Effect.mapError(self.post(self.scope), thrown(self)), answered)
   )
 
-  const answered = (answer: Answer): EventPull =>
-    answer.status >= 200 && answer.status < 300 ? begun(answer) : refused(answer, [])
+  const answered = (unpaced: Answer): EventPull => {
+    const answer = { ...unpaced, bytes: Pace.paced(unpaced.bytes) }
+    return answer.status >= 200 && answer.status < 300 ? begun(answer) : refused(answer, [])
+  }
 
   /** The endpoint has answered, and not with a stream. */
   const refused = (answer: Answer, read: ReadonlyArray<Uint8Array>): EventPull =>
-    Effect.map(Body.text(answer, read), (body) => {
-      next = Cause.done()
-      const failure = Classification.ofResponse({
-        status: answer.status,
-        headers: answer.headers,
-        body: self.conceal(body),
-        now: self.now()
-      })
-      return [{ type: "error", failure: Secrets.inFailure(self.conceal, failure) }]
+    Effect.map(Body.text(answer, read), (body) => judged(answer, body))
+
+  const judged = ({ headers, status }: Answer, body: string): Arr.NonEmptyReadonlyArray<Provider.ProviderEvent> => {
+    next = Cause.done()
+    const failure = Classification.ofResponse({ status, headers, body: self.conceal(body), now: self.now() })
+    return [{ type: "error", failure: cleanedFailure(self, failure) }]
+  }
+
+  /** A server that ignores `stream: true` answers in one piece; an error may come so, too (C3). */
+  const whole = (answer: Answer, reads: ReadonlyArray<Uint8Array>): EventPull =>
+    Effect.matchEffect(Body.document(answer.bytes, reads, Decoder.mostOfFrame(most), self.progress), {
+      onFailure: (broken) => Effect.fail(thrown(self)(broken)),
+      onSuccess: (text): EventPull => {
+        next = Cause.done()
+        if (text === undefined) return Effect.succeed([{ type: "error", failure: ResponseLimit.exceeded(most) }])
+        const decoder = decoderOf(answer)
+        if (!decoder.whole(text)) return Effect.succeed(judged(answer, text.slice(0, Body.MAX_BYTES)))
+        return concluded(decoder)
+      }
     })
+
+  const decoderOf = ({ headers }: Answer): Decoder.Decoder =>
+    Decoder.make(
+      self.machine(),
+      (data, event) =>
+        Classification.ofStreamError({
+          data: self.conceal(data),
+          ...(event === undefined ? undefined : { event }),
+          headers,
+          now: self.now()
+        }),
+      most
+    )
+
+  /** What there is to hand out. Both the classifier and the machine make failures. */
+  const taken = (decoder: Decoder.Decoder) => {
+    const events = decoder.take()
+    return decoder.standing() === "failed" ? Arr.map(events, cleaned) : events
+  }
+  const cleaned = (event: Provider.ProviderEvent): Provider.ProviderEvent =>
+    event.type === "error" ? { ...event, failure: cleanedFailure(self, event.failure) } : event
+
+  /** The last events of a response. */
+  const concluded = (decoder: Decoder.Decoder): EventPull => {
+    next = Cause.done()
+    if (decoder.standing() !== "failed") decoder.finish()
+    const events = taken(decoder)
+    return Arr.isArrayNonEmpty(events) ? Effect.succeed(events) : next
+  }
 
   /** Looks whether a stream begins: a proxy's page and a JSON error come with a 200, and under any media type (C3). */
   const begun = (answer: Answer): EventPull =>
@@ -85,8 +133,10 @@ const attempt = (self: Attempt): EventPull => {
         switch (Body.kindOf(reads)) {
           case "blank":
             return begun(answer)
-          case "document":
+          case "page":
             return refused(answer, reads)
+          case "json":
+            return whole(answer, reads)
           case "stream":
             return streamed(answer)(reads)
         }
@@ -95,24 +145,10 @@ const attempt = (self: Attempt): EventPull => {
       onDone: () => Effect.fail(incomplete)
     })
 
-  const streamed = ({ bytes, headers }: Answer) => {
-    const decoder = Decoder.make(self.machine(), (data, event) =>
-      Classification.ofStreamError({
-        data: self.conceal(data),
-        ...(event === undefined ? undefined : { event }),
-        headers,
-        now: self.now()
-      })
-    )
+  const streamed = (answer: Answer) => {
+    const { bytes } = answer
+    const decoder = decoderOf(answer)
     let held = 0
-
-    /** What there is to hand out. Both the classifier and the machine make failures. */
-    const taken = () => {
-      const events = decoder.take()
-      return decoder.standing() === "failed" ? Arr.map(events, cleaned) : events
-    }
-    const cleaned = (event: Provider.ProviderEvent): Provider.ProviderEvent =>
-      event.type === "error" ? { ...event, failure: Secrets.inFailure(self.conceal, event.failure) } : event
 
     const received = (reads: ReadonlyArray<Uint8Array>): EventPull => {
       decoder.feed(reads)
@@ -132,7 +168,7 @@ const attempt = (self: Attempt): EventPull => {
     const settle = (open: EventPull): EventPull => {
       const standing = decoder.standing()
       next = standing === "open" ? open : standing === "failed" ? Cause.done() : drained
-      const events = taken()
+      const events = taken(decoder)
       if (Arr.isArrayNonEmpty(events)) return Effect.succeed(events)
       if (decoder.held() > held) {
         held = decoder.held()
@@ -151,18 +187,9 @@ const attempt = (self: Attempt): EventPull => {
       onDone: () => Effect.sync(decoder.end)
     })
 
-    const drained: EventPull = Effect.suspend(() =>
-      Effect.timeoutOrElse(drain, {
-        duration: decoder.standing() === "finished" ? AWAIT_END_MS : AWAIT_USAGE_MS,
-        orElse: () => Effect.void
-      })
-    ).pipe(
-      Effect.flatMap((): EventPull => {
-        next = Cause.done()
-        if (decoder.standing() !== "failed") decoder.finish()
-        const events = taken()
-        return Arr.isArrayNonEmpty(events) ? Effect.succeed(events) : next
-      })
+    const drained: EventPull = Effect.flatMap(
+      Effect.suspend(() => Deadline.within(drain, decoder.standing() === "finished" ? AWAIT_END_MS : AWAIT_USAGE_MS)),
+      () => concluded(decoder)
     )
 
     return received
@@ -174,8 +201,17 @@ const attempt = (self: Attempt): EventPull => {
 const thrown =
   (self: Attempt) =>
   ({ cause }: Broken): Failure.ProviderFailure => {
-    const failure = Secrets.inFailure(self.conceal, Classification.ofThrown(cause, self.now()))
+    const failure = cleanedFailure(self, Classification.ofThrown(cause, self.now()))
     return new Failure.ProviderFailure({ failure })
   }
+
+/**
+ * A failure without secrets, and with nothing alive behind it: V8 keeps the whole text that a slice was cut from, which of an error
+ * may be megabytes, and failures are kept for as long as an outage lasts.
+ */
+const cleanedFailure = <F extends Provider.EmittedFailure>({ conceal }: Attempt, failure: F): F => {
+  const copy: F = JSON.parse(JSON.stringify(Secrets.inFailure(conceal, failure)))
+  return copy
+}
 
 const incomplete = new Failure.ProviderFailure({ failure: Classification.incomplete() })

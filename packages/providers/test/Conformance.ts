@@ -6,7 +6,7 @@ import * as Net from "node:net"
 import * as Limits from "../src/Limits.ts"
 import * as Undici from "../src/Undici.ts"
 import type { Dialect } from "./harness/Dialect.ts"
-import { KEY } from "./harness/Dialect.ts"
+import { KEY, request } from "./harness/Dialect.ts"
 import { advanceUntilDone, calls, reasoning, run, signal, text, usage } from "./harness/Run.ts"
 import { cut, type Handler, hang, pieces, serve, SSE } from "./harness/Server.ts"
 
@@ -192,6 +192,155 @@ export const suite = (dialect: Dialect): void => {
             response.end(JSON.stringify({ error: { type: "overloaded_error", message: "Overloaded" } }))
           })
           expect(emitted).toMatchObject({ reason: "overloaded", retryable: true })
+        })
+      )
+
+      it.effect("a JSON answer to a request for a stream is an answer: text, reasoning, calls, usage, finish", () =>
+        Effect.gen(function* () {
+          for (const type of ["application/json", "text/event-stream"]) {
+            const { events, server } = yield* answer((response) => {
+              response.writeHead(200, { "content-type": type })
+              response.end(`\n ${dialect.whole()}`)
+            })
+            expect(usage(events)).toEqual({ inputTokens: 5, outputTokens: 9 })
+            expect(events.filter((event) => event.type !== "usage")).toEqual([
+              { type: "reasoning-delta", delta: "Hm" },
+              { type: "text-delta", delta: "Hello" },
+              { type: "tool-call", toolCallId: "a", toolName: "read", input: { path: "ü" } },
+              { type: "tool-call", toolCallId: "b", toolName: "list", input: {} },
+              { type: "finish", finishReason: "tool-calls" }
+            ])
+            expect(server.received.length).toBe(1)
+          }
+        })
+      )
+
+      it.effect("a JSON answer in pieces is read to its end; one that breaks off has failed, and gives nothing", () =>
+        Effect.gen(function* () {
+          const bytes = new TextEncoder().encode(dialect.whole())
+          const single = Array.from(bytes, (_, i) => bytes.subarray(i, i + 1))
+          expect((yield* answer(pieces(single))).events.at(-1)).toEqual({ type: "finish", finishReason: "tool-calls" })
+          const broken = yield* answer(cut([bytes.subarray(0, bytes.length - 1)]))
+          expect(broken).toMatchObject({ events: [], failure: { reason: "network", retryable: true } })
+          const ended = yield* answer(pieces([bytes.subarray(0, bytes.length - 1)]))
+          expect(ended.isSuccess).toBe(false)
+          expect(ended.emitted).toMatchObject({ reason: "invalid-response", retryable: true })
+        })
+      )
+
+      it.effect(
+        "C7: a JSON answer that was cut at its length limit has no whole call without arguments at its end",
+        () =>
+          Effect.gen(function* () {
+            const { events } = yield* answer(pieces([dialect.whole("length")]))
+            expect(calls(events)).toMatchObject([
+              { toolCallId: "a", input: { path: "ü" } },
+              { toolCallId: "b", malformed: expect.stringContaining("length limit") }
+            ])
+            expect(events.at(-1)).toEqual({ type: "finish", finishReason: "length" })
+          })
+      )
+
+      it.effect("C3: JSON in place of a stream that is neither an answer nor an error is an invalid response", () =>
+        Effect.gen(function* () {
+          for (const body of ['{"models":[]}', '{"choices":[]}', "[]", "{"]) {
+            expect((yield* answer(pieces([body]))).emitted).toMatchObject({ reason: "invalid-response" })
+          }
+        })
+      )
+
+      it.effect("C8: blanks before a JSON answer do not put off the limit, and its text does", () =>
+        Effect.gen(function* () {
+          let write = (_piece: string) => {}
+          const { provider } = yield* set((response, request, n) => {
+            hang([])(response, request, n)
+            write = (piece) => response.write(piece)
+            if (n === 2) response.write("{")
+          })
+          const limited = Limits.withLimits(provider, { firstContentMs: 1000, idleMs: 1000 })
+          const endAfter = (piece: string) =>
+            Effect.gen(function* () {
+              const fiber = yield* Effect.forkChild(run(limited))
+              const { passedMs } = yield* Effect.gen(function* () {
+                let passedMs = 0
+                while (fiber.pollUnsafe() === undefined) {
+                  if (passedMs <= 2000) write(piece)
+                  for (let turn = 0; turn < 20; turn++) yield* Effect.promise(() => new Promise(setImmediate))
+                  yield* TestClock.adjust(500)
+                  passedMs += 500
+                }
+                return { passedMs }
+              })
+              expect((yield* Fiber.join(fiber)).failure).toMatchObject({ reason: "timeout" })
+              return passedMs
+            })
+          expect(yield* endAfter(" \n")).toBe(1000)
+          expect(yield* endAfter('"a')).toBeGreaterThan(2000)
+        })
+      )
+
+      it.effect("C3: a line of llama.cpp that says error is that error, and nothing behind it is read", () =>
+        Effect.gen(function* () {
+          const shapes: ReadonlyArray<readonly [string, object]> = [
+            ['{"code":500,"message":"failed to decode","type":"server_error"}', { reason: "server-error" }],
+            [
+              '{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}',
+              { message: "Loading model" }
+            ],
+            ["slot unavailable", { message: "slot unavailable" }]
+          ]
+          for (const [shape, expected] of shapes) {
+            for (const before of [[], [dialect.delta("Hi")]]) {
+              const { emitted, events } = yield* answer(
+                pieces([...before, `error: ${shape}\n\n${dialect.delta("no")}`])
+              )
+              expect(emitted, shape).toMatchObject({ retryable: true, ...expected })
+              expect(text(events)).toBe(before.length === 0 ? "" : "Hi")
+              expect(events.at(-1)?.type).toBe("error")
+            }
+          }
+        })
+      )
+
+      it.effect(
+        "C11: an endless answer and an endless tool call fail at the limit, and are not to be tried again",
+        () =>
+          Effect.gen(function* () {
+            const [first, next] = dialect.endlessCall("x".repeat(100))
+            const flood =
+              (begin: string, frame: string): Handler =>
+              (response) => {
+                response.writeHead(200, SSE)
+                response.write(begin)
+                const more = () => {
+                  while (!response.destroyed && response.write(frame));
+                  if (!response.destroyed) response.once("drain", more)
+                }
+                more()
+              }
+            const asked = { ...request, maxResponseCharacters: 10_000 }
+            for (const [begin, frame] of [
+              ["", dialect.delta("x".repeat(100))],
+              [first, next],
+              ["", first]
+            ] as const) {
+              const { provider, server } = yield* set(flood(dialect.preamble.join("") + begin, frame))
+              const { emitted, events, isSuccess } = yield* run(provider, undefined, asked)
+              expect(emitted).toMatchObject({ reason: "invalid-response", retryable: false })
+              expect(emitted?.message).toContain("10000 characters")
+              expect(isSuccess).toBe(false)
+              expect(text(events).length).toBeLessThanOrEqual(10_000)
+              yield* server.closed(1)
+            }
+          })
+      )
+
+      it.effect("C11, A10: a call whose arguments are nested too deeply is malformed, and its text is kept", () =>
+        Effect.gen(function* () {
+          const deep = `${'{"a":'.repeat(5_000)}1${"}".repeat(5_000)}`
+          const [first, next] = dialect.endlessCall(deep)
+          const { events } = yield* answer(pieces([first, next, ...dialect.malformed.slice(-2)]))
+          expect(calls(events)).toMatchObject([{ input: deep, malformed: expect.stringContaining("200 levels") }])
         })
       )
 

@@ -40,9 +40,9 @@ describe.each(machines)("Decoder", (dialect, make) => {
     }
   )
 
-  it(`${dialect.name}: a frame beyond the limit is refused before it fills the memory`, () => {
-    const piece = `data: "${"x".repeat(Decoder.MAX_FRAME_LENGTH / 4)}`
+  it(`C11: ${dialect.name}: a frame beyond the limit is refused before it fills the memory`, () => {
+    const piece = `data: "${"x".repeat(Decoder.mostOfFrame(0) / 4)}`
     const { events } = decode(make(idOf), [piece, piece, piece, piece, piece])
-    expect(events).toMatchObject([{ type: "error", failure: { reason: "invalid-response", retryable: true } }])
+    expect(events).toMatchObject([{ type: "error", failure: { reason: "invalid-response", retryable: false } }])
   })
 })

@@ -41,6 +41,26 @@ describe("EventStream", () => {
     expect(read([bytes("event: a\n\ndata: 1\n\n")])).toEqual([["1", undefined]])
   })
 
+  it("C3: a line that begins with error: is a frame of that name, in a frame or out of it", () => {
+    expect(read([bytes('data: 1\n\nerror: {"code":500}\n\ndata: 2\n\n')])).toEqual([
+      ["1", undefined],
+      ['{"code":500}', "error"],
+      ["2", undefined]
+    ])
+    expect(read([bytes("errors: x\nerror:y\nerror\ndata: 1")])).toEqual([
+      ["y", "error"],
+      ["1", undefined]
+    ])
+  })
+
+  it("what is held back is counted for frames of many lines and lines of many reads, as characters", () => {
+    const stream = EventStream.make(() => {})
+    stream.feed(bytes("data:\n".repeat(1_000)))
+    expect(stream.held()).toBe(999)
+    for (let i = 0; i < 500; i++) stream.feed(bytes("x"))
+    expect(stream.held()).toBe(999 + 500)
+  })
+
   it("a frame that the end cuts off is passed on", () => {
     expect(read([bytes("data: 1\n\ndata: 2")])).toEqual([
       ["1", undefined],

@@ -8,6 +8,7 @@ import { Cause, Effect, type FileSystem, Layer, type Path, type Stdio, type Term
 import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
 import type { ChildProcessSpawner } from "effect/process"
 import * as Secrets from "../config/Secrets.ts"
+import * as Prose from "../text/Prose.ts"
 import * as Backup from "./Backup.ts"
 import * as ConfigCheck from "./ConfigCheck.ts"
 import { Ended, Refused } from "./Ended.ts"
@@ -79,7 +80,7 @@ const confess = (terminal: Terminal["Service"], cause: Cause.Cause<never>): Exit
 }
 
 const say = (terminal: Terminal["Service"], message: string): void =>
-  terminal.stderr(`${paint(terminal.colors.stderr, "red", "holdfast:")} ${message}\n`)
+  terminal.stderr(`${paint(terminal.colors.stderr, "red", "holdfast:")} ${Prose.plain(message)}\n`)
 
 const presentation = (terminal: Terminal["Service"]): Layer.Layer<never> => {
   const formatter = CliOutput.defaultFormatter({ colors: terminal.colors.stdout })

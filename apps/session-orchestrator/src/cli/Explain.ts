@@ -6,6 +6,7 @@ import { Secrets } from "../config/Secrets.ts"
 import * as Explanation from "../inspection/Explanation.ts"
 import * as ExplanationText from "../inspection/ExplanationText.ts"
 import { Inspection } from "../inspection/Inspection.ts"
+import * as Prose from "../text/Prose.ts"
 import { Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
@@ -39,7 +40,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           }
           const explanation = Explanation.of(evidence, redact)
           const lines = json
-            ? [JSON.stringify(explanation, null, 2)]
+            ? [Prose.inJson(JSON.stringify(explanation, null, 2))]
             : ExplanationText.lines(explanation, here(terminal))
           terminal.stdout(`${lines.join("\n")}\n`)
         }).pipe(Effect.provide(parts.inspection))

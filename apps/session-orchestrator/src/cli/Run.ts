@@ -9,6 +9,7 @@ import { Text, type TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Option, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { Conversations, type Frame } from "../conversation/Conversations.ts"
+import * as Prose from "../text/Prose.ts"
 import { Ended, Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
@@ -148,7 +149,7 @@ const printEvents = Effect.fnUntraced(function* (
 ) {
   const end = yield* Deferred.make<TurnEvent.TurnEnd>()
   const watch = Stream.runForEach(frames, ({ event, json }) => {
-    terminal.stdout(`${json}\n`)
+    terminal.stdout(`${Prose.inJson(json)}\n`)
     return event.type === "turn-end" ? Deferred.succeed(end, event) : Effect.void
   })
   yield* Effect.raceFirst(watch, Effect.andThen(interrupted, Effect.andThen(abort, Effect.never)))

@@ -1,6 +1,11 @@
-/** The three streams of a process as a command line uses them: what they are, and how to write to them. */
+/**
+ * The three streams of a process as a command line uses them: what they are, and how to write to them.
+ *
+ * What goes to a terminal passes `Prose.onTerminal`; a file or a pipe has every byte.
+ */
 import { Context, Layer } from "effect"
 import * as Environment from "../config/Environment.ts"
+import * as Prose from "../text/Prose.ts"
 
 export class Terminal extends Context.Service<
   Terminal,
@@ -36,9 +41,11 @@ export const make = (stdout: Stream, stderr: Stream, environment: Environment.En
   }
   const isStdoutTerminal = stdout.isTTY === true
   const isStderrTerminal = stderr.isTTY === true
+  const writeTo = (stream: Stream): ((text: string) => void) =>
+    stream.isTTY === true ? (text) => void stream.write(Prose.onTerminal(text)) : (text) => void stream.write(text)
   return {
-    stdout: (text) => void stdout.write(text),
-    stderr: (text) => void stderr.write(text),
+    stdout: writeTo(stdout),
+    stderr: writeTo(stderr),
     isStdoutTerminal,
     isStderrTerminal,
     canRepaint: isStdoutTerminal && isStderrTerminal && !isDumb,

@@ -158,7 +158,7 @@ const fault = ({ code, message, target }: TurnEvent.ProviderRetry): string => `$
 /** Many a message begins with its status already. */
 const coded = (code: string | undefined, message: string): string => {
   const text = Prose.oneLine(message)
-  return code === undefined || text.startsWith(code) ? text : `${code} ${text}`
+  return code === undefined || text.startsWith(code) ? text : `${Prose.oneLine(code)} ${text}`
 }
 
 /** What follows a wait. One that asks leads to no retry by itself (X11). */

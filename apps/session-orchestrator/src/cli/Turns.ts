@@ -4,6 +4,7 @@ import { Command, Flag } from "effect/cli"
 import { Secrets } from "../config/Secrets.ts"
 import { Inspection, type Service } from "../inspection/Inspection.ts"
 import type { TurnReport } from "../inspection/TurnReport.ts"
+import * as Prose from "../text/Prose.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as Setup from "./Setup.ts"
 import { paint, Terminal } from "./Terminal.ts"
@@ -32,7 +33,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           const { redact } = yield* Secrets
           const turns = yield* inspection.turns({ all })
           if (json) {
-            for (const turn of turns) terminal.stdout(`${redact(JSON.stringify(turn))}\n`)
+            for (const turn of turns) terminal.stdout(`${Prose.inJson(redact(JSON.stringify(turn)))}\n`)
             return
           }
           const now = yield* Clock.currentTimeMillis

@@ -121,7 +121,8 @@ const whyOf = ({ error, wait }: TurnReport): string => {
   if (wait?.asks !== undefined) return Prose.oneLine(wait.asks.message)
   if (error === undefined) return ""
   const message = Prose.oneLine(error.message)
-  const coded = error.code === undefined || message.startsWith(error.code) ? message : `${error.code} ${message}`
+  const coded =
+    error.code === undefined || message.startsWith(error.code) ? message : `${Prose.oneLine(error.code)} ${message}`
   return `${error.reason}: ${coded}`
 }
 

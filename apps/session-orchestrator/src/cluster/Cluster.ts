@@ -28,6 +28,7 @@ import * as Alarms from "./Alarms.ts"
 import * as ClusterConversations from "./ClusterConversations.ts"
 import * as ConversationHandlers from "./ConversationHandlers.ts"
 import * as Lease from "./Lease.ts"
+import { Neighbours, overheard } from "./Neighbours.ts"
 import { Residents } from "./Residents.ts"
 import * as TakeOver from "./TakeOver.ts"
 
@@ -50,14 +51,15 @@ export const layer = (
   Timer | Providers | Gates | Tools | Defaults | Condition
 > => {
   const residents = new Residents()
-  const takeOver = Layer.effectDiscard(Effect.forkScoped(TakeOver.run(options.shards)))
+  const neighbours = new Neighbours(`${options.runner.host}:${options.runner.port}`)
+  const takeOver = Layer.effectDiscard(Effect.forkScoped(TakeOver.run(options.shards, neighbours)))
   const told = Layer.effectDiscard(
     Effect.flatMap(Condition, (condition) => condition.setAnswering(residents.isAnswering))
   )
   return Layer.mergeAll(ClusterConversations.layer(Orchestrator.layerGuest, residents), takeOver).pipe(
     Layer.provide(ConversationHandlers.layer(residents)),
     Layer.provide(Alarms.layer),
-    Layer.provide(sharding(options)),
+    Layer.provide(sharding(options, neighbours)),
     Layer.provideMerge(SqlStore.layerSql(nameOf(options.url))),
     Layer.provide(Postgres.layerClient(options)),
     // After the guest has said that it answers nobody.
@@ -67,7 +69,7 @@ export const layer = (
 
 // --- internal
 
-const sharding = ({ runner, shards, url }: Options) => {
+const sharding = ({ runner, shards, url }: Options, neighbours: Neighbours) => {
   const config = {
     ...ShardingConfig.defaults,
     runnerAddress: Option.some(RunnerAddress.make(runner.host, runner.port)),
@@ -81,7 +83,11 @@ const sharding = ({ runner, shards, url }: Options) => {
     simulateRemoteSerialization: false
   } as const
   // Messages are volatile: what must not be lost is in the store.
-  const locks = Lease.layer.pipe(Layer.provide(SqlRunnerStorage.layer), Layer.provide(ShardingConfig.layer(config)))
+  const locks = Lease.layer.pipe(
+    Layer.provide(overheard(neighbours)),
+    Layer.provide(SqlRunnerStorage.layer),
+    Layer.provide(ShardingConfig.layer(config))
+  )
   return NodeClusterSocket.layer({ storage: "byo", shardingConfig: config }).pipe(
     Layer.provide(MessageStorage.layerNoop),
     Layer.provideMerge(locks),

@@ -7,6 +7,7 @@
  * V2. Turns whose time has passed, and turns that were in the middle of something, start in a spread and not all at once; those
  *     that somebody was reading come first.
  * V3. Nothing is asked of the database while no shard moves.
+ * V4. The log has each take-over: how many turns, from which runner; and how far one is that takes long.
  */
 import type { Ids } from "@holdfast/wire"
 import { Clock, Effect, Schedule } from "effect"
@@ -14,21 +15,51 @@ import { Sharding } from "effect/cluster"
 import type { Awaited } from "../conversation/Gatekeeper.ts"
 import * as Gates from "../conversation/Gates.ts"
 import * as RecordedWait from "../durable/RecordedWait.ts"
+import * as Progress from "../Progress.ts"
 import * as Spread from "../durable/Spread.ts"
 import { Journal } from "../storage/Journal.ts"
 import { Store, type Unsealed } from "../storage/Store.ts"
 import type { Alarm } from "./AlarmClock.ts"
 import * as Alarms from "./Alarms.ts"
+import type { Neighbours } from "./Neighbours.ts"
 
 /** Runs for as long as the runner does. */
 export const run = Effect.fnUntraced(function* (
-  shards: number
+  shards: number,
+  neighbours: Neighbours
 ): Effect.fn.Return<never, never, Store | Journal | Gates.Gates | Alarms.Alarms | Sharding.Sharding> {
   const store = yield* Store
   const journal = yield* Journal
   const sharding = yield* Sharding.Sharding
   const gates = yield* Gates.Gates
   const alarms = yield* Alarms.Alarms
+
+  const takeOver = Effect.fnUntraced(function* (come: ReadonlySet<number>, progress: Progress.Progress) {
+    const turns = (yield* store.unsealedTurns).filter(({ conversationId }) =>
+      come.has(Alarms.shardOf(sharding, conversationId))
+    )
+    const heads = new Set<Ids.ConversationId>()
+    const unfinished = yield* Effect.forEach(turns, (turn, n) => {
+      if (heads.has(turn.conversationId)) return Effect.succeed<Unfinished>({ ...turn, wait: undefined })
+      heads.add(turn.conversationId)
+      const read = Effect.map(RecordedWait.begunBy(journal, turn), (wait): Unfinished => ({
+        ...turn,
+        wait: wait && { wakeAt: wait.retryAt, awaited: Gates.remembered(gates, wait, turn.model) }
+      }))
+      return Effect.andThen(
+        progress.at(() => `${n} of ${turns.length} read`),
+        read
+      )
+    })
+    const now = yield* Clock.currentTimeMillis
+    const found = alarmsOf(unfinished, now)
+    alarms.cover(come, found)
+    if (turns.length === 0 && neighbours.gone(now).length === 0) return
+    yield* Effect.logInfo(
+      `Took over ${turns.length} unfinished turn(s) of ${found.size} conversation(s), in ${come.size} of ${shards} shards, ` +
+        `from ${neighbours.origin(now)}.`
+    ) // V4
+  })
 
   const look = Effect.gen(function* () {
     const come = new Set<number>()
@@ -40,23 +71,7 @@ export const run = Effect.fnUntraced(function* (
     }
     if (gone.size > 0) alarms.uncover(gone)
     if (come.size === 0) return // V3
-    const turns = (yield* store.unsealedTurns).filter(({ conversationId }) =>
-      come.has(Alarms.shardOf(sharding, conversationId))
-    )
-    const heads = new Set<Ids.ConversationId>()
-    const unfinished = yield* Effect.forEach(turns, (turn) => {
-      if (heads.has(turn.conversationId)) return Effect.succeed<Unfinished>({ ...turn, wait: undefined })
-      heads.add(turn.conversationId)
-      return Effect.map(RecordedWait.begunBy(journal, turn), (wait): Unfinished => ({
-        ...turn,
-        wait: wait && { wakeAt: wait.retryAt, awaited: Gates.remembered(gates, wait, turn.model) }
-      }))
-    })
-    const found = alarmsOf(unfinished, yield* Clock.currentTimeMillis)
-    alarms.cover(come, found)
-    if (turns.length > 0) {
-      yield* Effect.logInfo(`Took over ${turns.length} unfinished turn(s) of ${found.size} conversation(s).`)
-    }
+    yield* Progress.reported("Taking over unfinished turns", (progress) => takeOver(come, progress))
   })
 
   return yield* look.pipe(

@@ -7,6 +7,7 @@
  *     left out.
  */
 import { SchemaIssue } from "effect"
+import * as FormerNames from "./FormerNames.ts"
 import { nearest } from "./Nearest.ts"
 
 export interface Problem {
@@ -40,6 +41,10 @@ export const fromIssue = (
   input: unknown,
   place?: (path: ReadonlyArray<PropertyKey>) => string
 ): ReadonlyArray<Problem> => leavesOf(issue, []).map((leaf) => problemOf(leaf, input, place))
+
+/** Where the mistakes behind a schema's issue are. */
+export const pathsOf = (issue: SchemaIssue.Issue): ReadonlyArray<ReadonlyArray<PropertyKey>> =>
+  leavesOf(issue, []).map(({ path }) => path)
 
 /** The first of the problems as one text, and how many more there are: for who sent something, whatever it was. */
 export const firstOf = (
@@ -105,7 +110,7 @@ const leafOf = (issue: SchemaIssue.Issue, path: ReadonlyArray<PropertyKey>, over
 const formatLeaf = SchemaIssue.makeFormatterDefault()
 
 const messageOf = ({ issue, override, path }: Leaf, input: unknown): string => {
-  if (issue._tag === "UnexpectedKey") return unknownKey(issue, path)
+  if (issue._tag === "UnexpectedKey") return unknownKey(issue, path, valueAt(input, path))
   if (issue._tag === "MissingKey") return "missing."
   const said = override ?? formatLeaf(issue)
   // A check that is not about a value says all there is to say.
@@ -113,14 +118,17 @@ const messageOf = ({ issue, override, path }: Leaf, input: unknown): string => {
   const told = said.slice("Expected ".length)
   const expected = TYPES[told] ?? told
   const found = valueAt(input, path)
-  const hint = suggestionFor(found, expected)
+  const advice = Array.isArray(found) ? FormerNames.adviceFor(path, found) : undefined
+  const hint = advice === undefined ? suggestionFor(found, expected) : ` ${advice}`
   return `found ${isSecretPlace(path, found) ? kindOf(found) : shown(withoutKeys(found))}; expected ${expected}.${hint}`
 }
 
 /** What a schema says of plain types, as people say it. */
 const TYPES: { readonly [type: string]: string } = { boolean: "true or false", string: "a string", number: "a number" }
 
-const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: ReadonlyArray<PropertyKey>): string => {
+const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: ReadonlyArray<PropertyKey>, found: unknown): string => {
+  const advice = FormerNames.adviceFor(path, found)
+  if (advice !== undefined) return `unknown key. ${advice}`
   const known = issue.ast._tag === "Objects" ? issue.ast.propertySignatures.map(({ name }) => String(name)) : []
   const near = nearest(String(path.at(-1)), known)
   const visible = known.filter((name) => !name.startsWith("$"))

@@ -2,18 +2,23 @@
  * From what was written down to what is in force. Pure: file, environment and flags are arguments.
  *
  * V1. Flags stand over the environment, the environment over the file, the file over the defaults.
- * V2. Each of the three is checked as a whole, whether or not something above it wins. Their problems are told together.
- * V3. What keys mean to each other (a model and its provider, an address and its token) is checked once each is sound by
- *     itself, and again everything at once.
+ * V2. Each of the three is checked as a whole, whether or not something above it wins.
+ * V3. What keys mean to each other (a model and its provider, an address and its token) is checked on what is sound, and all problems
+ *     are reported together. A problem that may come from another mistake is not reported beside it.
  */
-import { Duration, Redacted, Result, Schema } from "effect"
-import { ConfigError, type Origin, type Values } from "./Config.ts"
+import { Profile } from "@holdfast/policy"
+import { Target } from "@holdfast/wire"
+import { Duration, Redacted, Result } from "effect"
+import * as BuiltIn from "./BuiltIn.ts"
+import { ConfigError, type Origin, type ProviderConfig, type Values } from "./Config.ts"
 import * as Environment from "./Environment.ts"
 import * as ModelChoice from "./ModelChoice.ts"
+import * as Partial from "./Partial.ts"
 import * as PolicyChecks from "./PolicyChecks.ts"
-import * as Problem from "./Problem.ts"
+import type * as Problem from "./Problem.ts"
 import * as ProviderTable from "./ProviderTable.ts"
 import * as Settings from "./Settings.ts"
+import * as Sources from "./Sources.ts"
 import * as TelemetryChoice from "./TelemetryChoice.ts"
 import * as ToolTable from "./ToolTable.ts"
 import { isLoopback } from "../transport/http/Loopback.ts"
@@ -34,37 +39,19 @@ export const DEFAULT_RETENTION = Duration.days(30)
 /** What the environment has a token of its own in. */
 const TOKEN_VARIABLE = "HOLDFAST_TOKEN"
 
-/** A value that was given, and what to call it. */
-export interface Flags {
-  readonly host?: string | undefined
-  readonly port?: number | undefined
-  readonly model?: string | undefined
-  readonly profile?: string | undefined
-  readonly runner?: string | undefined
-}
-
-export interface Sources {
-  /** The file's content as JSON gave it, its name as the person knows it, and where it is. */
-  readonly file: { readonly name: string; readonly path: string; readonly content: unknown } | undefined
-  readonly environment: Environment.Environment
-  readonly flags: Flags
-  /** Makes a path absolute, from the file's directory (`file`) or the working directory (`here`). */
-  readonly absolute: (path: string, from: "file" | "here") => string
-  readonly simulated: ModelChoice.SimulatedModels
-}
-
 /** Checks everything and puts it together. */
-export const resolve = (sources: Sources): Result.Result<Values, ConfigError> => {
-  const layers = [fileLayer(sources.file), environmentLayer(sources.environment), flagsLayer(sources.flags)]
-  const unsound = [...layers.flatMap((layer) => layer.problems), ...Environment.problems(sources.environment)]
-  if (unsound.length > 0) return refuse(sources, unsound) // V2
+export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigError> => {
+  const layers = Sources.layers(sources)
+  const missing = layers.flatMap((layer) => layer.missing)
+  const unsound = [...layers.flatMap((layer) => layer.problems), ...Environment.problems(sources.environment)] // V2
 
   const settings = layers.reduce<Settings.Settings>((merged, layer) => Settings.merge(merged, layer.settings), {})
-  const origins = new Map(layers.flatMap(originsOf))
+  const origins = new Map(layers.flatMap(Sources.originsOf))
   const originOf = (path: string): Origin => origins.get(path) ?? "default"
 
   const table = ProviderTable.make(settings.providers ?? {}, settings.models ?? {}, sources.environment)
-  const chosen = ModelChoice.choose(settings, table.providers, sources.simulated, originOf("model"))
+  const judged = withUnjudged(table.providers, settings, missing)
+  const chosen = ModelChoice.choose(settings, judged, sources.simulated, originOf("model"))
   const tools = ToolTable.make(settings.tools ?? {}, sources.environment, (path) => sources.absolute(path, "file"))
   const token = tokenOf(settings, sources.environment)
   const host = settings.server?.host ?? DEFAULT_HOST
@@ -77,18 +64,21 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
     absolute: (path) => sources.absolute(path, "file")
   })
 
-  const problems: Array<Problem.Problem> = [
+  const isTokenKnown = Partial.isWhole(missing, ["server", "token"]) && Partial.isWhole(missing, ["server", "tokenEnv"])
+  const isOpen = token.value === undefined && token.problems.length === 0 && isTokenKnown && !isLoopback(host)
+  const meant = [
     ...table.problems,
     ...tools.problems,
     ...chosen.problems,
     ...token.problems,
-    ...untold
+    ...untold,
+    ...(isOpen ? [unprotected(host, originOf("server.host"))] : []),
+    ...PolicyChecks.problems(settings, judged, sources.simulated)
   ]
-  if (token.value === undefined && token.problems.length === 0 && !isLoopback(host)) {
-    problems.push(unprotected(host, originOf("server.host")))
+  const problems = [...unsound, ...meant.filter(({ place }) => !Partial.explains(missing, place))] // V3
+  if (problems.length > 0) {
+    return Result.fail(new ConfigError({ subject: sources.file?.name ?? "The configuration", problems }))
   }
-  problems.push(...PolicyChecks.problems(settings, table.providers, sources.simulated))
-  if (problems.length > 0) return refuse(sources, problems)
 
   const runner = Settings.parseRunner(settings.cluster?.runner ?? "") ?? DEFAULT_RUNNER
   return Result.succeed({
@@ -129,70 +119,38 @@ export const resolve = (sources: Sources): Result.Result<Values, ConfigError> =>
 
 // --- internal
 
-const databasePath = (sources: Sources, path: string | undefined, origin: Origin): string =>
+const databasePath = (sources: Sources.Sources, path: string | undefined, origin: Origin): string =>
   path === ":memory:"
     ? path
     : sources.absolute(path ?? DEFAULT_DATABASE_PATH, origin === sources.file?.name ? "file" : "here")
 
-interface Layer {
-  readonly origin: (path: string) => Origin
-  readonly settings: Settings.Settings
-  readonly problems: ReadonlyArray<Problem.Problem>
+/**
+ * The providers, with those that have a mistake of their own as if they could be used: a target is not refused because its provider
+ * has a mistake already reported.
+ */
+const withUnjudged = (
+  providers: Values["providers"],
+  { model, models = {}, providers: given = {}, retry = {} }: Settings.Settings,
+  missing: ReadonlyArray<ReadonlyArray<PropertyKey>>
+): Values["providers"] => {
+  const targets = [model, ...Object.keys(models), ...Profile.targetNames(retry).map(({ name }) => name)]
+  const named = targets.flatMap((name) => Target.parse(name ?? "")?.provider ?? [])
+  return new Map([
+    ...providers,
+    ...[...named, ...Object.keys(given), ...BuiltIn.builtIns.map(({ name }) => name)]
+      .filter((name) => !Partial.isWhole(missing, ["providers", name]))
+      .map((name): readonly [string, ProviderConfig] => [name, { ...USABLE, name }])
+  ])
 }
 
-const decode = Schema.decodeUnknownResult(Settings.Settings, Settings.PARSE_OPTIONS)
-
-const layerOf = (
-  content: unknown,
-  place: (path: ReadonlyArray<PropertyKey>) => string,
-  origin: (path: string) => Origin
-): Layer =>
-  Result.match(decode(content), {
-    onSuccess: (settings) => ({ origin, settings, problems: [] }),
-    onFailure: ({ issue }) => ({ origin, settings: {}, problems: Problem.fromIssue(issue, content, place) })
-  })
-
-const fileLayer = (file: Sources["file"]): Layer =>
-  layerOf(file?.content ?? {}, Problem.formatPath, () => file?.name ?? "default")
-
-const environmentLayer = (environment: Environment.Environment): Layer =>
-  layerOf(Environment.toSettings(environment), Environment.placeOf, (path) => Environment.placeOf(path.split(".")))
-
-const FLAGS: ReadonlyArray<readonly [path: string, flag: string]> = [
-  ["server.host", "--host"],
-  ["server.port", "--port"],
-  ["model", "--model"],
-  ["retry.profile", "--profile"],
-  ["cluster.runner", "--runner"]
-]
-
-const flagOf = (path: string): string => FLAGS.find(([known]) => known === path)?.[1] ?? path
-
-const flagsLayer = ({ host, model, port, profile, runner }: Flags): Layer =>
-  layerOf(
-    {
-      ...(host === undefined && port === undefined ? {} : { server: defined({ host, port }) }),
-      ...(profile === undefined ? {} : { retry: { profile } }),
-      ...(runner === undefined ? {} : { cluster: { runner } }),
-      ...defined({ model })
-    },
-    (path) => flagOf(Problem.formatPath(path)),
-    flagOf
-  )
-
-const defined = (record: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined))
-
-/** Which layer a value came from, one level into each section; later layers win because they come later. */
-const originsOf = ({ origin, settings }: Layer): ReadonlyArray<readonly [string, Origin]> =>
-  Object.entries(settings).flatMap(([section, value]) =>
-    typeof value === "object"
-      ? Object.keys(value).map((key): readonly [string, Origin] => [`${section}.${key}`, origin(`${section}.${key}`)])
-      : [[section, origin(section)]]
-  )
-
-const refuse = (sources: Sources, problems: ReadonlyArray<Problem.Problem>): Result.Result<never, ConfigError> =>
-  Result.fail(new ConfigError({ subject: sources.file?.name ?? "The configuration", problems }))
+const USABLE: ProviderConfig = {
+  type: "openai-compatible",
+  name: "",
+  baseUrl: "",
+  apiKeyEnv: [],
+  credentials: [{ name: "", value: Redacted.make("") }],
+  headers: {}
+}
 
 /** What models can take, without what is added to their requests. */
 const capabilitiesOf = (models: NonNullable<Settings.Settings["models"]>): Values["models"] =>

@@ -9,7 +9,6 @@
  * Standard output is for answers.
  */
 import { Cause, Context, Formatter, Layer, Logger, type LogLevel, References } from "effect"
-import { stripVTControlCharacters } from "node:util"
 import * as Prose from "../text/Prose.ts"
 import * as Secrets from "./Secrets.ts"
 
@@ -25,7 +24,7 @@ export const layer = (options: {
     Secrets.Secrets.useSync(({ redact }) =>
       Logger.layer([
         options.format === "json"
-          ? Logger.map(Logger.formatJson, (line) => options.write(`${redact(line)}\n`))
+          ? Logger.map(Logger.formatJson, (line) => options.write(`${Prose.inJson(redact(line))}\n`))
           : Logger.map(pretty(redact, options.colors), options.write)
       ])
     )
@@ -39,8 +38,8 @@ export const pretty = (redact: (text: string) => string, colors: boolean): Logge
       parts.push(`${name}=${shown(value)}`)
     }
     const text = cause.reasons.length === 0 ? parts.join(" ") : `${parts.join(" ")}\n${Cause.pretty(cause)}`
-    // Redacted first: a secret may have a line break in it. Colours are taken out whole, as `[31m` is no text either.
-    const entry = Prose.harmless(stripVTControlCharacters(redact(text))).replaceAll("\n", "\n  ")
+    // Redacted first: a secret may have a line break in it.
+    const entry = Prose.plain(redact(text)).replaceAll("\n", "\n  ")
     const level = logLevel.toUpperCase()
     const color = colors ? COLORS[logLevel] : undefined
     return `${date.toISOString().slice(11, 19)} ${color === undefined ? level : `${color}${level}${RESET}`} ${entry}\n`

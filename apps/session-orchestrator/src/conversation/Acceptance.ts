@@ -12,6 +12,7 @@
 import { Turn as KernelTurn } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Effect, Option } from "effect"
+import * as Progress from "../Progress.ts"
 import * as RecordedWait from "../durable/RecordedWait.ts"
 import * as Spread from "../durable/Spread.ts"
 import type { Journal } from "../storage/Journal.ts"
@@ -67,14 +68,15 @@ export const retry = (
  * being run, and wakes in a spread where its time has passed (X1); the others are queued. What another process runs is left
  * to it. Either all are taken up, or none.
  */
-export const takeUp = Effect.fnUntraced(function* ({
-  store,
-  journal,
-  sessions,
-  queue,
-  tenancy,
-  gates
-}: Dependencies): Effect.fn.Return<void, StorageError> {
+export const takeUp = (dependencies: Dependencies): Effect.Effect<void, StorageError> =>
+  Progress.reported("Taking up unfinished turns", (progress) => takeUpAll(dependencies, progress))
+
+// --- internal
+
+const takeUpAll = Effect.fnUntraced(function* (
+  { store, journal, sessions, queue, tenancy, gates }: Dependencies,
+  progress: Progress.Progress
+): Effect.fn.Return<void, StorageError> {
   const begun = yield* Clock.currentTimeMillis
   const turns = (yield* store.unsealedTurns).filter(({ turnId }) => !tenancy.isElsewhere(turnId))
   const sleepers: Array<Spread.Sleeper & { readonly awaited: Awaited | undefined }> = []
@@ -82,6 +84,7 @@ export const takeUp = Effect.fnUntraced(function* ({
   const heads = new Set<Ids.ConversationId>()
   for (const turn of turns) {
     const { conversationId, model, turnId } = turn
+    yield* progress.at(() => `${sleepers.length + others.length} of ${turns.length} read`)
     // Only the head of a conversation is parked. One behind it has records if that one had stopped in its last life.
     const wait = heads.has(conversationId) ? undefined : yield* RecordedWait.begunBy(journal, turn)
     if (wait !== undefined) {
@@ -96,17 +99,17 @@ export const takeUp = Effect.fnUntraced(function* ({
   for (const { awaited, conversationId, turnId, wakeAt } of sleepers) {
     queue.parking.park(conversationId, turnId, starts.get(turnId) ?? wakeAt, awaited)
   }
-  for (const { conversationId, turnId } of others) {
+  for (const [n, { conversationId, turnId }] of others.entries()) {
+    yield* progress.at(() => `${sleepers.length + n} of ${turns.length} taken up`)
     yield* Effect.scoped(Effect.flatMap(sessions.hold(conversationId), (session) => queue.add(session, turnId)))
   }
   if (turns.length === 0) return
+  const predecessor = tenancy.predecessor === undefined ? "the last process" : `${tenancy.predecessor}, which died`
   const tookMs = (yield* Clock.currentTimeMillis) - begun
   yield* Effect.logInfo(
-    `Took up ${turns.length} unfinished turn(s) in ${tookMs} ms; ${sleepers.length} of them wait for their time.`
+    `Took up ${turns.length} unfinished turn(s) in ${tookMs} ms, from ${predecessor}; ${sleepers.length} of them ${sleepers.length === 1 ? "waits" : "wait"} for their time.`
   )
 })
-
-// --- internal
 
 const refusalOf = (last: Turn | undefined): string | undefined => {
   if (last === undefined) return "There is nothing to retry: the conversation has no turn yet."

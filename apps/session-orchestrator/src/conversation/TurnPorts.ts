@@ -57,14 +57,16 @@ const counterOf = (
 
 const UNCOUNTED = Effect.succeed<Tokenizer.Count>(() => 0)
 
-/** A11, C11 */
+/** A11, C11. Nothing, where the kernel's own limits are all there is: a turn without limits costs less. */
 const limitsOf = (
-  { finalReport, maxResponseCharacters, maxTurns }: RetryPolicy.RetryPolicy,
+  { finalReport, maxFailedToolSteps, maxResponseCharacters, maxTurns }: RetryPolicy.RetryPolicy,
   count: Tokenizer.Count
 ): TurnLimits.TurnLimits | undefined => {
   const budget = finalReport?.contextBudget
-  if (budget === undefined && maxTurns === undefined && maxResponseCharacters === undefined) return undefined
+  if ([budget, maxFailedToolSteps, maxTurns, maxResponseCharacters].every((limit) => limit === undefined))
+    return undefined
   return {
+    ...(maxFailedToolSteps === undefined ? undefined : { maxFailedToolSteps }),
     ...(maxResponseCharacters === undefined ? undefined : { maxResponseCharacters }),
     ...(maxTurns === undefined ? undefined : { maxTurns }),
     ...(budget === undefined ? undefined : { exceedsContext: (prospect) => ContextSize.of(prospect, count) > budget })

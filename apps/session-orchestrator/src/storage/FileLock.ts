@@ -24,7 +24,12 @@ import * as DatabaseFile from "./DatabaseFile.ts"
 import * as NodeSqlite from "./NodeSqlite.ts"
 
 export type Attempt =
-  | { readonly _tag: "Held"; readonly release: () => void }
+  | {
+      readonly _tag: "Held"
+      readonly release: () => void
+      /** The note of a holder that died with the lock; `undefined` where the last one gave it up. */
+      readonly left: string | undefined
+    }
   /** Somebody else has it; the note is missing if there was no reading it. */
   | { readonly _tag: "Taken"; readonly note: string | undefined }
 
@@ -34,8 +39,10 @@ export const acquireUnsafe = (filename: string, note: string): Attempt => {
     DatabaseFile.createMissing(filename)
     const database = open(filename, ACQUIRE_TIMEOUT_MS)
     try {
+      const left = readNote(database)
       const holds = hold(database, note)
-      if (holds && noteUnder(filename) === note) return { _tag: "Held", release: () => giveUp(filename, database) }
+      if (holds && noteUnder(filename) === note)
+        return { _tag: "Held", release: () => giveUp(filename, database), left }
       const taken = holds ? undefined : ({ _tag: "Taken", note: readNote(database) } as const)
       database.close()
       if (taken !== undefined) return taken

@@ -4,9 +4,12 @@
  * V1. A migration that was released is never edited: a change is the next migration.
  * V2. A database that a newer Holdfast has changed is refused: this one does not know what it would break.
  * V3. Who only looks into a database changes nothing, so one of an older Holdfast is refused as well.
+ * V4. A database that has data is changed with a line in the log, and with its progress where that takes long: which statement, because
+ *     one statement of SQLite holds the thread to its end.
  */
 import { Effect, Schema } from "effect"
-import { Migrator, SqlClient, type SqlError } from "effect/sql"
+import { Migrator, SqlClient, type SqlError, Statement } from "effect/sql"
+import * as Progress from "../Progress.ts"
 import { migration as initial } from "./migrations/0001_initial.ts"
 import { migration as fewerRows } from "./migrations/0002_fewer_rows.ts"
 import { migration as standings } from "./migrations/0003_standings.ts"
@@ -77,11 +80,46 @@ export const run: Effect.Effect<
   SqlClient.SqlClient
 > = Effect.gen(function* () {
   // Runs what is missing above the newest that it finds: in a newer database, nothing.
-  yield* Migrator.make({})({ loader: Migrator.fromRecord(migrations), table: TABLE })
+  yield* Progress.reported("Changing the database", (progress) =>
+    Migrator.make({})({ loader: Migrator.fromRecord(announced(progress)), table: TABLE })
+  )
   yield* refuseNewer
 })
 
 // --- internal
+
+/** The migrations, each with a line in the log before it, and its statements as progress (V4). A new database is no news. */
+const announced = (
+  progress: Progress.Progress
+): Readonly<Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>>> => {
+  let isNew = false
+  return Object.fromEntries(
+    Object.entries(migrations).map(([name, migration]) => {
+      const number = Number.parseInt(name, 10)
+      const reporting: Statement.Transformer = (statement) =>
+        Effect.as(
+          progress.at(() => `version ${number} of ${VERSION}, ${beginningOf(statement)}`),
+          statement
+        )
+      const announce = Effect.suspend(() => {
+        isNew ||= number === 1
+        return isNew
+          ? Effect.void
+          : Effect.logInfo(
+              `Changing the database to version ${number} of its schema, in one transaction. No turn runs meanwhile.`
+            )
+      })
+      const run = Effect.provideService(migration, Statement.CurrentTransformer, reporting)
+      return [name, Effect.andThen(announce, run)]
+    })
+  )
+}
+
+/** `INSERT INTO events`: what a statement does, and to which table. */
+const beginningOf = (statement: Statement.Statement<unknown>): string =>
+  statement.compile()[0].trim().split(/\s+/, WORDS).join(" ").replaceAll('"', "")
+
+const WORDS = 3
 
 const version = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

@@ -36,6 +36,8 @@ export const Holder = Schema.Struct({
 export type Holder = typeof Holder.Type
 
 export interface TenancyService {
+  /** The process that owned the file before and died, in words; absent where it ended in order. */
+  readonly predecessor?: string | undefined
   /** A new turn's id, by which its runner is known (T2). */
   readonly newTurnId: () => Ids.TurnId
   /** Whether a turn that is not sealed is run by another process that lives. */
@@ -65,8 +67,9 @@ export const layerOwner = (options: {
         Tenancy,
         Effect.gen(function* () {
           const file = yield* fileOf(options.path)
-          yield* own(file, options.path, options.url)
+          const left = yield* own(file, options.path, options.url)
           return {
+            predecessor: left && describe(left),
             newTurnId: TurnIds.make,
             isElsewhere: (turnId) => isGuestAlive(file, turnId)
           }
@@ -118,10 +121,10 @@ const own = Effect.fnUntraced(function* (
   file: string,
   path: string,
   url: string | undefined
-): Effect.fn.Return<void, StorageError, Scope.Scope> {
+): Effect.fn.Return<Holder | undefined, StorageError, Scope.Scope> {
   const lock = lockOf(file)
   const note = yield* noteOf(url)
-  yield* Effect.acquireRelease(
+  const { left } = yield* Effect.acquireRelease(
     Effect.flatMap(
       locking(path, () => FileLock.acquireUnsafe(lock, note)),
       (attempt) =>
@@ -131,6 +134,7 @@ const own = Effect.fnUntraced(function* (
     ),
     ({ release }) => Effect.sync(release)
   )
+  return readHolder(left)
 })
 
 const checkIn = Effect.fnUntraced(function* (

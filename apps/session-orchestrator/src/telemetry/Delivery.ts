@@ -17,7 +17,7 @@ import { ChildProcess } from "effect/process"
 import type { Values } from "../config/Config.ts"
 import { causeOf } from "../PlatformFailure.ts"
 import * as NoticeText from "./NoticeText.ts"
-import type { Notice } from "./Incidents.ts"
+import type { Notice } from "./Notice.ts"
 
 type Webhook = NonNullable<NonNullable<Values["telemetry"]["notifications"]>["webhook"]>
 

@@ -5,24 +5,28 @@
  * as none: an outage that lasts is noticed again.
  */
 import { Effect, FileSystem, Path, type PlatformError, Schema } from "effect"
+import * as Causes from "./Causes.ts"
 import * as Incidents from "./Incidents.ts"
+import { Notice } from "./Notice.ts"
 
 /** Where a notice goes. */
 export const Receiver = Schema.Literals(["webhook", "command"])
 export type Receiver = typeof Receiver.Type
 
 /** A notice that somebody has not taken yet. */
-export const Outgoing = Schema.Struct({ to: Receiver, notice: Incidents.Notice })
+export const Outgoing = Schema.Struct({ to: Receiver, notice: Notice })
 export type Outgoing = typeof Outgoing.Type
 
 const Content = Schema.Struct({
   version: Schema.Literal(1),
   troubles: Schema.Array(Incidents.Kept),
+  /** Absent in the file of an older version. */
+  causes: Schema.Array(Causes.Cause).pipe(Schema.withDecodingDefaultKey(Effect.succeed([]))),
   outgoing: Schema.Array(Outgoing)
 })
 export type Content = typeof Content.Type
 
-export const EMPTY: Content = { version: 1, troubles: [], outgoing: [] }
+export const EMPTY: Content = { version: 1, troubles: [], causes: [], outgoing: [] }
 
 export interface IncidentFile {
   readonly read: Effect.Effect<Content>

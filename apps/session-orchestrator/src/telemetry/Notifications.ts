@@ -1,12 +1,13 @@
 /**
- * Tells somebody that an incident began, and that it has ended (X12): one notice each, however many turns wait.
+ * Delivers a notice when an incident begins and ends, and when turns fail (X12): one each, however many turns there are.
  *
- * What is an incident is decided by `Incidents`; here is the clock, the file and the post.
+ * `Incidents` decides what a notice is; this file has the clock, the log, the file and the delivery.
  *
  * N1. A turn hands in what it meets and goes on: files and receivers are the business of fibers of their own.
  * N2. A notice is in the file before it is sent, and leaves it when it was taken or given up. So a service that dies tells what it
  *     had not told, and tells again, under the same id, only what it was about to note as told.
  * N3. Each receiver gets its notices in order, and waits for no other receiver.
+ * N4. The begin and the end of an incident are lines of the log, with receivers or without. Turns that fail have theirs by `TurnLog`.
  */
 import type { Observer } from "@holdfast/kernel"
 import { Failure, Target } from "@holdfast/wire"
@@ -15,6 +16,10 @@ import type { Timer } from "../durable/Timer.ts"
 import * as Delivery from "./Delivery.ts"
 import { type IncidentFile, type Outgoing, Receiver } from "./IncidentFile.ts"
 import * as Incidents from "./Incidents.ts"
+import type { Notice, Said } from "./Notice.ts"
+import * as NoticeText from "./NoticeText.ts"
+import * as Prose from "../text/Prose.ts"
+import * as TurnLog from "./TurnLog.ts"
 import * as Series from "./Series.ts"
 
 export interface Options {
@@ -39,7 +44,7 @@ export const incidents = Metric.gauge("holdfast_incidents_open", {
     "Endpoints that turns of this process wait for and that have answered nobody for longer than telemetry.notifications.after."
 })
 export const notices = Metric.counter("holdfast_notifications_total", {
-  description: "Notices of incidents, by receiver and outcome: taken, refused.",
+  description: "Notices of incidents and failed turns, by receiver and outcome: taken, refused.",
   incremental: true
 })
 
@@ -57,7 +62,8 @@ export const make = Effect.fnUntraced(function* ({
   const afterMs = Duration.toMillis(after)
   const before = yield* file.read
   const writing = Semaphore.makeUnsafe(1)
-  let state = Incidents.restore(before.troubles)
+  const log = Effect.runSyncWith(context)
+  let state = Incidents.restore(before)
   let outgoing: ReadonlyArray<Outgoing> = before.outgoing.filter(({ to }) => receivers.has(to))
   let isSaved = true
   let isRefused = false
@@ -66,7 +72,7 @@ export const make = Effect.fnUntraced(function* ({
   const save = Effect.suspend(() => {
     if (isSaved) return Effect.void
     isSaved = true
-    return file.write({ version: 1, troubles: Incidents.save(state), outgoing })
+    return file.write({ version: 1, ...Incidents.save(state), outgoing })
   }).pipe(
     Effect.tap(() => Effect.sync(() => (isRefused = false))),
     Effect.catch(({ message }) => {
@@ -127,13 +133,16 @@ export const make = Effect.fnUntraced(function* ({
   const hear = (input: Incidents.Input): void => {
     const [next, told] = Incidents.hear(state, input, afterMs)
     if (next === state) return
-    const isChanged = next.troubles !== state.troubles
+    const isChanged = next.troubles !== state.troubles || next.causes !== state.causes
     state = next
     if (!isChanged) return
     isSaved = false
     show()
     setAlarm()
     if (told.length === 0) return
+    for (const notice of told) {
+      if (notice.type !== "turns-failed") log(Effect.logInfo(NoticeText.textOf(notice))) // N4
+    }
     const added = told.flatMap((notice) => Array.from(receivers.keys(), (to) => ({ to, notice })))
     outgoing = [...outgoing, ...added].slice(-MOST_OUTGOING)
     for (const ring of bells) ring()
@@ -160,7 +169,7 @@ export const make = Effect.fnUntraced(function* ({
     decision: ({ at, conversationId, directive, failure, target }) => {
       if (directive._tag !== "Retry") return
       // A turn that goes on elsewhere at once waits for nothing.
-      if (directive.delayMs <= 0) return hear({ _tag: "Left", conversationId, at })
+      if (directive.delayMs <= 0) return hear({ _tag: "WentOn", conversationId, at })
       hear({
         _tag: "Waits",
         conversationId,
@@ -171,18 +180,28 @@ export const make = Effect.fnUntraced(function* ({
       })
     },
     wait: ({ at, conversationId, wake }) => {
-      if (wake.type === "switched" || wake.type === "cancelled") hear({ _tag: "Left", conversationId, at })
+      if (wake.type === "switched") hear({ _tag: "WentOn", conversationId, at })
     },
-    seal: ({ conversationId, end }) => hear({ _tag: "Left", conversationId, at: end.endedAt }),
-    moved: ({ at, conversationId }) => hear({ _tag: "Left", conversationId, at })
+    seal: ({ conversationId, end: { endedAt: at, error, status }, target }) => {
+      const said = status === "failed" ? saidOf(error ?? UNKNOWN, redact) : undefined
+      hear({ _tag: "Sealed", conversationId, target, status, at, said })
+    },
+    moved: ({ at, conversationId }) => hear({ _tag: "Moved", conversationId, at })
   }
 })
 
 // --- internal
 
-const nameOf = ({ target, type }: Incidents.Notice): string => `${type}, ${Target.format(target)}`
+/** A turn that failed without an error on record. */
+const UNKNOWN: Failure.Failure = { reason: "unknown", message: "no error was recorded", retryable: false }
 
-const saidOf = (failure: Failure.Failure, redact: (text: string) => string): Incidents.Said => {
+const nameOf = ({ target, type }: Notice): string => `${type}, ${Target.format(target)}`
+
+const saidOf = (failure: Failure.Failure, redact: (text: string) => string): Said => {
   const code = Failure.codeOf(failure)
-  return { reason: failure.reason, message: redact(failure.message), ...(code === undefined ? undefined : { code }) }
+  return {
+    reason: failure.reason,
+    message: Prose.clip(redact(failure.message), TurnLog.LONGEST_MESSAGE),
+    ...(code === undefined ? undefined : { code })
+  }
 }

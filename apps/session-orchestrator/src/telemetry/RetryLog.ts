@@ -1,6 +1,7 @@
 /** The retry log (M4): every retry, and the end of turns that met a failure, as a line of JSON, redacted, in a file of its own. Never waited for by a turn (`LineFile`). */
 import type { Observer } from "@holdfast/kernel"
 import { Effect, type FileSystem, type Path, type Scope } from "effect"
+import * as Prose from "../text/Prose.ts"
 import * as LineFile from "./LineFile.ts"
 import * as RetryLine from "./RetryLine.ts"
 
@@ -17,7 +18,7 @@ export const make = ({
 }: Options): Effect.Effect<Observer.Listeners, never, FileSystem.FileSystem | Path.Path | Scope.Scope> =>
   Effect.map(LineFile.make(file), (write) => {
     const put = (line: RetryLine.RetryLine | RetryLine.TurnLine | undefined) => {
-      if (line !== undefined) write(redact(JSON.stringify(line)))
+      if (line !== undefined) write(Prose.inJson(redact(JSON.stringify(line))))
     }
     return {
       attempt: (ended) => RetryLine.ofAttempt(ended, surroundings).forEach(put),

@@ -71,6 +71,18 @@ describe("holdfast", () => {
     for (const flag of ["--model", "--json", "--config", "Exit codes"]) expect(run.stdout).toContain(flag)
   })
 
+  it("an error that quotes what it was given shows no character that turns a line round", async () => {
+    for (const args of [
+      ["run", "--model", "no\u202epe/x\u009b31m", "hi"],
+      ["explain", "no\u202epe"]
+    ]) {
+      const { code, stderr } = await holdfast(args)
+      expect(code).not.toBe(0)
+      expect(stderr).toContain("nope")
+      expect(stderr).not.toMatch(/[\u202e\u009b]/)
+    }
+  })
+
   it("--version is that of the package", async () => {
     const { version } = JSON.parse(readFileSync(join(MAIN, "../../package.json"), "utf8"))
     expect(await holdfast(["--version"])).toEqual({ code: 0, stdout: `holdfast ${version}\n`, stderr: "" })

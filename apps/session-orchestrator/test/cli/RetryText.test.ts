@@ -135,6 +135,7 @@ describe("RetryText", () => {
       "maxResponseCharacters",
       "routing",
       "maxTurns",
+      "maxFailedToolSteps",
       "finalReport"
     ])
   })

@@ -202,6 +202,11 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
         yield* first.end("SIGKILL")
         yield* runners.settled(survivors.length)
         const tookOverMs = Date.now() - killedAt
+        for (const { stderr } of survivors) {
+          yield* Process.eventually("the take-over in the log", Effect.sync(stderr), (text) =>
+            text.includes(`from runner 127.0.0.1:${first.runnerPort}, which is gone`)
+          )
+        }
         yield* turns.gate.open
         const { cut } = yield* UnderWay.assertEnded(at(survivors, 0), turns)
         yield* measured(

@@ -12,14 +12,19 @@ import type * as PostgresServer from "../storage/PostgresServer.ts"
 
 export type Runner = Effect.Success<ReturnType<typeof Process.start>>
 
+/** A runner, and where the other runners reach it. */
+export interface Reached extends Runner {
+  readonly runnerPort: number
+}
+
 export type Provider = Effect.Success<ReturnType<typeof ScriptedServer.start>>
 
 export interface Runners {
   readonly provider: Provider
   /** Starts one more, all with the same configuration. */
-  readonly start: Effect.Effect<Runner, Error, Scope.Scope>
+  readonly start: Effect.Effect<Reached, Error, Scope.Scope>
   /** Starts some at once, and waits until they have divided the conversations among them. */
-  readonly startAll: (count: number) => Effect.Effect<ReadonlyArray<Runner>, Error, Scope.Scope>
+  readonly startAll: (count: number) => Effect.Effect<ReadonlyArray<Reached>, Error, Scope.Scope>
   /**
    * Waits until so many runners have divided the shards among them, each its share, by the locks that PostgreSQL holds for them:
    * from then on no conversation moves.
@@ -75,11 +80,12 @@ export const make = Effect.fnUntraced(function* (
   }
   const start = Effect.gen(function* () {
     const port = yield* freePort
-    return yield* Process.start({
+    const started = yield* Process.start({
       directory: yield* Process.directory,
       config,
       env: { HOLDFAST_DATABASE_URL: Redacted.value(url), HOLDFAST_CLUSTER_RUNNER: `127.0.0.1:${port}` }
     })
+    return { ...started, runnerPort: port }
   }).pipe(starting.withPermits(1))
   const settled = (count: number) =>
     Process.eventually(
@@ -140,10 +146,10 @@ export const total = (runners: ReadonlyArray<Runner>, name: string): Effect.Effe
   )
 
 /** The one that is in the middle of the most answers: conversations fall to runners by chance. */
-export const busiest = (runners: ReadonlyArray<Runner>): Effect.Effect<Runner, Error> =>
-  Effect.map(
+export const busiest = <R extends Runner>(runners: ReadonlyArray<R>): Effect.Effect<R, Error> =>
+  Effect.flatMap(
     Effect.forEach(runners, (runner) => total([runner], 'holdfast_turns{status="running"}')),
-    (counts) => at(runners, counts.indexOf(Math.max(...counts)))
+    (counts) => Effect.fromNullishOr(runners[counts.indexOf(Math.max(...counts))]).pipe(Effect.orDie)
   )
 
 export const nobodyInMemory = (runners: ReadonlyArray<Runner>): Effect.Effect<number, Error> =>

@@ -3,6 +3,7 @@ import { Schema, type SchemaAST } from "effect"
 import { readFileSync } from "node:fs"
 import * as BuiltIn from "../../src/config/BuiltIn.ts"
 import * as Environment from "../../src/config/Environment.ts"
+import { formerNames } from "../../src/config/FormerNames.ts"
 import { Settings, PARSE_OPTIONS } from "../../src/config/Settings.ts"
 
 const page = readFileSync(new URL("../../../../docs/configuration.md", import.meta.url), "utf8")
@@ -54,7 +55,8 @@ describe("docs/configuration.md", () => {
 
   it("has a row for no key that does not exist", () => {
     const rows = Array.from(page.matchAll(/^\| `([a-z$][\w$.*]*)` \|/gm), ([, key]) => key ?? "")
-    const known = new Set([...keys, ...RECORDS, ...BuiltIn.builtIns.map(({ name }) => name)])
+    const others = [...BuiltIn.builtIns.map(({ name }) => name), ...formerNames.keys()]
+    const known = new Set([...keys, ...RECORDS, ...others])
     expect(rows.filter((row) => !known.has(row))).toEqual([])
   })
 
@@ -65,6 +67,14 @@ describe("docs/configuration.md", () => {
   it.each(BuiltIn.builtIns)("has what is built in of $name", ({ apiKeyEnv, baseUrlEnv, defaultModel, name }) => {
     expect(page).toContain(`| \`${name}\` | ${apiKeyEnv.map((env) => `\`${env}\``).join(", ")} | \`${defaultModel}\` |`)
     if (baseUrlEnv !== undefined) expect(page).toContain(`\`${baseUrlEnv}\``)
+  })
+
+  it.each(Array.from(formerNames))("has what replaces %s", (name, { key }) => {
+    const row = page
+      .split("\n")
+      .find((line) => line.startsWith("| `") && (line.split("|")[1] ?? "").includes(`\`${name}\``))
+    expect(row).toContain(`\`${key}\``)
+    expect([...keys, ...RECORDS].filter((known) => known === key || known.startsWith(`${key}.`))).not.toEqual([])
   })
 
   const examples = Array.from(page.matchAll(/```json\n(.*?)```/gs), ([, json]) => json ?? "")

@@ -4,13 +4,14 @@ import { Result } from "effect"
 import type { Values } from "../../src/config/Config.ts"
 import type { Environment } from "../../src/config/Environment.ts"
 import * as Resolve from "../../src/config/Resolve.ts"
+import type * as Sources from "../../src/config/Sources.ts"
 
 export const FILE = "holdfast.config.json"
 
 export interface Given {
   readonly file?: unknown
   readonly environment?: Environment
-  readonly flags?: Resolve.Flags
+  readonly flags?: Sources.Flags
 }
 
 export const resolve = ({ environment, file, flags }: Given) =>

@@ -59,6 +59,16 @@ describe("Load", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
+  it.effect("a file that cannot be read does not hide what else is wrong", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(load("{ nonsense", { HOLDFAST_PORT: "x", HOLDFAST_MODEL: "mine/m" }))
+      expect("problems" in error && error.problems.map(({ place }) => place)).toEqual([
+        "line 1, column 3",
+        "HOLDFAST_PORT"
+      ])
+    })
+  )
+
   it.effect("a syntax error is told with its line and column", () =>
     Effect.gen(function* () {
       expect(yield* problemOf('{\n  "model": "a/b",,\n}')).toEqual({

@@ -36,7 +36,7 @@ describe("Resolve", () => {
       ],
       [
         "a model of nobody's",
-        { file: { models: { "nobody/m": { contextWindow: 5 }, m: {} } } },
+        { file: { models: { "openai/m": { contextWindow: 5 }, m: {} } } },
         ['models.m: this name will not do; expected a provider and a model, such as "openai/gpt-5".']
       ],
       [
@@ -129,7 +129,7 @@ describe("Resolve", () => {
       ],
       [
         "an address that is none",
-        { file: { providers: { mine: { type: "openai-compatible", baseUrl: "localhost:11434" } } } },
+        { file: { model: "mine/m", providers: { mine: { type: "openai-compatible", baseUrl: "localhost:11434" } } } },
         [
           'providers.mine.baseUrl: found "localhost:11434"; expected an http or https address such as "https://api.openai.com/v1", without a user and without a fragment.'
         ]

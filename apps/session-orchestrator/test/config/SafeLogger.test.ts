@@ -38,6 +38,18 @@ describe("SafeLogger", () => {
     )
   }
 
+  for (const format of ["pretty", "json"] as const) {
+    it.effect(`a ${format} entry has no character that turns a line round or moves the cursor`, () =>
+      Effect.gen(function* () {
+        const text = yield* logged(format, Effect.logWarning("the tool \u202ednes\u2066\u009b31m\u001b[2J failed"))
+        expect(text).toContain("dnes")
+        for (const character of "\u202e\u2066\u009b\u001b") expect(text).not.toContain(character)
+        if (format === "json")
+          expect(JSON.parse(text)).toMatchObject({ message: "the tool \u202ednes\u2066\u009b31m\u001b[2J failed" })
+      })
+    )
+  }
+
   it.effect("an entry of JSON is one line of JSON", () =>
     Effect.gen(function* () {
       const text = yield* logged("json", Effect.andThen(Effect.logInfo("one\ntwo"), everywhere))

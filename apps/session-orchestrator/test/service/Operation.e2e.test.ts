@@ -87,6 +87,34 @@ describe("a file that a service works on", () => {
   )
 })
 
+describe("a start after a process that died", () => {
+  it.live("X1: has in its log whose turns were taken up, and how many", () =>
+    Effect.gen(function* () {
+      const { provider, start } = yield* stage()
+      provider.otherwise(Given.overloaded)
+      const first = yield* start
+      yield* (yield* first.open(Given.request(yield* first.create(), "one"))).until("provider-retry")
+      yield* first.end("SIGKILL")
+      const second = yield* start
+      yield* Process.eventually("the turn to be taken up", Effect.sync(second.stderr), (text) =>
+        text.includes("Took up")
+      )
+      assert.match(
+        second.stderr(),
+        new RegExp(
+          `Took up 1 unfinished turn\\(s\\) in \\d+ ms, from process ${first.child.pid} on [^"]*, which died; 1 of them waits`
+        )
+      )
+      yield* second.end("SIGTERM")
+      const third = yield* start
+      yield* Process.eventually("the turn to be taken up", Effect.sync(third.stderr), (text) =>
+        text.includes("Took up")
+      )
+      assert.match(third.stderr(), /Took up 1 unfinished turn\(s\) in \d+ ms, from the last process;/)
+    })
+  )
+})
+
 describe("a service that is going down", () => {
   it.live("takes no new turns, lets the answer that has begun come to its end, and lets go of turns that sleep", () =>
     Effect.gen(function* () {

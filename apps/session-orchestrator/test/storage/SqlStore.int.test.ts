@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Standing } from "@holdfast/policy"
-import { Effect, Fiber, Latch, Layer, Option } from "effect"
+import { Clock, Effect, Fiber, Latch, Layer, Logger, Option } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { Migrator, SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -190,6 +190,42 @@ describe("a SQLite file", () => {
         })
       )
     })
+  )
+
+  it.live(
+    "V4: a change of version is in the log, with its progress by statement where it takes long; a new database is not",
+    () =>
+      Effect.gen(function* () {
+        const filename = yield* temporaryFile
+        yield* DatabaseFile.prepare(filename)
+        const lines: Array<string> = []
+        // Each look at the clock is a second later than the one before.
+        let now = 0
+        const clock: Clock.Clock = Object.create(yield* Clock.Clock, {
+          currentTimeMillisUnsafe: { value: () => (now += 1_000) }
+        })
+        const opened = (file: string) =>
+          Layer.build(SqlStore.layer({ path: file })).pipe(
+            Effect.scoped,
+            Effect.provideService(Clock.Clock, clock),
+            Effect.provide(Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))]))
+          )
+        yield* withSql(filename, Upgrade.write)
+        yield* opened(filename)
+        expect(lines[0]).toBe(
+          "Changing the database to version 6 of its schema, in one transaction. No turn runs meanwhile."
+        )
+        expect(lines[1]).toMatch(/^Changing the database: \d+ s so far, version 6 of 6, \w+ \w+ \w+\.$/)
+        expect(lines.join("\n")).toMatch(/INSERT INTO (?:conversations|turns|events|journal)\.\n/)
+        expect(lines.at(-1)).toMatch(/^Changing the database: done after /)
+
+        lines.length = 0
+        yield* opened(filename)
+        yield* withStore(`${filename}.new`, (store) => store.check)
+        expect(lines.filter((line) => line.includes("to version"))).toEqual([])
+        yield* opened(`${filename}.newer`)
+        expect(lines.filter((line) => line.includes("to version"))).toEqual([])
+      })
   )
 
   it.live("V2: a database of a newer version is refused, with what to do, and is not touched", () =>

@@ -4,7 +4,7 @@ import { HttpClient, HttpClientResponse } from "effect/http"
 import { ChildProcessSpawner } from "effect/process"
 import { TestClock } from "effect/testing"
 import * as Delivery from "../../src/telemetry/Delivery.ts"
-import type { Notice } from "../../src/telemetry/Incidents.ts"
+import type { Notice } from "../../src/telemetry/Notice.ts"
 
 const notice: Notice = {
   type: "incident-began",

@@ -72,7 +72,7 @@ const everything = Effect.gen(function* () {
   yield* prompt(service, id, "t1")
   yield* prompt(service, id, "t2")
   yield* service.call({ path: `/v1/conversations/${id}/abort`, method: "POST" })
-  yield* Receivers.until(() => webhook.requests.length === 2, "a second notice")
+  yield* Receivers.until(() => webhook.requests.length === 3, "a third notice")
   yield* Effect.forEach(turnsOfTheKernel, (run) => Effect.flatMap(run, ({ fiber }) => Fiber.join(fiber)))
   return service
 })
@@ -117,7 +117,7 @@ describe("metrics", () => {
       assert.strictEqual(value("holdfast_tool_calls_total", { tool: "search", outcome: "error" }), 1)
       assert.strictEqual(value("holdfast_commands_total", { command: "prompt", outcome: "done" }), 2)
       assert.strictEqual(value("holdfast_commands_total", { command: "abort", outcome: "idle" }), 1)
-      assert.strictEqual(value("holdfast_notifications_total", { receiver: "webhook", outcome: "taken" }), 2)
+      assert.strictEqual(value("holdfast_notifications_total", { receiver: "webhook", outcome: "taken" }), 3)
       assert.isAbove(value("holdfast_tokens_total", { ...at, direction: "output" }), 0)
       const fallback = Eventful.fallback
       assert.strictEqual(value("holdfast_fallbacks_total", { ...fallback, outcome: "applied" }), 1)

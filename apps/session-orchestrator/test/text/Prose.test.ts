@@ -5,6 +5,20 @@ import * as Prose from "../../src/text/Prose.ts"
 
 const text = fc.oneof(fc.string({ maxLength: 200, unit: "grapheme" }), fc.lorem({ maxCount: 30 }))
 
+/** All of them, one by one. */
+const control = fc.constantFrom(
+  ..."\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029",
+  ...Array.from({ length: 32 }, (_, code) => String.fromCharCode(code)),
+  ...Array.from({ length: 33 }, (_, code) => String.fromCharCode(127 + code)),
+  "\u001b[2J",
+  "\u001b]0;title\u0007",
+  "\u009b31m"
+)
+
+/** Written otherwise than in the code that is tested: ranges, and no names of properties. */
+// oxlint-disable-next-line no-control-regex -- none of them may be left.
+const FORBIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/
+
 describe("Prose", () => {
   it("no line is wider than it may be, and there are no more than there may be", () => {
     fc.assert(
@@ -35,5 +49,41 @@ describe("Prose", () => {
     // oxlint-disable-next-line no-control-regex -- none of them may be left.
     expect(Prose.harmless(nasty)).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/)
     expect(Prose.harmless("two\nlines\tand a tab")).toBe("two\nlines\tand a tab")
+  })
+
+  it("no text from outside keeps a control character, however it is shown", () => {
+    fc.assert(
+      fc.property(fc.array(fc.oneof(text, control), { maxLength: 20 }), fc.nat(80), (parts, width) => {
+        const given = parts.join("")
+        for (const cleaned of [
+          Prose.harmless(given),
+          Prose.plain(given),
+          Prose.oneLine(given),
+          ...Prose.wrap(given, width, 3),
+          Prose.inJson(JSON.stringify({ [given]: given }))
+        ]) {
+          expect(cleaned).not.toMatch(FORBIDDEN)
+        }
+      })
+    )
+  })
+
+  it("JSON keeps its value", () => {
+    fc.assert(
+      fc.property(fc.array(fc.oneof(text, control)), (parts) => {
+        const value = { [parts.join("")]: parts }
+        expect(JSON.parse(Prose.inJson(JSON.stringify(value, null, 2)))).toEqual(value)
+      })
+    )
+  })
+
+  it("the order of a line cannot be turned round", () => {
+    expect(Prose.oneLine("invoice_\u202Efdp.exe")).toBe("invoice_fdp.exe")
+    expect(Prose.oneLine("\u2066a\u2069 b\u200f\u061c c\u2028d\u2029e")).toBe("a b c d e")
+    expect(Prose.inJson('{"a":"\u202e\u009b"}')).toBe('{"a":"\\u202e\\u009b"}')
+    // What languages and pictures are written with stays.
+    expect(Prose.harmless("\u05d0\u0628 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 👩\u200d💻")).toBe(
+      "\u05d0\u0628 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 👩\u200d💻"
+    )
   })
 })

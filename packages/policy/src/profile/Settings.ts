@@ -72,6 +72,8 @@ export const RetrySettings = Schema.Struct({
   routing: Schema.optionalKey(RoutingSettings),
   /** Steps of a turn; the last is the final one (A11). */
   maxTurns: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))),
+  /** Steps in a row with nothing but failed tool calls, after which the turn fails. 0: no limit. */
+  maxFailedToolSteps: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
   /** What a turn has to end with (A9 to A14). */
   finalReport: Schema.optionalKey(FinalReport)
 })

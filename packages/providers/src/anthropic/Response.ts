@@ -7,9 +7,9 @@
  *
  * Source: Claude API documentation, "Streaming messages".
  */
-import type { Provider } from "@holdfast/kernel"
-import type { Message } from "@holdfast/wire"
-import { isObject, type JsonObject, objectOf, textOf } from "../Json.ts"
+import { type Provider, ResponseLimit, TextBuffer } from "@holdfast/kernel"
+import { JsonShape, type Message } from "@holdfast/wire"
+import { isObject, type JsonObject, objectOf, objectsOf, textOf } from "../Json.ts"
 import type { Machine } from "../Protocol.ts"
 import * as ToolArguments from "../ToolArguments.ts"
 import * as UsageMeter from "../UsageMeter.ts"
@@ -23,7 +23,9 @@ export const make = (idOf: (n: number) => string): Machine => {
   let finishReason: Message.FinishReason | undefined
   let heldCall: Block | undefined
   let calls = 0
+  let hasStarted = false
   let held = 0
+  let kept = 0
 
   const count = (given: unknown) => {
     if (!isObject(given)) return
@@ -37,7 +39,7 @@ export const make = (idOf: (n: number) => string): Machine => {
     if (call === undefined) return
     const toolCallId = call.id ?? idOf(calls)
     calls++
-    out.push(ToolArguments.toCall({ toolCallId, toolName: call.name, text: call.text, wasCut }))
+    out.push(ToolArguments.toCall({ toolCallId, toolName: call.name, text: call.text.text(), wasCut }))
   }
 
   const start = (index: unknown, given: JsonObject, out: Array<Provider.ProviderEvent>) => {
@@ -45,6 +47,7 @@ export const make = (idOf: (n: number) => string): Machine => {
     const block = blockOf(given)
     blocks.set(index, block)
     held += block.type === "tool_use" ? 1 : 0
+    kept += ResponseLimit.PART_CHARACTERS + sizeOf(block)
     const text = textOf(given.text)
     const thinking = textOf(given.thinking)
     if (block.type === "text" && text !== undefined) out.push({ type: "text-delta", delta: text })
@@ -67,14 +70,17 @@ export const make = (idOf: (n: number) => string): Machine => {
         const block = blocks.get(index)
         const piece = textOf(given.partial_json)
         if (block === undefined || piece === undefined) return
-        block.text += piece
+        block.text.append(piece)
         held += piece.length
+        kept += piece.length
         return
       }
       case "signature_delta": {
         const block = blocks.get(index)
         const signature = textOf(given.signature)
-        if (block !== undefined && signature !== undefined) block.signature = (block.signature ?? "") + signature
+        if (block === undefined || signature === undefined) return
+        block.signature.append(signature)
+        kept += signature.length
         return
       }
     }
@@ -86,12 +92,12 @@ export const make = (idOf: (n: number) => string): Machine => {
     if (block === undefined) return
     if (block.type === "tool_use") {
       release(false, out)
-      if (block.text === "") block.text = block.input
+      if (block.text.length === 0) block.text.append(block.input)
       heldCall = block
     } else if (block.redacted !== undefined) {
       out.push({ type: "reasoning-end", redacted: block.redacted })
-    } else if (block.signature !== undefined) {
-      out.push({ type: "reasoning-end", signature: block.signature })
+    } else if (block.signature.length > 0) {
+      out.push({ type: "reasoning-end", signature: block.signature.text() })
     }
   }
 
@@ -99,6 +105,13 @@ export const make = (idOf: (n: number) => string): Machine => {
   const close = (wasCut: boolean, out: Array<Provider.ProviderEvent>) => {
     for (const index of blocks.keys()) stop(index, out)
     release(wasCut, out)
+  }
+
+  const stopped = (given: unknown, out: Array<Provider.ProviderEvent>) => {
+    const reason = textOf(given)
+    if (reason === undefined) return
+    finishReason = finishReasonOf(reason)
+    close(finishReason === "length", out)
   }
 
   return {
@@ -115,15 +128,26 @@ export const make = (idOf: (n: number) => string): Machine => {
           stop(frame.index, out)
           break
         case "message_start":
+          if (hasStarted) {
+            out.push({ type: "error", failure: SECOND_MESSAGE })
+            return "failed"
+          }
+          hasStarted = true
           count(objectOf(frame.message).usage)
           break
+        // The answer of a server that ignores `stream: true`.
+        case "message":
+          for (const [index, block] of objectsOf(frame.content).entries()) {
+            start(index, block, out)
+            stop(index, out)
+          }
+          count(frame.usage)
+          stopped(frame.stop_reason, out)
+          close(false, out)
+          return "finished"
         case "message_delta": {
           count(frame.usage)
-          const reason = textOf(objectOf(frame.delta).stop_reason)
-          if (reason !== undefined) {
-            finishReason = finishReasonOf(reason)
-            close(finishReason === "length", out)
-          }
+          stopped(objectOf(frame.delta).stop_reason, out)
           break
         }
         case "message_stop":
@@ -142,11 +166,19 @@ export const make = (idOf: (n: number) => string): Machine => {
       usage.last(out)
       out.push({ type: "finish", finishReason: finishReason ?? (calls > 0 ? "tool-calls" : "other") })
     },
-    held: () => held
+    held: () => held,
+    kept: () => kept
   }
 }
 
 // --- internal
+
+/** Two answers in one stream: which of them is meant nobody can tell. */
+const SECOND_MESSAGE: Provider.EmittedFailure = {
+  reason: "invalid-response",
+  message: "The provider began a second message in one response.",
+  retryable: true
+}
 
 interface Block {
   readonly type: unknown
@@ -155,8 +187,8 @@ interface Block {
   readonly redacted: string | undefined
   /** The arguments that came with the start of a call, as some imitations of the API do it. */
   readonly input: string
-  text: string
-  signature: string | undefined
+  readonly text: TextBuffer.TextBuffer
+  readonly signature: TextBuffer.TextBuffer
 }
 
 const blockOf = (given: JsonObject): Block => ({
@@ -164,10 +196,13 @@ const blockOf = (given: JsonObject): Block => ({
   id: textOf(given.id),
   name: textOf(given.name) ?? "",
   redacted: given.type === "redacted_thinking" ? textOf(given.data) : undefined,
-  input: isObject(given.input) && Object.keys(given.input).length > 0 ? JSON.stringify(given.input) : "",
-  text: "",
-  signature: given.type === "thinking" ? textOf(given.signature) : undefined
+  input: isObject(given.input) && Object.keys(given.input).length > 0 ? JsonShape.textOf(given.input, Infinity) : "",
+  text: new TextBuffer.TextBuffer(),
+  signature: new TextBuffer.TextBuffer(given.type === "thinking" ? textOf(given.signature) : undefined)
 })
+
+const sizeOf = ({ id = "", input, name, redacted = "", signature }: Block): number =>
+  id.length + input.length + name.length + redacted.length + signature.length
 
 const finishReasonOf = (reason: string): Message.FinishReason => {
   switch (reason) {

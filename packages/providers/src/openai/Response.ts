@@ -69,7 +69,8 @@ export const make = (idOf: (n: number) => string): Machine => {
       const asksForTools = whole.length > 0 && (finishReason === "stop" || finishReason === "other")
       out.push({ type: "finish", finishReason: asksForTools ? "tool-calls" : finishReason })
     },
-    held: calls.length
+    held: calls.length,
+    kept: calls.kept
   }
 }
 

@@ -84,6 +84,22 @@ describe("anthropic/Response", () => {
     expect(events).toEqual([{ type: "finish", finishReason: "other" }])
   })
 
+  it("C3: a second message in one stream is an invalid response, and nothing of it is read", () => {
+    const messageStart = { type: "message_start", message: { usage: { input_tokens: 3 } } }
+    const { events, standing } = frames(
+      messageStart,
+      delta(0, { type: "text_delta", text: "a" }),
+      messageStart,
+      delta(0, { type: "text_delta", text: "b" }),
+      ...end("end_turn")
+    )
+    expect(standing).toBe("failed")
+    expect(events.filter((event) => event.type !== "usage")).toMatchObject([
+      { type: "text-delta", delta: "a" },
+      { type: "error", failure: { reason: "invalid-response", retryable: true } }
+    ])
+  })
+
   it("C6: a message without message_stop has not finished", () => {
     expect(frames(delta(0, { type: "text_delta", text: "a" }), ...end("end_turn").slice(0, 1)).standing).toBe("open")
   })

@@ -21,6 +21,10 @@ export interface Dialect {
   readonly noArguments: ReadonlyArray<string>
   readonly parallel: ReadonlyArray<string>
   readonly malformed: ReadonlyArray<string>
+  /** An answer in one JSON document, as servers that ignore `stream: true` give it: "Hm", "Hello", two calls, usage of 5 and 9. */
+  readonly whole: (finish?: "length") => string
+  /** Frames of one endless tool call, of which each brings `text`; the first begins it. */
+  readonly endlessCall: (text: string) => readonly [first: string, next: string]
   /** Without content: preamble, pings, comments, empty deltas, usage. */
   readonly preamble: ReadonlyArray<string>
   /** A frame of text. */
@@ -76,6 +80,32 @@ export const openAiCompatible: Dialect = {
     `data: ${chunk({ content: null })}\n\n`,
     `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 5 } })}\n\n`
   ],
+  whole: (finish) =>
+    JSON.stringify({
+      id: "c",
+      object: "chat.completion",
+      choices: [
+        {
+          index: 0,
+          message: {
+            role: "assistant",
+            reasoning_content: "Hm",
+            content: "Hello",
+            refusal: null,
+            tool_calls: [
+              { id: "a", type: "function", function: { name: "read", arguments: '{"path":"ü"}' } },
+              { id: "b", type: "function", function: { name: "list", arguments: "" } }
+            ]
+          },
+          finish_reason: finish ?? "tool_calls"
+        }
+      ],
+      usage: { prompt_tokens: 5, completion_tokens: 9, total_tokens: 14 }
+    }),
+  endlessCall: (text) => [
+    `data: ${piece(0, { id: "a", function: { name: "write", arguments: "" } })}\n\n`,
+    `data: ${piece(0, { function: { arguments: text } })}\n\n`
+  ],
   delta: (text) => `data: ${chunk({ content: text })}\n\n`,
   ping: ": ping\n\n",
   error: `data: ${JSON.stringify({ error: { message: "The server had an error", type: "server_error", code: 500 } })}\n\n`,
@@ -127,6 +157,25 @@ export const anthropicMessages: Dialect = {
     '{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}',
     '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""}}'
   ]),
+  whole: (finish) =>
+    JSON.stringify({
+      id: "m",
+      type: "message",
+      role: "assistant",
+      content: [
+        { type: "thinking", thinking: "Hm" },
+        { type: "text", text: "Hello" },
+        { type: "tool_use", id: "a", name: "read", input: { path: "ü" } },
+        { type: "tool_use", id: "b", name: "list", input: {} }
+      ],
+      stop_reason: finish === "length" ? "max_tokens" : "tool_use",
+      usage: { input_tokens: 5, output_tokens: 9 }
+    }),
+  endlessCall: (text) => {
+    const [first = "", next = ""] = call(0, "a", "write", [text])
+    const [begun, more] = anthropic([first, next])
+    return [begun ?? "", more ?? ""]
+  },
   delta: (text) =>
     anthropic([JSON.stringify({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } })]).join(
       ""

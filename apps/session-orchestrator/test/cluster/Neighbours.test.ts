@@ -1,0 +1,32 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Neighbours } from "../../src/cluster/Neighbours.ts"
+
+const OWN = "10.0.0.5:4748"
+const seeing = (...looks: ReadonlyArray<readonly [at: number, ...runners: ReadonlyArray<string>]>) => {
+  const neighbours = new Neighbours(OWN)
+  for (const [at, ...runners] of looks) neighbours.see(new Set(runners), at)
+  return neighbours
+}
+
+describe("the runner that a take-over is from", () => {
+  it("X6: is the one that is gone", () => {
+    const one = seeing([0, OWN, "10.0.0.6:4748", "10.0.0.7:4748"], [1_000, OWN, "10.0.0.7:4748"])
+    expect(one.origin(20_000)).toBe("runner 10.0.0.6:4748, which is gone")
+    const two = seeing([0, OWN, "10.0.0.6:4748", "10.0.0.7:4748"], [1_000, OWN])
+    expect(two.origin(2_000)).toBe("runners 10.0.0.6:4748, 10.0.0.7:4748, which are gone")
+  })
+
+  it("is one that shares with this one, where none is gone", () => {
+    expect(seeing([0, OWN, "10.0.0.6:4748"]).origin(1_000)).toBe("runner 10.0.0.6:4748, which now shares with this one")
+    const back = seeing([0, OWN, "10.0.0.6:4748"], [1_000, OWN], [2_000, OWN, "10.0.0.6:4748"])
+    expect(back.origin(3_000)).toBe("runner 10.0.0.6:4748, which now shares with this one")
+    const long = seeing([0, OWN, "10.0.0.6:4748", "10.0.0.7:4748"], [1_000, OWN, "10.0.0.7:4748"])
+    expect(long.origin(3_600_000)).toBe("runner 10.0.0.7:4748, which now shares with this one")
+  })
+
+  it("is not known to the first runner, and is never this one", () => {
+    expect(seeing([0, OWN]).origin(1_000)).toBe("earlier runners")
+    expect(seeing([0, OWN], [1_000], [2_000, OWN]).origin(3_000)).toBe("earlier runners")
+    expect(seeing([0, OWN], [1_000]).origin(3_000)).toBe("earlier runners")
+  })
+})

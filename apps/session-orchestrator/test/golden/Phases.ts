@@ -1,0 +1,177 @@
+/**
+ * Conversations in every phase that a turn's journal can leave them in.
+ *
+ * A recording runs each conversation up to its phase and kills the process; a replay starts a process on what is on disk. The
+ * provider knows a turn by the first of all prompts that it finds in a request, so a later prompt of a conversation comes first.
+ */
+import * as ScriptedServer from "@holdfast/providers/testing"
+import * as Given from "../service/Given.ts"
+import { toolCalls } from "../service/ToolFrames.ts"
+import * as ToolsGiven from "../tools/Given.ts"
+
+type Response = ScriptedServer.ScriptedResponse
+
+type Command = readonly [name: string, body: object]
+
+export interface Phase {
+  readonly name: string
+  /** What the conversation is created with, besides the model. */
+  readonly conversation?: object
+  /** Its turns: prompts, which are the turns' ids too, or a manual retry. One that is `awaited` ends before the next is sent. */
+  readonly turns: ReadonlyArray<{ readonly prompt?: string; readonly awaited?: true }>
+  /** What the provider says to each prompt, before the kill and after it. */
+  readonly says: Readonly<Record<string, readonly [before: ReadonlyArray<Response>, after: ReadonlyArray<Response>]>>
+  /** The conversation is in its phase when its journals have so many records whose name ends like this. */
+  readonly reached?: readonly [name: string, count: number]
+  /** The conversation is in its phase when its provider was called so often. */
+  readonly calls: number
+  /** Commands once it waits for the second time, in order. */
+  readonly commands?: ReadonlyArray<Command>
+  /** Commands after the restart. */
+  readonly commandsAfter?: ReadonlyArray<Command>
+}
+
+const { overloaded } = Given
+const never: Response = "never"
+const refused = { status: 401, body: "no" }
+const tooLong = { status: 400, body: ScriptedServer.ErrorBody.envelope("too-long", "openai") }
+
+/** Says a word or two, and then nothing more. */
+const halfAnswer: Response = { frames: ScriptedServer.answerFrames("openai", "Half of it"), stallAfter: 3 }
+
+const REPORT = { schema: { type: "object", properties: { summary: { type: "string" } }, required: ["summary"] } }
+
+const one = (
+  prompt: string,
+  before: ReadonlyArray<Response>,
+  after: ReadonlyArray<Response>,
+  rest: Partial<Phase> = {}
+): Phase => ({
+  name: prompt,
+  turns: [{ prompt }],
+  says: { [prompt]: [before, after] },
+  calls: before.length,
+  ...rest
+})
+
+/** A path of a tool's argument, below the directory of the process. */
+const RUNS = { file: "runs", gate: "gate" }
+
+export const phases: ReadonlyArray<Phase> = [
+  one("calling", [never], [Given.answer("Called again")]),
+  one("tried-twice", [overloaded, never], [Given.answer("Called again")]),
+  one("streaming", [halfAnswer], [Given.answer("All of it")], { reached: ["/content", 1] }),
+  one("waiting", [overloaded, overloaded], [overloaded, Given.answer("At last")], { reached: ["decision/1", 1] }),
+  one("changed", [overloaded, overloaded], [Given.answer("Later")], {
+    reached: ["sleep/1/1", 1],
+    commands: [
+      ["extend-budget", { byMs: 60_000, commandId: "extend" }],
+      ["extend-budget", { byMs: 1_000, commandId: "extend-more" }]
+    ]
+  }),
+  one("switched", [overloaded, overloaded, never], [Given.answer("From b")], {
+    reached: ["sleep/1", 1],
+    commands: [["switch-target", { model: "other/b", commandId: "switch" }]]
+  }),
+  one("asking", [overloaded], [Given.answer("Allowed")], {
+    conversation: { retry: { spendGuard: { after: "10 millis", maxInputTokens: 1 } } },
+    reached: ["sleep/0", 1],
+    commandsAfter: [["retry-now", { commandId: "answer" }]]
+  }),
+  one(
+    "tools-run",
+    [
+      {
+        frames: toolCalls(
+          { name: "append", input: RUNS },
+          { name: "append_again", input: RUNS },
+          { name: "echo", input: { text: "hi" } }
+        )
+      }
+    ],
+    [Given.answer("With tools")],
+    { reached: ["tool/2", 1] }
+  ),
+  one(
+    "between-steps",
+    [{ frames: toolCalls({ name: "echo", input: { text: "hi" } }) }, overloaded, overloaded],
+    [Given.answer("The second step")],
+    { reached: ["decision/1", 1] }
+  ),
+  one("fallen-back", [overloaded, overloaded], [Given.answer("From b")], {
+    conversation: { retry: { routing: { type: "fallback-chain", chains: { "scripted/a": ["other/b"] } } } },
+    reached: ["decision/1", 1]
+  }),
+  one("in-turns", [overloaded, refused, never], [Given.answer("Around")], {
+    conversation: {
+      retry: { profile: "cycling", maxRetries: 6, routing: { type: "round-robin", targets: ["scripted/a", "other/b"] } }
+    },
+    reached: ["decision/1", 1]
+  }),
+  {
+    name: "summing-up",
+    turns: [{ prompt: "before-the-sum", awaited: true }, { prompt: "summing-up" }],
+    says: {
+      "summing-up": [[tooLong], [Given.answer("Compacted")]],
+      "before-the-sum": [[Given.answer("A first answer"), never], [Given.answer("It was about a first question.")]]
+    },
+    calls: 3
+  },
+  {
+    name: "summed-up",
+    turns: [{ prompt: "long-before", awaited: true }, { prompt: "summed-up" }],
+    says: {
+      "summed-up": [[tooLong, overloaded, overloaded], [Given.answer("Compacted")]],
+      "long-before": [[Given.answer("A first answer"), Given.answer("It was about a first question.")], []]
+    },
+    calls: 5,
+    reached: ["decision/3", 1]
+  },
+  one("final-step", [overloaded, overloaded], [Given.answer("The last word")], {
+    conversation: { retry: { maxTurns: 1 } },
+    reached: ["decision/1", 1]
+  }),
+  one(
+    "reporting",
+    [Given.answer("No report"), overloaded],
+    [{ frames: toolCalls({ name: "final_report", input: { summary: "Reported" } }) }],
+    { conversation: { retry: { finalReport: REPORT } }, reached: ["decision/1", 1] }
+  ),
+  {
+    name: "queued",
+    turns: [{ prompt: "head-of-queue" }, { prompt: "behind-it" }],
+    says: {
+      "behind-it": [[], [Given.answer("Second")]],
+      "head-of-queue": [[overloaded, overloaded], [Given.answer("First")]]
+    },
+    calls: 2,
+    reached: ["decision/1", 1]
+  },
+  {
+    name: "retried-by-hand",
+    turns: [{ prompt: "refused-first", awaited: true }, {}],
+    says: { "refused-first": [[refused, overloaded, overloaded], [Given.answer("Retried")]] },
+    calls: 3,
+    reached: ["decision/1", 1]
+  },
+  one("sealed-well", [Given.answer("Ended")], []),
+  one("sealed-badly", [refused], [])
+]
+
+/** The configuration of recordings and replays. The second wait lasts beyond the kill, and is over before a replay. */
+export const configOf = (provider: { readonly url: string }) => ({
+  providers: {
+    scripted: { type: "openai-compatible", baseUrl: `${provider.url}/v1` },
+    other: { type: "openai-compatible", baseUrl: `${provider.url}/v1` }
+  },
+  model: "scripted/a",
+  gate: { enabled: false },
+  retry: { schedule: { type: "steps", delays: ["20 millis", "1 minute", "20 millis"] } },
+  tools: {
+    unruly: {
+      ...ToolsGiven.unrulyEntry(),
+      allow: ["append", "append_again", "echo"],
+      idempotent: ["append_again", "echo"]
+    }
+  }
+})

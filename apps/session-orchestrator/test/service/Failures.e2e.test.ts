@@ -1,0 +1,148 @@
+/** What an operator is told of turns that fail, by a process whose log, notices and metrics are held against each other. */
+import { assert, describe, it } from "@effect/vitest"
+import { ErrorBody } from "@holdfast/providers/testing"
+import { Effect } from "effect"
+import * as PrometheusText from "../telemetry/PrometheusText.ts"
+import * as Receivers from "../telemetry/Receivers.ts"
+import * as Given from "./Given.ts"
+import * as Process from "./Process.ts"
+
+const TURNS = 20
+const KEY = "sk-revoked-0123456789"
+const refused = {
+  status: 401,
+  body: { error: { message: `Incorrect API key provided: ${KEY}.`, code: "invalid_api_key" } }
+}
+
+interface Line {
+  readonly level: string
+  readonly message: string
+  readonly annotations: Readonly<Record<string, unknown>>
+}
+
+interface Body {
+  readonly type: string
+  readonly reason: string
+  readonly failed: number
+  readonly text: string
+}
+
+/** The lines of a log so far; each is JSON. */
+const linesOf = (stderr: string): ReadonlyArray<Line> =>
+  stderr
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line))
+
+const messagesOf = (stderr: string, level: string): ReadonlyArray<string> =>
+  linesOf(stderr)
+    .filter((line) => line.level === level)
+    .map(({ message }) => message)
+
+const bodiesOf = (requests: ReadonlyArray<Receivers.Request>): ReadonlyArray<Body> =>
+  requests.map(({ body }) => JSON.parse(body.toString()))
+
+const metricsOf = (service: Given.Running) =>
+  Effect.map(service.call({ path: "/metrics" }), ({ text }) => PrometheusText.read(text))
+
+/** A process that tells a webhook of incidents after a while. */
+const stage = Effect.fnUntraced(function* (options: Given.Options, after: string) {
+  const webhook = yield* Receivers.receiver()
+  const { config, directory, provider } = yield* Given.stage(options)
+  const providers = { scripted: { ...config.providers.scripted, apiKeyEnv: "SCRIPTED_KEY" } }
+  const notifications = { after, webhook: webhook.url }
+  const service = yield* Process.start({
+    directory,
+    config: { ...config, providers, telemetry: { notifications } },
+    env: { SCRIPTED_KEY: KEY }
+  })
+  return { directory, provider, service, webhook }
+})
+
+describe("twenty turns with a key that was revoked", () => {
+  it.live("X12, A16: are twenty lines of the log, one notice, and the increase of the metrics", () =>
+    Effect.gen(function* () {
+      const { directory, provider, service, webhook } = yield* stage({}, "1 second")
+      provider.otherwise(refused)
+      const before = yield* metricsOf(service)
+      const ids = Array.from({ length: TURNS }, (_, n) => `turn-${n}`)
+      yield* Effect.forEach(
+        ids,
+        (turnId) => Effect.flatMap(service.create(), (id) => Given.turn(service, id, turnId)),
+        { concurrency: 5 }
+      )
+      yield* Receivers.until(() => webhook.requests.length > 0, "a notice")
+      const after = yield* metricsOf(service)
+      const { code, stderr } = yield* service.end("SIGTERM")
+      assert.strictEqual(code, 0)
+
+      const failed = linesOf(stderr).filter(({ level }) => level === "WARN")
+      assert.deepStrictEqual(failed.map(({ annotations }) => String(annotations["turn"])).toSorted(), ids.toSorted())
+      for (const { annotations, message } of failed) {
+        assert.strictEqual(message, "Turn failed: Incorrect API key provided: [redacted].")
+        assert.deepInclude(annotations, { target: "scripted/m", reason: "auth", attempts: 1 })
+        assert.match(String(annotations["conversation"]), /^\S+$/)
+      }
+      assert.deepStrictEqual(messagesOf(stderr, "ERROR"), [])
+
+      const info = linesOf(stderr).filter(({ level }) => level === "INFO")
+      assert.match(
+        info.map(({ message }) => message).join("\n"),
+        /^Holdfast has started\.\nStopping after SIGTERM.*\nHoldfast has stopped\.$/
+      )
+      const { configuration, database, model, version } = info[0]?.annotations ?? {}
+      assert.deepStrictEqual(
+        [configuration, database, model],
+        [`${directory}/holdfast.config.json`, Given.databaseIn(directory), "scripted/m"]
+      )
+      assert.match(String(version), /^\d+\.\d+\.\d+/)
+
+      const [notice, ...others] = bodiesOf(webhook.requests)
+      assert.deepStrictEqual(others, [])
+      assert.deepInclude(notice, { type: "turns-failed", reason: "auth" })
+      assert.notInclude(stderr + JSON.stringify(notice), KEY)
+
+      const increase = (name: string, labels: Readonly<Record<string, string>>) => {
+        const found = before.samples.some(
+          (sample) =>
+            sample.name === name && Object.entries(labels).every(([label, value]) => sample.labels[label] === value)
+        )
+        assert.isTrue(found, `${name} is not there before the first failure`)
+        return PrometheusText.valueOf(after, name, labels) - PrometheusText.valueOf(before, name, labels)
+      }
+      const at = { provider: "scripted", model: "m" }
+      assert.strictEqual(increase("holdfast_turns_sealed_total", { status: "failed" }), TURNS)
+      assert.strictEqual(increase("holdfast_turns_sealed_total", { status: "completed" }), 0)
+      assert.strictEqual(increase("holdfast_attempts_total", { ...at, status: "auth" }), TURNS)
+      assert.strictEqual(increase("holdfast_refusals_total", { because: "not-retryable" }), TURNS)
+      assert.strictEqual(provider.count(), TURNS)
+    })
+  )
+})
+
+describe("an outage that outlasts the budget of every turn", () => {
+  it.live("X12: is told to begin and to have been given up, and never promises an answer last", () =>
+    Effect.gen(function* () {
+      const { provider, service, webhook } = yield* stage(
+        { delays: ["50 millis"], isGated: false, retry: { maxRetries: 3 } },
+        "0 seconds"
+      )
+      provider.otherwise({ status: 529, body: ErrorBody.envelope("overloaded", "anthropic") })
+      yield* Given.turn(service, yield* service.create(), "one")
+      yield* Receivers.until(() => webhook.requests.length === 2, "the end of the incident")
+      const [began, gaveUp] = bodiesOf(webhook.requests)
+      assert.deepInclude(began, { type: "incident-began", reason: "overloaded" })
+      assert.deepInclude(gaveUp, { type: "incident-gave-up", reason: "overloaded", failed: 1 })
+      assert.strictEqual(PrometheusText.valueOf(yield* metricsOf(service), "holdfast_incidents_open"), 0)
+      const { stderr } = yield* service.end("SIGTERM")
+      const told = messagesOf(stderr, "INFO").filter((message) => message.includes("scripted/m"))
+      assert.strictEqual(told.length, 2)
+      assert.match(told[0] ?? "", /will go on when it answers\.$/)
+      assert.match(
+        told[1] ?? "",
+        /no turn waits for it any more: 1 has failed\. A turn that failed does not go on by itself\.$/
+      )
+      assert.strictEqual(messagesOf(stderr, "WARN").length, 1)
+    })
+  )
+})

@@ -1,0 +1,40 @@
+/**
+ * Ends a turn whose model has nothing but failed tool calls, step after step. Pure.
+ *
+ * A model that calls a tool which is not there, or repeats a call that cannot succeed, spends tokens without an end: each step
+ * succeeds, so no retry limit counts it.
+ */
+import type { Failure, Message } from "@holdfast/wire"
+
+/** Four corrections by the tools' own words are enough for a model that can use them. */
+export const MOST_STEPS = 5
+
+/** How many steps in a row have had nothing but failed tool calls, after one with these results. */
+export const after = (before: number, results: ReadonlyArray<Message.ToolResultPart>): number =>
+  results.length > 0 && results.every(({ isError }) => isError) ? before + 1 : 0
+
+/** What the turn fails with; `undefined` while it may go on. A limit of 0 is none. */
+export const failureOf = (
+  steps: number,
+  most: number,
+  results: ReadonlyArray<Message.ToolResultPart>
+): Failure.Failure | undefined => {
+  if (most === 0 || steps < most) return undefined
+  const last = results.at(-1)
+  const said = last === undefined ? "" : ` The last one, of ${last.toolName}: ${wordsOf(last.output)}`
+  return {
+    reason: "invalid-response",
+    message: `The model made nothing but failed tool calls in ${steps} steps in a row.${said}`,
+    retryable: false
+  }
+}
+
+// --- internal
+
+/** An error's first sentences. */
+const MOST_CHARACTERS = 300
+
+const wordsOf = (output: Message.ToolResultPart["output"]): string => {
+  const text = typeof output === "string" ? output : JSON.stringify(output)
+  return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS).toWellFormed()}…` : text
+}

@@ -1,0 +1,46 @@
+/**
+ * Bounds how much of one response is read before others get their turn.
+ *
+ * A provider that sends faster than it can be read always has more for the next read. Without a pause one response, be it nothing but
+ * keep-alives, would hold the event loop, and with it every client of the service.
+ *
+ * P1. No more than `SLICE_BYTES` are given at once, whatever a read of the socket brought; what is left comes with the next pulls.
+ * P2. Between two slices of that size the fiber yields to the event loop. A response that comes at the pace of a model yields once in
+ *     hundreds of deltas.
+ */
+import { Array as Arr, Effect } from "effect"
+import type { BytePull } from "./Http.ts"
+
+/** What Node reads from a socket at once: some milliseconds of work at most. */
+export const SLICE_BYTES = 65_536
+
+/** The same bytes, in slices. */
+export const paced = (bytes: BytePull, most = SLICE_BYTES): BytePull => {
+  let left: Array<Uint8Array> = []
+  let given = 0
+
+  const slice = (reads: Arr.NonEmptyReadonlyArray<Uint8Array>): Arr.NonEmptyReadonlyArray<Uint8Array> => {
+    let size = 0
+    for (const [index, read] of reads.entries()) {
+      size += read.length
+      if (size < most) continue
+      const over = size - most
+      given += most
+      left = over === 0 ? reads.slice(index + 1) : [read.subarray(read.length - over), ...reads.slice(index + 1)]
+      const last = over === 0 ? read : read.subarray(0, read.length - over)
+      return Arr.append(reads.slice(0, index), last)
+    }
+    given += size
+    left = []
+    return reads
+  }
+  const next: BytePull = Effect.suspend(() =>
+    Arr.isArrayNonEmpty(left) ? Effect.succeed(slice(left)) : Effect.map(bytes, slice)
+  )
+
+  return Effect.suspend(() => {
+    if (given < most) return next
+    given = 0
+    return Effect.andThen(Effect.yieldNow, next) // P2
+  })
+}

@@ -1,0 +1,34 @@
+/** A process that stood still for longer than a limit on silence, while the provider talked on. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { LATE_MS } from "../src/Deadline.ts"
+import * as Limits from "../src/Limits.ts"
+import * as Undici from "../src/Undici.ts"
+import { anthropicMessages, openAiCompatible } from "./harness/Dialect.ts"
+import { run, text, usage } from "./harness/Run.ts"
+import { talking } from "./harness/Talking.ts"
+
+/** Far more than passes between the first words and the freeze, on any machine. */
+const IDLE_MS = 1_000
+
+describe.each([openAiCompatible, anthropicMessages])("$name", (dialect) => {
+  it.live("C8: after a freeze that was longer than the limit the words in the socket are read, not failed", () =>
+    Effect.gen(function* () {
+      const cut = dialect.text.findIndex((frame) => frame.includes("delta") && /"(content|text)":"\w/.test(frame)) + 1
+      const first = dialect.text.slice(0, cut).join("")
+      const { standStill, url } = yield* talking(first, dialect.text.slice(cut).join(""))
+      const limited = Limits.withLimits(yield* dialect.make(url), { firstContentMs: 60_000, idleMs: IDLE_MS })
+      let isFirst = true
+      const ending = yield* run(limited, (event) => {
+        if (event.type !== "text-delta" || !isFirst) return
+        isFirst = false
+        // When the consumer waits again, which is when the watchdog is set.
+        setImmediate(() => standStill(IDLE_MS + 2 * LATE_MS))
+      })
+      expect(ending.failure).toBeUndefined()
+      expect(ending.isSuccess).toBe(true)
+      expect(text(ending.events).length).toBeGreaterThan(50)
+      expect(usage(ending.events)?.outputTokens).toBeGreaterThan(0)
+    }).pipe(Effect.provide(Undici.layer))
+  )
+})

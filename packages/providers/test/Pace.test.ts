@@ -1,0 +1,74 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Cause, Effect, Pull } from "effect"
+import * as fc from "fast-check"
+import type { BytePull } from "../src/Http.ts"
+import * as Pace from "../src/Pace.ts"
+
+const bytesOf = (sizes: ReadonlyArray<number>) => {
+  let byte = 0
+  return sizes.map((size) => Uint8Array.from({ length: size }, () => byte++ % 251))
+}
+
+/** Pulls of these arrays, one after another, and then the end. */
+const pulling = (pulls: ReadonlyArray<ReadonlyArray<Uint8Array>>): BytePull => {
+  const left = [...pulls]
+  return Effect.suspend(() => {
+    const [first, ...rest] = left.shift() ?? []
+    return first === undefined ? Cause.done() : Effect.succeed([first, ...rest] as const)
+  })
+}
+
+const collect = Effect.fnUntraced(function* (bytes: BytePull) {
+  const slices: Array<ReadonlyArray<Uint8Array>> = []
+  yield* Effect.forever(Effect.map(bytes, (reads) => slices.push(reads))).pipe(Pull.catchDone(() => Effect.void))
+  return slices
+})
+
+const sizeOf = (reads: ReadonlyArray<Uint8Array>) => reads.reduce((sum, read) => sum + read.length, 0)
+
+describe("Pace", () => {
+  it("gives the bytes that it was given, in order, in slices that are not too large and never empty", () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 6 }), { maxLength: 12 }),
+        fc.integer({ min: 1, max: 50 }),
+        async (pulls, most) => {
+          const all = bytesOf(pulls.flat())
+          let at = 0
+          const given = pulls.map((sizes) => sizes.map(() => all[at++] ?? new Uint8Array()))
+          const slices = await Effect.runPromise(collect(Pace.paced(pulling(given), most)))
+          expect(slices.flat().flatMap((read) => [...read])).toEqual(all.flatMap((read) => [...read]))
+          for (const slice of slices) {
+            expect(sizeOf(slice)).toBeLessThanOrEqual(most)
+            for (const read of slice) expect(read.length).toBeGreaterThan(0)
+          }
+        }
+      ),
+      { numRuns: 200 }
+    ))
+
+  it.live("a body that never stops leaves every turn of the event loop to others, after two slices at most", () =>
+    Effect.gen(function* () {
+      const read = new Uint8Array(10_000)
+      let given = 0
+      let turns = 0
+      let most = 0
+      let since = 0
+      let next: NodeJS.Immediate
+      const turn = () => {
+        turns++
+        most = Math.max(most, given - since)
+        since = given
+        next = setImmediate(turn)
+      }
+      next = setImmediate(turn)
+      const endless = Pace.paced(Effect.sync(() => [read, read, read]))
+      for (;;) {
+        if (turns >= 20) break
+        given += sizeOf(yield* endless)
+      }
+      clearImmediate(next)
+      expect(most).toBeLessThanOrEqual(2 * Pace.SLICE_BYTES)
+    })
+  )
+})
