@@ -7,6 +7,7 @@ import type { News } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import { Array as Arr, Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
+import * as Patience from "./Patience.ts"
 import * as StorageFailure from "./StorageFailure.ts"
 import type { StorageError } from "./Store.ts"
 
@@ -37,6 +38,9 @@ export const layer = (database: string): Layer.Layer<GateTable, never, SqlClient
     Effect.map(SqlClient.SqlClient, (sql) => ({
       exchange: (own, endpoints) =>
         Effect.andThen(post(sql, own), find(sql, endpoints)).pipe(
+          Patience.within<SqlError.SqlError | Schema.SchemaError>(Patience.SILENCE_LIMIT, () =>
+            StorageFailure.silence(Patience.SILENCE_LIMIT)
+          ),
           Effect.mapError((error) =>
             SqlError.isSqlError(error)
               ? StorageFailure.explain(database, "exchange news of endpoints", error)

@@ -33,8 +33,8 @@ export interface Options<E> {
   readonly transaction: <A>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
   /** `one`: this write was refused (G2). `all`: no write can be made (G3). `busy`: worth another try (G4). */
   readonly scope: (error: E) => "one" | "all" | "busy"
-  /** What writes fail with whose commit was not answered in time; whether it was made is not known. Absent: every commit is answered. */
-  readonly silent?: (() => E) | undefined
+  /** Gives a commit up that is not answered in time; whether it was made is not known then. Absent: every commit is answered. */
+  readonly answered?: <A>(commit: Effect.Effect<A, E>) => Effect.Effect<A, E>
   /** What a write fails with that comes after closing. */
   readonly closed: () => E
   /** What a write fails with whose commit died of a bug. */
@@ -130,7 +130,7 @@ const commit = <E>(
       () => options.transaction(Effect.forEach(taken, (writes) => writes.oneByOne))
     ),
     Patience.whileBusy((error) => options.scope(error) === "busy"),
-    options.silent === undefined ? identity : Patience.within(Patience.SILENCE_LIMIT, options.silent),
+    options.answered ?? identity,
     Effect.matchCause({
       onSuccess: (tellAll) => tellAll.forEach((tell) => tell()),
       onFailure: (cause) => {

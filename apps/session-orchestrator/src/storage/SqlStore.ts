@@ -43,6 +43,9 @@ export type Storage = Store | Journal | Standings
 /** Whoever asks whether there is a database does not wait until it has been given up. */
 const CHECK_LIMIT = Duration.millis(1500)
 
+/** A hundred thousand turns are read in seconds. */
+const LONG_READ_LIMIT = Duration.minutes(2)
+
 /** Enough of a UUID to tell apart those who write to one turn: it is in each of its rows. */
 const WRITER_LENGTH = 13
 
@@ -97,13 +100,11 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
       return explained
     })
   // A file answers or fails; a server can be silent.
-  const silent = sql.onDialectOrElse({
-    pg: () => () => StorageFailure.silence(Patience.SILENCE_LIMIT),
-    orElse: () => undefined
-  })
-  const answered: <A>(effect: Effect.Effect<A, Failure>) => Effect.Effect<A, Failure> =
-    silent === undefined ? identity : Patience.within<Failure>(Patience.SILENCE_LIMIT, silent)
-  const patiently = <A>(effect: Effect.Effect<A, Failure>) => answered(Patience.whileBusy(isBusy)(effect))
+  const isServer = sql.onDialectOrElse({ pg: () => true, orElse: () => false })
+  const answered = (limit: Duration.Duration): (<A>(effect: Effect.Effect<A, Failure>) => Effect.Effect<A, Failure>) =>
+    isServer ? Patience.within<Failure>(limit, () => StorageFailure.silence(limit)) : identity
+  const patiently = <A>(effect: Effect.Effect<A, Failure>) =>
+    answered(Patience.SILENCE_LIMIT)(Patience.whileBusy(isBusy)(effect))
   const read =
     (attempted: string) =>
     <A>(effect: Effect.Effect<A, Failure>) =>
@@ -126,7 +127,13 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
     pg: () => globalThis.crypto.randomUUID().slice(0, WRITER_LENGTH),
     orElse: () => undefined
   })
-  const group = yield* GroupCommit.make<Failure>({ transaction, scope: scopeOf, silent, closed, died })
+  const group = yield* GroupCommit.make<Failure>({
+    transaction,
+    scope: scopeOf,
+    answered: answered(Patience.SILENCE_LIMIT),
+    closed,
+    died
+  })
   const create = group.lane(ConversationTable.insert(sql))
   const setAutoRetry = group.lane(ConversationTable.setAutoRetry(sql))
   const accept = group.lane(Acceptances.accept(sql))
@@ -189,6 +196,7 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
     // Many rows, which nobody waits for but the start.
     unsealedTurns: JournalTable.unsealed(sql).pipe(
       Patience.whileBusy(isBusy),
+      answered(LONG_READ_LIMIT),
       failed("read the turns that are not sealed")
     ),
     appendEvents: (conversationId, turnId, events, position) =>

@@ -154,7 +154,7 @@ describe("GroupCommit", () => {
       let isFrozen = true
       const apply = (inputs: ReadonlyArray<string>) =>
         Effect.suspend(() => (isFrozen ? Effect.uninterruptible(Effect.never) : insert(inputs)))
-      const write = yield* start(apply, { ...options, silent: () => silent })
+      const write = yield* start(apply, { ...options, answered: Patience.within(Patience.SILENCE_LIMIT, () => silent) })
       const first = yield* Effect.forkChild(Effect.exit(write("a")))
       yield* TestClock.adjust(Duration.toMillis(Patience.SILENCE_LIMIT) - 1)
       expect(first.pollUnsafe()).toBeUndefined()

@@ -102,6 +102,9 @@ describe("a PostgreSQL database", () => {
         })
       )
       yield* Upgrade.check.pipe(Effect.provide(Postgres.layer({ url })))
+      const sql = Context.get(yield* Layer.build(Postgres.layerClient({ url })), SqlClient.SqlClient)
+      const tables = yield* sql`SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`
+      expect(tables.filter(({ name }) => String(name).endsWith("_5"))).toEqual([])
     })
   )
 
