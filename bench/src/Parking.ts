@@ -131,6 +131,7 @@ const inProcess = <A>(database: string, act: (service: InProcess) => Promise<A>)
   const config = Layer.succeed(Config, {
     file: undefined,
     server: { host: "127.0.0.1", port: 0, hostnames: [], token: undefined },
+    log: { level: "info" },
     database: { path: database, url: undefined, retention: Duration.days(30) },
     providers: new Map([["bench", { type: "simulated" as const, name: "bench" }]]),
     gate: { enabled: true },
@@ -138,7 +139,6 @@ const inProcess = <A>(database: string, act: (service: InProcess) => Promise<A>)
     models: {},
     model: { provider: "bench", model: MODEL },
     retry: { schedule: { type: "steps", delays: [Duration.hours(1)], tail: Duration.hours(1) } },
-    log: { level: "warn" },
     cluster: { runner: { host: "127.0.0.1", port: 0 }, shards: 1 },
     telemetry: { retryLog: undefined, otlp: undefined, notifications: undefined },
     origins: new Map(),

@@ -1,5 +1,5 @@
 /**
- * Every benchmark, or those that are named: `npx pnpm@12 bench [turn-loop] [live-path] [parking]`.
+ * Every benchmark, or those that are named: `npx pnpm@12 bench [turn-loop] [live-path] [parking] [survive]`.
  *
  * Each figure stands beside the bare limit that was measured in the same run on the same machine; the ratio is what counts.
  */
@@ -8,7 +8,8 @@ import * as os from "node:os"
 const all = {
   "turn-loop": () => import("./TurnLoop.ts"),
   "live-path": () => import("./LivePath.ts"),
-  parking: () => import("./Parking.ts")
+  parking: () => import("./Parking.ts"),
+  survive: () => import("./Survive.ts")
 }
 
 const wanted = process.argv.slice(2)

@@ -35,10 +35,17 @@ export const chapters: ReadonlyArray<Chapter> = [
         says: "Only content is progress; the first content, and each after it, have limits that never shrink."
       },
       { id: "C9", says: "One attempt is one HTTP request." },
-      { id: "C10", says: "A bug of the program itself is tried again at most twice." },
+      {
+        id: "C10",
+        says: "A bug of the program itself, or of the service while it runs a turn, is tried again at most twice; the count is on disk."
+      },
       {
         id: "C11",
         says: "A response that grows beyond its limit has failed and is not retried; arguments nested deeper than 200 levels are malformed."
+      },
+      {
+        id: "C12",
+        says: "A limit delays only what the error names: a model of a credential, a credential, or an account. A success ends it."
       }
     ]
   },
@@ -87,11 +94,11 @@ export const chapters: ReadonlyArray<Chapter> = [
       { id: "P6", says: "A wait above the cap fails the turn at once." },
       {
         id: "P7",
-        says: "A used-up credential is set aside until its reset, and another one takes over."
+        says: "A used-up credential, or that model of it, is set aside until its reset, and another credential takes over."
       },
       {
         id: "P8",
-        says: "A target that fails cools down, and the next of its fallback chain takes over."
+        says: "A target that fails cools down, and the next of its fallback chain takes over, be it of the same provider. Only a change of the target that was used last is told."
       },
       {
         id: "P9",
@@ -126,16 +133,22 @@ export const chapters: ReadonlyArray<Chapter> = [
       { id: "A8", says: "A request without progress within its limit fails as a timeout." },
       {
         id: "A9",
-        says: "Text where a report or a tool call was due is answered with guidance and tried again."
+        says: "Text where a report or a tool call was due is answered with guidance, warned of in the log, and tried again."
       },
-      { id: "A10", says: "A tool call that cannot be read is answered to the model with the reason." },
+      { id: "A10", says: "A tool call that cannot be read is answered to the model with the reason and what it sent." },
       {
         id: "A11",
         says: "Where the context or the steps run out, only the final report is asked for."
       },
-      { id: "A12", says: "A report that was malformed leaves one more step." },
+      {
+        id: "A12",
+        says: "A report that was malformed or incomplete leaves one more step; the log has the old and the new limit, and every report is counted."
+      },
       { id: "A13", says: "A valid report is kept, whatever fails after it." },
-      { id: "A14", says: "Without a report in the end there is one that says why." },
+      {
+        id: "A14",
+        says: "Attempts that run out on words leave one last step for the report; without one in the end there is one that says why, and the log has it."
+      },
       { id: "A15", says: "The laws of cycling hold over any sequence of failures." },
       {
         id: "A16",
@@ -153,7 +166,7 @@ export const chapters: ReadonlyArray<Chapter> = [
         claimed: false
       },
       { id: "M3", says: "An abort that the user did not ask for is a passing failure." },
-      { id: "M4", says: "Every retry is a line of JSON in a log." }
+      { id: "M4", says: "Every retry is a line of JSON in a log, with the thinking level where one is set." }
     ]
   },
   {
@@ -186,6 +199,10 @@ export const chapters: ReadonlyArray<Chapter> = [
         id: "X13",
         says: "Programs that know nothing of Holdfast get its patience by another base URL.",
         claimed: false
+      },
+      {
+        id: "X14",
+        says: "A turn that takes its process down again and again is run alone after three deaths, and sealed as failed after one more."
       }
     ]
   }

@@ -69,12 +69,14 @@ describe("mutation operators", () => {
     ],
     ["const x = a ?? b", []],
     [
-      "const x = [true, 0, 1.5, 2n, 'text']",
+      "const x = [true, 0, 1.5, 2n, 999, 1_000, 'text']",
       [
         ["constant", "true", "false"],
         ["constant", "0", "1"],
         ["constant", "1.5", "2.5"],
-        ["constant", "2n", "3n"]
+        ["constant", "2n", "3n"],
+        ["constant", "999", "1000"],
+        ["constant", "1_000", "2000"]
       ]
     ],
     ["function* f() { yield* g() }", [["dropped", "yield* g()", ";"]]],

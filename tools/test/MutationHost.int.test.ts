@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { HostProcess, late } from "../src/mutation/HostProcess.ts"
+import { HostProcess } from "../src/mutation/HostProcess.ts"
 import * as Places from "../src/mutation/Places.ts"
 
 const path = "packages/kernel/src/Directive.ts"
@@ -20,15 +20,21 @@ describe("the process that runs the tests over changed sources", { timeout: 120_
     const [place] = Places.of({ path, text }).places
     assert.isDefined(place)
     const answer = await run(Places.mutate(text, place))
-    assert(answer !== late && answer.type === "ran")
+    assert(answer.type === "ran")
     assert.strictEqual(answer.failure?.test, tests[0]?.path)
     assert.deepStrictEqual(await run(text), { type: "ran", failure: undefined })
     assert.strictEqual(readFileSync(new URL(`../../${path}`, import.meta.url), "utf8"), text)
   })
 
-  it("is ended when a changed source never ends, and another takes its place", async () => {
-    const endless = `${text}\nfor (;;) {}`
-    assert.strictEqual(await host.ask({ type: "run", tests, path, text: endless }, () => 1), late)
+  it.each([
+    ["while it is loaded", `${text}\nfor (;;) {}`],
+    ["in a test", text.replace("=> {\n", "=> {\n  for (;;) {}\n")]
+  ])("is ended when a changed source never ends, %s, and another takes its place", async (_, endless) => {
+    assert.notStrictEqual(endless, text)
+    const late = await host.ask({ type: "run", tests, path, text: endless }, (test) =>
+      test === undefined ? patient() : 500
+    )
+    assert.deepStrictEqual(late, { type: "late", test: tests[0]?.path })
     assert.deepStrictEqual(await host.ask({ type: "run", tests, path, text }, patient), {
       type: "ran",
       failure: undefined

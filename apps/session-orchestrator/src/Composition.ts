@@ -15,6 +15,7 @@ import { Defaults } from "./conversation/Defaults.ts"
 import * as Gates from "./conversation/Gates.ts"
 import * as Orchestrator from "./conversation/Orchestrator.ts"
 import { Providers } from "./conversation/Providers.ts"
+import * as Quarantine from "./conversation/Quarantine.ts"
 import * as RightOfWay from "./conversation/RightOfWay.ts"
 import * as Tools from "./conversation/Tools.ts"
 import * as Retention from "./durable/Retention.ts"
@@ -128,7 +129,7 @@ const tools = Layer.unwrap(
   })
 )
 
-const resources = Layer.mergeAll(providers, gates, tools, defaults, Condition.layer).pipe(
+const resources = Layer.mergeAll(providers, gates, tools, defaults, Condition.layer, Quarantine.layer).pipe(
   Layer.provideMerge(Timer.layer),
   Layer.provideMerge(RightOfWay.layer)
 )

@@ -11,6 +11,7 @@ import { Failure, Message } from "@holdfast/wire"
 import { Cause, Channel, Clock, Effect, Exit, Option, Pull, Random, Schema, Stream } from "effect"
 import { Content } from "./Content.ts"
 import type { EventSink } from "./EventSink.ts"
+import { Refusal } from "./FinalReport.ts"
 import type { Provider, ProviderEvent, ProviderRequest } from "./Provider.ts"
 import * as ResponseLimit from "./ResponseLimit.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
@@ -31,6 +32,8 @@ export const AttemptOutcome = Schema.Union([
     contentSeen: Schema.Boolean,
     /** The response was complete and would not do (A9). */
     whole: Schema.optionalKey(Schema.Literal(true)),
+    /** It handed in a report, with which this was wrong (A12). */
+    report: Schema.optionalKey(Refusal),
     /** Drawn for the decision about this failure (`Spent.spread`). */
     spread: Schema.Number
   }),

@@ -14,13 +14,16 @@ import * as Attempt from "./Attempt.ts"
 import * as Checkpoint from "./Checkpoint.ts"
 import * as Compaction from "./Compaction.ts"
 import { Content } from "./Content.ts"
+import * as FinalStep from "./FinalStep.ts"
 import * as ModelContext from "./ModelContext.ts"
 import * as Observer from "./Observer.ts"
 import type { ProviderRequest } from "./Provider.ts"
 import * as Recovery from "./Recovery.ts"
 import * as Reporting from "./Reporting.ts"
+import type { Route } from "./Route.ts"
+import type { Router } from "./Router.ts"
 import * as Routing from "./Routing.ts"
-import type { TurnState } from "./TurnState.ts"
+import type { TurnInput, TurnState } from "./TurnState.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
 type Completed = Extract<Attempt.AttemptOutcome, { _tag: "Completed" }>
@@ -33,8 +36,14 @@ export type Result = Completed | ({ readonly _tag: "GaveUp"; readonly last: Fail
 export const voided = (turn: TurnState): ReadonlyArray<TurnEvent.StepDiscarded> => {
   const { isLost } = turn
   turn.isLost = false
-  return isLost ? [turn.event({ type: "step-discarded", step: turn.step, message: LOST })] : []
+  return isLost ? [discarded(turn.input, turn.step)] : []
 }
+
+/** What clients are told of a step whose text was shown before its process died (X2). */
+export const discarded = (
+  { conversationId, turnId }: Pick<TurnInput, "conversationId" | "turnId">,
+  step: number
+): TurnEvent.StepDiscarded => ({ conversationId, turnId, type: "step-discarded", step, message: LOST })
 
 /** Gets the response of the turn's current step. */
 export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<Result, TurnStopped> {
@@ -67,6 +76,7 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
     }
     turn.unfinished?.recall(outcome)
     if (outcome._tag === "Completed") return outcome
+    if (outcome.report !== undefined) FinalStep.collapse(turn) // A12
     // P19: once. What overflows again, and what cannot be made smaller, is decided about like any failure: it is final (P2).
     if (compactor !== undefined && !hasCompacted && isOverflow(outcome)) {
       hasCompacted = true
@@ -107,7 +117,7 @@ const attempt = (
   begin: () => void
 ): Effect.Effect<Attempt.AttemptOutcome, TurnStopped> =>
   Effect.suspend(() => {
-    const { checkpoint, provider, report, sink } = turn.ports
+    const { checkpoint, provider, report, router, sink } = turn.ports
     const mark = `${name}/content`
     const { maxResponseCharacters } = turn.input.limits ?? {}
     const content = new Content(maxResponseCharacters)
@@ -139,10 +149,25 @@ const attempt = (
               ...(system === undefined ? undefined : { system }),
               ...(maxResponseCharacters === undefined ? undefined : { maxResponseCharacters })
             }
-            return Observer.attempt(turn, request, Checkpoint.mark(checkpoint, mark), (mark) => {
+            const attempted = Observer.attempt(turn, request, Checkpoint.mark(checkpoint, mark), (mark) => {
               const made = Attempt.run(provider, sink, request, content, mark)
               return report === undefined && !turn.isFinal ? made : Reporting.judged(turn, made)
             })
+            return router?.answered === undefined ? attempted : noted(attempted, router.answered, turn.route)
           })
     )
   })
+
+/** Tells a router of a success: of a whole response too that would not do (A9). */
+const noted = <E, R>(
+  attempted: Effect.Effect<Attempt.AttemptOutcome, E, R>,
+  answered: NonNullable<Router["Service"]["answered"]>,
+  route: Route
+): Effect.Effect<Attempt.AttemptOutcome, E | TurnStopped, R> =>
+  Effect.flatMap(Clock.currentTimeMillis, (began) =>
+    Effect.tap(attempted, (outcome) =>
+      outcome._tag === "Completed" || (outcome._tag === "Failed" && outcome.whole === true)
+        ? answered(route, began)
+        : Effect.void
+    )
+  )

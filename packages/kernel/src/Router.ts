@@ -7,6 +7,7 @@
  *
  * U1. A router may read what others have found out (a target cooling down, a credential used up) and tell them what it has;
  *     telling the same again must do no harm, because a decision whose record was lost is made again.
+ *     The same goes for a success: an attempt whose record was lost is made again.
  * U2. It is not asked about what no route can mend: content that has been seen (D4), a context that is too long (P2), a bug
  *     that has come three times (C10).
  */
@@ -36,6 +37,11 @@ export interface Question {
 /** The route of a step's first attempt, as it is recorded. */
 export const Beginning = Schema.Struct({
   route: Route,
+  /**
+   * `provider/model` that the conversation used last, at the beginning of a turn: what the route is a change from. Absent in later
+   * steps, in a new conversation, and in the records of versions that compared with the turn's own target.
+   */
+  from: Schema.optionalKey(Schema.String),
   /** What the router wants to be handed back within this step. */
   state: Schema.optionalKey(Schema.Json)
 })
@@ -48,5 +54,10 @@ export class Router extends Context.Service<
     readonly begin: (question: Question) => Effect.Effect<Beginning, TurnStopped>
     /** Decides about a failure. `situation` is what the strategy alone would have been asked. */
     readonly direct: (situation: Situation, question: Question) => Effect.Effect<Directive, TurnStopped>
+    /**
+     * Hears that a call on a route has succeeded that began at `began`, in epoch milliseconds, before that is recorded: what was
+     * found out about the route until then is over (C12). Absent: nobody keeps it.
+     */
+    readonly answered?: (route: Route, began: number) => Effect.Effect<void, TurnStopped>
   }
 >()("@holdfast/kernel/Router") {}

@@ -30,7 +30,7 @@ import * as Routing from "./Routing.ts"
 import { Toolbox } from "./Toolbox.ts"
 import * as ToolCalls from "./ToolCalls.ts"
 import { type TurnInput, TurnState } from "./TurnState.ts"
-import type { TurnStopped } from "./TurnStopped.ts"
+import * as TurnStopped from "./TurnStopped.ts"
 
 export type { TurnInput } from "./TurnState.ts"
 
@@ -44,7 +44,7 @@ export type { TurnInput } from "./TurnState.ts"
  */
 export const runTurn = Effect.fnUntraced(function* (
   input: TurnInput
-): Effect.fn.Return<TurnEvent.TurnEnd, TurnStopped, Provider | Toolbox | EventSink | Checkpoint> {
+): Effect.fn.Return<TurnEvent.TurnEnd, TurnStopped.TurnStopped, Provider | Toolbox | EventSink | Checkpoint> {
   const services = yield* Effect.context<Provider | Toolbox | EventSink | Checkpoint>()
   const checkpoint = Context.get(services, Checkpoint)
   const gate = input.abort === undefined ? undefined : new AbortGate(checkpoint)
@@ -101,7 +101,79 @@ export const opening = ({
   ]
 }
 
+/** What a seal says of all of its turn. */
+export type Tally = Pick<TurnEvent.TurnEnd, "steps" | "attempts" | "sleptMs" | "usage">
+
+/**
+ * The last events of a turn that its host seals without running it: a defect of the host, or the deaths of its processes, kept it
+ * from its own end (C10, X14).
+ *
+ * **Details**
+ *
+ * They stand behind every event that is on record of the turn. `unclosed` is the chain of retries that no `retry-end` has closed
+ * (P11), by its last attempt; `discarded` the step whose text was shown and is void (X2).
+ */
+export const sealing = (
+  identity: Identity,
+  tally: Tally,
+  outcome: {
+    readonly status: "failed" | "aborted"
+    readonly failure: Failure.Failure
+    readonly endedAt: number
+    readonly unclosed: number | undefined
+    readonly discarded: number | undefined
+  }
+): { readonly events: Array.NonEmptyReadonlyArray<TurnEvent.PersistedEvent>; readonly end: TurnEvent.TurnEnd } => {
+  const { discarded, endedAt, status, unclosed } = outcome
+  const { conversationId, turnId } = identity
+  const failure = status === "failed" ? outcome.failure : undefined
+  const [end, ...errors] = ending(identity, tally, { status, failure, report: undefined, endedAt })
+  const finalError = failure?.message ?? Recovery.CANCELLED
+  const before: ReadonlyArray<TurnEvent.PersistedEvent> = [
+    ...(discarded === undefined ? [] : [Retries.discarded({ conversationId, turnId }, discarded)]),
+    ...(unclosed === undefined
+      ? []
+      : [
+          { conversationId, turnId, type: "retry-end" as const, attempt: unclosed, success: false as const, finalError }
+        ])
+  ]
+  const [first = end, ...rest] = [...before, ...errors, end]
+  return { events: [first, ...rest], end }
+}
+
+/** What a turn fails with that its user ended. */
+export const aborted: Failure.Failure = { reason: "aborted", message: "Aborted by the user.", retryable: false }
+
+type Identity = Pick<TurnInput, "conversationId" | "turnId">
+
 // --- internal
+
+/** The seal, and the error before it where there is one. */
+const ending = (
+  { conversationId, turnId }: Identity,
+  tally: Tally,
+  {
+    endedAt,
+    failure,
+    report,
+    status
+  }: Pick<TurnEvent.TurnEnd, "status" | "endedAt"> & {
+    readonly failure: Failure.Failure | undefined
+    readonly report: TurnEvent.Report | undefined
+  }
+): readonly [TurnEvent.TurnEnd, ...ReadonlyArray<TurnEvent.ErrorEvent>] => {
+  const identity = { conversationId, turnId }
+  const end: TurnEvent.TurnEnd = {
+    ...identity,
+    type: "turn-end",
+    status,
+    endedAt,
+    ...tally,
+    ...(failure === undefined ? undefined : { error: failure }),
+    ...(report === undefined ? undefined : { report })
+  }
+  return failure === undefined ? [end] : [end, errorOf(identity, failure)]
+}
 
 const begin = (turn: TurnState): ReadonlyArray<TurnEvent.PersistedEvent> => {
   const events = opening(turn.input)
@@ -113,7 +185,9 @@ const begin = (turn: TurnState): ReadonlyArray<TurnEvent.PersistedEvent> => {
   return events
 }
 
-const steps = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<TurnEvent.TurnEnd, TurnStopped> {
+const steps = Effect.fnUntraced(function* (
+  turn: TurnState
+): Effect.fn.Return<TurnEvent.TurnEnd, TurnStopped.TurnStopped> {
   yield* turn.persist(() => begin(turn))
   for (;;) {
     const final = FinalStep.enter(turn)
@@ -122,11 +196,16 @@ const steps = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<Tu
     if (result._tag === "Completed") turn.closeRetryLoop(result.endedAt)
     const said = result._tag === "Completed" ? result : result.last
     turn.spend(said?.usage)
-    if (result._tag === "GaveUp") return yield* seal(turn, { status: "failed", ...result })
+    if (result._tag === "GaveUp") {
+      const { last } = result
+      if (last === undefined || !isReportOwed(turn, result)) return yield* seal(turn, { status: "failed", ...result })
+      yield* turn.persist(() => exhausted(turn, result, last))
+      continue
+    }
 
     const calls = result.content.filter((part) => part.type === "tool-call")
     yield* turn.persist(() => finished(turn, result, calls))
-    const results = calls.length > 0 ? yield* ToolCalls.run(turn, calls) : []
+    const results = calls.length > 0 ? yield* ToolCalls.run(turn, calls, result.finishReason) : []
     if (calls.length === 0 && turn.ports.report !== undefined) Reporting.settleText(turn, result.content)
     turn.step++
     // A13: a report ends its turn in the step that it came in, forced or not.
@@ -135,6 +214,26 @@ const steps = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<Tu
     if (failure !== undefined) return yield* seal(turn, { status: "failed", failure })
   }
 })
+
+type GaveUp = Extract<Retries.Result, { readonly _tag: "GaveUp" }>
+
+/** Whether one last step is left in which the report alone is offered (A14): not after outages, nor after that step itself. */
+const isReportOwed = (turn: TurnState, { failure, isExhausted }: GaveUp): boolean =>
+  turn.ports.report !== undefined && !turn.isFinal && isExhausted === true && failure.reason === "invalid-response"
+
+/** What goes on record of a step whose attempts ran out, before the last step begins. */
+const exhausted = (
+  turn: TurnState,
+  { failure, finalError }: GaveUp,
+  last: NonNullable<GaveUp["last"]>
+): ReadonlyArray<TurnEvent.PersistedEvent> => {
+  turn.unfinished = undefined
+  turn.closeRetryLoop(last.endedAt)
+  FinalStep.exhaust(turn)
+  turn.step++
+  turn.stepStartedAt = last.endedAt
+  return [...turn.closeChain({ success: false, finalError }), turn.add(turn.response(last, last.endedAt, failure))]
+}
 
 /** Why the turn may not go on after a step's tool calls. A step that has begun under another limit goes on (F1 of `FinalStep`). */
 const stuck = (turn: TurnState, results: ReadonlyArray<Message.ToolResultPart>): Failure.Failure | undefined => {
@@ -172,26 +271,17 @@ type Outcome =
     }
 
 /** Says what is left to say, then the seal, in one write. On a sealed turn it only returns the seal (T1). */
-const seal = (turn: TurnState, outcome: Outcome): Effect.Effect<TurnEvent.TurnEnd, TurnStopped> =>
+const seal = (turn: TurnState, outcome: Outcome): Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped> =>
   Effect.flatMap(Clock.currentTimeMillis, (endedAt) => {
     if (turn.end !== undefined) return Effect.succeed(turn.end)
     const { status } = outcome
     const failure = status === "failed" ? outcome.failure : undefined
-    const events = [...remains(turn, outcome, endedAt), ...(failure === undefined ? [] : [errorOf(turn, failure)])]
+    const before = remains(turn, outcome, endedAt)
     const report = turn.report ?? (failure && turn.ports.report && Reporting.synthetic(turn, failure))
-    const end: TurnEvent.TurnEnd = turn.event({
-      type: "turn-end",
-      status,
-      endedAt,
-      steps: turn.step,
-      attempts: turn.calls,
-      sleptMs: turn.sleptMs,
-      usage: turn.usage,
-      ...(failure === undefined ? undefined : { error: failure }),
-      ...(report === undefined ? undefined : { report })
-    })
+    const { calls: attempts, input, sleptMs, step: steps, usage } = turn
+    const [end, ...errors] = ending(input, { steps, attempts, sleptMs, usage }, { status, failure, report, endedAt })
     return Effect.map(
-      turn.persist(() => [...events, end]),
+      turn.persist(() => [...before, ...errors, end]),
       () => {
         turn.closeRetryLoop(endedAt)
         Observer.seal(turn, end)
@@ -227,21 +317,20 @@ const cutShort = (turn: TurnState, unfinished: Content) => {
   return { content: unfinished.parts(), ...(usage === undefined ? undefined : { usage }) }
 }
 
-const errorOf = (turn: TurnState, failure: Failure.Failure): TurnEvent.ErrorEvent => {
+const errorOf = (identity: Identity, failure: Failure.Failure): TurnEvent.ErrorEvent => {
   const code = Failure.codeOf(failure)
-  return turn.event({
+  return {
+    ...identity,
     type: "error",
     message: failure.message,
     reason: failure.reason,
     ...(code === undefined ? undefined : { code })
-  })
+  }
 }
-
-const aborted: Failure.Failure = { reason: "aborted", message: "Aborted by the user.", retryable: false }
 
 const bug = (defect: unknown): Failure.Failure => ({
   reason: "unknown",
-  message: `Holdfast failed: ${defect instanceof Error ? `${defect.name}: ${defect.message}` : String(defect)}`,
+  message: TurnStopped.ofDefect(defect).message,
   retryable: false,
   defect: true
 })

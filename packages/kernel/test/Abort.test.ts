@@ -7,6 +7,7 @@ import * as Checkpoint from "../src/Checkpoint.ts"
 import { EventSink } from "../src/EventSink.ts"
 import * as ModelContext from "../src/ModelContext.ts"
 import { Provider } from "../src/Provider.ts"
+import { Router } from "../src/Router.ts"
 import * as Toolbox from "../src/Toolbox.ts"
 import * as Turn from "../src/Turn.ts"
 import { TurnStopped } from "../src/TurnStopped.ts"
@@ -188,46 +189,76 @@ describe("an abort", () => {
     })
   )
 
-  it.effect("T1: of a turn that could not be recorded gives no seal that is on no disk", () =>
+  bothWays("D8: while the next step's route is looked for keeps the results of the step before once", (start) =>
     Effect.gen(function* () {
-      const isSealing = yield* Deferred.make<void>()
-      const isDown = yield* Deferred.make<void>()
-      const abort = yield* Deferred.make<void>()
-      const stopped = new TurnStopped({ message: "going down" })
-      const persisted: Array<string> = []
-      const sink: EventSink["Service"] = {
-        live: () => {},
-        persist: (events) =>
-          events.some(({ type }) => type === "turn-end")
-            ? Effect.andThen(
-                Deferred.succeed(isSealing, undefined),
-                Effect.andThen(Deferred.await(isDown), Effect.fail(stopped))
-              )
-            : Effect.sync(() => void persisted.push(...events.map(({ type }) => type)))
+      const [abort, looking] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const router: Router["Service"] = {
+        begin: ({ current, primary }) =>
+          current === undefined
+            ? Effect.succeed({ route: { target: primary } })
+            : Effect.andThen(Deferred.succeed(looking, undefined), Effect.never),
+        direct: () => Effect.succeed({ _tag: "GiveUp", because: "exhausted" })
       }
-      const layer = Layer.mergeAll(
-        Layer.succeed(Provider, ScriptedProvider.make([answer("ok")])),
-        Layer.succeed(EventSink, sink),
-        Toolbox.layerNoop,
-        Checkpoint.layerMemory
-      )
-      const { conversationId, turnId, target } = Scenario
-      const fiber = yield* Turn.runTurn({
-        conversationId,
-        turnId,
-        target,
-        history: [],
-        prompt: "Hello",
-        startedAt: 0,
+      const run = yield* start({
+        scripts: [tools(call("quick"))],
+        toolbox: { definitions: [], run: () => Effect.succeed({ output: "done", isError: false }) },
+        services: Layer.succeed(Router, router),
         abort: Deferred.await(abort)
-      }).pipe(Effect.provide(layer), Effect.flip, Effect.forkChild({ startImmediately: true }))
-      yield* Deferred.await(isSealing)
-      // The seal is on its way when the user aborts, and then cannot be written.
+      })
+      yield* Deferred.await(looking)
       yield* Deferred.succeed(abort, undefined)
-      yield* Deferred.succeed(isDown, undefined)
-      assert.strictEqual(yield* Fiber.join(fiber), stopped)
-      assert.notInclude(persisted, "turn-end")
+      assert.strictEqual((yield* Fiber.join(run.fiber)).status, "aborted")
+      const messages = run.sink.of("message").map(({ message }) => message)
+      assert.deepStrictEqual(
+        messages.map(({ role }) => role),
+        ["user", "assistant", "tool"]
+      )
     })
+  )
+
+  it.effect.each(["turn-end", "usage"])(
+    "T1: of a turn whose %s could not be recorded gives no seal that is on no disk",
+    (lost) =>
+      Effect.gen(function* () {
+        const isSealing = yield* Deferred.make<void>()
+        const isDown = yield* Deferred.make<void>()
+        const abort = yield* Deferred.make<void>()
+        const stopped = new TurnStopped({ message: "going down" })
+        const persisted: Array<string> = []
+        const sink: EventSink["Service"] = {
+          live: () => {},
+          persist: (events) =>
+            events.some(({ type }) => type === lost)
+              ? Effect.andThen(
+                  Deferred.succeed(isSealing, undefined),
+                  Effect.andThen(Deferred.await(isDown), Effect.fail(stopped))
+                )
+              : Effect.sync(() => void persisted.push(...events.map(({ type }) => type)))
+        }
+        const layer = Layer.mergeAll(
+          Layer.succeed(Provider, ScriptedProvider.make([answer("ok")])),
+          Layer.succeed(EventSink, sink),
+          Toolbox.layerNoop,
+          Checkpoint.layerMemory
+        )
+        const { conversationId, turnId, target } = Scenario
+        const fiber = yield* Turn.runTurn({
+          conversationId,
+          turnId,
+          target,
+          history: [],
+          prompt: "Hello",
+          startedAt: 0,
+          abort: Deferred.await(abort)
+        }).pipe(Effect.provide(layer), Effect.flip, Effect.forkChild({ startImmediately: true }))
+        yield* Deferred.await(isSealing)
+        // The write is on its way when the user aborts, and then fails: nothing may come behind it.
+        yield* Deferred.succeed(abort, undefined)
+        yield* Deferred.succeed(isDown, undefined)
+        assert.strictEqual(yield* Fiber.join(fiber), stopped)
+        assert.notInclude(persisted, "turn-end")
+        assert.notInclude(persisted, lost)
+      })
   )
 })
 

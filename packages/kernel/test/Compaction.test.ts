@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/kernel/testing"
 import { Failure, Ids, Message } from "@holdfast/wire"
 import { Deferred, Effect, Layer } from "effect"
@@ -6,6 +6,7 @@ import { TestClock } from "effect/testing"
 import { type Compacted, Compactor, type TooLong, summarising } from "../src/Compactor.ts"
 import { Provider } from "../src/Provider.ts"
 import * as Summary from "../src/Summary.ts"
+import { TurnStopped } from "../src/TurnStopped.ts"
 
 const { bothWays, settle, turnId } = Scenario
 const { answer, call, emits, finish, hangs, overloaded, text, tools, unauthorized } = ScriptedProvider
@@ -87,6 +88,27 @@ describe("a context that is too long", () => {
       // The history has lost nothing.
       const summary = run.sink.of("message")[1]?.message
       assert.deepInclude(summary, { role: "user", synthetic: true, summary: { upTo: old(0, "").id } })
+    })
+  )
+
+  bothWays("P19: is compacted under the turn's own system prompt, by the credential that it goes with", (start) =>
+    Effect.gen(function* () {
+      const { asked, layer } = compactorOf(upToFirst, upToFirst)
+      const router = new TestRouter.TestRouter({
+        begin: ({ primary }) => ({ route: { target: primary, credential: "second" } }),
+        direct: () => undefined
+      })
+      const options = { scripts: [emits(overflow), answer("ok")], history, strategy: strategy() }
+      const limits = { maxResponseCharacters: 9_000 }
+      yield* settle(
+        yield* start({ ...options, limits, system: "Be brief.", services: Layer.merge(layer, router.layer) })
+      )
+      yield* settle(yield* start({ ...options, services: layer }))
+      const [with_, without] = asked
+      assert.deepInclude(with_, { system: "Be brief.", credential: "second", target: Scenario.target, ...limits })
+      assert.isFalse(
+        without === undefined || "system" in without || "credential" in without || "maxResponseCharacters" in without
+      )
     })
   )
 
@@ -249,6 +271,8 @@ describe("a summary that fails", () => {
         ["test", "other"]
       )
       assert.strictEqual(run.provider.requests[1]?.target.provider, "other")
+      // Told again at most by the life that finds nothing behind the decision.
+      assert.isAtMost(run.sink.of("provider-retry").length, 2)
     })
   )
 
@@ -277,6 +301,52 @@ describe("a summary that fails", () => {
       const end = yield* settle(run)
       assert.deepInclude(end.error, { defect: true, message: "Error: boom" })
       assert.strictEqual(asked.length, 3)
+    })
+  )
+
+  bothWays("C10: one that stands for a message that there is not, or for a summary, changes nothing", (start) =>
+    Effect.gen(function* () {
+      const upTo = (of: Message.Message | undefined) => () =>
+        Effect.succeed<Compacted>({ summary: "?", upTo: of?.id ?? impossible() })
+      const summary: Message.UserMessage = { ...old(2, "so far"), synthetic: true, summary: { upTo: old(0, "").id } }
+      for (const message of [old(9, ""), summary]) {
+        const run = yield* start({
+          scripts: [emits(overflow)],
+          history: [...history, summary],
+          services: compactorOf(upTo(message)).layer
+        })
+        const { error, status } = yield* settle(run)
+        assert.strictEqual(status, "failed")
+        assert.deepInclude(error, { defect: true, message: `Error: There is no message ${message.id} to sum up.` })
+        assert.deepStrictEqual(run.sink.of("compaction"), [])
+      }
+    })
+  )
+
+  bothWays("X5: one that fails as another turn's did has called nobody", (start) =>
+    Effect.gen(function* () {
+      const { layer } = compactorOf(fails({ ...overloaded, shared: true }), fails(overloaded), upToFirst)
+      const run = yield* start({
+        scripts: [emits(overflow), answer("ok")],
+        history,
+        strategy: strategy(),
+        services: layer
+      })
+      const end = yield* settle(run)
+      assert.deepStrictEqual([end.status, end.attempts], ["completed", 4])
+    })
+  )
+
+  it.effect("X1: one whose turn is stopped leaves the turn unsealed", () =>
+    Effect.gen(function* () {
+      const stopped = new TurnStopped({ message: "another runner has it" })
+      const run = yield* Scenario.straight({
+        scripts: [emits(overflow)],
+        history,
+        services: compactorOf(() => Effect.fail(stopped)).layer
+      })
+      assert.strictEqual(yield* Effect.flip(settle(run)), stopped)
+      assert.deepStrictEqual(run.sink.of("turn-end"), [])
     })
   )
 

@@ -1,10 +1,11 @@
 /** A process that dies between the beginning of something and its result. */
 import { assert, describe, it } from "@effect/vitest"
-import { Property, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
+import { Life, Property, RecordingSink, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import type { TurnEvent } from "@holdfast/wire"
-import { Effect, Fiber } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
+import type { EventSink } from "../src/EventSink.ts"
 import type { ToolDefinition } from "../src/Toolbox.ts"
 
 const { answer, call, emits, overloaded, text, tools } = ScriptedProvider
@@ -51,6 +52,64 @@ describe("a process that dies when content has left", () => {
       ])
       assert.strictEqual(assembled(run.sink.events), "Hello")
       assert.strictEqual(run.sink.of("step-discarded").length, 1)
+    })
+  )
+
+  it.effect("X2, X3: the life that takes it up voids what was shown, then tells where the text begins anew", () =>
+    Effect.gen(function* () {
+      const world: Life.World = {
+        scripts: [answer("Hel", "lo")],
+        delays: [],
+        wakeOf: () => undefined,
+        tools: [],
+        tookMs: () => 0
+      }
+      const first = yield* Life.live([], world)
+      const mark = first.diary.findIndex((entry) => entry._tag === "Record" && entry.name.endsWith("/content"))
+      const shown = first.diary.findIndex((entry) => entry._tag === "Live" && entry.event.type === "text-delta")
+      assert.isTrue(mark >= 0 && mark < shown)
+      const second = yield* Life.live(first.diary.slice(0, shown + 1), world)
+      const told = second.diary
+        .slice(shown + 1)
+        .flatMap((entry) =>
+          entry._tag === "Live"
+            ? [entry.event.type]
+            : entry._tag === "Persist"
+              ? entry.events.map(({ type }) => type)
+              : []
+        )
+      assert.deepStrictEqual(told.slice(0, 3), ["step-discarded", "step-start", "text-delta"])
+      assert.strictEqual(second.end.status, "completed")
+    })
+  )
+
+  it.effect("X2: an abort while it says so does not say it twice", () =>
+    Effect.gen(function* () {
+      const [isSaying, goOn, abort] = [
+        yield* Deferred.make<void>(),
+        yield* Deferred.make<void>(),
+        yield* Deferred.make<void>()
+      ]
+      const recording = new RecordingSink.RecordingSink()
+      const { service } = recording
+      const sink = Object.assign(recording, {
+        service: {
+          ...service,
+          persist: (events, position) =>
+            events.some(({ type }) => type === "step-discarded")
+              ? Deferred.succeed(isSaying, undefined).pipe(
+                  Effect.andThen(Deferred.await(goOn)),
+                  Effect.andThen(service.persist(events, position))
+                )
+              : service.persist(events, position)
+        } satisfies EventSink["Service"]
+      })
+      const run = yield* dying(ATTEMPT)({ scripts: [answer("Hello")], sink, abort: Deferred.await(abort) })
+      yield* Deferred.await(isSaying)
+      yield* Deferred.succeed(abort, undefined)
+      yield* Deferred.succeed(goOn, undefined)
+      assert.strictEqual((yield* Fiber.join(run.fiber)).status, "aborted")
+      assert.strictEqual(sink.of("step-discarded").length, 1)
     })
   )
 

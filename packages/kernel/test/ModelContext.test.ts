@@ -112,6 +112,10 @@ describe("ModelContext", () => {
   })
 
   it("P19: a summary of a history that was cut off before it leaves nothing out", () => {
+    assert.deepStrictEqual(shape(ModelContext.of([summary("so far", user("1")), said("b")])), [
+      "user: so far",
+      "assistant: b"
+    ])
     assert.deepStrictEqual(shape(ModelContext.of([user("2"), summary("so far", user("1")), said("b")])), [
       "user: so far",
       "user: 2",

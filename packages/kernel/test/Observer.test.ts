@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Eventful, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
-import { Deferred, Effect, Fiber } from "effect"
+import { Deferred, Effect, Fiber, Layer } from "effect"
+import { FinalReport } from "../src/FinalReport.ts"
 import * as Observer from "../src/Observer.ts"
 
 const { bothWays, settle } = Scenario
@@ -149,17 +150,46 @@ describe("an observer", () => {
       )
       assert.strictEqual(notebook.of("attempt").length + notebook.of("compaction").length, end.attempts)
       assert.deepStrictEqual(
-        notebook.of("tool").map(({ call, isError, isReport }) => [call.toolName, isReport, isError]),
+        notebook.of("tool").map(({ call, isError, report }) => [call.toolName, report, isError]),
         [
-          ["good", false, false],
-          ["report", true, true],
-          ["report", true, false]
+          ["good", undefined, false],
+          ["report", "invalid", true],
+          ["report", "accepted", false]
         ]
       )
       assert.deepStrictEqual(
         notebook.of("attempt").map(({ target }) => target.model),
         ["model", "model", "big", "big", "model", "model"]
       )
+    })
+  )
+
+  it.effect("A12: is told of each report that was handed in, by what became of it", () =>
+    Effect.gen(function* () {
+      const malformed = { type: "tool-call", toolCallId: "1", toolName: "report", input: "{", malformed: "no" } as const
+      const cut = { reads: [[malformed, { type: "finish", finishReason: "length" }]], end: Effect.void } as const
+      for (const [scripts, reports] of [
+        [
+          [ScriptedProvider.tools(malformed), answer('{"findings":1}')],
+          ["malformed", "accepted"]
+        ],
+        [
+          [cut, answer('{"findings":1}')],
+          ["incomplete", "accepted"]
+        ],
+        [
+          [answer('{"findings"'), answer("Well."), answer('{"findings":1}')],
+          ["incomplete", "accepted"]
+        ]
+      ] as const) {
+        const notebook = new Notebook()
+        const report = { tool: { name: "report", inputSchema: {} }, validate: () => undefined }
+        const services = Layer.succeed(FinalReport, report)
+        const run = yield* Scenario.straight({ scripts, strategy: strategy(), services, observer: notebook.listeners })
+        assert.strictEqual((yield* settle(run)).status, "completed")
+        const told = [...notebook.of("tool"), ...notebook.of("attempt")].flatMap(({ report }) => report ?? [])
+        assert.deepStrictEqual<ReadonlyArray<string>>(told, reports)
+      }
     })
   )
 
@@ -175,8 +205,8 @@ describe("an observer", () => {
       })
       yield* settle(run)
       assert.deepStrictEqual(
-        notebook.of("attempt").map(({ isReportRefused }) => isReportRefused),
-        [true, false]
+        notebook.of("attempt").map(({ report }) => report),
+        ["invalid", undefined]
       )
     })
   )
@@ -259,15 +289,22 @@ describe("an observer", () => {
     Effect.gen(function* () {
       const notebook = new Notebook()
       const run = yield* Scenario.straight({
-        scripts: [throws(overloaded), answer("Hello")],
+        scripts: [throws(overloaded), tools(call("good")), answer("Hello")],
         prompt: null,
         strategy: strategy(),
+        toolbox,
         observer: notebook.listeners
       })
       yield* settle(run)
       assert.deepStrictEqual(
         notebook.of("attempt").map(({ isManualRetry }) => isManualRetry),
-        [true, false]
+        [true, false, false]
+      )
+      const prompted = new Notebook()
+      yield* settle(yield* Scenario.straight({ scripts: [answer("Hello")], observer: prompted.listeners }))
+      assert.deepStrictEqual(
+        prompted.of("attempt").map(({ isManualRetry }) => isManualRetry),
+        [false]
       )
       const [decision] = notebook.of("decision")
       assert.deepStrictEqual([decision?.startedAt, decision?.endedAt], [0, 0])

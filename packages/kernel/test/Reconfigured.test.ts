@@ -8,6 +8,7 @@ import {
   TestRouter,
   TestStrategy
 } from "@holdfast/kernel/testing"
+import { Ids, type Message } from "@holdfast/wire"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import type { Route } from "../src/Route.ts"
@@ -91,6 +92,29 @@ describe("a turn that is taken up", () => {
       const second = yield* begin({ scripts: [answer("ok")], limits: { maxTurns: 1 } })
       assert.strictEqual((yield* Scenario.settle(second)).status, "completed")
       assert.deepStrictEqual(sink.of("final-turn"), [])
+    })
+  )
+
+  it.effect("X1, P8: by a version that compares with the target used last tells what it told before", () =>
+    Effect.gen(function* () {
+      const { begin, replay, sink } = lives()
+      const target = fallback.target
+      const turnId = Ids.TurnId.make("earlier")
+      const history: ReadonlyArray<Message.Message> = [
+        { role: "assistant", id: Ids.messageIdOf(turnId, 1), turnId, createdAt: 0, content: [], target }
+      ]
+      const reached = yield* Deferred.make<void>()
+      // As older versions did, which knew of no target before the turn's own.
+      const first = yield* begin({ scripts: [hangs(reached)], services: onFallback().layer })
+      yield* Deferred.await(reached)
+      yield* Fiber.interrupt(first.fiber)
+      const told = sink.persisted.map(({ type }) => type)
+
+      const second = yield* begin({ scripts: [answer("ok")], services: onFallback().layer, history })
+      assert.strictEqual((yield* Scenario.settle(second)).status, "completed")
+      assert.include(told, "retry-fallback-applied")
+      assert.deepStrictEqual(sink.contradictions, [])
+      assert.isTrue(replay.service.isRecorded("step/0/route"))
     })
   )
 })

@@ -167,6 +167,13 @@ describe("an error before content", () => {
     })
   )
 
+  bothWays("C10: what is thrown and is no error is quoted as it is", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({ scripts: [dies("out of paper")], strategy: strategy({ delays: [] }) })
+      assert.strictEqual((yield* settle(run)).error?.message, "out of paper")
+    })
+  )
+
   bothWays("M3: an abort that the user did not ask for is retried, whatever it says of itself", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
@@ -192,6 +199,7 @@ describe("an error before content", () => {
       const run = yield* start({ scripts: [emits(overloaded)], strategy: strategy({ sleep }) })
       const end = yield* settle(run)
       assert.strictEqual(end.status, "failed")
+      assert.deepStrictEqual(end.error, { reason: "unknown", message: "no timer", retryable: false })
       assert.strictEqual(run.sink.of("error")[0]?.message, "no timer")
       assert.strictEqual(run.provider.requests.length, 1)
     })

@@ -1,5 +1,6 @@
 import { assert, describe } from "@effect/vitest"
 import { Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/kernel/testing"
+import { type Failure, Ids, type Message } from "@holdfast/wire"
 import { Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import type { Route } from "../src/Route.ts"
@@ -135,6 +136,25 @@ describe("a switch to another target", () => {
       assert.strictEqual(run.sink.of("model-change").length, 1)
       assert.deepStrictEqual(run.provider.requests[1]?.target, fallback.target)
     })
+  )
+
+  bothWays(
+    "A15: a retry that goes elsewhere after a millisecond waits for it, and one without a wait does not",
+    (start) =>
+      Effect.gen(function* () {
+        for (const delayMs of [1, 0]) {
+          const policy = strategy()
+          const router = new TestRouter.TestRouter({ direct: () => ({ delayMs, route: fallback }) })
+          const run = yield* start({
+            scripts: [emits(overloaded), answer("ok")],
+            strategy: policy,
+            services: router.layer
+          })
+          const end = yield* settle(run)
+          assert.deepStrictEqual([end.status, end.sleptMs], ["completed", delayMs])
+          assert.deepStrictEqual(policy.sleeps, delayMs === 0 ? [] : [delayMs])
+        }
+      })
   )
 
   bothWays("A4: a retry without a route stays where it was, and hands the router its state back", (start) =>
@@ -405,6 +425,94 @@ describe("a person's word", () => {
       const end = yield* settle(run)
       assert.strictEqual(end.status, "aborted")
       assert.deepInclude(run.sink.of("retry-end")[0], { success: false, finalError: "Retry cancelled" })
+    })
+  )
+})
+
+/** An answer of an earlier turn, or its failure. */
+const earlier = (target: Route["target"], failure?: Failure.Failure): Message.Message => ({
+  role: "assistant",
+  id: Ids.messageIdOf(Ids.TurnId.make("earlier"), 1),
+  turnId: Ids.TurnId.make("earlier"),
+  createdAt: 0,
+  content: [{ type: "text", text: "Hello" }],
+  target,
+  ...(failure === undefined ? {} : { error: failure })
+})
+
+const onFallback = () => new TestRouter.TestRouter({ begin: () => ({ route: fallback }), direct: () => undefined })
+
+const changes = (run: Scenario.Run) =>
+  run.sink.persisted.flatMap((event) =>
+    event.type === "model-change" || event.type === "retry-fallback-applied"
+      ? [`${event.type} ${event.from} > ${event.to}`]
+      : []
+  )
+
+describe("a turn that begins", () => {
+  bothWays("P8: where the last one ended tells of no change", (start) =>
+    Effect.gen(function* () {
+      const history = [earlier(fallback.target)]
+      const run = yield* start({ scripts: [answer("ok")], services: onFallback().layer, history })
+      yield* settle(run)
+      assert.deepStrictEqual(changes(run), [])
+      assert.deepStrictEqual(run.sink.of("retry-fallback-succeeded"), [])
+      assert.deepStrictEqual(run.sink.of("step-start")[0]?.target, "other/big")
+    })
+  )
+
+  bothWays("P8: on a stand-in that has only failed until now tells of its first success", (start) =>
+    Effect.gen(function* () {
+      const history = [earlier(fallback.target), earlier(primary), earlier(fallback.target, overloaded)]
+      const run = yield* start({ scripts: [answer("ok")], services: onFallback().layer, history })
+      yield* settle(run)
+      assert.deepStrictEqual(changes(run), [])
+      assert.strictEqual(run.sink.of("retry-fallback-succeeded").length, 1)
+    })
+  )
+
+  bothWays(
+    "P8, P9: on its own target after one that ended elsewhere tells of the way back, with a router or without",
+    (start) =>
+      Effect.gen(function* () {
+        const history = [earlier(fallback.target)]
+        for (const services of [new TestRouter.TestRouter({ direct: () => undefined }).layer, undefined]) {
+          const run = yield* start({
+            scripts: [answer("ok")],
+            history,
+            ...(services === undefined ? {} : { services })
+          })
+          yield* settle(run)
+          assert.deepStrictEqual(changes(run), ["model-change other/big > test/model"])
+        }
+      })
+  )
+
+  bothWays("P8: on a stand-in after one that ended on the primary tells of both", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({ scripts: [answer("ok")], services: onFallback().layer, history: [earlier(primary)] })
+      yield* settle(run)
+      assert.deepStrictEqual(changes(run), [
+        "retry-fallback-applied test/model > other/big",
+        "model-change test/model > other/big"
+      ])
+    })
+  )
+})
+
+describe("a success", () => {
+  bothWays("C12: is told to the router with its route and when its call began, and a failure is not", (start) =>
+    Effect.gen(function* () {
+      const router = new TestRouter.TestRouter({ direct: () => ({ delayMs: 7_000, route: second }) })
+      const run = yield* start({
+        scripts: [emits(overloaded), answer("ok")],
+        strategy: strategy(),
+        services: router.layer
+      })
+      yield* settle(run)
+      // An attempt that is made again after a crash is told of again.
+      assert.deepStrictEqual(router.answered[0], [second, 7_000])
+      assert.deepStrictEqual(new Set(router.answered.map((one) => JSON.stringify(one))).size, 1)
     })
   )
 })

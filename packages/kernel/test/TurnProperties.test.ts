@@ -1,6 +1,6 @@
 /** Laws of the turn loop, over generated scripts of failures, content and tools. */
 import { assert } from "@effect/vitest"
-import { Property, Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/kernel/testing"
+import { Property, RecordingSink, Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/kernel/testing"
 import { Target, type TurnEvent } from "@holdfast/wire"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -8,6 +8,7 @@ import * as fc from "fast-check"
 import { Compactor } from "../src/Compactor.ts"
 import { FinalReport } from "../src/FinalReport.ts"
 import type { ProviderEvent } from "../src/Provider.ts"
+import type { RetryStrategy } from "../src/RetryStrategy.ts"
 import * as Summary from "../src/Summary.ts"
 
 const { prop } = Property
@@ -51,6 +52,8 @@ const scripts = fc
 const setting = fc.record({
   scripts,
   moves: fc.option(fc.array(fc.constantFrom<Move>("stay", "wait", "switch", "credential"), { maxLength: 4 })),
+  /** Whether a step begins where the one before it ended (P9). */
+  stays: fc.boolean(),
   compacts: fc.boolean(),
   wantsReport: fc.boolean(),
   maxTurns: fc.option(fc.integer({ min: 1, max: 3 }))
@@ -62,8 +65,9 @@ type Setting = typeof setting extends fc.Arbitrary<infer A> ? A : never
 const DELAYS = [1_000, 2_000, 3_000]
 
 /** Where a router sends the retries of a step, one after another; as many as there are delays. */
-const routerOf = (moves: ReadonlyArray<Move>) =>
+const routerOf = (moves: ReadonlyArray<Move>, stays: boolean) =>
   new TestRouter.TestRouter({
+    begin: ({ current, primary }) => ({ route: (stays ? current : undefined) ?? { target: primary } }),
     direct: ({ retries }, { current, primary }) => {
       const delayMs = DELAYS[retries]
       if (delayMs === undefined) return undefined
@@ -96,25 +100,42 @@ const compactor = Layer.succeed(Compactor, {
     })
 })
 
-const run = (start: Scenario.Start, { compacts, maxTurns, moves, scripts, wantsReport }: Setting) =>
+const run = (
+  start: Scenario.Start,
+  { compacts, maxTurns, moves, scripts, stays, wantsReport }: Setting,
+  { abort, toolMs = 0 }: { readonly abort?: Effect.Effect<void>; readonly toolMs?: number } = {}
+) =>
   Effect.gen(function* () {
-    const strategy = new TestStrategy.TestStrategy({ delays: DELAYS })
-    const toolbox = { definitions: [], run: () => Effect.succeed({ output: "done", isError: false }) }
+    const sink = new RecordingSink.RecordingSink()
+    const sleeper = new TestStrategy.TestStrategy({ delays: DELAYS })
+    /** What a client had been told last when each sleep began. */
+    const toldBefore: Array<TurnEvent.TurnEvent | undefined> = []
+    const service: RetryStrategy["Service"] = {
+      ...sleeper.service,
+      sleep: (delay, awaited) =>
+        Effect.suspend(() => {
+          toldBefore.push(sink.events.at(-1))
+          return sleeper.service.sleep(delay, awaited)
+        })
+    }
+    const toolbox = { definitions: [], run: () => Effect.as(Effect.sleep(toolMs), { output: "done", isError: false }) }
     const run = yield* start({
       scripts,
-      strategy,
+      sink,
+      strategy: { service },
       toolbox,
       services: Layer.mergeAll(
         compacts ? compactor : Layer.empty,
-        moves === null ? Layer.empty : routerOf(moves).layer,
+        moves === null ? Layer.empty : routerOf(moves, stays).layer,
         wantsReport ? report : Layer.empty
       ),
+      ...(abort === undefined ? {} : { abort }),
       ...(maxTurns === null ? {} : { limits: { maxTurns } })
     })
     // What a second brings is done before the next one begins: delays are whole seconds, and times are compared.
     for (yield* settled; run.fiber.pollUnsafe() === undefined; yield* settled) yield* TestClock.adjust("1 second")
     const end = yield* Fiber.join(run.fiber)
-    return { ...run, end, strategy }
+    return { ...run, end, toldBefore, sleeps: sleeper.sleeps }
   })
 
 /** Fibers that go on without time have gone as far as they can. */
@@ -134,14 +155,14 @@ prop("a turn run again after every record comes to the same end and persists the
     const again = yield* run(Scenario.replayed, setting)
     assert.deepStrictEqual(again.sink.persisted, straight.sink.persisted)
     assert.strictEqual(again.provider.requests.length, straight.provider.requests.length)
-    assert.deepStrictEqual(again.strategy.sleeps, straight.strategy.sleeps)
+    assert.deepStrictEqual(again.sleeps, straight.sleeps)
     assert.strictEqual(again.sink.shown, straight.sink.shown)
   })
 )
 
-prop("a turn seals once, last, and tells of each sleep before it", setting, (setting) =>
+prop("D5: a turn seals once, last, and tells of each sleep before it", setting, (setting) =>
   Effect.gen(function* () {
-    const { sink, strategy, end, provider } = yield* run(Scenario.straight, setting)
+    const { sink, sleeps, end, provider, toldBefore } = yield* run(Scenario.straight, setting)
     assert.isTrue(onlyOnce(sink.events, "turn-end"))
     assert.strictEqual(sink.events.at(-1)?.type, "turn-end")
     // What a router sends elsewhere at once is told of, and not slept.
@@ -150,13 +171,18 @@ prop("a turn seals once, last, and tells of each sleep before it", setting, (set
         .of("provider-retry")
         .map((event) => event.delayMs)
         .filter((delayMs) => delayMs > 0),
-      strategy.sleeps
+      sleeps
+    )
+    // D5: the last that clients have heard when a sleep begins is what it is about.
+    assert.deepStrictEqual(
+      toldBefore.map((event) => (event?.type === "provider-retry" ? event.delayMs : event?.type)),
+      sleeps
     )
     assert.strictEqual(end.attempts, provider.requests.length + sink.of("compaction").length)
     assert.strictEqual(sink.of("error").length, end.status === "failed" ? 1 : 0)
     assert.strictEqual(
       end.sleptMs,
-      strategy.sleeps.reduce((sum, ms) => sum + ms, 0)
+      sleeps.reduce((sum, ms) => sum + ms, 0)
     )
   })
 )
@@ -283,4 +309,35 @@ prop("P8: every message names the target that its attempt went to", setting, (se
       }
     }
   })
+)
+
+prop("P8: a fallback that was applied succeeds once at most", setting, (setting) =>
+  Effect.gen(function* () {
+    const { sink } = yield* run(Scenario.straight, setting)
+    let isProven = true
+    for (const { type } of sink.events) {
+      if (type === "retry-fallback-applied") isProven = false
+      if (type !== "retry-fallback-succeeded") continue
+      assert.isFalse(isProven)
+      isProven = true
+    }
+  })
+)
+
+prop(
+  "D8: an abort at any moment keeps every result once, and seals once",
+  fc.record({ setting, abortMs: fc.integer({ min: 0, max: 8_500 }) }),
+  ({ abortMs, setting }) =>
+    Effect.gen(function* () {
+      const { end, sink } = yield* run(Scenario.straight, setting, { abort: Effect.sleep(abortMs), toolMs: 500 })
+      assert.isTrue(onlyOnce(sink.events, "turn-end"))
+      assert.strictEqual(sink.events.at(-1)?.type, "turn-end")
+      if (end.status === "aborted") assert.strictEqual(end.endedAt, abortMs)
+      const messages = sink.of("message").map(({ message }) => message)
+      const kept = messages.flatMap((message) => (message.role === "tool" ? message.content : []))
+      assert.deepStrictEqual(
+        kept.map(({ toolCallId }) => toolCallId),
+        sink.of("tool-result").map(({ toolCallId }) => toolCallId)
+      )
+    })
 )

@@ -5,7 +5,7 @@ import { Property, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } 
 import { Clock, Duration, Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import { type Wake, Wake as WakeSchema } from "../src/RetryStrategy.ts"
+import { endsWait, type Wake, Wake as WakeSchema } from "../src/RetryStrategy.ts"
 
 const { answer, call, emits, overloaded, tools } = ScriptedProvider
 
@@ -32,6 +32,21 @@ describe("the record of a wait", () => {
       ])
     })
   )
+})
+
+describe("what is heard during a wait", () => {
+  it("X4: moves its end, adds to the budget or asks, or ends it", () => {
+    const wakes: ReadonlyArray<readonly [Wake, boolean]> = [
+      [{ type: "elapsed" }, true],
+      [{ type: "now" }, true],
+      [{ type: "cancelled" }, true],
+      [{ type: "switched", target: Scenario.target }, true],
+      [{ type: "until", until: 1 }, false],
+      [{ type: "extended", byMs: 1 }, false],
+      [{ type: "asked", asks: questionAfter(1), until: 1 }, false]
+    ]
+    for (const [wake, ends] of wakes) assert.strictEqual(endsWait(wake), ends, wake.type)
+  })
 })
 
 const MINUTE = 60_000
@@ -197,8 +212,30 @@ describe("a wait that asks", () => {
       assert.strictEqual(asked(), 1)
       yield* TestClock.adjust(Duration.minutes(30))
       assert.strictEqual(asked(), 2)
+      assert.deepStrictEqual(
+        sink.of("provider-retry").flatMap(({ asks }) => (asks === undefined ? [] : [asks.waitedMs])),
+        [HOUR, HOUR]
+      )
       yield* guard.strategy.wake(now)
       yield* TestClock.adjust(Duration.minutes(30))
+      assert.strictEqual((yield* Fiber.join(fiber)).status, "completed")
+    })
+  )
+
+  Scenario.bothWays("X11: the waits of a step begin anew when a person has sent it elsewhere", (start) =>
+    Effect.gen(function* () {
+      const guard = new Guard([30 * MINUTE, 30 * MINUTE, 45 * MINUTE, 45 * MINUTE])
+      const scripts = [...Array.from({ length: 4 }, () => emits(overloaded)), answer("ok")]
+      const { fiber, sink } = yield* start({ scripts, strategy: guard.strategy })
+      yield* TestClock.adjust(Duration.minutes(50))
+      yield* guard.strategy.wake({ type: "switched", target: { provider: "other", model: "big" }, by })
+      yield* TestClock.adjust(Duration.minutes(45))
+      yield* TestClock.adjust(Duration.minutes(45))
+      assert.deepStrictEqual(
+        sink.of("provider-retry").flatMap(({ asks }) => (asks === undefined ? [] : [asks.waitedMs])),
+        [90 * MINUTE]
+      )
+      yield* guard.strategy.wake(now)
       assert.strictEqual((yield* Fiber.join(fiber)).status, "completed")
     })
   )

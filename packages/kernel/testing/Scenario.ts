@@ -31,6 +31,7 @@ export interface Options {
   readonly primary?: Target.Target
   /** `null`: a manual retry. */
   readonly prompt?: string | null
+  readonly system?: string
   readonly abort?: Effect.Effect<void>
   readonly observer?: Listeners
   /** What an earlier life of the turn has left behind. */
@@ -97,6 +98,7 @@ const start = (
     abort,
     limits,
     observer,
+    system,
     sink: given,
     services = Layer.empty
   }: Options,
@@ -122,6 +124,7 @@ const start = (
       history,
       startedAt: 0,
       ...(limits === undefined ? undefined : { limits }),
+      ...(system === undefined ? undefined : { system }),
       ...(prompt === null ? undefined : { prompt }),
       ...(abort === undefined ? undefined : { abort })
     }).pipe(Effect.provide(layer))

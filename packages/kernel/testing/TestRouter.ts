@@ -18,6 +18,8 @@ export interface Options {
 export class TestRouter {
   readonly begun: Array<Question> = []
   readonly asked: Array<readonly [situation: Situation, question: Question]> = []
+  /** The calls that have succeeded. */
+  readonly answered: Array<readonly [route: Route, began: number]> = []
   readonly layer: Layer.Layer<Router>
 
   constructor({ begin = ({ primary }) => ({ route: { target: primary } }), direct }: Options) {
@@ -33,7 +35,8 @@ export class TestRouter {
           const move = direct(situation, question)
           if (move === undefined) return { _tag: "GiveUp", because: "exhausted" }
           return { _tag: "Retry", attempt: situation.retries, retryAt: situation.now + move.delayMs, ...move }
-        })
+        }),
+      answered: (route, began) => Effect.sync(() => void this.answered.push([route, began]))
     })
   }
 }

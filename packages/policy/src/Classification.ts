@@ -18,6 +18,7 @@ import type * as Envelope from "./classification/Envelope.ts"
 import * as Evidence from "./classification/Evidence.ts"
 import * as Fields from "./classification/Fields.ts"
 import * as Network from "./classification/Network.ts"
+import * as Scope from "./classification/Scope.ts"
 import * as Status from "./classification/Status.ts"
 import * as Thrown from "./classification/Thrown.ts"
 import * as Verdict from "./classification/Verdict.ts"
@@ -226,13 +227,14 @@ const THROTTLE_RESET = /^(?:x-ratelimit-reset|anthropic-ratelimit)-.*(?:requests
 const build = (
   verdict: Verdict.Verdict,
   message: string,
-  { status: responseStatus, headers, body, now }: Context,
+  { status: responseStatus, headers, body, now, codes }: Context,
   status: number | undefined = responseStatus
 ): Failure.Failure => {
   const { code, reason } = verdict
   const found = Hint.findIn({ headers, body, now })
   const hint = reason === "quota-exhausted" && THROTTLE_RESET.test(found?.source ?? "") ? undefined : found
   const evidence = Evidence.of(headers, hint)
+  const scope = Scope.of(reason, body, codes)
   return {
     reason,
     message: Body.cut(message),
@@ -240,6 +242,7 @@ const build = (
     ...(status !== undefined && Status.isStatus(status) && !Status.isSuccess(status) ? { status } : {}),
     ...(code === undefined ? {} : { code }),
     ...(hint === undefined ? {} : { hint }),
+    ...(scope === undefined ? {} : { scope }),
     ...(evidence === undefined ? {} : { evidence })
   }
 }

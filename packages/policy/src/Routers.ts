@@ -1,8 +1,9 @@
 /** Policies as the kernel's `Router` takes them: pure decisions (`Routes`), and what is known of targets and keys from a store. */
-import { type Directive, Router, type TurnStopped } from "@holdfast/kernel"
+import { type Directive, type Route, Router, type TurnStopped } from "@holdfast/kernel"
 import { Clock, Effect, Layer } from "effect"
 import * as Routes from "./Routes.ts"
 import type { RetryPolicy } from "./RetryPolicy.ts"
+import * as Prospect from "./routing/Prospect.ts"
 import * as Standing from "./routing/Standing.ts"
 
 /** What all turns have found out, and the rest that a router knows. */
@@ -15,11 +16,31 @@ export interface Ports extends Omit<Routes.Known, "standing"> {
   readonly isEnabled?: () => boolean
 }
 
-/** A router that decides as the policy says. What a decision has found out is stored before it is recorded (U1 of the port). */
+/**
+ * A router that decides as the policy says. What a decision has found out is stored before it is recorded (U1 of the port).
+ *
+ * **Details**
+ *
+ * A success is stored only where it ends a pause that this router knows of (C12): where nothing fails, nothing is written, and
+ * nothing is read to find that out.
+ */
 export const make = (policy: RetryPolicy, ports: Ports): Router.Router["Service"] => {
   const { credentials, countTokens, isEnabled = () => true, load, models, note } = ports
+  let known = Standing.empty
   const knownAt = (now: number): Effect.Effect<Routes.Known, TurnStopped.TurnStopped> =>
-    Effect.map(load(now), (standing) => ({ standing, credentials, models, countTokens }))
+    Effect.map(load(now), (standing) => {
+      known = standing
+      return { standing, credentials, models, countTokens }
+    })
+  const noted = (changes: Standing.Standing, now: number): Effect.Effect<void, TurnStopped.TurnStopped> => {
+    if (Standing.isEmpty(changes)) return Effect.void
+    known = Standing.merge(known, changes)
+    return note(changes, now)
+  }
+  const answered = (route: Route.Route, began: number): Effect.Effect<void, TurnStopped.TurnStopped> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      noted(Prospect.cleared({ credentials, standing: Standing.expire(known, now) }, route, began), now)
+    )
   return {
     begin: (question) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
@@ -30,9 +51,10 @@ export const make = (policy: RetryPolicy, ports: Ports): Router.Router["Service"
       if (!isEnabled()) return Effect.succeed(Routes.switchedOff(policy, situation))
       return Effect.flatMap(knownAt(now), (known): Effect.Effect<Directive.Directive, TurnStopped.TurnStopped> => {
         const { changes, directive } = Routes.direct(policy, situation, question, known)
-        return Standing.isEmpty(changes) ? Effect.succeed(directive) : Effect.as(note(changes, now), directive)
+        return Effect.as(noted(changes, now), directive)
       })
-    }
+    },
+    answered
   }
 }
 

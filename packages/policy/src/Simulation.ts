@@ -11,6 +11,7 @@ import { Option, Schema } from "effect"
 import * as Basis from "./Basis.ts"
 import type { RetryPolicy } from "./RetryPolicy.ts"
 import type { Models } from "./routing/Models.ts"
+import * as Prospect from "./routing/Prospect.ts"
 import * as Standing from "./routing/Standing.ts"
 import * as Routes from "./Routes.ts"
 
@@ -81,7 +82,8 @@ export const run = (scenario: Scenario): Run => {
     const ended = { calls, sleptMs, endedAt: now }
     if (failure === undefined) {
       calls.push({ at, route })
-      return { outcome: "answered", ...ended, standing }
+      const after = Standing.merge(standing, Prospect.cleared(known(), route, at))
+      return { outcome: "answered", ...ended, standing: after }
     }
     const { retries } = spending
     const spent = spending.fail(failure, now, 0)

@@ -79,6 +79,21 @@ describe("Basis", () => {
     })
   })
 
+  it("X9: has what jitter has added from the first millisecond, and nothing where it has added none", () => {
+    const policy = Profile.resolve({ jitter: { factor: 0.5 } })
+    expect(Basis.of(policy, 0, overloaded, { ...spent, spread: 1 / 2_500 })).toMatchObject({
+      delayMs: 5_001,
+      jitterMs: 1
+    })
+    expect(Basis.of(policy, 0, overloaded, { ...spent, spread: 0 })).not.toHaveProperty("jitterMs")
+  })
+
+  it("X9: has what was added to a budget from the first millisecond, and nothing where nothing was", () => {
+    const of = (extendedMs: number) => Basis.of(Profile.resolve(), 0, overloaded, { ...spent, extendedMs })
+    expect(of(1).spent).toEqual({ ...spending, extendedMs: 1 })
+    expect(of(0).spent).toEqual(spending)
+  })
+
   it("reads what was recorded when nothing was left out", () => {
     const old = {
       _tag: "Delay",

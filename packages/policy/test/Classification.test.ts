@@ -285,6 +285,31 @@ describe("thrown errors", () => {
     expect(thrown(error)).toMatchObject({ reason: "unknown", message: "round" })
   })
 
+  it("C5: fifty errors are looked at, and no more", () => {
+    const part = (n: number) => new Error(`part ${n}`)
+    const parts = (before: number) => [
+      ...Array.from({ length: before }, (_, n) => part(n)),
+      Object.assign(part(before), { status: 429 })
+    ]
+    expect(thrown(new AggregateError(parts(48), "all failed"))).toMatchObject({ status: 429 })
+    expect(thrown(new AggregateError(parts(49), "all failed"))).not.toHaveProperty("status")
+  })
+
+  it("C1: a header's value that a runtime quotes is not in the message, not one character of it", () => {
+    for (const quote of ['"', "'", "`"]) {
+      const error = new TypeError(`Headers.append: ${quote}sk-secret${quote} is an invalid header value.`)
+      expect(thrown(error).message).toBe(`TypeError: Headers.append: ${quote}…${quote} is an invalid header value.`)
+    }
+    const other = new Error('The field "a" is not known, nor is "b".')
+    expect(thrown(other).message).toBe(other.message)
+  })
+
+  it("C5: an error that is there many times is looked at once, and hides no other", () => {
+    const same = new Error("no")
+    const parts = [...Array.from({ length: 49 }, () => same), Object.assign(new Error("slow down"), { status: 429 })]
+    expect(thrown(new AggregateError(parts, "all failed"))).toMatchObject({ status: 429, reason: "rate-limited" })
+  })
+
   it("C5: a failure that is classified already stays as it is", () => {
     const failure: Failure.Failure = { reason: "refused", message: "no", retryable: false, code: "x" }
     expect(thrown(new Failure.ProviderFailure({ failure }))).toEqual(failure)

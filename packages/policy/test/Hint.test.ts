@@ -15,6 +15,48 @@ const ofBody = (body: unknown) =>
   Hint.find({ headers: {}, body: typeof body === "string" ? body : JSON.stringify(body), now })
 const ofMessage = (message: string) => ofBody({ error: { message, type: "rate_limit_error" } })
 
+describe("of several resets", () => {
+  it("P5: the first of two that are equally long is named", () => {
+    const headers = { "x-ratelimit-reset-requests": "30s", "x-ratelimit-reset-tokens": "30s" }
+    expect(ofHeaders(headers)).toEqual({ retryAfterMs: 30_000, source: "x-ratelimit-reset-requests" })
+  })
+
+  it("P5: one counts whose window is used up, to the last or beyond", () => {
+    const reset = { "anthropic-ratelimit-unified-5h-reset": String(epoch + 60) }
+    const used = (utilization: string) =>
+      ofHeaders({ ...reset, "anthropic-ratelimit-unified-5h-utilization": utilization })
+    expect(used("1")?.retryAfterMs).toBe(60_000)
+    expect(used("1.2")?.retryAfterMs).toBe(60_000)
+    expect(used("0.99")).toBeUndefined()
+    expect(ofHeaders({ ...reset, "anthropic-ratelimit-unified-5h-remaining": "0" })?.retryAfterMs).toBe(60_000)
+    expect(ofHeaders({ ...reset, "anthropic-ratelimit-unified-5h-remaining": "1" })).toBeUndefined()
+  })
+})
+
+describe("fields of an error", () => {
+  it.each(["retry_after_seconds", "retry_after", "resets_in_seconds", "resets_at", "reset_at"])(
+    "P5: %s is read as a number and as text, and nothing else is",
+    (field) => {
+      const hint = { retryAfterMs: 30_000, source: "body" }
+      expect(ofBody({ error: { message: "no", [field]: 30 } })).toEqual(hint)
+      expect(ofBody({ error: { message: "no", [field]: "30" } })).toEqual(hint)
+      expect(ofBody({ error: { message: "no", [field]: String(epoch + 30) } })).toEqual(hint)
+      for (const value of [true, null, { 30: 30 }, [30]]) {
+        expect(ofBody({ error: { message: "no", [field]: value } })).toBeUndefined()
+      }
+    }
+  )
+
+  it("P5: retry_after_ms is read as a number and as text, and nothing else is", () => {
+    const hint = { retryAfterMs: 700, source: "body" }
+    expect(ofBody({ error: { message: "no", retry_after_ms: 700 } })).toEqual(hint)
+    expect(ofBody({ error: { message: "no", retry_after_ms: "700" } })).toEqual(hint)
+    for (const value of [true, null, { 30: 30 }, [700]]) {
+      expect(ofBody({ error: { message: "no", retry_after_ms: value } })).toBeUndefined()
+    }
+  })
+})
+
 describe("headers that answer this request", () => {
   it.each([
     ["retry-after-ms", "1500", 1_500],

@@ -22,6 +22,10 @@ describe("Preview", () => {
     expect(rows.at(-1)).toEqual({ attempt: 21, delayMs: 1_695_000, atMs: 28_800_000, clipped: true })
   })
 
+  it("shows the least that jitter makes of a delay", () => {
+    expect(Preview.rows(Profile.resolve({ jitter: { factor: 0.5 } }))).toEqual(Preview.rows(Profile.profiles.overnight))
+  })
+
   it("says which limit ends it", () => {
     expect(Preview.rows(Profile.profiles.interactive).because).toBe("max-retries")
     expect(Preview.rows(Profile.resolve({ enabled: false }))).toEqual({ rows: [], totalMs: 0, because: "disabled" })

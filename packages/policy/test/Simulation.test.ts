@@ -43,7 +43,7 @@ describe("Simulation", () => {
       outage: ({ target: { provider } }) => (provider === "a" ? overloaded : undefined)
     })
     expect(run.calls.map(({ route }) => route.target.provider)).toEqual(["a", "b"])
-    expect(run.standing.targets["a/a"]?.until).toBe(5 * MINUTE)
+    expect(run.standing.targets["a/a"]?.pauses[0]?.until).toBe(5 * MINUTE)
   })
 
   it("X11: a reason that has spent its budget ends the step, whatever is left for others", () => {

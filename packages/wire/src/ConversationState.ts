@@ -23,7 +23,7 @@ export type RetryState = typeof RetryState.Type
 export const ConversationState = Schema.Struct({
   conversationId: ConversationId,
   status: Schema.Literals(["idle", "running", "retrying"]),
-  /** `provider/model` that the next step goes to. */
+  /** `provider/model` that the next step goes to: while a turn runs, where its attempts go. */
   model: Schema.String,
   autoRetryEnabled: Schema.Boolean,
   isRetrying: Schema.Boolean,

@@ -27,6 +27,10 @@ export const Reason = Schema.Literals([
 ])
 export type Reason = typeof Reason.Type
 
+/** What a limit belongs to, as the error named it: one model, the credential, or the account behind it (C12). */
+export const Scope = Schema.Literals(["model", "credential", "account"])
+export type Scope = typeof Scope.Type
+
 /** A delay that the endpoint asked for. */
 export const Hint = Schema.Struct({
   /** Milliseconds from the failure on; a lower bound for the next attempt (P5). */
@@ -45,6 +49,8 @@ const fields = {
   /** The provider's own code or type, e.g. `overloaded_error`, `ECONNRESET`. */
   code: Schema.optionalKey(Schema.String),
   hint: Schema.optionalKey(Hint),
+  /** Of a rate limit or a used-up quota; absent where the error named nothing. */
+  scope: Schema.optionalKey(Scope),
   /**
    * What the response's head had that a decision is made from, or that finds the request again at the provider's, by
    * lower-case name; for the record (X9).

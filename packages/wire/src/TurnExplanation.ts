@@ -231,12 +231,22 @@ export const Seal = Schema.Struct({
 })
 export type Seal = typeof Seal.Type
 
+/** What has interrupted the turn: deaths of its process in a row (X14), and defects of the service that ran it (C10). */
+export const Interruption = Schema.Struct({
+  deaths: Schema.Int,
+  defects: Schema.Int,
+  ...told
+})
+export type Interruption = typeof Interruption.Type
+
 export const TurnExplanation = Schema.Struct({
   conversationId: ConversationId,
   turnId: TurnId,
   status: Schema.Literals(["queued", "running", "waiting", ...TurnStatus.literals]),
   acceptedAt: Timestamp,
   steps: Schema.Array(Step),
+  /** Absent where nothing has, or only one death that may happen to any turn. */
+  interruption: Schema.optionalKey(Interruption),
   /** Absent while the turn is not sealed. */
   seal: Schema.optionalKey(Seal),
   /** The turn is sealed and its journal was deleted (`database.retention`): there are no steps to tell of. */

@@ -8,7 +8,6 @@ import { createHash } from "node:crypto"
 import { existsSync, globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { HostProcess } from "./HostProcess.ts"
-import { late } from "./HostProcess.ts"
 import { nameOf } from "./Instrument.ts"
 import type { Place } from "./Places.ts"
 import type { Covered, TestFile } from "./Protocol.ts"
@@ -74,7 +73,7 @@ const cover = async (
   hashes: (modules: ReadonlyArray<string>) => Entry["hashes"]
 ): Promise<Entry> => {
   const answer = await host.ask({ type: "cover", test, package: folder }, () => LIMIT)
-  if (answer !== late && answer.type === "covered") {
+  if (answer.type === "covered") {
     const { durationMs, failure, modules, points } = answer
     return { test, durationMs, failure, modules, points, hashes: failure === undefined ? hashes(modules) : { "": "" } }
   }

@@ -57,10 +57,97 @@ export interface Listed {
   readonly operator: Name
   /** The code that is changed, with each run of blanks as one. */
   readonly before: string
+  /** The line that the change begins on, without its indentation. */
+  readonly line: string
   readonly reason: string
 }
 
-export const listed: ReadonlyArray<Listed> = []
+export const listed: ReadonlyArray<Listed> = [
+  {
+    path: "packages/kernel/src/TurnState.ts",
+    operator: "constant",
+    before: "false",
+    line: "isLost = false",
+    reason: "the first attempt of a step sets it before anything reads it"
+  },
+  {
+    path: "packages/kernel/src/Retries.ts",
+    operator: "dropped",
+    before: "isBegun = false",
+    line: "isBegun = false",
+    reason: "an attempt is lost in an earlier life only, and where it is found to be, this life has begun nothing yet"
+  },
+  {
+    path: "packages/kernel/src/Turn.ts",
+    operator: "dropped",
+    before: "turn.results = undefined",
+    line: "turn.results = undefined",
+    reason: "it is the seal's own, and behind a seal nothing reads the results"
+  },
+  {
+    path: "packages/kernel/src/TextBuffer.ts",
+    operator: "boundary",
+    before: "this.run.push(piece) < RUN",
+    line: "if (this.run.push(piece) < RUN) return",
+    reason: "how many pieces are joined at once is a matter of memory and time"
+  },
+  {
+    path: "packages/kernel/src/TextBuffer.ts",
+    operator: "constant",
+    before: "256",
+    line: "const RUN = 256",
+    reason: "how many pieces are joined at once is a matter of memory and time"
+  },
+  {
+    path: "packages/policy/src/gate/Crowd.ts",
+    operator: "branch",
+    before: "first === undefined || last === undefined",
+    line: "if (first === undefined || last === undefined || heap.length === 0) return first",
+    reason: "an empty heap has neither, any other has both"
+  },
+  {
+    path: "packages/policy/src/gate/Crowd.ts",
+    operator: "boundary",
+    before: "child < heap.length",
+    line: "if (child < heap.length && isBefore(heap[child], heap[least])) least = child",
+    reason: "behind its end a heap has `undefined`, which comes before nothing"
+  },
+  {
+    path: "packages/policy/src/gate/Crowd.ts",
+    operator: "boundary",
+    before: "i > 0",
+    line: "for (let i = heap.length - 1; i > 0;) {",
+    reason: "above its top a heap has `undefined`, which an entry does not come before"
+  },
+  {
+    path: "packages/policy/src/Budget.ts",
+    operator: "constant",
+    before: "false",
+    line: 'export const unlimited: Budget = { measure: "scheduled", clip: false }',
+    reason: "where there is no total nothing is clipped"
+  },
+  {
+    path: "packages/policy/src/gate/Gate.ts",
+    operator: "constant",
+    before: "0",
+    line: "proven: 0,",
+    reason: "it is read behind an answer only, and one answer makes it 1"
+  },
+  {
+    path: "packages/policy/src/gate/Gate.ts",
+    operator: "constant",
+    before: "0",
+    line: "triedAt: 0,",
+    reason: "a millisecond of 1970: every call and every failure sets it to now"
+  },
+  {
+    path: "packages/policy/src/Simulation.ts",
+    operator: "constant",
+    before: "false",
+    line: "const situation = { failure, contentSeen: false, retries, defects: 0, spent, now }",
+    reason: "`contentSeen` is judged by the turn loop before it asks a router; `Routes.direct` does not read it"
+  }
+]
 
 /** Why a proposal is passed over; `undefined` when it is not. */
 export const reasonFor = (
@@ -73,8 +160,13 @@ export const reasonFor = (
   const rule = rules.find(({ covers }) => covers(proposal, node, ancestors, text))
   if (rule !== undefined) return rule.reason
   const before = oneLine(text.slice(proposal.start, proposal.end))
-  return listed.find((entry) => entry.path === path && entry.operator === proposal.operator && entry.before === before)
-    ?.reason
+  const line = text
+    .slice(text.lastIndexOf("\n", proposal.start) + 1)
+    .split("\n", 1)[0]
+    ?.trim()
+  const isIt = (entry: Listed) =>
+    entry.path === path && entry.operator === proposal.operator && entry.before === before && entry.line === line
+  return listed.find(isIt)?.reason
 }
 
 /** Code on one line. */

@@ -4,8 +4,12 @@ import type { Reply, Request } from "./Protocol.ts"
 
 type Answer = Exclude<Reply, { readonly type: "began" }>
 
-/** The host was killed because a test file took longer than allowed. */
-export const late = Symbol("late")
+/** The host was killed because a test file took longer than allowed, or it ended by itself. */
+export interface Late {
+  readonly type: "late"
+  /** The test file that ran; `undefined`: none had begun. */
+  readonly test: string | undefined
+}
 
 export class HostProcess {
   private child: ChildProcess | undefined
@@ -15,31 +19,34 @@ export class HostProcess {
    *
    * **Details**
    *
-   * `limitFor` gives the time limit of a test file in milliseconds, from its beginning. A file that takes longer ends the host, and
-   * the answer is `late`; so is a host that ended by itself, which only a change of the sources brings about.
+   * `limitFor` gives the time limit of a test file in milliseconds, from its beginning, and that of the time before the first. A file that takes longer ends the host, and
+   * the answer is `Late`; so is a host that ended by itself, which only a change of the sources brings about.
    */
-  async ask(request: Request, limitFor: (test: string) => number = () => Infinity): Promise<Answer | typeof late> {
+  async ask(request: Request, limitFor: (test: string | undefined) => number = () => Infinity): Promise<Answer | Late> {
     const child = (this.child ??= start())
-    const { promise, resolve } = Promise.withResolvers<Answer | typeof late>()
+    const { promise, resolve } = Promise.withResolvers<Answer | Late>()
     let timer: NodeJS.Timeout | undefined
+    let test: string | undefined
+    const giveUp = () => resolve({ type: "late", test })
     const arm = (limit: number) => {
       clearTimeout(timer)
-      if (Number.isFinite(limit)) timer = setTimeout(() => resolve(late), limit)
+      if (Number.isFinite(limit)) timer = setTimeout(giveUp, limit)
     }
     const onMessage = (reply: Reply) => {
-      if (reply.type === "began") arm(limitFor(reply.test))
-      else resolve(reply)
+      if (reply.type !== "began") return resolve(reply)
+      test = reply.test
+      arm(limitFor(test))
     }
-    const onExit = () => resolve(late)
     child.on("message", onMessage)
-    child.on("exit", onExit)
+    child.on("exit", giveUp)
+    arm(limitFor(undefined))
     child.send(request)
     const answer = await promise
     clearTimeout(timer)
     child.off("message", onMessage)
-    child.off("exit", onExit)
-    if (answer === late) this.kill()
-    else if (answer.type === "broken") throw new Error(`The tests could not be run: ${answer.message}`)
+    child.off("exit", giveUp)
+    if (answer.type === "late") this.kill()
+    if (answer.type === "broken") throw new Error(`The tests could not be run: ${answer.message}`)
     return answer
   }
 

@@ -18,7 +18,7 @@ export const descriptions: { readonly [name in Name]: string } = {
   dropped:
     "drops a statement: a call, an assignment, `yield*`, `throw`, `break`, `continue`, `return`; `return yield* e` returns without `e`",
   branch: "swaps the branches of `if` and `?:`, and exchanges `&&` and `||`",
-  constant: "changes a literal: a number by one, `true` to `false`, `false` to `true`"
+  constant: "changes a literal: a number by one, from 1,000 on to its double, `true` to `false`, `false` to `true`"
 }
 
 /** A change of the text from `start` to `end`. `point` is the span whose evaluation reaches the change. */
@@ -90,6 +90,9 @@ const moved: Table = { "<": "<=", "<=": "<", ">": ">=", ">=": ">" }
 /** `??` has no counterpart: its operands are a value and its default. */
 const exchanged: Table = { "&&": "||", "||": "&&" }
 
+/** A number from here on is a limit or a time: one more of it is no mistake that anybody makes. */
+const LARGE = 1000
+
 const isComparison = (node: Node): boolean => node.type === "BinaryExpression" && negated[node.operator] !== undefined
 
 const textOf = ({ end, start }: Node, text: string): string => text.slice(start, end)
@@ -126,6 +129,6 @@ const drop = (node: Node): Proposal => ({
 const constants = (node: Extract<Node, { readonly type: "Literal" }>): ReadonlyArray<Proposal> => {
   const { value } = node
   if (typeof value === "boolean") return [whole("constant", node, String(!value))]
-  if (typeof value === "number") return [whole("constant", node, String(value + 1))]
+  if (typeof value === "number") return [whole("constant", node, String(value < LARGE ? value + 1 : value * 2))]
   return typeof value === "bigint" ? [whole("constant", node, `${value + 1n}n`)] : []
 }

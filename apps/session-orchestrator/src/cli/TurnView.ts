@@ -50,6 +50,11 @@ export const update = (state: State, event: TurnEvent.TurnEvent): Update => {
     case "step-start":
       // Two answers of one turn are two paragraphs.
       return [{ ...state, isAnswering: false }, state.isAnswering ? [{ _tag: "Answer", text: "\n" }] : []]
+    case "tools-missing": {
+      const names = event.servers.map(({ message, server }) => `${server} (${message})`).join(", ")
+      const what = event.until === undefined ? "Runs without the tools of" : "Waits for the tools of"
+      return [state, [line("notice", `${what} ${names}.`)]]
+    }
     case "tool-call":
       return [{ ...state, wait: undefined }, [...over(state), line("aside", `calls ${event.toolName}`)]]
     case "step-discarded":

@@ -3,18 +3,15 @@
  *
  * H1. The conversation stays in memory while a turn of it runs or somebody watches: the cluster lets go of one that nothing is
  *     asked of for `MAX_IDLE`, and `Stay` asks for as long as a turn runs. One that waits is called back by the alarm clock.
- * H2. When a turn was stopped, the entity begins anew from the records (R2), if it is still the owner: the cluster does that
- *     with one that dies, and hands its requests in again. One that is stopped again and again dies in growing distances (`Comebacks`);
- *     meanwhile the turns behind run as ever, and none is cut off in an answer.
+ * H2. A conversation whose turn was stopped stays too: its queue runs the turn again from the records (R2).
  * H3. No turn is accepted and no command taken, nor refused, by a runner that is not sure that it is the owner: whoever is would
  *     not hear of it. Nobody waits for that longer than for a disk.
  */
 import { Ids } from "@holdfast/wire"
-import { Clock, Effect, FiberSet, type Layer, Schedule, Stream } from "effect"
+import { Effect, FiberSet, type Layer, Schedule, Stream } from "effect"
 import { Entity, type Sharding } from "effect/cluster"
 import type { Frame } from "../conversation/Conversations.ts"
 import { Alarms } from "./Alarms.ts"
-import { Comebacks } from "./Comebacks.ts"
 import { ConversationEntity } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
 import * as Lease from "./Lease.ts"
@@ -25,8 +22,6 @@ type Requirements = Resident.Requirements | Sharding.Sharding | Alarms | Lease.L
 
 /** The entity, on this runner. */
 export const layer = (residents: Residents): Layer.Layer<never, never, Requirements> => {
-  // Those of an entity would go with it.
-  const comebacks = new Comebacks()
   return ConversationEntity.toLayer(
     Effect.gen(function* () {
       const { entityId, shardId } = yield* Entity.CurrentAddress
@@ -41,8 +36,6 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
       const resident = yield* Effect.orDie(Resident.make({ id, alarms, sure, busy: () => void fork(stay) }))
       yield* residents.add(resident)
       const { conversations } = resident
-      // However many wait for it to be quiet, it was stopped once.
-      const stopped = yield* Effect.cached(untilComeback(comebacks, id, resident))
 
       return ConversationEntity.of({
         Prompt: ({ payload }) => owned.pipe(Effect.andThen(conversations.prompt(id, payload)), Effect.tap(stay)),
@@ -60,7 +53,7 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
         Result: ({ payload }) => conversations.result(payload.turnId),
         Watch: ({ payload }) => batched(conversations.watch(id, payload.after)),
         WatchTurn: ({ payload }) => batched(conversations.watchTurn(payload.turnId)),
-        Stay: () => staying(resident, stopped)
+        Stay: () => staying(resident)
       })
     }),
     {
@@ -79,23 +72,13 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
 /** As long as a wait that does not leave memory either; the cluster looks no more often. */
 const MAX_IDLE = "5 seconds"
 
-/** Waits until one that was stopped is to begin anew (H2). */
-const untilComeback = (
-  comebacks: Comebacks,
-  id: Ids.ConversationId,
-  { isAnswering }: Resident.Resident
-): Effect.Effect<void> =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) => {
-    const delayMs = comebacks.stopped(id, now)
-    return delayMs === 0 ? Effect.void : Effect.repeat(Effect.sleep(delayMs), { while: isAnswering })
-  })
-
 /** H2 */
-const staying = ({ untilQuiet }: Resident.Resident, stopped: Effect.Effect<void>): Effect.Effect<void> =>
+const staying = ({ untilQuiet }: Resident.Resident): Effect.Effect<void> =>
   untilQuiet.pipe(
     Effect.tapErrorTag("StorageError", ({ message }) => Effect.logError(message)),
     Effect.retry({ schedule: Schedule.spaced("5 seconds"), while: ({ _tag }) => _tag === "StorageError" }),
-    Effect.tapError(() => stopped),
+    // Soon after it has stopped its queue has it again.
+    Effect.retry({ schedule: Schedule.spaced("1 second"), while: ({ _tag }) => _tag === "TurnStopped" }),
     Effect.orDie
   )
 

@@ -5,7 +5,7 @@
  *     this one knows that it has to go.
  * R2. A runner that does not know, because it was frozen or cut off, asks no provider, runs no tool and records nothing before it
  *     knows again (`Lease`), and is fenced by the journal: its turn stops at its next record (J2). It may be that the other one was late, and
- *     not this one. So whoever is stopped comes anew, from the records, for as long as it is the owner (H2).
+ *     not this one. So a turn that is stopped runs again, from the records, for as long as this runner owns it (`TurnQueue`).
  * R3. While a turn of it runs it has to be held in memory; `busy` is called whenever that begins. When all of them are sealed, or
  *     the one at the head waits on disk, it may go, and leaves the alarm clock to call it back. One whose time has come, and that
  *     its gate holds, stays: it would be held anew whenever it came back (K2).
@@ -23,6 +23,7 @@ import { ParkingPlace, type Place, type Waiting } from "../conversation/ParkingP
 import { Providers } from "../conversation/Providers.ts"
 import { Tools } from "../conversation/Tools.ts"
 import type { Timer } from "../durable/Timer.ts"
+import type { Interruptions } from "../storage/Interruptions.ts"
 import { Journal, JournalConflict } from "../storage/Journal.ts"
 import type { Standings } from "../storage/Standings.ts"
 import { type StorageError, Store } from "../storage/Store.ts"
@@ -48,7 +49,7 @@ export interface Options {
   readonly busy: () => void
 }
 
-export type Requirements = Store | Journal | Standings | Timer | Providers | Gates | Tools | Defaults
+export type Requirements = Store | Journal | Standings | Interruptions | Timer | Providers | Gates | Tools | Defaults
 
 /** Lives as long as its scope. Its unsealed turns have been taken up when it is there. */
 export const make = Effect.fnUntraced(function* ({
@@ -186,6 +187,7 @@ const sureOf = (providers: Providers["Service"], sure: Effect.Effect<void>): Pro
 
 /** R2 */
 const sureToolsOf = (tools: Tools["Service"], sure: Effect.Effect<void>): Tools["Service"] => ({
+  ...tools,
   toolbox: Effect.map(tools.toolbox, (toolbox) => ({
     // Other ones from one step to the next.
     get definitions() {

@@ -6,6 +6,7 @@
  *     wait, without reading more than their last record.
  * V2. Turns whose time has passed, and turns that were in the middle of something, start in a spread and not all at once; those
  *     that somebody was reading come first.
+ *     Those that may take the process down come last (X14).
  * V3. Nothing is asked of the database while no shard moves.
  * V4. The log has each take-over: how many turns, from which runner; and how far one is that takes long.
  */
@@ -14,6 +15,7 @@ import { Clock, Effect, Schedule } from "effect"
 import { Sharding } from "effect/cluster"
 import type { Awaited } from "../conversation/Gatekeeper.ts"
 import * as Gates from "../conversation/Gates.ts"
+import * as Interruption from "../durable/Interruption.ts"
 import * as RecordedWait from "../durable/RecordedWait.ts"
 import * as Progress from "../Progress.ts"
 import * as Spread from "../durable/Spread.ts"
@@ -82,7 +84,7 @@ export const run = Effect.fnUntraced(function* (
 })
 
 /** A turn that is not sealed, and the wait that it is in, if it is in one. */
-export interface Unfinished extends Pick<Unsealed, "turnId" | "conversationId"> {
+export interface Unfinished extends Pick<Unsealed, "turnId" | "conversationId" | "interruption"> {
   readonly wait:
     | {
         /** Epoch milliseconds. */
@@ -100,13 +102,14 @@ export interface Unfinished extends Pick<Unsealed, "turnId" | "conversationId"> 
 export const alarmsOf = (turns: ReadonlyArray<Unfinished>, now: number): ReadonlyMap<Ids.ConversationId, Alarm> => {
   const alarms = new Map<Ids.ConversationId, Alarm>()
   const heads: Array<Spread.Sleeper> = []
-  for (const { conversationId, turnId, wait } of turns) {
+  for (const { conversationId, interruption, turnId, wait } of turns) {
     const alarm = alarms.get(conversationId)
     if (alarm !== undefined) {
       alarms.set(conversationId, { ...alarm, queued: alarm.queued + 1 })
       continue
     }
-    heads.push({ conversationId, turnId, wakeAt: wait?.wakeAt ?? 0 }) // V2
+    const isSuspect = (interruption?.deaths ?? 0) >= Interruption.SUSPECT - 1 // with the death that it is taken over for
+    heads.push({ conversationId, turnId, wakeAt: wait?.wakeAt ?? (isSuspect ? now : 0) }) // V2
     alarms.set(conversationId, {
       at: wait?.wakeAt ?? now,
       isWaiting: wait !== undefined,

@@ -78,6 +78,8 @@ export interface ToolServer {
   readonly timeout: Duration.Duration
   /** How long it may take from its start to its list of tools. */
   readonly startTimeout: Duration.Duration
+  /** Turns do not run without its tools. */
+  readonly isRequired: boolean
   /** How much of an output the model is given, in bytes. */
   readonly maxOutput: number
   /** Names of tools, or patterns with `*`: those that are run again after a crash (X8). */

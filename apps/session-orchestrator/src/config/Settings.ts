@@ -249,6 +249,7 @@ export const ToolServerSettings = Schema.Struct({
   headers: Schema.optionalKey(named(HEADER_NAME, "a header: letters, digits and '-'", HeaderValue)),
   timeout: Schema.optionalKey(Durations.Positive),
   startTimeout: Schema.optionalKey(Durations.Positive),
+  required: Schema.optionalKey(Schema.Boolean.annotate({ message: "Expected true or false" })),
   maxOutput: Schema.optionalKey(
     Schema.Number.annotate({ message: `Expected ${OUTPUT}` }).check(
       Schema.isInt({ message: `Expected ${OUTPUT}` }),

@@ -11,11 +11,13 @@
  */
 import { Turn as KernelTurn } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
-import { Clock, Effect, Option } from "effect"
+import { Clock, Effect, Option, type Scope } from "effect"
 import * as Progress from "../Progress.ts"
+import * as Interruption from "../durable/Interruption.ts"
 import * as RecordedWait from "../durable/RecordedWait.ts"
 import * as Spread from "../durable/Spread.ts"
-import type { Journal } from "../storage/Journal.ts"
+import type { Interruptions } from "../storage/Interruptions.ts"
+import type { Journal, Record } from "../storage/Journal.ts"
 import type { Conversation, Resumption, StorageError, Store, StoredEvent, Turn, Unsealed } from "../storage/Store.ts"
 import type { TenancyService } from "../storage/Tenancy.ts"
 import { type ConversationNotFound, ShuttingDown, TurnConflict } from "./Conversations.ts"
@@ -34,6 +36,9 @@ export interface Dependencies {
   readonly queue: TurnQueue
   readonly tenancy: TenancyService
   readonly gates: Gates.Gates["Service"]
+  readonly interruptions: Interruptions["Service"]
+  /** The name of this process. */
+  readonly life: string
   readonly isStopping: Effect.Effect<boolean>
 }
 
@@ -65,43 +70,78 @@ export const retry = (
 
 /**
  * Takes up every turn that is not sealed, oldest first: one whose newest record begins a wait is parked again, without
- * being run, and wakes in a spread where its time has passed (X1); the others are queued. What another process runs is left
- * to it. Either all are taken up, or none.
+ * being run, and wakes in a spread where its time has passed (X1); the others are queued, those that may take the process down behind
+ * all others (X14). What another process runs is left to it. Either all are taken up, or none.
  */
 export const takeUp = (dependencies: Dependencies): Effect.Effect<void, StorageError> =>
   Progress.reported("Taking up unfinished turns", (progress) => takeUpAll(dependencies, progress))
 
+/** Takes up the turns of a conversation that are not sealed and that nothing here has in memory; whether there were any. */
+export const recover: (
+  dependencies: Dependencies,
+  conversationId: Ids.ConversationId
+) => Effect.Effect<boolean, StorageError> = Effect.fnUntraced(function* (
+  { queue, sessions, store, tenancy }: Dependencies,
+  conversationId: Ids.ConversationId
+): Effect.fn.Return<boolean, StorageError, Scope.Scope> {
+  const session = yield* sessions.hold(conversationId)
+  const add = Effect.gen(function* () {
+    const turns = yield* store.unsealedTurnsOf(conversationId)
+    const lost = turns.filter(({ turnId }) => !queue.has({ conversationId, turnId }) && !tenancy.isElsewhere(turnId))
+    for (const { turnId } of lost) yield* queue.add(session, turnId)
+    return lost.length > 0
+  })
+  return yield* Effect.uninterruptible(session.accepting.pass(add))
+}, Effect.scoped)
+
 // --- internal
 
 const takeUpAll = Effect.fnUntraced(function* (
-  { store, journal, sessions, queue, tenancy, gates }: Dependencies,
+  dependencies: Dependencies,
   progress: Progress.Progress
 ): Effect.fn.Return<void, StorageError> {
+  const { gates, interruptions, journal, queue, sessions, store, tenancy } = dependencies
   const begun = yield* Clock.currentTimeMillis
   const turns = (yield* store.unsealedTurns).filter(({ turnId }) => !tenancy.isElsewhere(turnId))
   const sleepers: Array<Spread.Sleeper & { readonly awaited: Awaited | undefined }> = []
   const others: Array<Unsealed> = []
+  const interrupted = new Map<Ids.TurnId, Interruption.Interruption>()
+  const suspects = new Set<Ids.ConversationId>()
   const heads = new Set<Ids.ConversationId>()
   for (const turn of turns) {
     const { conversationId, model, turnId } = turn
     yield* progress.at(() => `${sleepers.length + others.length} of ${turns.length} read`)
+    const isHead = !heads.has(conversationId)
+    heads.add(conversationId)
     // Only the head of a conversation is parked. One behind it has records if that one had stopped in its last life.
-    const wait = heads.has(conversationId) ? undefined : yield* RecordedWait.begunBy(journal, turn)
+    const wait = isHead ? yield* RecordedWait.begunBy(journal, turn) : undefined
     if (wait !== undefined) {
       const awaited = Gates.remembered(gates, wait, model)
       sleepers.push({ conversationId, turnId, wakeAt: wait.retryAt, awaited })
-    } else others.push(turn)
-    heads.add(conversationId)
+      continue
+    }
+    others.push(turn)
+    if (!isHead) continue
+    const interruption = yield* interruptionOf(dependencies, turn)
+    interrupted.set(turnId, interruption)
+    if (Interruption.verdictOf(interruption)._tag === "Alone") suspects.add(conversationId)
   }
+  yield* Effect.forEach(interrupted, ([turnId, interruption]) => interruptions.takeUp(turnId, interruption), {
+    concurrency: "unbounded",
+    discard: true
+  })
   const now = yield* Clock.currentTimeMillis
   const starts = Spread.startsOf(sleepers, now)
   // Before the others: a turn behind one that sleeps must find it there.
   for (const { awaited, conversationId, turnId, wakeAt } of sleepers) {
     queue.parking.park(conversationId, turnId, starts.get(turnId) ?? wakeAt, awaited)
   }
-  for (const [n, { conversationId, turnId }] of others.entries()) {
+  const together = others.filter(({ conversationId }) => !suspects.has(conversationId))
+  const alone = others.filter(({ conversationId }) => suspects.has(conversationId))
+  for (const [n, { conversationId, turnId }] of [...together, ...alone].entries()) {
     yield* progress.at(() => `${sleepers.length + n} of ${turns.length} taken up`)
-    yield* Effect.scoped(Effect.flatMap(sessions.hold(conversationId), (session) => queue.add(session, turnId)))
+    const add = (session: Session) => queue.add(session, turnId, undefined, interrupted.get(turnId))
+    yield* Effect.scoped(Effect.flatMap(sessions.hold(conversationId), add))
   }
   if (turns.length === 0) return
   const predecessor = tenancy.predecessor === undefined ? "the last process" : `${tenancy.predecessor}, which died`
@@ -109,7 +149,27 @@ const takeUpAll = Effect.fnUntraced(function* (
   yield* Effect.logInfo(
     `Took up ${turns.length} unfinished turn(s) in ${tookMs} ms, from ${predecessor}; ${sleepers.length} of them ${sleepers.length === 1 ? "waits" : "wait"} for their time.`
   )
+  if (suspects.size > 0) {
+    const ids = alone.filter(({ turnId }) => interrupted.has(turnId)).map(({ turnId }) => turnId)
+    yield* Effect.logWarning(
+      `${ids.length} turn(s) were in the middle of something at ${Interruption.SUSPECT} deaths of their process in a row. They are ` +
+        `taken up after the others, one at a time: ${ids.slice(0, MOST_NAMED).join(", ")}${ids.length > MOST_NAMED ? " …" : ""}`
+    )
+  }
 })
+
+/** Turns that one line of the log names at most. */
+const MOST_NAMED = 10
+
+/** What has interrupted a turn that was in the middle of something, its last death included. */
+const interruptionOf = (
+  { journal, life }: Dependencies,
+  { interruption: known, records, turnId }: Unsealed
+): Effect.Effect<Interruption.Interruption, StorageError> => {
+  const taken = (since: ReadonlyArray<Record>) => Interruption.takenUp(known, { life, records, since })
+  if (known === undefined || known.life === life || known.seen >= records) return Effect.sync(() => taken([]))
+  return Effect.map(journal.load(turnId), (all) => taken(all.slice(known.seen)))
+}
 
 const refusalOf = (last: Turn | undefined): string | undefined => {
   if (last === undefined) return "There is nothing to retry: the conversation has no turn yet."

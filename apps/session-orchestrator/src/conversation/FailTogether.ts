@@ -7,22 +7,22 @@
  */
 import { Effect, Semaphore } from "effect"
 
-export class FailTogether<E> {
+export class FailTogether<F> {
   private readonly permit = Semaphore.makeUnsafe(1)
-  private readonly concernsAll: (error: E) => boolean
+  private readonly concernsAll: (error: unknown) => error is F
   /** What the line has failed with at last, and how often it has. */
-  private last: { readonly error: E } | undefined = undefined
+  private last: { readonly error: F } | undefined = undefined
   private failures = 0
 
-  constructor(concernsAll: (error: E) => boolean) {
+  constructor(concernsAll: (error: unknown) => error is F) {
     this.concernsAll = concernsAll
   }
 
   /** Makes a call when the calls that came before have ended. */
-  pass<A, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+  pass<A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E | F, R> {
     return Effect.suspend(() => {
       const arrivedAt = this.failures
-      const inTurn = Effect.suspend(() =>
+      const inTurn = Effect.suspend((): Effect.Effect<A, E | F, R> =>
         this.last !== undefined && this.failures !== arrivedAt
           ? Effect.fail(this.last.error) // F1
           : Effect.tapError(call, (error) => Effect.sync(() => this.note(error)))
@@ -31,7 +31,7 @@ export class FailTogether<E> {
     })
   }
 
-  private note(error: E): void {
+  private note(error: unknown): void {
     if (!this.concernsAll(error)) return
     this.last = { error }
     this.failures++

@@ -5,25 +5,32 @@
  *     holds up the turn, nor the others.
  * H2. An event is turned into text once, however many watch, and not at all when nobody does.
  * H3. What a turn says within one read of its provider reaches a subscriber as one chunk: it is woken in a microtask, when
- *     that read has been dealt with.
+ *     that read has been dealt with. Of many subscribers the first are; the others follow in later turns of the event loop.
  * H4. A turn that is run again tells what it told before: what has passed here once does not pass again.
  */
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
-import { Cause, Effect, type Pull } from "effect"
+import { Array as Arr, Cause, Effect, type Pull } from "effect"
 import type { StoredEvent } from "../storage/Store.ts"
+import { Backlog, countedOf, type Reader } from "./Backlog.ts"
 import { type Frame, SubscriberTooSlow } from "./Conversations.ts"
 import { InProgress } from "./InProgress.ts"
 
-/** What one subscriber may be behind, in characters of JSON: some minutes of tokens, and a thousand such still fit in memory. */
-export const MAX_BEHIND = 4 * 1024 * 1024
+/** How many subscribers are written to in one turn of the event loop: everybody else's requests wait that long. */
+const MOST_AT_ONCE = 64
 
-/** What one event counts for at most: a large one by itself must not send away a client that keeps up. */
-const MAX_COUNTED = MAX_BEHIND / 4
+/** What one subscriber may be behind, in characters of JSON: some minutes of tokens. */
+export const MAX_BEHIND = 4 * 1024 * 1024
 
 export class Hub {
   readonly inProgress = new InProgress()
   private readonly subscribers = new Set<Subscriber>()
+  private readonly backlog = new Backlog()
+  private isWaking = false
+  /** Something has come since the first of them was woken. */
+  private isMissed = false
+  /** The subscribers that are still to be woken. */
+  private waking: IterableIterator<Subscriber> | undefined = undefined
   private last: number | undefined = undefined
 
   /** The id of the newest persisted event that has passed; `undefined` before the first. */
@@ -54,7 +61,7 @@ export class Hub {
       if (this.last !== undefined && id <= this.last) continue // H4
       this.last = id
       this.inProgress.persisted(event)
-      for (const subscriber of this.subscribers) subscriber.push({ event, json, id })
+      this.push({ event, json, id })
     }
   }
 
@@ -72,85 +79,134 @@ export class Hub {
    * those who watch another turn of it go on.
    */
   stopped(turnId: Ids.TurnId, error: TurnStopped.TurnStopped): void {
-    this.inProgress.reset()
-    this.last = undefined
+    this.again()
     for (const subscriber of this.subscribers) {
       if (subscriber.turnId === undefined || subscriber.turnId === turnId) subscriber.fail(error)
     }
   }
 
+  /** The turn is run again from its records: what was in progress of it is void. */
+  again(): void {
+    this.inProgress.reset()
+    this.last = undefined
+  }
+
   /** Subscribes to one turn, or to all; what is in progress comes first. The subscriber must be closed. */
   subscribe(turnId?: Ids.TurnId): Subscriber {
-    const subscriber = new Subscriber((self) => this.subscribers.delete(self), turnId)
-    for (const event of this.inProgress.events()) {
-      subscriber.push({ event, json: JSON.stringify(event), id: undefined })
-    }
+    const inProgress = this.inProgress
+      .events()
+      .map((event): Frame => ({ event, json: JSON.stringify(event), id: undefined }))
+    const subscriber = new Subscriber(this.backlog, inProgress, (self) => this.subscribers.delete(self), turnId)
     this.subscribers.add(subscriber)
     return subscriber
   }
 
   private tell(event: TurnEvent.TransientEvent): void {
     if (this.subscribers.size === 0) return
-    const frame: Frame = { event, json: JSON.stringify(event), id: undefined }
-    for (const subscriber of this.subscribers) subscriber.push(frame)
+    this.push({ event, json: JSON.stringify(event), id: undefined })
+  }
+
+  private push(frame: Frame): void {
+    this.backlog.push(frame)
+    this.isMissed = true
+    if (this.isWaking) return
+    this.isWaking = true
+    queueMicrotask(this.wake)
+  }
+
+  /** Wakes subscribers, `MOST_AT_ONCE` of them in one turn of the event loop; what comes meanwhile they get with the rest. */
+  private readonly wake = (): void => {
+    if (this.waking === undefined) {
+      this.waking = this.subscribers.values()
+      this.isMissed = false
+    }
+    for (let n = 0; n < MOST_AT_ONCE; n++) {
+      const { done, value } = this.waking.next()
+      if (done === true) {
+        this.waking = undefined
+        this.isWaking = this.isMissed
+        if (this.isMissed) setImmediate(this.wake)
+        return
+      }
+      value.arrived()
+    }
+    setImmediate(this.wake)
   }
 }
 
-type Chunk = readonly [Frame, ...ReadonlyArray<Frame>]
+type Chunk = Arr.NonEmptyReadonlyArray<Frame>
 type Failure = SubscriberTooSlow | TurnStopped.TurnStopped
 
 export class Subscriber {
   /** The turn that it watches; `undefined` for one that watches the conversation. */
   readonly turnId: Ids.TurnId | undefined
-  private frames: Array<Frame> = []
-  private behind = 0
+  private readonly backlog: Backlog
+  private readonly reader: Reader
+  /** What it gets before what is in the backlog. */
+  private own: ReadonlyArray<Frame>
   private wake: (() => void) | undefined = undefined
   private isWaking = false
   private failure: Failure | undefined = undefined
   private readonly leave: (self: Subscriber) => void
 
-  constructor(leave: (self: Subscriber) => void, turnId?: Ids.TurnId) {
+  constructor(
+    backlog: Backlog,
+    inProgress: ReadonlyArray<Frame>,
+    leave: (self: Subscriber) => void,
+    turnId?: Ids.TurnId
+  ) {
+    this.backlog = backlog
+    this.reader = backlog.join()
+    this.own = inProgress
     this.leave = leave
     this.turnId = turnId
   }
 
-  push(frame: Frame): void {
-    this.behind += Math.min(frame.json.length, MAX_COUNTED)
-    if (this.behind > MAX_BEHIND) {
-      this.frames = []
-      return this.fail(new SubscriberTooSlow({ message: TOO_SLOW }))
-    }
-    this.frames.push(frame)
-    this.ring()
+  /** Frames may have come into the backlog. */
+  arrived(): void {
+    if (this.isEmpty) return
+    const own = this.own.reduce((sum, frame) => sum + countedOf(frame), 0)
+    if (this.backlog.behind(this.reader) + own <= MAX_BEHIND) return this.ring()
+    // What it is behind is not worth its memory any more.
+    this.own = []
+    this.backlog.take(this.reader)
+    this.fail(new SubscriberTooSlow({ message: TOO_SLOW }))
   }
 
   /** Ends the subscription, behind what has come until now. */
   fail(failure: Failure): void {
     this.failure ??= failure
+    this.own = this.take()
     this.close()
     this.ring()
   }
 
   /** Everything that has come since the last time; waits for the next when that is nothing. */
   readonly pull: Pull.Pull<Chunk, Failure> = Effect.suspend(() =>
-    this.frames.length === 0 && this.failure === undefined ? Effect.andThen(this.arrival, this.taken) : this.taken
+    this.isEmpty && this.failure === undefined ? Effect.andThen(this.arrival, this.taken) : this.taken
   )
 
   /** What is there now, without waiting. */
   take(): ReadonlyArray<Frame> {
-    const frames = this.frames
-    this.frames = []
-    this.behind = 0
-    return frames
+    const { own } = this
+    this.own = []
+    return [...own, ...this.backlog.take(this.reader)]
   }
 
   close(): void {
     this.leave(this)
+    this.backlog.leave(this.reader)
+  }
+
+  private get isEmpty(): boolean {
+    return this.own.length === 0 && !this.backlog.isBehind(this.reader)
   }
 
   private readonly taken: Pull.Pull<Chunk, Failure> = Effect.suspend((): Pull.Pull<Chunk, Failure> => {
-    const [first, ...rest] = this.take()
-    if (first !== undefined) return Effect.succeed([first, ...rest] as const)
+    const { own } = this
+    this.own = []
+    const frames = own.length > 0 ? own : this.backlog.takeSome(this.reader)
+    if (Arr.isReadonlyArrayNonEmpty(frames)) return Effect.succeed(frames)
     return this.failure === undefined ? Cause.done() : Effect.fail(this.failure)
   })
 

@@ -18,6 +18,8 @@ export const prolonged = (wait: TurnEvent.ProviderRetry, until: number): TurnEve
 })
 
 export class InProgress {
+  /** The tools that the turn does not have, or is held for. */
+  private missing: TurnEvent.ToolsMissing | undefined = undefined
   private start: TurnEvent.StepStart | undefined = undefined
   private readonly said: Array<Delta> = []
   private last: { readonly event: Delta; readonly text: TextBuffer.TextBuffer } | undefined = undefined
@@ -25,6 +27,12 @@ export class InProgress {
   /** When the retry was due by its record, which knows nothing of a gate (X5). */
   private dueAt: number | undefined = undefined
   private isFinishing = false
+  private to: string | undefined = undefined
+
+  /** `provider/model` that attempts of the turn go to, as far as it has been told. */
+  get target(): string | undefined {
+    return this.to
+  }
 
   /** The wait in progress, if the turn waits. */
   get retry(): TurnEvent.ProviderRetry | undefined {
@@ -58,7 +66,12 @@ export class InProgress {
         return
       case "step-start":
         this.clear()
+        if (this.missing?.until !== undefined) this.missing = undefined // the turn is held no longer
         this.start = event
+        this.to = event.target
+        return
+      case "tools-missing":
+        this.missing = event
         return
       case "provider-retry":
         this.waiting = event.delayMs > 0 ? event : undefined // what goes on at once does not wait
@@ -72,13 +85,20 @@ export class InProgress {
   persisted(event: TurnEvent.PersistedEvent): void {
     if (event.type === "retry-end") this.waiting = undefined
     if (event.type === "message") this.isFinishing = event.message.role === "assistant"
-    if (event.type === "turn-end") this.isFinishing = false
+    if (event.type === "model-change") this.to = event.to
+    if (event.type === "turn-end") {
+      this.isFinishing = false
+      this.missing = undefined
+      this.to = undefined
+    }
     if (event.type === "message" || event.type === "turn-end" || event.type === "step-discarded") this.clear()
   }
 
   /** The turn has stopped unsealed: all of this is void. */
   reset(): void {
     this.isFinishing = false
+    this.missing = undefined
+    this.to = undefined
     this.clear()
   }
 
@@ -98,6 +118,7 @@ export class InProgress {
   events(): ReadonlyArray<TurnEvent.TransientEvent> {
     this.settle()
     return [
+      ...(this.missing === undefined ? [] : [this.missing]),
       ...(this.start === undefined ? [] : [this.start]),
       ...this.said,
       ...(this.waiting === undefined ? [] : [this.waiting])

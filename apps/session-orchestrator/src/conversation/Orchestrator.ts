@@ -13,8 +13,10 @@ import { type ConversationState, Failure, Ids, Message, Target, type TurnEvent }
 import { Clock, Deferred, Effect, Layer, Option, Result, Schedule, Stream } from "effect"
 import * as Problem from "../config/Problem.ts"
 import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
+import { Life } from "../durable/Life.ts"
 import * as RecordedWait from "../durable/RecordedWait.ts"
 import { Timer } from "../durable/Timer.ts"
+import { Interruptions } from "../storage/Interruptions.ts"
 import { Journal, type Record } from "../storage/Journal.ts"
 import * as OrderedId from "../storage/OrderedId.ts"
 import * as Patience from "../storage/Patience.ts"
@@ -36,9 +38,11 @@ import { Defaults } from "./Defaults.ts"
 import * as FinalReports from "./FinalReports.ts"
 import { Gates } from "./Gates.ts"
 import * as InProgress from "./InProgress.ts"
+import * as NextTarget from "./NextTarget.ts"
 import type { Parking } from "./Parking.ts"
 import { ParkingPlace } from "./ParkingPlace.ts"
 import { knownTarget, Providers } from "./Providers.ts"
+import { Quarantine } from "./Quarantine.ts"
 import { RightOfWay } from "./RightOfWay.ts"
 import type { Session } from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
@@ -47,7 +51,17 @@ import * as TurnQueue from "./TurnQueue.ts"
 import * as TurnRunner from "./TurnRunner.ts"
 import * as Watching from "./Watching.ts"
 
-type Requirements = Store | Journal | Standings | Timer | Providers | Gates | Tools | Defaults | Condition
+type Requirements =
+  | Store
+  | Journal
+  | Standings
+  | Interruptions
+  | Timer
+  | Providers
+  | Gates
+  | Tools
+  | Defaults
+  | Condition
 
 /** Runs turns for as long as its scope is open; those that it does not get to seal are left for the next process. */
 export const layer: Layer.Layer<Conversations, StorageError, Requirements> = Layer.suspend(() =>
@@ -70,19 +84,26 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       const timer = yield* Timer
       const providers = yield* Providers
       const gates = yield* Gates
-      const { toolbox } = yield* Tools
+      const tools = yield* Tools
       const defaults = yield* Defaults
+      const standings = yield* Standings
       const condition = yield* Condition
       const sessions = new Sessions()
+      const interruptions = yield* Interruptions
+      const life = yield* Life
       const down = yield* Deferred.make<void>()
       const stopping = Deferred.await(down)
       const queue = yield* TurnQueue.make({
         store,
+        journal,
+        interruptions,
+        quarantine: yield* Quarantine,
+        life,
         providers,
         gates,
-        toolbox,
+        tools,
         defaults,
-        standings: yield* Standings,
+        standings,
         tokenizer: Tokenizer.load,
         sessions,
         stopping,
@@ -107,6 +128,12 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
             onSome: Effect.succeed
           })
         )
+      const next: NextTarget.Dependencies = {
+        store,
+        standings,
+        credentials: providers.credentials,
+        models: defaults.models
+      }
       const commands: Commands.Dependencies = { store, sessions, queue, providers, stopping }
       yield* Effect.addFinalizer(() => Deferred.succeed(down, undefined))
       const acceptance: Acceptance.Dependencies = {
@@ -116,6 +143,8 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         sessions,
         queue,
         gates,
+        interruptions,
+        life,
         tenancy: yield* Tenancy,
         isStopping: Deferred.isDone(down)
       }
@@ -175,7 +204,13 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
           ),
         // P14: cancelling the retry is part of aborting; the kernel closes the chain before the seal.
         abort: (conversationId, turnId) =>
-          Effect.andThen(find(conversationId), Commands.abort(commands, { conversationId, turnId })),
+          Effect.gen(function* () {
+            yield* find(conversationId)
+            const address = { conversationId, turnId }
+            if (yield* Commands.abort(commands, address)) return true
+            // A turn that nothing has in memory, though it is not sealed, is ended all the same.
+            return (yield* Acceptance.recover(acceptance, conversationId)) && (yield* Commands.abort(commands, address))
+          }),
         steer: (steering, origin, turnId) =>
           Effect.gen(function* () {
             const { conversationId } = steering
@@ -198,7 +233,14 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
             const recorded = parked === undefined ? undefined : yield* waitOf(conversation, parked.turnId)
             const until = parked?.heldUntil
             const wait = recorded && until !== undefined ? InProgress.prolonged(recorded, until) : recorded
-            return stateOf(conversation, sessions.find(id), wait)
+            const session = sessions.find(id)
+            const state = stateOf(conversation, session, wait)
+            const policy = TurnQueue.policyOf(conversation, defaults)
+            const model =
+              state.status === "idle"
+                ? yield* NextTarget.of(next, conversation, policy)
+                : (wait?.target ?? session?.hub.inProgress.target ?? conversation.model)
+            return { ...state, model }
           }),
         messages: (id) => Effect.andThen(find(id), store.messages(id))
       })
@@ -360,14 +402,13 @@ const stateOf = (
   conversation: Conversation,
   session: Session | undefined,
   parked: TurnEvent.ProviderRetry | undefined
-): ConversationState.ConversationState => {
-  const { conversationId, model, autoRetryEnabled } = conversation
+): Omit<ConversationState.ConversationState, "model"> => {
+  const { conversationId, autoRetryEnabled } = conversation
   const retry = parked ?? session?.hub.inProgress.retry
   const turnId = parked?.turnId ?? session?.head?.turnId
   return {
     conversationId,
     status: turnId === undefined ? "idle" : retry === undefined ? "running" : "retrying",
-    model,
     autoRetryEnabled: session?.autoRetry ?? autoRetryEnabled,
     isRetrying: retry !== undefined,
     queued: (parked === undefined ? session?.behind : session?.queue)?.map(({ turnId }) => turnId) ?? [],

@@ -49,14 +49,15 @@ export const make = (
   }
 }
 
+/** Where the last answer of a conversation came from. */
+export const lastAnswer = (history: ReadonlyArray<Message.Message>): Target.Target | undefined => {
+  const answer = history.findLast((message) => message.role === "assistant" && message.error === undefined)
+  return answer?.role === "assistant" ? answer.target : undefined
+}
+
 // --- internal
 
 const hasElsewhere = ({ routing }: RetryPolicy.RetryPolicy, credentials: Dependencies["credentials"]): boolean =>
   routing.type === "round-robin" ||
   Object.keys(routing.chains).length > 0 ||
   Object.values(credentials).some((names) => names.length > 1)
-
-const lastAnswer = (history: ReadonlyArray<Message.Message>): Target.Target | undefined => {
-  const answer = history.findLast((message) => message.role === "assistant" && message.error === undefined)
-  return answer?.role === "assistant" ? answer.target : undefined
-}

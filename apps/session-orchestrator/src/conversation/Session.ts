@@ -7,11 +7,12 @@
 import type { Ids } from "@holdfast/wire"
 import type { TurnStopped } from "@holdfast/kernel"
 import { Deferred } from "effect"
-import type { Resumption, StorageError } from "../storage/Store.ts"
-import type { TurnConflict } from "./Conversations.ts"
+import { type Resumption, StorageError } from "../storage/Store.ts"
 import { FailTogether } from "./FailTogether.ts"
+import type { Interruption } from "../durable/Interruption.ts"
 import type * as Gatekeeper from "./Gatekeeper.ts"
 import { Hub } from "./Hub.ts"
+import type * as Quarantine from "./Quarantine.ts"
 import type * as ReadAhead from "./ReadAhead.ts"
 import { Wait } from "./Wait.ts"
 
@@ -35,6 +36,10 @@ export interface Running {
   parked: { readonly until: number; readonly awaited: Gatekeeper.Awaited | undefined } | undefined
   /** What the gate has told it, for its next attempt; it is given back where there is none. */
   pass: Gatekeeper.Pass | undefined
+  /** What had interrupted it when this process took it up in the middle of something (X14); nothing any more once it has come further. */
+  interruption: Interruption | undefined
+  /** Its place among the turns that run, while it runs. */
+  stay: Quarantine.Stay | undefined
 }
 
 /** What is known of a turn that has just been accepted. */
@@ -44,7 +49,7 @@ export interface Arrival {
 }
 
 /** Handles for a turn that comes into memory. */
-export const running = (turnId: Ids.TurnId, arrival?: Arrival): Running => ({
+export const running = (turnId: Ids.TurnId, arrival?: Arrival, interruption?: Interruption): Running => ({
   turnId,
   arrival,
   abort: Deferred.makeUnsafe(),
@@ -53,7 +58,9 @@ export const running = (turnId: Ids.TurnId, arrival?: Arrival): Running => ({
   leaveTurnstile: () => {},
   ahead: undefined,
   parked: undefined,
-  pass: undefined
+  pass: undefined,
+  interruption,
+  stay: undefined
 })
 
 export class Session {
@@ -67,8 +74,8 @@ export class Session {
    */
   autoRetry: boolean | undefined = undefined
   /** Accepting and queueing are one act, or two prompts could be queued in another order than they were accepted in. */
-  readonly accepting = new FailTogether<TurnConflict | StorageError>(
-    (error) => error._tag === "StorageError" && error.concerns !== "one"
+  readonly accepting = new FailTogether(
+    (error): error is StorageError => error instanceof StorageError && error.concerns !== "one"
   )
   /** Who holds on to this session besides its turns. */
   holders = 0

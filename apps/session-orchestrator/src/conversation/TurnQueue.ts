@@ -5,35 +5,46 @@
  * Q2. A turn that begins a long wait leaves memory, fiber, messages and all (`Parking`); the turns behind it stay queued.
  * Q3. A turn that cannot be run as it stands, because its model or its settings are gone from the configuration, is sealed
  *     as failed and says so; it does not block those behind it.
- * Q4. Neither does one that stops unsealed, because it is run elsewhere or because of a bug. Whoever waits for it is told.
+ * Q4. No turn passes one before it that is not sealed. A turn that stops unsealed is run again from its records: after a defect of the
+ *     service twice, and then it is sealed as failed (C10); when another process has written, in growing distances (`Comebacks`), and
+ *     those who wait for it are told. An abort ends it at any of these moments.
  * Q5. From the moment at which a parked turn is wanted it is reached through its session, by handles that stay the same:
  *     of the commands and aborts that come while it leaves memory, or while it is read from the disk, none is lost, and
  *     they are heard in their order.
  * Q6. Parked turns come back as `Waking` says. One that is in memory ahead of its time and stops there is parked still, and nobody hears
  *     of it.
+ * Q8. A turn that may take the process down runs alone (`Quarantine`), and one that did so again is sealed without being run (X14). What
+ *     stops with the service in good order is on record, so that it counts for no death.
  * Q7. Whoever waits to hear that a command is on record (`Wait`), or a turn sealed, hears of it when it has stopped instead.
  */
 import { type Provider, ResponseLimit, TurnStopped } from "@holdfast/kernel"
 import { Profile, RetryPolicy } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import { type Ids, Target, type TurnEvent } from "@holdfast/wire"
-import { Cause, Deferred, Effect, Exit, FiberSet, Option, Result, type Scope, Stream } from "effect"
+import { Cause, Clock, Deferred, Effect, Exit, FiberSet, Option, Result, type Scope, Stream } from "effect"
+import type * as Interruption from "../durable/Interruption.ts"
 import type * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
 import type { Timer } from "../durable/Timer.ts"
 import * as TurnRecord from "../durable/TurnRecord.ts"
+import type { Interruptions } from "../storage/Interruptions.ts"
+import type { Journal } from "../storage/Journal.ts"
 import type { Standings } from "../storage/Standings.ts"
 import type { Conversation, StorageError, Turn } from "../storage/Store.ts"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import type * as Tokenizer from "../tokens/Tokenizer.ts"
 import * as Admission from "./Admission.ts"
+import { Comebacks } from "./Comebacks.ts"
 import type { Defaults } from "./Defaults.ts"
 import type { Gates } from "./Gates.ts"
 import type { Parking } from "./Parking.ts"
 import type { ParkingPlace } from "./ParkingPlace.ts"
+import * as MissingTools from "./MissingTools.ts"
 import type { Providers } from "./Providers.ts"
+import type { QuarantineService } from "./Quarantine.ts"
 import { Seals } from "./Seals.ts"
 import { type Arrival, type Running, running as handlesOf, type Session } from "./Session.ts"
 import type { Sessions } from "./Sessions.ts"
+import * as Setbacks from "./Setbacks.ts"
 import type { Tools } from "./Tools.ts"
 import type { RightOfWay } from "./RightOfWay.ts"
 import * as TurnPorts from "./TurnPorts.ts"
@@ -42,7 +53,12 @@ import { Waking } from "./Waking.ts"
 
 export interface TurnQueue {
   /** Queues an accepted turn behind the others of its conversation. */
-  readonly add: (session: Session, turnId: Ids.TurnId, arrival?: Arrival) => Effect.Effect<void>
+  readonly add: (
+    session: Session,
+    turnId: Ids.TurnId,
+    arrival?: Arrival,
+    interruption?: Interruption.Interruption
+  ) => Effect.Effect<void>
   /** Has a turn that is about to be taken up taken up now: somebody wants something of it. */
   readonly hasten: (session: Session) => void
   /** What becomes of a turn from now on: its seal, or why it stopped without one. */
@@ -58,12 +74,17 @@ export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint" | 
   readonly providers: Providers["Service"]
   readonly gates: Gates["Service"]
   readonly defaults: Defaults["Service"]
-  readonly toolbox: Tools["Service"]["toolbox"]
+  readonly tools: Tools["Service"]
   readonly standings: Standings["Service"]
   readonly tokenizer: Effect.Effect<Tokenizer.Count>
   readonly timer: Timer["Service"]
   readonly place: ParkingPlace
   readonly rightOfWay: RightOfWay
+  readonly journal: Journal["Service"]
+  readonly interruptions: Interruptions["Service"]
+  readonly quarantine: QuarantineService
+  /** The name of this process. */
+  readonly life: string
   readonly isStopping: Effect.Effect<boolean>
   /** The records of a turn, as a checkpoint over them. */
   readonly checkpointOf: (
@@ -82,6 +103,7 @@ export const make = Effect.fnUntraced(function* (
   yield* Effect.addFinalizer(() => Effect.sync(() => giveBack(sessions)))
   const fork = yield* FiberSet.makeRuntime<never>()
   const seals = new Seals()
+  const comebacks = new Comebacks()
   const working = new Set<Session>()
 
   const begin = (session: Session): void => {
@@ -97,53 +119,86 @@ export const make = Effect.fnUntraced(function* (
     seals.tell(turnId, Exit.fail(error))
   }
 
-  const work = Effect.fnUntraced(function* (session: Session, first?: Running) {
-    for (let running = first ?? session.queue.shift(); running !== undefined; running = session.queue.shift()) {
-      const { turnId } = running
-      session.running = running
-      const end = yield* run(dependencies, session, running).pipe(
-        Effect.onInterrupt(() =>
-          Effect.sync(() => {
-            // Q6
-            if (running.ahead === undefined) stopped(session, running, TurnRunner.goingDown)
-          })
-        ),
-        Effect.exit
-      )
-      // From here on up to where those who wait are told nothing gives way: a turn that nobody runs has said what became of it.
-      session.running = undefined
-      running.arrival = undefined
-      running.leaveTurnstile()
-      Admission.giveBack(running)
-      const { ahead, parked } = running
-      ahead?.leave()
-      if (ahead !== undefined) {
-        if (Exit.isFailure(end)) break // Q6
-        parking.drop(session.conversationId)
-      }
-      if (Exit.isFailure(end) && parked !== undefined) {
-        if (!isWanted(running)) {
-          parking.park(session.conversationId, turnId, parked.until, parked.awaited)
-          if (parking.find(session.conversationId) !== undefined) break
-          continue
-        }
-        running.parked = undefined
-        session.queue.unshift(running) // Q5
-        continue
-      }
-      if (Exit.isSuccess(end)) {
-        tell(running, end)
-        seals.tell(turnId, end)
-      } else {
-        const error = stoppedBy(end.cause)
-        stopped(session, running, error)
-        yield* Effect.logWarning(`Turn ${turnId} stopped unsealed: ${error.message}`)
-      }
-      if (yield* isStopping) break
+  /** Runs a turn that has stopped unsealed again, or seals it (Q4); gives what runs next, or its seal. */
+  const goOn = Effect.fnUntraced(function* (session: Session, running: Running, error: TurnStopped.TurnStopped) {
+    const { turnId } = running
+    if (error.defect === true) {
+      const outcome = yield* Effect.exit(Setbacks.ofDefect(dependencies, session, running, error))
+      if (Exit.isSuccess(outcome)) return outcome.value
+      yield* Effect.logError(`Turn ${turnId} could not be sealed: ${stoppedBy(outcome.cause).message}`)
     }
-    working.delete(session)
-    sessions.release(session)
+    yield* Effect.logWarning(`Turn ${turnId} stopped unsealed: ${error.message}`)
+    stopped(session, running, error)
+    const next = handlesOf(turnId, undefined, running.interruption)
+    session.running = next
+    yield* Setbacks.pause(next, comebacks.stopped(session.conversationId, yield* Clock.currentTimeMillis))
+    return next
   })
+
+  const work = Effect.fnUntraced(
+    function* (session: Session, first?: Running) {
+      let running = first ?? session.queue.shift()
+      while (running !== undefined) {
+        const { turnId } = running
+        session.running = running
+        const end = yield* Effect.exit(run(dependencies, session, running))
+        // From here on up to where those who wait are told nothing gives way: a turn that nobody runs has said what became of it.
+        running.stay?.leave()
+        running.stay = undefined
+        session.running = undefined
+        running.arrival = undefined
+        running.leaveTurnstile()
+        Admission.giveBack(running)
+        const { ahead, parked } = running
+        ahead?.leave()
+        if (ahead !== undefined) {
+          if (Exit.isFailure(end)) break // Q6
+          parking.drop(session.conversationId)
+        }
+        if (Exit.isFailure(end) && parked !== undefined) {
+          if (!isWanted(running)) {
+            parking.park(session.conversationId, turnId, parked.until, parked.awaited)
+            if (parking.find(session.conversationId) !== undefined) break
+            running = session.queue.shift()
+            continue
+          }
+          running.parked = undefined
+          continue // Q5
+        }
+        let sealed = end
+        if (Exit.isFailure(end)) {
+          session.running = running
+          const error = stoppedBy(end.cause)
+          if (yield* isStopping) {
+            stopped(session, running, error)
+            session.running = undefined
+            break
+          }
+          const next: Running | TurnEvent.TurnEnd = yield* goOn(session, running, error)
+          if (!("type" in next)) {
+            running = next
+            continue
+          }
+          session.running = undefined
+          sealed = Exit.succeed(next)
+        }
+        tell(running, sealed)
+        seals.tell(turnId, sealed)
+        if (yield* isStopping) break
+        running = session.queue.shift()
+      }
+      working.delete(session)
+      sessions.release(session)
+    },
+    (work, session, _first?: Running) =>
+      Effect.onInterrupt(work, () =>
+        Effect.sync(() => {
+          const { running } = session
+          // Q6
+          if (running !== undefined && running.ahead === undefined) stopped(session, running, TurnRunner.goingDown)
+        })
+      )
+  )
 
   const prepare = (session: Session, running: Running): void => {
     // Before anything of it is run: it may be called on the spot.
@@ -155,12 +210,14 @@ export const make = Effect.fnUntraced(function* (
   const { parking } = waking
 
   yield* Effect.addFinalizer(() => Effect.sync(() => waking.close()))
+  // Runs first of all that ends with this queue: the turns still run.
+  yield* Effect.addFinalizer(() => Setbacks.inGoodOrder(dependencies))
 
   return {
     parking,
-    add: (session, turnId, arrival) =>
+    add: (session, turnId, arrival, interruption) =>
       Effect.sync(() => {
-        session.queue.push(handlesOf(turnId, arrival))
+        session.queue.push(handlesOf(turnId, arrival, interruption))
         begin(session)
       }),
     hasten: begin,
@@ -196,6 +253,7 @@ const listenerOf = (running: Running): JournalCheckpoint.Listener => ({
     if (!running.wait.hasNews) running.leaveTurnstile()
   },
   recorded: (record) => {
+    Setbacks.recorded(running, record)
     const wake = TurnRecord.wakeOf(record)
     if (wake === undefined) return
     running.wait.hear(wake)
@@ -205,19 +263,14 @@ const listenerOf = (running: Running): JournalCheckpoint.Listener => ({
 
 /** Q4 */
 const stoppedBy = (cause: Cause.Cause<TurnStopped.TurnStopped>): TurnStopped.TurnStopped =>
-  Option.getOrElse(
-    Cause.findErrorOption(cause),
-    () => new TurnStopped.TurnStopped({ message: `Holdfast failed: ${String(Cause.squash(cause))}` })
-  )
+  Option.getOrElse(Cause.findErrorOption(cause), () => TurnStopped.ofDefect(Cause.squash(cause)))
 
-const run = Effect.fnUntraced(function* (
-  { providers, defaults, checkpointOf, gates, standings, tokenizer, toolbox, ...resources }: Dependencies,
-  session: Session,
-  running: Running
-) {
+const run = Effect.fnUntraced(function* (dependencies: Dependencies, session: Session, running: Running) {
+  const { providers, defaults, checkpointOf, gates, standings, tokenizer, tools, ...resources } = dependencies
   const { arrival, turnId, wait } = running
-  const patiently = <A>(effect: Effect.Effect<A, StorageError>) =>
-    TurnRunner.untilItWorks(effect, turnId, resources.stopping)
+  const patiently = Setbacks.patiently(dependencies, turnId)
+  const sealed = yield* Setbacks.enter(dependencies, session, running)
+  if (sealed !== undefined) return sealed
   const resumption = arrival?.resumption ?? Option.getOrThrow(yield* patiently(resources.store.resumption(turnId)))
   const { conversation } = resumption
   const { checkpoint, commandIds } = yield* patiently(checkpointOf(turnId, listenerOf(running), arrival !== undefined))
@@ -237,9 +290,31 @@ const run = Effect.fnUntraced(function* (
     { standings, tokenizer, credentials, models: defaults.models },
     { policy, provider, history, isEnabled, patiently }
   )
+  const toolbox = yield* tools.toolbox
+  const failure = yield* MissingTools.settle(tools, {
+    conversationId: conversation.conversationId,
+    turnId,
+    isFirstLife: !checkpoint.isRecorded("step/0/attempt/0"),
+    live: (event) => session.hub.live(event),
+    makeRoom: () => {
+      running.leaveTurnstile()
+      running.ahead?.ready()
+    },
+    abort: Deferred.await(running.abort)
+  })
   return yield* TurnRunner.run(
-    { session, running, resumption, target, provider, gates, policy, ports, isEnabled },
-    { ...resources, checkpoint, toolbox: yield* toolbox }
+    {
+      session,
+      running,
+      resumption,
+      target,
+      provider: failure === undefined ? provider : MissingTools.failing(failure),
+      gates,
+      policy,
+      ports,
+      isEnabled
+    },
+    { ...resources, checkpoint, toolbox }
   )
 })
 

@@ -140,26 +140,36 @@ const sinkOf = (
   },
   persist: (events, position) => {
     const { conversationId, turnId } = turn
-    if (events.some(({ type }, i) => type !== (persisted[position + i] ?? type))) return Effect.fail(otherwise(turnId)) // R3
+    if (events.some(({ type }, i) => type !== (persisted[position + i] ?? type))) return Effect.fail(diverged(turnId)) // R3
     if (position + events.length <= persisted.length) return Effect.sync(() => hub.repeated(events)) // R4
-    return Effect.flatMap(
-      untilItWorks(store.appendEvents(conversationId, turnId, events, position), turnId, stopping),
+    const persisting = Effect.flatMap(
+      untilItWorks(
+        Effect.suspend(() => store.appendEvents(conversationId, turnId, events, position)),
+        turnId,
+        stopping
+      ),
       (stored) => {
-        // Somebody else may have written since this turn was read.
-        if (stored.some(({ event }, i) => event.type !== events[i]?.type)) return Effect.fail(otherwise(turnId)) // R3
+        // Another process may have written since this turn was read: that is no defect, and the turn is read again.
+        if (stored.some(({ event }, i) => event.type !== events[i]?.type)) return Effect.fail(elsewhere(turnId)) // R3
         hub.persisted(stored)
         const warnings = events.flatMap(Warnings.of)
         return Effect.forEach(warnings, (warning) => Effect.logWarning(`Turn ${turnId}: ${warning}`), { discard: true })
       }
     )
+    return Effect.catchDefect(persisting, (defect) => Effect.fail(TurnStopped.ofDefect(defect))) // C10
   },
   isPersisted: (position) => position < persisted.length
 })
 
-const otherwise = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>
+/** The turn does not repeat what it recorded: a defect, as the kernel is deterministic (C10). */
+const diverged = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>
   new TurnStopped.TurnStopped({
-    message: `Turn ${turnId} has gone on otherwise than it did before; what is on disk was left as it is.`
+    message: `Turn ${turnId} diverged from its journal; what is on disk was left as it is.`,
+    defect: true
   })
+
+const elsewhere = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>
+  new TurnStopped.TurnStopped({ message: `Turn ${turnId} is being run elsewhere.` })
 
 /** What a turn ends with that is parked; one for all, as nobody is shown it and every error takes a picture of its stack. */
 const parked = new TurnStopped.TurnStopped({ message: "The turn waits on disk." })

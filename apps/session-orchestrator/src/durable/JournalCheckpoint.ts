@@ -10,8 +10,10 @@
  *     spot: nobody acts on the one without the other. A process that dies between the two has lost an attempt that showed
  *     nothing, and makes it again.
  * K5. Whoever listens hears of an effect before it is run, and of its record when it is on disk.
+ * K6. A defect while a record is encoded, written or decoded stops the turn, and the service counts it (C10): the recording failed, and
+ *     not what was to be recorded.
  */
-import type { Checkpoint, TurnStopped } from "@holdfast/kernel"
+import { type Checkpoint, TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { type Array as Arr, Effect, Predicate, Schema, Semaphore } from "effect"
 import type { Journal, JournalConflict, Record } from "../storage/Journal.ts"
@@ -74,14 +76,15 @@ export const over = (
     run: <A, I, E, R>(name: string, schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E, R>) => {
       const { decode, encode } = codecOf(schema)
       const value = recorded.get(name)
-      if (value !== undefined) return Effect.orDie(decode(value))
+      if (value !== undefined) return counted(Effect.orDie(decode(value)))
       const record = (result: A) =>
-        Effect.orDie(encode(result)).pipe(
+        Effect.suspend(() => Effect.orDie(encode(result))).pipe(
           Effect.flatMap((value) => {
             if (!isWithDecision(result)) return append({ name, value })
             held = { name, value }
             return Effect.void
           }),
+          counted,
           Effect.uninterruptible
         )
       return Effect.suspend(() => {
@@ -94,6 +97,10 @@ export const over = (
 }
 
 // --- internal
+
+/** K6 */
+const counted = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | TurnStopped.TurnStopped> =>
+  Effect.catchDefect(effect, (defect) => Effect.fail(TurnStopped.ofDefect(defect)))
 
 const commandIdOf = (record: Record): ReadonlyArray<string> => {
   const id = TurnRecord.wakeOf(record)?.by?.commandId

@@ -7,6 +7,7 @@
  */
 import { Directive, ModelContext, type RetryStrategy } from "@holdfast/kernel"
 import { type Failure, type Message, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
+import * as Interruption from "../durable/Interruption.ts"
 import type { Record as JournalRecord } from "../storage/Journal.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
 import { isGates } from "../conversation/Gatekeeper.ts"
@@ -21,6 +22,8 @@ export interface Evidence {
   /** The turn's own, oldest first. */
   readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
   readonly records: ReadonlyArray<JournalRecord>
+  /** Absent for a turn that nothing has interrupted. */
+  readonly interruption?: Interruption.Interruption | undefined
 }
 
 /** Takes secrets out of a text. */
@@ -37,7 +40,8 @@ export const of = (evidence: Evidence, redact: Redact): TurnExplanation.TurnExpl
     status: end?.status ?? (account.place._tag === "Waiting" ? "waiting" : events.length === 0 ? "queued" : "running"),
     acceptedAt: turn.acceptedAt,
     steps: stepsOf(evidence, account, redact),
-    ...(end === undefined ? {} : { seal: sealOf(end, redact) }),
+    ...interruptionOf(evidence),
+    ...(end === undefined ? {} : { seal: sealOf(evidence, end, redact) }),
     isForgotten: records.length === 0 && end !== undefined && hasDecided(events, end),
     unread: account.unread
   }
@@ -287,7 +291,23 @@ const toolOutcomeOf = (
   return result.output === ModelContext.INTERRUPTED ? "unknown" : "failed"
 }
 
-const sealOf = (end: TurnEvent.TurnEnd, redact: Redact): TurnExplanation.Seal => {
+/** One death is told by what it cut off; from the second on it matters that they come in a row. */
+const interruptionOf = ({
+  interruption: { deaths = 0, defects = 0 } = Interruption.none("")
+}: Evidence): { readonly interruption?: TurnExplanation.Interruption } => {
+  if (deaths < 2 && defects === 0) return {}
+  const told = { deaths, defects, rules: [...(deaths < 2 ? [] : ["X14"]), ...(defects === 0 ? [] : ["C10"])] }
+  return { interruption: { ...told, words: Words.interruption(told) } }
+}
+
+/** The rule by which a turn was sealed that was not run to its end. */
+const ruleOf = ({ interruption }: Evidence, { error, status }: TurnEvent.TurnEnd): ReadonlyArray<string> => {
+  if (status === "aborted") return ["P14"]
+  if (interruption === undefined || error?.defect !== true) return []
+  return interruption.deaths > Interruption.SUSPECT ? ["X14"] : ["C10"]
+}
+
+const sealOf = (evidence: Evidence, end: TurnEvent.TurnEnd, redact: Redact): TurnExplanation.Seal => {
   const { attempts, endedAt, error, sleptMs, status } = end
   const told = {
     status,
@@ -295,7 +315,7 @@ const sealOf = (end: TurnEvent.TurnEnd, redact: Redact): TurnExplanation.Seal =>
     attempts,
     sleptMs,
     ...(error === undefined ? {} : { error: cleaned(error, redact) }),
-    rules: status === "aborted" ? ["P14"] : []
+    rules: ruleOf(evidence, end)
   }
   return { ...told, words: Words.seal(told) }
 }

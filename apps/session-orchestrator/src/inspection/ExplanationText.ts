@@ -24,7 +24,7 @@ export const lines = (
 ): ReadonlyArray<string> => {
   const clock = clockOf(timeZone)
   const page = new Page(clock, columns)
-  const { acceptedAt, conversationId, isForgotten, seal, steps, turnId, unread } = explanation
+  const { acceptedAt, conversationId, interruption, isForgotten, seal, steps, turnId, unread } = explanation
   page.plain(`Turn ${turnId} of conversation ${conversationId}: ${standing(explanation, seenFrom(clock, undefined))}.`)
   page.plain(`Times are ${timeZone}.`)
   page.blank()
@@ -41,6 +41,10 @@ export const lines = (
     let known: Failure.Failure | undefined
     for (const attempt of step.attempts) known = writeAttempt(page, clock, attempt, known)
     for (const tool of step.tools) page.entry(tool.endedAt, Words.tool(tool))
+  }
+  if (interruption !== undefined) {
+    page.blank()
+    page.entry(undefined, Words.interruption(interruption))
   }
   if (seal !== undefined) {
     page.blank()

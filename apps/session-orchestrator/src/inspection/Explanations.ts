@@ -7,6 +7,7 @@ import { Ids, type TurnExplanation } from "@holdfast/wire"
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { Secrets } from "../config/Secrets.ts"
 import { ConversationNotFound } from "../conversation/Conversations.ts"
+import { Interruptions } from "../storage/Interruptions.ts"
 import { Journal } from "../storage/Journal.ts"
 import { type StorageError, Store } from "../storage/Store.ts"
 import * as Explanation from "./Explanation.ts"
@@ -32,11 +33,12 @@ export class Explanations extends Context.Service<
 >()("@holdfast/session-orchestrator/inspection/Explanations") {}
 
 /** Over what is on disk. */
-export const layer: Layer.Layer<Explanations, never, Store | Journal | Secrets> = Layer.effect(
+export const layer: Layer.Layer<Explanations, never, Store | Journal | Interruptions | Secrets> = Layer.effect(
   Explanations,
   Effect.gen(function* () {
     const store = yield* Store
     const journal = yield* Journal
+    const interruptions = yield* Interruptions
     const { redact } = yield* Secrets
     return {
       explain: Effect.fn("Explanations.explain")(function* (conversationId, turnId) {
@@ -47,8 +49,9 @@ export const layer: Layer.Layer<Explanations, never, Store | Journal | Secrets> 
         if (turn?.conversationId !== conversationId) return yield* new TurnNotFound({ conversationId, turnId })
         const stored = yield* store.turnEvents(turnId)
         const records = yield* journal.load(turnId)
+        const interruption = Option.getOrUndefined(yield* interruptions.find(turnId))
         const events = stored.map(({ event }) => event)
-        return Explanation.of({ turn, conversation, events, records }, redact)
+        return Explanation.of({ turn, conversation, events, records, interruption }, redact)
       })
     }
   })

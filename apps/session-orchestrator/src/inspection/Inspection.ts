@@ -12,6 +12,7 @@ import type { Defaults } from "../conversation/Defaults.ts"
 import * as TurnQueue from "../conversation/TurnQueue.ts"
 import * as ConversationTable from "../storage/ConversationTable.ts"
 import * as EventTable from "../storage/EventTable.ts"
+import * as InterruptionTable from "../storage/InterruptionTable.ts"
 import type { Record } from "../storage/Journal.ts"
 import * as JournalTable from "../storage/JournalTable.ts"
 import * as Migrations from "../storage/Migrations.ts"
@@ -161,7 +162,9 @@ const evidenceOf = Effect.fnUntraced(function* (
   if (Option.isNone(turn)) return Option.none()
   const conversation = yield* conversationOf(sql, turn.value)
   const events = (yield* EventTable.ofTurn(sql, turnId)).map(({ event }) => event)
-  return Option.some({ turn: turn.value, conversation, events, records: yield* recordsOf(sql, turnId) })
+  const records = yield* recordsOf(sql, turnId)
+  const interruption = Option.getOrUndefined(yield* InterruptionTable.find(sql, turnId))
+  return Option.some({ turn: turn.value, conversation, events, records, interruption })
 })
 
 /** A turn's row refers to it, so it is there. */

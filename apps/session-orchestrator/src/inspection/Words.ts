@@ -144,13 +144,23 @@ export const seal = ({ attempts, error, rules, sleptMs, status }: Untold<TurnExp
   return ended(`The turn ${how} ${effort}${why}${rules.length === 0 ? "" : ` ${ruled(rules)}`}`)
 }
 
+/** What has interrupted a turn. */
+export const interruption = ({ deaths, defects, rules }: Untold<TurnExplanation.Interruption>): string =>
+  ended(
+    [
+      ...(deaths < 2 ? [] : [`The process died ${deaths} times in a row in the middle of this turn`]),
+      ...(defects === 0 ? [] : [`Holdfast itself failed ${count(defects, "time")} while it ran this turn`])
+    ].join(". ") + ` ${ruled(rules)}`
+  )
+
 // --- internal
 
 /** By the cause of `final-turn`. */
 const WHY_LAST: Readonly<Record<string, string>> = {
   "max-turns": "the turn had as many steps as it may have",
   context: "the next request would have been too long",
-  "malformed-report": "a final report had been handed in that would not do"
+  "malformed-report": "a final report had been handed in that would not do",
+  "retries-exhausted": "the attempts of the step before ran out on responses that would not do"
 }
 
 /** Timers of a busy process are late by less. */

@@ -40,6 +40,7 @@ export const refuseLinks = (filename: string): Effect.Effect<void, StorageError>
         message: `Could not look at the database ${filename}: the system said "${messageOf(cause)}".`
       })
   }).pipe(
+    Effect.map((found) => ({ ino: found.ino, nlink: found.isFile() ? found.nlink : 1 })), // A directory has two names.
     Effect.flatMap(({ ino, nlink }) =>
       nlink <= 1
         ? Effect.void

@@ -4,6 +4,7 @@ import { Effect, type Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import * as IdList from "./IdList.ts"
 import { insertAll } from "./Inserts.ts"
+import * as InterruptionTable from "./InterruptionTable.ts"
 import type { Record } from "./Journal.ts"
 import * as RowNumbers from "./RowNumbers.ts"
 import type { Unsealed } from "./Store.ts"
@@ -84,13 +85,14 @@ export const sealed = (
     )
   )
 
-/** Deletes the records of turns. */
+/** Deletes the records of turns, and what is known of their interruptions. */
 export const forget =
   (sql: SqlClient.SqlClient) =>
   (turns: ReadonlyArray<ReadonlyArray<Ids.TurnId>>): Effect.Effect<ReadonlyArray<void>, Failure> =>
     Effect.forEach(turns, (ids) =>
-      Effect.asVoid(
-        sql`DELETE FROM journal WHERE turn IN (SELECT t.number FROM turns t WHERE ${IdList.has(sql, "t.turn_id", ids)})`
+      Effect.andThen(
+        sql`DELETE FROM journal WHERE turn IN (SELECT t.number FROM turns t WHERE ${IdList.has(sql, "t.turn_id", ids)})`,
+        InterruptionTable.forget(sql, ids)
       )
     )
 
@@ -105,28 +107,38 @@ export const unsealed = (
 ): Effect.Effect<ReadonlyArray<Unsealed>, Failure> =>
   Effect.map(
     sql<UnsealedRow>`
-      SELECT t.turn_id, c.conversation_id, c.model, j.name, j.value FROM turns t
+      SELECT t.turn_id, c.conversation_id, c.model, j.seq, j.name, j.value, ${sql.literal(InterruptionTable.COLUMNS)}
+      FROM turns t
       JOIN conversations c ON c.number = t.conversation
+      LEFT JOIN interruptions i ON i.turn = t.number
       LEFT JOIN journal j ON j.turn = t.number AND j.seq = (SELECT max(seq) FROM journal WHERE turn = t.number)
       WHERE t.end_event_id IS NULL ${of === undefined ? sql`` : sql`AND c.conversation_id = ${of}`} ORDER BY t.number`,
     (rows) =>
-      rows.map(({ conversation_id, model, name, turn_id, value }) => ({
+      rows.map(({ conversation_id, model, name, seq, turn_id, value, ...row }) => ({
         turnId: turn_id,
         conversationId: conversation_id,
         model,
-        tail: name === null || value === null ? undefined : { name, value }
+        tail: name === null || value === null ? undefined : { name, value },
+        records: (seq ?? -1) + 1,
+        interruption: isPresent(row) ? InterruptionTable.read(row) : undefined
       }))
   )
 
 // --- internal
 
-interface UnsealedRow {
+interface UnsealedRow extends Nullable<InterruptionTable.Row> {
   readonly turn_id: Ids.TurnId
   readonly conversation_id: Ids.ConversationId
   readonly model: string
+  readonly seq: number | null
   readonly name: string | null
   readonly value: string | null
 }
+
+/** The columns of a row that may not be there. */
+type Nullable<Row> = { readonly [Column in keyof Row]: Row[Column] | null }
+
+const isPresent = (row: Nullable<InterruptionTable.Row>): row is InterruptionTable.Row => row.life !== null
 
 interface SealedRow {
   readonly turnId: Ids.TurnId

@@ -16,6 +16,7 @@ import { migration as standings } from "./migrations/0003_standings.ts"
 import { migration as gates } from "./migrations/0004_gates.ts"
 import { migration as writers } from "./migrations/0005_writers.ts"
 import { migration as numbers } from "./migrations/0006_numbers.ts"
+import { migration as interruptions } from "./migrations/0007_interruptions.ts"
 
 /** Every migration by its number and name. The highest number is the version of the schema. */
 const migrations = {
@@ -24,7 +25,8 @@ const migrations = {
   "0003_standings": standings,
   "0004_gates": gates,
   "0005_writers": writers,
-  "0006_numbers": numbers
+  "0006_numbers": numbers,
+  "0007_interruptions": interruptions
 }
 
 /** Where a database records its migrations. */

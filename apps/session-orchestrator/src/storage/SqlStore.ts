@@ -8,6 +8,7 @@
 import { type Ids, TurnEvent } from "@holdfast/wire"
 import { Cause, Clock, Context, Duration, Effect, identity, Layer, Option, type Schema, Stream } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
+import type { Interruption } from "../durable/Interruption.ts"
 import * as Acceptances from "./Acceptances.ts"
 import * as ConversationTable from "./ConversationTable.ts"
 import * as Damage from "./Damage.ts"
@@ -15,6 +16,8 @@ import * as DatabaseFile from "./DatabaseFile.ts"
 import * as EventTable from "./EventTable.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import * as GroupRead from "./GroupRead.ts"
+import { Interruptions } from "./Interruptions.ts"
+import * as InterruptionTable from "./InterruptionTable.ts"
 import { Journal, JournalConflict } from "./Journal.ts"
 import * as JournalTable from "./JournalTable.ts"
 import * as Migrations from "./Migrations.ts"
@@ -38,7 +41,7 @@ const FORGOTTEN_AT_ONCE = 32
 const READS_AT_ONCE = 64
 
 /** The ports that a database serves. */
-export type Storage = Store | Journal | Standings
+export type Storage = Store | Journal | Standings | Interruptions
 
 /** Whoever asks whether there is a database does not wait until it has been given up. */
 const CHECK_LIMIT = Duration.millis(1500)
@@ -141,6 +144,7 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
   const record = group.lane(JournalTable.append(sql, writer))
   const forget = group.lane(JournalTable.forget(sql))
   const note = group.lane(StandingTable.note(sql))
+  const interrupt = group.lane(InterruptionTable.note(sql))
   const probe = group.lane((times: ReadonlyArray<number>) =>
     Effect.as(
       sql`UPDATE probe SET probed_at = ${Math.max(...times)} WHERE probe_id = 1`,
@@ -235,7 +239,18 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
     note: (changes, now) =>
       note({ changes, now }).pipe(failed("record which targets and credentials are better left alone"))
   })
-  return Context.make(Store, store).pipe(Context.add(Journal, journal), Context.add(Standings, standings))
+  const interrupted = (takesUp: boolean) => (turnId: Ids.TurnId, interruption: Interruption) =>
+    interrupt({ turnId, interruption, takesUp }).pipe(failed(`record what has interrupted turn ${turnId}`))
+  const interruptions = Interruptions.of({
+    find: (turnId) => InterruptionTable.find(sql, turnId).pipe(read(`what has interrupted turn ${turnId}`)),
+    takeUp: interrupted(true),
+    note: interrupted(false)
+  })
+  return Context.make(Store, store).pipe(
+    Context.add(Journal, journal),
+    Context.add(Standings, standings),
+    Context.add(Interruptions, interruptions)
+  )
 })
 
 /** D6: whoever hands in a transient event has gone round the types. */

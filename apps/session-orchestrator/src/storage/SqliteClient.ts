@@ -9,6 +9,7 @@
  *     cursor, and no read lock, outlives it.
  * S3. An integer that a JavaScript number cannot hold is refused, never rounded; under `SafeIntegers` it is a bigint.
  * S4. Closing moves what is in the write-ahead log into the database, so that one file is all there is to copy.
+ * S5. That log grows to 64 MiB, and further only while another process reads.
  *
  * **Gotchas**
  *

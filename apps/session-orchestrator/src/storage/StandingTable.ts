@@ -2,7 +2,7 @@
  * The rows of what is known about targets and credentials. There are few: those that are in force, and some that were.
  *
  * A row that cannot be read, as a newer version may have written it, is nothing known: it costs a call that is refused, where an
- * error would hold up every turn for as long as the row is in force.
+ * error would hold up every turn for as long as the row is in force. Older versions wrote a single pause into a row.
  */
 import { Standing } from "@holdfast/policy"
 import { Array, Effect, Schema } from "effect"
@@ -11,7 +11,7 @@ import type { SqlClient, SqlError } from "effect/sql"
 /** What is in force at `now`, in epoch milliseconds. */
 export const load = (sql: SqlClient.SqlClient, now: number): Effect.Effect<Standing.Standing, SqlError.SqlError> =>
   Effect.map(sql`SELECT kind, name, pause FROM standings WHERE until > ${now}`, (rows) =>
-    standingOf(Array.getSomes(rows.map((row) => decodeRow(row))))
+    Standing.expire(standingOf(readable(rows)), now)
   )
 
 /** What one turn has found out, and when, in epoch milliseconds. */
@@ -26,8 +26,9 @@ export const note =
   (notes: ReadonlyArray<Note>): Effect.Effect<ReadonlyArray<void>, SqlError.SqlError> =>
     Effect.gen(function* () {
       const now = Math.max(...notes.map((each) => each.now))
-      const known = yield* load(sql, now)
       const changes = notes.reduce((all, each) => Standing.merge(all, each.changes), Standing.empty)
+      const names = Array.dedupe(rowsOf(changes).map(({ name }) => name))
+      const known = names.length === 0 ? Standing.empty : standingOf(readable(yield* held(sql, names)))
       const news = rowsOf(Standing.merge(known, changes)).filter(({ kind, name }) => changes[kind][name] !== undefined)
       yield* sql`DELETE FROM standings WHERE until <= ${now}`
       for (const row of news) {
@@ -41,27 +42,40 @@ export const note =
 
 // --- internal
 
+/**
+ * The rows of some names, which no other runner writes until the transaction ends: of two that had read the same row, the second
+ * would undo what the first has written. Always in the same order, so that no two wait for each other. SQLite has one writer anyway.
+ */
+const held = (sql: SqlClient.SqlClient, names: ReadonlyArray<string>) => {
+  const lock = sql.onDialectOrElse({ pg: () => sql.literal("FOR UPDATE"), orElse: () => sql.literal("") })
+  return sql`SELECT kind, name, pause FROM standings WHERE ${sql.in("name", names)} ORDER BY kind, name ${lock}`
+}
+
 const Row = Schema.Struct({
-  kind: Schema.Literals(["targets", "credentials"]),
+  kind: Schema.Literals(Standing.KINDS),
   name: Schema.String,
-  pause: Schema.fromJsonString(Standing.Pause)
+  pause: Schema.fromJsonString(Schema.Union([Standing.Entry, Standing.Pause]))
 })
 const decodeRow = Schema.decodeUnknownOption(Row)
 
+const readable = (rows: ReadonlyArray<unknown>): ReadonlyArray<typeof Row.Type> =>
+  Array.getSomes(rows.map((row) => decodeRow(row)))
+
 const standingOf = (rows: ReadonlyArray<typeof Row.Type>): Standing.Standing => {
-  const of = (kind: keyof Standing.Standing) =>
-    Object.fromEntries(rows.filter((row) => row.kind === kind).map(({ name, pause }) => [name, pause]))
-  return { targets: of("targets"), credentials: of("credentials") }
+  const of = (kind: Standing.Kind) =>
+    Object.fromEntries(rows.filter((row) => row.kind === kind).map(({ name, pause }) => [name, entryOf(pause)]))
+  return { targets: of("targets"), credentials: of("credentials"), accounts: of("accounts"), models: of("models") }
 }
 
-const KINDS = ["targets", "credentials"] as const
+const entryOf = (stored: Standing.Entry | Standing.Pause): Standing.Entry =>
+  "pauses" in stored ? stored : { pauses: [stored] }
 
 const rowsOf = (standing: Standing.Standing) =>
-  KINDS.flatMap((kind) =>
-    Object.entries(standing[kind]).map(([name, pause]) => ({
+  Standing.KINDS.flatMap((kind) =>
+    Object.entries(standing[kind]).map(([name, entry]) => ({
       kind,
       name,
-      until: pause.until,
-      pause: JSON.stringify(pause)
+      until: Standing.endOf(entry),
+      pause: JSON.stringify(entry)
     }))
   )

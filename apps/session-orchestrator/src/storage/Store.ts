@@ -9,6 +9,7 @@
  */
 import type { Ids, Message, TurnEvent } from "@holdfast/wire"
 import { type Array, Context, type Effect, type Option, Schema, type Stream } from "effect"
+import type { Interruption } from "../durable/Interruption.ts"
 import type { Record } from "./Journal.ts"
 
 /** The disk said no: full, read-only, locked, corrupt. Nothing of the write is there. */
@@ -70,6 +71,10 @@ export interface Unsealed {
   readonly model: string
   /** Its newest record; `undefined` where nothing is recorded yet. */
   readonly tail: Record | undefined
+  /** How many records it has. */
+  readonly records: number
+  /** What has interrupted it; `undefined` where nothing has. */
+  readonly interruption: Interruption | undefined
 }
 
 /** What became of a turn that a client handed in. */

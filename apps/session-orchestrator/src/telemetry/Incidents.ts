@@ -100,6 +100,8 @@ interface Counted {
 
 interface Trouble extends Kept {
   readonly number: number
+  /** Of every turn that waits for it and has waited for nothing else: one value for all, as there may be a hundred thousand. */
+  readonly waiter: Counted
   /** Turns of this life. */
   readonly waiting: number
   /** Turns that waited, went on elsewhere, and have not ended. */
@@ -120,7 +122,15 @@ export const restore = ({ causes, troubles }: Saved): State => ({
   troubles: HashMap.fromIterable(
     troubles.map((trouble, number) => [
       Target.format(trouble.target),
-      { ...trouble, number, waiting: 0, elsewhere: 0, hasMoved: false, inheritedUntil: trouble.waitsUntil }
+      {
+        ...trouble,
+        number,
+        waiter: waiterOf(trouble.target, number),
+        waiting: 0,
+        elsewhere: 0,
+        hasMoved: false,
+        inheritedUntil: trouble.waitsUntil
+      }
     ])
   )
 })
@@ -243,7 +253,6 @@ const waits = (before: State, input: Extract<Input, { _tag: "Waits" }>): State =
   const state = isCounted ? before : wentOn(before, conversationId, at)
   if (known === undefined && HashMap.size(state.troubles) >= MOST_ENDPOINTS) return state
   const trouble = Option.getOrElse(HashMap.get(state.troubles, key), () => troubleOf(input, state.made))
-  const place = { key, number: trouble.number }
   const { left } = countedOf(state, conversationId)
   const others = left.filter((one) => one.key !== key || one.number !== trouble.number)
   const { endsAt: _ended, ...rest } = trouble
@@ -257,9 +266,14 @@ const waits = (before: State, input: Extract<Input, { _tag: "Waits" }>): State =
   return withTurn(
     { ...state, made: Math.max(state.made, trouble.number + 1), troubles: HashMap.set(state.troubles, key, next) },
     conversationId,
-    { waits: place, left: others }
+    others.length === 0 ? trouble.waiter : { waits: trouble.waiter.waits, left: others }
   )
 }
+
+const waiterOf = (target: Target.Target, number: number): Counted => ({
+  waits: { key: Target.format(target), number },
+  left: []
+})
 
 const troubleOf = ({ at, said, target, until }: Extract<Input, { _tag: "Waits" }>, number: number): Trouble => ({
   target,
@@ -268,6 +282,7 @@ const troubleOf = ({ at, said, target, until }: Extract<Input, { _tag: "Waits" }
   waitsUntil: until,
   said,
   number,
+  waiter: waiterOf(target, number),
   waiting: 0,
   elsewhere: 0,
   hasMoved: false,

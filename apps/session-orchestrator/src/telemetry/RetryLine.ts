@@ -18,6 +18,8 @@ interface Line {
   readonly model: string
   /** The wire format: `openai-compatible`, `anthropic`, `simulated`; absent for a provider that is not configured. */
   readonly api?: string
+  /** How much the model was asked to think, as the configuration sets it; absent where it sets nothing. */
+  readonly thinkingLevel?: string
   /** 0-based. */
   readonly step: number
   /** The working directory of the service. */
@@ -75,6 +77,7 @@ export interface TurnLine extends Line, Trouble {
 export interface Surroundings {
   readonly cwd: string
   readonly apiOf: (provider: string) => string | undefined
+  readonly thinkingOf: (target: Target.Target) => string | undefined
 }
 
 /** What an attempt is worth writing down for: that a retry succeeded, or that somebody asked for one. */
@@ -148,13 +151,15 @@ const lineOf = (
 const placeOf = (
   { conversationId, step, target, turnId }: Observer.Place,
   at: number,
-  { apiOf, cwd }: Surroundings
+  { apiOf, cwd, thinkingOf }: Surroundings
 ): Line => {
   const api = apiOf(target.provider)
+  const thinkingLevel = thinkingOf(target)
   return {
     time: new Date(at).toISOString(),
     ...target,
     ...(api === undefined ? undefined : { api }),
+    ...(thinkingLevel === undefined ? undefined : { thinkingLevel }),
     step,
     cwd,
     sessionId: conversationId,

@@ -22,6 +22,8 @@ import * as Delivery from "./Delivery.ts"
 import * as IncidentFile from "./IncidentFile.ts"
 import { Labels } from "./Labels.ts"
 import * as Notifications from "./Notifications.ts"
+import * as ThinkingLevel from "./ThinkingLevel.ts"
+import type * as RetryLine from "./RetryLine.ts"
 import * as RetryLog from "./RetryLog.ts"
 import * as Traces from "./Traces.ts"
 import * as TurnLog from "./TurnLog.ts"
@@ -38,7 +40,11 @@ export const layer: Layer.Layer<Observer.Observer, never, Config | Timer> = Laye
     yield* ProcessMetrics.showBuild
     const listeners = [TurnMetrics.observer(labelsOf(config, redact), context), TurnLog.observer(redact, context)]
     if (retryLog !== undefined) {
-      const surroundings = { cwd: process.cwd(), apiOf: (name: string) => config.providers.get(name)?.type }
+      const surroundings: RetryLine.Surroundings = {
+        cwd: process.cwd(),
+        apiOf: (name) => config.providers.get(name)?.type,
+        thinkingOf: ({ model, provider }) => ThinkingLevel.of(config.providers.get(provider), model)
+      }
       listeners.push(yield* RetryLog.make({ ...retryLog, surroundings, redact }))
     }
     if (otlp !== undefined) {

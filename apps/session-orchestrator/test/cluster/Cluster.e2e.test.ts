@@ -7,7 +7,7 @@
  *     HOLDFAST_CLUSTER_TURNS=500/50 vitest run --config vitest.workspace.ts Cluster.e2e
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Scope, Semaphore } from "effect"
+import { Effect, Exit, Fiber, Schedule, Scope, Semaphore } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import process from "node:process"
@@ -119,6 +119,55 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       UnderWay.assertAnswered(audience)
       yield* runners.settled(2)
       assert.strictEqual(runners.provider.count(), ids.length)
+    })
+  )
+
+  test(
+    "X14: deaths are counted over take-overs: a turn that kills each of its runners is sealed by the next",
+    Effect.gen(function* () {
+      const { both, first, runners } = yield* pair(["1 hour"])
+      const gates: Array<ReturnType<typeof Given.gated>["gate"]> = []
+      runners.provider.otherwise(() => {
+        const { gate, response } = Given.gated(WHOLE, 3)
+        gates.push(gate)
+        return response
+      })
+      const id = yield* first.create()
+      const { until } = yield* first.open(Given.request(id, "killer"))
+      yield* until("turn-start")
+      let alive = both
+      for (let death = 0; death < 4; death++) {
+        yield* Runners.inTime(
+          `call ${death}`,
+          0,
+          Effect.repeat(Effect.sleep(50), { until: () => gates.length > death })
+        )
+        yield* gates[death]?.reached ?? Effect.void
+        const victim = yield* Process.eventually(
+          "a runner to run it",
+          Effect.map(
+            Effect.forEach(alive, (runner) => Runners.total([runner], 'holdfast_turns{status="running"}')),
+            (counts) => alive[counts.findIndex((count) => count > 0)]
+          ),
+          (runner) => runner !== undefined
+        )
+        yield* victim?.end("SIGKILL") ?? Effect.void
+        alive = [...alive.filter((runner) => runner !== victim), yield* runners.start]
+      }
+      const { text } = yield* Runners.inTime(
+        "its seal",
+        0,
+        Effect.repeat(at(alive, 0).call({ path: `/v1/conversations/${id}/turns/killer/explain` }), {
+          until: ({ text }) => text.includes('"seal"'),
+          schedule: Schedule.spaced(100)
+        })
+      )
+      const { interruption, seal } = JSON.parse(text)
+      assert.deepInclude(interruption, { deaths: 4, rules: ["X14"] })
+      assert.deepInclude(seal, { status: "failed", rules: ["X14"] })
+      assert.deepInclude(seal.error, { reason: "unknown", retryable: false, defect: true })
+      assert.strictEqual(gates.length, 4)
+      assert.deepStrictEqual(yield* at(alive, 1).history(id), ["user: killer"])
     })
   )
 

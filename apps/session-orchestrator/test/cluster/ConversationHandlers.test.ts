@@ -13,6 +13,7 @@ import * as Gates from "../../src/conversation/Gates.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
 import * as Timer from "../../src/durable/Timer.ts"
+import { Journal, JournalConflict } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as Given from "../storage/Given.ts"
@@ -30,7 +31,7 @@ const provider: Provider.Provider["Service"] = {
 
 /** A runner alone; which turns it has begun to run, and what it has logged. */
 const make = () => {
-  const state = { runs: [] as Array<string>, asked: 0, logged: [] as Array<string> }
+  const state = { runs: [] as Array<string>, asked: 0, logged: [] as Array<string>, hasConflict: false }
   const counting = Layer.effect(
     Store,
     Effect.map(Store, (store) => ({
@@ -39,6 +40,14 @@ const make = () => {
         state.runs.push(turnId)
         return store.resumption(turnId)
       }
+    }))
+  )
+  const conflicting = Layer.effect(
+    Journal,
+    Effect.map(Journal, (journal) => ({
+      ...journal,
+      append: (turnId, ...rest) =>
+        state.hasConflict ? Effect.fail(new JournalConflict({ turnId })) : journal.append(turnId, ...rest)
     }))
   )
   const counted: Provider.Provider["Service"] = {
@@ -58,7 +67,7 @@ const make = () => {
     Layer.provideMerge(Alarms.layer),
     Layer.provideMerge(TestRunner.layer),
     Layer.provide(services),
-    Layer.provideMerge(Layer.provideMerge(counting, SqlStore.layerMemory)),
+    Layer.provideMerge(Layer.provideMerge(Layer.merge(counting, conflicting), SqlStore.layerMemory)),
     Layer.provide(Timer.layer),
     Layer.provide(Logger.layer([Logger.make(({ message }) => void state.logged.push(String(message)))])),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "Warn"))
@@ -85,9 +94,8 @@ const test = (
     return body(state).pipe(Effect.provide(runner))
   })
 
-/** A conversation whose turn stops whenever it is run. */
-const stopping = Effect.gen(function* () {
-  yield* diverged
+/** The runner has its shards, and the conversation is in memory. */
+const stay = Effect.gen(function* () {
   yield* TestClock.adjust("5 seconds") // the runner gets its shards
   const owner = (yield* ConversationEntity.client)(id)
   yield* owner.Stay(undefined, { discard: true })
@@ -96,24 +104,31 @@ const stopping = Effect.gen(function* () {
 
 const seconds = (count: number) => TestClock.adjust("1 second").pipe(Effect.repeat({ times: count - 1 }))
 
-test("R2: a turn that stops whenever it is run comes back at once, and then in growing distances", (state) =>
+test("R2: a turn that another runner writes to comes back at once, and then in growing distances", (state) =>
   Effect.gen(function* () {
-    yield* stopping
+    state.hasConflict = true
+    const store = yield* Store
+    yield* store.createConversation(Given.conversation(1, { model: "scripted/m" }))
+    yield* store.acceptTurn(Given.turn(1, 1))
+    yield* stay
     yield* seconds(3)
-    expect(state.runs.length).toBe(2)
+    expect(state.runs.length).toBe(3)
     yield* seconds(600)
-    // After 0, 1, 2, 4 ... 256 seconds, each of which is one longer by the cluster's own; two lines each, but for the last.
+    // After 0, 1, 2, 4 ... 256 seconds; one line each.
     expect(state.runs.length).toBe(11)
-    expect(state.logged.length).toBe(2 * 11 - 1)
+    expect(state.logged.length).toBe(11)
   }))
 
-test("Q4: a turn behind one that stops whenever it is run is answered, and asked for once", (state) =>
+test("C10: a turn that diverges from its journal is sealed at the third try, and the turn behind it is answered", (state) =>
   Effect.gen(function* () {
-    const owner = yield* stopping
-    yield* seconds(13) // of a wait of 8 seconds it has some left
+    yield* diverged
+    const owner = yield* stay
     yield* owner.Prompt({ prompt: "And then?", turnId: Given.turnId(2) })
+    const failed = yield* Effect.forkScoped(owner.Result({ turnId: Given.turnId(1) }))
     const answer = yield* Effect.forkScoped(owner.Result({ turnId: Given.turnId(2) }))
     yield* seconds(60)
+    expect((yield* Fiber.join(failed)).end).toMatchObject({ status: "failed", error: { defect: true } })
+    expect(state.runs.filter((turnId) => turnId === Given.turnId(1)).length).toBe(3)
     const { end, text } = yield* Fiber.join(answer)
     expect([end.status, text]).toEqual(["completed", "Hello"])
     expect(state.asked).toBe(1)

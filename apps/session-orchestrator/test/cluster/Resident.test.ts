@@ -69,6 +69,8 @@ const make = Effect.gen(function* () {
       credentials: {}
     }),
     Effect.provideService(Tools, {
+      missing: () => [],
+      isComplete: Effect.void,
       toolbox: Effect.suspend(() => (state.hasTools ? Effect.succeed(toolbox) : Effect.never))
     }),
     Effect.provideService(Defaults, {

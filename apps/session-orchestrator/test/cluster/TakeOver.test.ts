@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as TakeOver from "../../src/cluster/TakeOver.ts"
 import { Gatekeeper } from "../../src/conversation/Gatekeeper.ts"
+import * as Interruption from "../../src/durable/Interruption.ts"
 import { STEP_MS } from "../../src/durable/Spread.ts"
 import * as Given from "../storage/Given.ts"
 
@@ -12,7 +13,8 @@ const given = (...turns: ReadonlyArray<readonly [turn: number, of: number, wakeA
     turns.map(([turn, of, wakeAt]) => ({
       turnId: Given.turnId(turn),
       conversationId: Given.conversationId(of),
-      wait: wakeAt === undefined ? undefined : { wakeAt, awaited: undefined }
+      wait: wakeAt === undefined ? undefined : { wakeAt, awaited: undefined },
+      interruption: undefined
     })),
     NOW
   )
@@ -39,11 +41,25 @@ describe("TakeOver", () => {
     const turn = {
       turnId: Given.turnId(1),
       conversationId: Given.conversationId(1),
-      wait: { wakeAt: NOW + 1, awaited }
+      wait: { wakeAt: NOW + 1, awaited },
+      interruption: undefined
     }
     expect(Array.from(TakeOver.alarmsOf([turn], NOW).values())).toEqual([
       { at: NOW + 1, isWaiting: true, queued: 0, awaited }
     ])
+  })
+
+  it("X14: a turn that may take the process down starts behind all that are due", () => {
+    const turn = (n: number, deaths: number, wakeAt?: number) => ({
+      turnId: Given.turnId(n),
+      conversationId: Given.conversationId(n),
+      wait: wakeAt === undefined ? undefined : { wakeAt, awaited: undefined },
+      interruption: { ...Interruption.none("one"), deaths }
+    })
+    const alarms = TakeOver.alarmsOf([turn(1, 2), turn(2, 1), turn(3, 0, NOW - 1)], NOW)
+    expect([2, 3, 1].map((n) => alarms.get(Given.conversationId(n))?.at)).toEqual(
+      [0, 1, 2].map((place) => NOW + place * STEP_MS)
+    )
   })
 
   it("a conversation is called once, for the turn at its head", () => {

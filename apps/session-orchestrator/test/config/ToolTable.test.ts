@@ -13,7 +13,13 @@ describe("tools", () => {
     const [files, remote] = Given.config(
       tools({
         files: { command: "npx", args: ["-y", "server-files"], cwd: "./work", idempotent: ["read_*"] },
-        remote: { url: "https://tools.example.org/mcp", timeout: "5 minutes", allow: ["search"], maxOutput: 2048 }
+        remote: {
+          url: "https://tools.example.org/mcp",
+          timeout: "5 minutes",
+          required: true,
+          allow: ["search"],
+          maxOutput: 2048
+        }
       })
     ).tools
     expect(files?.reach).toEqual({
@@ -26,6 +32,7 @@ describe("tools", () => {
     expect(files?.timeout).toEqual(Duration.seconds(60))
     expect(files?.idempotent).toEqual(["read_*"])
     expect(files?.allow).toBeUndefined()
+    expect([files?.isRequired, remote?.isRequired]).toEqual([false, true])
     expect(remote?.reach).toEqual({ type: "http", url: "https://tools.example.org/mcp", headers: {} })
     expect(remote?.timeout).toEqual(Duration.minutes(5))
     expect(remote?.maxOutput).toBe(2048)
@@ -110,7 +117,7 @@ describe("tools", () => {
       "an unknown key",
       { a: { comand: "x" } },
       [
-        'tools.a.comand: unknown key. Did you mean "command"? Known here: command, args, env, cwd, url, headers, timeout, startTimeout, maxOutput, idempotent, allow, deny.'
+        'tools.a.comand: unknown key. Did you mean "command"? Known here: command, args, env, cwd, url, headers, timeout, startTimeout, required, maxOutput, idempotent, allow, deny.'
       ]
     ],
     [

@@ -18,14 +18,12 @@ export const never = (...standIns: ReadonlyArray<string>) =>
     routing: { type: "fallback-chain", chains: { default: standIns }, revert: "never" }
   }) as const
 
-/** A step that begins on a fallback because the primary cools down. */
+/** A turn that begins on the fallback which the last one has used, because the primary cools down: nothing has changed. */
 export const begunOn = (model: string): ReadonlyArray<Expected> => [
   "turn-start",
   "message",
-  ...fallsBack(TARGET, model),
   { type: "step-start", target: model },
   "text-delta",
-  { type: "retry-fallback-succeeded", model, role: "default" },
   "usage",
   "message",
   { type: "turn-end", status: "completed" }

@@ -8,6 +8,7 @@ import * as Fallback from "./Fallback.ts"
 import * as Failures from "./Failures.ts"
 import * as FinalReport from "./FinalReport.ts"
 import * as LastStep from "./LastStep.ts"
+import * as Limits from "./Limits.ts"
 import * as ManualRetry from "./ManualRetry.ts"
 import * as Overnight from "./Overnight.ts"
 
@@ -18,6 +19,7 @@ export const chapters = [
   { name: "fallback chains", scenarios: Fallback.scenarios },
   { name: "cooldowns", scenarios: Cooldowns.scenarios },
   { name: "credentials", scenarios: Credentials.scenarios },
+  { name: "what a limit belongs to", scenarios: Limits.scenarios },
   { name: "a context that is too long", scenarios: Compaction.scenarios },
   { name: "cycling", scenarios: Cycling.scenarios },
   { name: "the final report", scenarios: FinalReport.scenarios },

@@ -7,6 +7,7 @@ import {
   type Expected,
   type Scenario,
   TARGET,
+  aborted,
   answered,
   atOnce,
   called,
@@ -15,7 +16,7 @@ import {
 } from "./Scenario.ts"
 import { ANSWER, MINUTE, SECOND } from "./Shapes.ts"
 
-const { asks, callsTool, overloaded, says, takes } = Answers
+const { asks, callsTool, holds, overloaded, says, takes } = Answers
 
 /** The fallback answers so late that the primary's cooldown of 5 minutes is over. */
 const late = takes(6 * MINUTE, says(ANSWER))
@@ -25,6 +26,17 @@ const secondTurn = (calls: ReadonlyArray<string>, events: ReadonlyArray<Expected
   given: [says(ANSWER)],
   follows: { calls, events, shown: ANSWER }
 })
+
+/** A turn that begins on the primary, after one that has ended elsewhere. */
+const returned: ReadonlyArray<Expected> = [
+  "turn-start",
+  "message",
+  { type: "model-change", from: SPARE, to: TARGET },
+  { type: "step-start", target: TARGET },
+  ...answered()
+]
+
+const badRequest = Answers.words(400, "temperature: must be at most 2")
 
 const TOOL_AT_SPARE: ReadonlyArray<Expected> = [
   ...BEGUN,
@@ -37,7 +49,97 @@ const TOOL_AT_SPARE: ReadonlyArray<Expected> = [
 
 export const scenarios: ReadonlyArray<Scenario> = [
   {
-    title: "P8, P9: while its primary cools down the next turn begins on the fallback",
+    title: "P8, P9, P15: a client that reads the conversation is told where the next step goes",
+    retry: chain(SPARE),
+    targets: TWO,
+    scale: 1,
+    only: { runner: "service", because: "the kernel keeps no state for clients" },
+    turns: [
+      {
+        given: [overloaded, says(ANSWER)],
+        when: [{ at: "start", act: { reads: { model: TARGET } } }],
+        follows: takenOver
+      },
+      {
+        ...secondTurn([SPARE], begunOn(SPARE)),
+        when: [{ at: "start", act: { reads: { status: "idle", model: SPARE } } }]
+      },
+      {
+        prompt: "So?",
+        given: [holds("There is")],
+        when: [
+          { at: "held", act: { reads: { status: "running", model: SPARE } } },
+          { at: "held", act: "abort" }
+        ],
+        follows: {
+          calls: [SPARE],
+          events: ["turn-start", "message", { type: "step-start", target: SPARE }, "text-delta", ...aborted()],
+          shown: "There is"
+        }
+      }
+    ],
+    history: ["user: Hello", AT_SPARE, "user: And?", AT_SPARE, "user: So?", `assistant at ${SPARE} (aborted): There is`]
+  },
+  {
+    title: "X4, P8: the turn after one that a person has sent elsewhere is told to go back",
+    targets: TWO,
+    turns: [
+      {
+        given: [overloaded, says(ANSWER)],
+        when: [{ at: 0, act: { switchesTo: SPARE } }],
+        follows: {
+          calls: TWO,
+          events: [
+            ...BEGUN,
+            { type: "provider-retry", attempt: 0, delayMs: 5 * SECOND },
+            { type: "model-change", from: TARGET, to: SPARE },
+            ...answered(0)
+          ],
+          shown: ANSWER
+        }
+      },
+      secondTurn([TARGET], returned)
+    ],
+    history: ["user: Hello", AT_SPARE, "user: And?", `assistant: ${ANSWER}`]
+  },
+  {
+    title: "P8: a fallback that has failed in one turn and answers in the next has succeeded then, and only then",
+    retry: { ...chain(SPARE), maxRetries: 1 },
+    targets: TWO,
+    scale: 1,
+    turns: [
+      {
+        given: [overloaded, badRequest],
+        follows: {
+          calls: TWO,
+          events: [
+            ...BEGUN,
+            atOnce(0, "overloaded"),
+            ...fallsBack(TARGET, SPARE),
+            ...failed("bad-request", { attempt: 0 })
+          ]
+        }
+      },
+      secondTurn(
+        [SPARE],
+        [
+          "turn-start",
+          "message",
+          { type: "step-start", target: SPARE },
+          "text-delta",
+          { type: "retry-fallback-succeeded", model: SPARE, role: "default" },
+          "usage",
+          "message",
+          { type: "turn-end", status: "completed" }
+        ]
+      ),
+      { ...secondTurn([SPARE], begunOn(SPARE)), prompt: "So?" }
+    ],
+    history: ["user: Hello", `assistant at ${SPARE} (bad-request):`, "user: And?", AT_SPARE, "user: So?", AT_SPARE]
+  },
+  {
+    title:
+      "P8, P9: while its primary cools down the next turn begins on the fallback that the last one has used, and no change is told",
     retry: chain(SPARE),
     targets: TWO,
     scale: 1,
@@ -45,10 +147,11 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", AT_SPARE, "user: And?", AT_SPARE]
   },
   {
-    title: "P3, P9: once the cooldown is over the next turn begins on the primary, unless it is told otherwise",
+    title:
+      "P3, P9: once the cooldown is over the next turn begins on the primary, which is told as a change, unless it is told otherwise",
     retry: chain(SPARE),
     targets: TWO,
-    turns: [{ given: [overloaded, late], follows: takenOver }, secondTurn([TARGET], [...BEGUN, ...answered()])],
+    turns: [{ given: [overloaded, late], follows: takenOver }, secondTurn([TARGET], returned)],
     history: ["user: Hello", AT_SPARE, "user: And?", `assistant: ${ANSWER}`]
   },
   {
@@ -135,7 +238,16 @@ export const scenarios: ReadonlyArray<Scenario> = [
         follows: {
           calls: [SPARE],
           asked: [["user: Hello"]],
-          events: [...BEGUN_AGAIN.slice(0, 1), ...begunOn(SPARE).slice(2)],
+          events: [
+            ...BEGUN_AGAIN.slice(0, 1),
+            ...fallsBack(TARGET, SPARE),
+            { type: "step-start", target: SPARE },
+            "text-delta",
+            { type: "retry-fallback-succeeded", model: SPARE, role: "default" },
+            "usage",
+            "message",
+            { type: "turn-end", status: "completed" }
+          ],
           shown: ANSWER
         }
       }

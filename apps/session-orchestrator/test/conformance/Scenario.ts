@@ -66,7 +66,7 @@ export type Act =
   /** What a client reads of the conversation (P15). */
   | {
       readonly reads: Partial<
-        Pick<ConversationState.ConversationState, "status" | "isRetrying" | "autoRetryEnabled" | "attempt">
+        Pick<ConversationState.ConversationState, "status" | "isRetrying" | "autoRetryEnabled" | "attempt" | "model">
       >
     }
 

@@ -5,7 +5,7 @@ import { FailTogether } from "../../src/conversation/FailTogether.ts"
 /** A line with one call in it, and others that wait behind. */
 const line = (names: ReadonlyArray<string>) =>
   Effect.gen(function* () {
-    const together = new FailTogether<string>((error) => error.startsWith("all"))
+    const together = new FailTogether((error): error is string => typeof error === "string" && error.startsWith("all"))
     const made: Array<string> = []
     const first = yield* Deferred.make<string, string>()
     const pass = (name: string, call: Effect.Effect<string, string>) =>

@@ -11,14 +11,11 @@ import { assert, describe } from "@effect/vitest"
 import { RetryStrategy } from "@holdfast/kernel"
 import { Property } from "@holdfast/kernel/testing"
 import { Ids, type Command, type TurnEvent } from "@holdfast/wire"
-import { Clock, Context, Duration, Effect, Layer, Logger, Option, Schema, Stream } from "effect"
+import { Clock, Duration, Effect, Logger, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import { Journal, type Record } from "../../src/storage/Journal.ts"
-import * as SqlStore from "../../src/storage/SqlStore.ts"
-import { Standings } from "../../src/storage/Standings.ts"
-import { Store } from "../../src/storage/Store.ts"
-import { type Attempt, Rig } from "./Rig.ts"
+import { type Record } from "../../src/storage/Journal.ts"
+import { type Attempt, memory, Rig } from "./Rig.ts"
 
 // --- what may happen
 
@@ -445,16 +442,7 @@ describe("conversations under any order of events", () => {
     fc.tuple(script, fc.boolean(), fc.array(step, { minLength: 1, maxLength: 25 })),
     ([script, isGated, steps]) =>
       Effect.gen(function* () {
-        const context = yield* Layer.build(Layer.fresh(SqlStore.layerMemory))
-        const rig = new Rig(
-          {
-            store: Context.get(context, Store),
-            journal: Context.get(context, Journal),
-            standings: Context.get(context, Standings)
-          },
-          script,
-          isGated
-        )
+        const rig = new Rig(yield* memory, script, isGated)
         yield* rig.up
         yield* Effect.addFinalizer(() => rig.down(true))
         const ids: Array<Ids.ConversationId> = []

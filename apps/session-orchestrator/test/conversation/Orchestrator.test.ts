@@ -1,10 +1,10 @@
 /** Conversations as a whole: what goes wrong between their parts. */
 import { assert, describe, it } from "@effect/vitest"
-import { Turn } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
-import { Ids, type TurnEvent } from "@holdfast/wire"
-import { Cause, Deferred, Duration, Effect, Exit, Fiber, type Scope, Stream } from "effect"
+import { Ids } from "@holdfast/wire"
+import { Cause, Deferred, Duration, Effect, Exit, Fiber, Option, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import * as Comebacks from "../../src/conversation/Comebacks.ts"
 import type { Conversations } from "../../src/conversation/Conversations.ts"
 import { type Journal, JournalConflict } from "../../src/storage/Journal.ts"
 import { StorageError } from "../../src/storage/Store.ts"
@@ -15,90 +15,65 @@ const { answer, emits, hangs, overloaded, text, throws, unauthorized } = Scripte
 const id = Ids.TurnId.make
 
 describe("a turn that stops without a seal", () => {
-  it.effect("Q4: leaves the way free for those behind it, and those who wait for it are told", () => {
-    const isAwaited = Deferred.makeUnsafe<void>()
-    const elsewhere = (real: Journal["Service"]): Partial<Journal["Service"]> => ({
+  /** Another process seems to write the records of turn `a`, for as long as `state` says so. */
+  const elsewhere =
+    (state: { isElsewhere: boolean }) =>
+    (real: Journal["Service"]): Partial<Journal["Service"]> => ({
       append: (turnId, ...rest) =>
-        turnId === id("a")
-          ? Effect.andThen(Deferred.await(isAwaited), Effect.fail(new JournalConflict({ turnId })))
+        turnId === id("a") && state.isElsewhere
+          ? Effect.fail(new JournalConflict({ turnId }))
           : real.append(turnId, ...rest)
     })
+
+  it.effect("Q4: tells those who wait for it, is run again, and is not passed by those behind it", () => {
+    const state = { isElsewhere: true }
     return withService(
-      { scripts: [answer("one"), answer("two")], journal: elsewhere },
-      Effect.fnUntraced(function* ({ conversations, store }) {
+      { scripts: [answer("zero"), answer("zero"), answer("one"), answer("two")], journal: elsewhere(state) },
+      Effect.fnUntraced(function* ({ conversations, provider, store }) {
         const c = yield* conversations.create({})
         for (const turnId of [id("a"), id("b")]) yield* conversations.prompt(c, { prompt: "Hi", turnId })
         const told = yield* watching(conversations.watchTurn(id("a")))
-        const waited = yield* asking(Effect.flip(conversations.result(id("a"))))
-        yield* told.until("step-start")
-        yield* Deferred.succeed(isAwaited, undefined)
-        assert.include((yield* Fiber.join(waited)).message, "elsewhere")
+        assert.include((yield* Effect.flip(conversations.result(id("a")))).message, "elsewhere")
         assert.isTrue(Exit.isFailure(yield* Fiber.await(told.fiber)))
-        assert.strictEqual((yield* conversations.result(id("b"))).text, "two")
-        // Whoever comes later is told as well.
-        assert.strictEqual((yield* Effect.flip(conversations.result(id("a"))))._tag, "TurnStopped")
-        assert.isTrue(Exit.isFailure(yield* Effect.exit(Stream.runDrain(conversations.watchTurn(id("a"))))))
+        // It is run again at once, stops again, and then waits.
+        yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 2 })
         assert.deepStrictEqual(
           (yield* store.unsealedTurns).map(({ turnId }) => turnId),
-          ["a"]
+          ["a", "b"]
         )
-        const { isRetrying, status, queued } = yield* conversations.state(c)
-        assert.deepStrictEqual({ isRetrying, status, queued }, { isRetrying: false, status: "idle", queued: [] })
+        state.isElsewhere = false
+        const answered = yield* asking(conversations.result(id("b")))
+        yield* TestClock.adjust(Comebacks.FIRST_MS)
+        assert.strictEqual((yield* conversations.result(id("a"))).text, "one")
+        assert.strictEqual((yield* Fiber.join(answered)).text, "two")
       })
     )
   })
 
-  it.effect("Q4: so does one that a bug of the service's own stops", () =>
-    withService(
-      {
-        scripts: [answer("zero"), answer("two")],
-        store: (real) => {
-          let calls = 0
-          return { resumption: (id) => (calls++ === 0 ? Effect.die(new Error("boom")) : real.resumption(id)) }
-        }
-      },
-      Effect.fnUntraced(function* ({ conversations }) {
+  it.effect("X4: is sealed by an abort at once, though it waits to be run again", () => {
+    const state = { isElsewhere: true }
+    return withService(
+      { scripts: [answer("zero"), answer("zero"), answer("two")], journal: elsewhere(state) },
+      Effect.fnUntraced(function* ({ conversations, provider, store }) {
         const c = yield* conversations.create({})
-        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("first") })
-        yield* conversations.result(id("first"))
         for (const turnId of [id("a"), id("b")]) yield* conversations.prompt(c, { prompt: "Hi", turnId })
-        assert.include((yield* Effect.flip(conversations.result(id("a")))).message, "stopped")
+        yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 2 })
+        assert.isTrue(yield* conversations.abort(c, id("a")))
+        assert.strictEqual(Option.getOrThrow(yield* store.turn(id("a"))).end?.status, "aborted")
         assert.strictEqual((yield* conversations.result(id("b"))).text, "two")
-        assert.strictEqual((yield* conversations.state(c)).status, "idle")
       })
     )
-  )
+  })
 
-  it.effect("R3: is one that says something else than it has on disk; nobody is told of a seal that is not there", () =>
+  it.effect("X4: is sealed by an abort though nothing has it in memory", () =>
     withService(
-      {
-        scripts: [answer("one")],
-        store: (real) => ({
-          // As if another version of Holdfast had run this turn further.
-          acceptTurn: (turn) =>
-            Effect.tap(real.acceptTurn(turn), () => {
-              const { acceptedAt: startedAt, conversationId, prompt = "", turnId } = turn
-              const opening = Turn.opening({ conversationId, turnId, startedAt, prompt })
-              const event: TurnEvent.PersistedEvent = {
-                type: "step-discarded",
-                conversationId,
-                turnId,
-                step: 0,
-                message: ""
-              }
-              return real.appendEvents(conversationId, turnId, [...opening, event], 0)
-            })
-        })
-      },
+      { scripts: [answer("one")] },
       Effect.fnUntraced(function* ({ conversations, store }) {
         const c = yield* conversations.create({})
-        const told = yield* watching(conversations.watch(c, 0))
-        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
-        const error = yield* Effect.flip(conversations.result(id("a")))
-        assert.strictEqual(error._tag, "TurnStopped")
-        yield* Fiber.await(told.fiber)
-        assert.notInclude(told.types(), "turn-end")
-        assert.strictEqual((yield* store.unsealedTurns).length, 1)
+        yield* store.acceptTurn({ turnId: id("a"), conversationId: c, prompt: "Hi", acceptedAt: 0 })
+        assert.isTrue(yield* conversations.abort(c))
+        assert.strictEqual(Option.getOrThrow(yield* store.turn(id("a"))).end?.status, "aborted")
+        assert.isFalse(yield* conversations.abort(c))
       })
     )
   )
@@ -120,6 +95,66 @@ describe("a turn that stops without a seal", () => {
       })
     )
   )
+})
+
+describe("C10: a defect of the service while it runs a turn", () => {
+  /** Throws when it is called for the first `times` times. */
+  const throwing = <Args extends ReadonlyArray<unknown>, A>(times: number, call: (...args: Args) => A) => {
+    let calls = 0
+    return (...args: Args): A => {
+      if (calls++ < times) throw new TypeError("boom")
+      return call(...args)
+    }
+  }
+
+  const cases: ReadonlyArray<[string, (times: number) => Partial<Parameters<typeof withService>[0]>]> = [
+    ["reading the turn", (times) => ({ store: (real) => ({ resumption: throwing(times, real.resumption) }) })],
+    ["recording what its attempt gave", (times) => ({ journal: (real) => ({ append: throwing(times, real.append) }) })],
+    [
+      "recording what it says",
+      (times) => ({
+        store: (real) => {
+          const bad = throwing(times, real.appendEvents)
+          return {
+            appendEvents: (c, turn, events, position) =>
+              events.some((event) => event.type === "message" && event.message.role === "assistant")
+                ? bad(c, turn, events, position)
+                : real.appendEvents(c, turn, events, position)
+          }
+        }
+      })
+    ]
+  ]
+
+  for (const [what, broken] of cases) {
+    const run = (times: number) =>
+      withService({ scripts: [0, 1, 2, 3, 4].map(() => answer("one")), ...broken(times) }, (service) =>
+        Effect.gen(function* () {
+          const { conversations, store } = service
+          const c = yield* conversations.create({})
+          // The first turn of a conversation is not read from the disk.
+          yield* store.acceptTurn({ turnId: id("zero"), conversationId: c, prompt: "Hi", acceptedAt: 0 })
+          yield* conversations.prompt(c, { prompt: "Hi", turnId: id("zero") })
+          const told = yield* watching(conversations.watch(c, 0))
+          const ended = yield* asking(conversations.result(id("zero")))
+          yield* Effect.repeat(TestClock.adjust("1 second"), { until: () => ended.pollUnsafe() !== undefined })
+          const { end } = yield* Fiber.join(ended)
+          assert.strictEqual(end.status, times < 3 ? "completed" : "failed")
+          if (times >= 3) {
+            assert.deepInclude(end.error, { reason: "unknown", retryable: false, defect: true })
+            assert.include(end.error?.message, "3 times")
+            assert.include(end.error?.message, "boom")
+          }
+          yield* told.until("turn-end")
+          assert.strictEqual(told.types().filter((type) => type === "turn-end").length, 1)
+          // Nobody is behind it any more.
+          assert.strictEqual((yield* conversations.state(c)).status, "idle")
+        })
+      )
+    it.effect(`C10: ${what}, fails twice: the turn goes on`, () => run(2))
+    it.effect(`C10: ${what}, fails three times: the turn is sealed as failed`, () => run(3))
+    it.effect(`C10: ${what}, fails for good: the turn is sealed as failed, once`, () => run(50))
+  }
 })
 
 describe("a turn that waits on disk", () => {

@@ -1,14 +1,10 @@
 /** Turns whose wake time passed while no process was up: a new process starts them in a spread (X1). */
 import { assert, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
-import { Clock, Context, Effect, Layer, Logger } from "effect"
+import { Clock, Effect, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import { STEP_MS } from "../../src/durable/Spread.ts"
-import { Journal } from "../../src/storage/Journal.ts"
-import * as SqlStore from "../../src/storage/SqlStore.ts"
-import { Standings } from "../../src/storage/Standings.ts"
-import { Store } from "../../src/storage/Store.ts"
-import { Rig } from "./Rig.ts"
+import { memory, Rig } from "./Rig.ts"
 
 const TURNS = 30
 
@@ -16,13 +12,7 @@ it.effect(
   "X1: turns that came due while no process was up start one step apart, in the order of their wake times",
   () =>
     Effect.gen(function* () {
-      const context = yield* Layer.build(Layer.fresh(SqlStore.layerMemory))
-      const services = {
-        store: Context.get(context, Store),
-        journal: Context.get(context, Journal),
-        standings: Context.get(context, Standings)
-      }
-      const rig = new Rig(services, ["fails"], false)
+      const rig = new Rig(yield* memory, ["fails"], false)
       yield* rig.up
       yield* Effect.addFinalizer(() => rig.down(true))
       const turns = Array.from({ length: TURNS }, (_, n) => Ids.TurnId.make(`t${n}`))

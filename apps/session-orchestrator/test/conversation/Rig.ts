@@ -16,9 +16,13 @@ import { Defaults } from "../../src/conversation/Defaults.ts"
 import * as Gates from "../../src/conversation/Gates.ts"
 import * as Orchestrator from "../../src/conversation/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
+import * as Quarantine from "../../src/conversation/Quarantine.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
+import { Life } from "../../src/durable/Life.ts"
 import * as Timer from "../../src/durable/Timer.ts"
+import { Interruptions } from "../../src/storage/Interruptions.ts"
 import { Journal } from "../../src/storage/Journal.ts"
+import * as SqlStore from "../../src/storage/SqlStore.ts"
 import { Standings } from "../../src/storage/Standings.ts"
 import { StorageError, Store } from "../../src/storage/Store.ts"
 import { Onlooker } from "../service/Onlooker.ts"
@@ -33,6 +37,20 @@ export interface Asked {
   readonly attempt: number
   readonly at: number
 }
+
+/** What a rig keeps over its lives. */
+export type Ports = Pick<Rig, "store" | "journal" | "standings" | "interruptions">
+
+/** A database in memory. */
+export const memory: Effect.Effect<Ports, StorageError, Scope.Scope> = Effect.map(
+  Layer.build(Layer.fresh(SqlStore.layerMemory)),
+  (context) => ({
+    store: Context.get(context, Store),
+    journal: Context.get(context, Journal),
+    standings: Context.get(context, Standings),
+    interruptions: Context.get(context, Interruptions)
+  })
+)
 
 /** A wait that stays in memory, one that does not, and so on. */
 const RETRY: Profile.RetrySettings = {
@@ -63,6 +81,7 @@ export class Rig {
   readonly store: Store["Service"]
   readonly journal: Journal["Service"]
   readonly standings: Standings["Service"]
+  readonly interruptions: Interruptions["Service"]
   deaths = 0
   private readonly script: ReadonlyArray<Attempt>
   private readonly isGated: boolean
@@ -71,14 +90,11 @@ export class Rig {
   private readonly answering = new Map<Ids.ConversationId, Ids.TurnId>()
   private readonly watching = new Map<Ids.ConversationId, Fiber.Fiber<void>>()
 
-  constructor(
-    { journal, standings, store }: Pick<Rig, "store" | "journal" | "standings">,
-    script: ReadonlyArray<Attempt>,
-    isGated: boolean
-  ) {
+  constructor({ interruptions, journal, standings, store }: Ports, script: ReadonlyArray<Attempt>, isGated: boolean) {
     this.store = store
     this.journal = journal
     this.standings = standings
+    this.interruptions = interruptions
     this.script = script
     this.isGated = isGated
   }
@@ -169,7 +185,7 @@ export class Rig {
       Effect.suspend((): Effect.Effect<A, E | StorageError> =>
         life.isDead ? Effect.fail(new StorageError({ message: "the process is dead" })) : write
       )
-    const { store, journal, standings } = this
+    const { store, journal, standings, interruptions } = this
     return Orchestrator.layer.pipe(
       Layer.provide([
         Layer.succeed(Store, {
@@ -178,6 +194,12 @@ export class Rig {
           appendEvents: (...append) => alive(store.appendEvents(...append))
         }),
         Layer.succeed(Standings, standings),
+        Layer.succeed(Interruptions, {
+          ...interruptions,
+          takeUp: (...note) => alive(interruptions.takeUp(...note)),
+          note: (...note) => alive(interruptions.note(...note))
+        }),
+        Layer.succeed(Life, `life ${this.deaths}`),
         Layer.succeed(Journal, { ...journal, append: (...append) => alive(journal.append(...append)) }),
         Layer.succeed(Providers, {
           get: () => this.provider,
@@ -191,6 +213,7 @@ export class Rig {
           : Gates.layerNoop,
         Tools.layerNoop,
         Timer.layer,
+        Quarantine.layer.pipe(Layer.provide(Timer.layer)),
         Condition.layer
       ])
     )

@@ -154,16 +154,26 @@ describe("JournalCheckpoint", () => {
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 
-  it.effect("a record that cannot be read is a bug, and is not taken for missing", () =>
+  it.effect("C10: a record that cannot be read is a defect that is counted, and is not taken for missing", () =>
     Effect.gen(function* () {
       const effects = { runs: 0 }
       yield* Effect.flatMap(resume(), (first) => first.run("a", Schema.Number, Effect.succeed(1)))
       const next = yield* resume()
-      const exit = yield* Effect.exit(
+      const stopped = yield* Effect.flip(
         next.run("a", Schema.Struct({ other: Schema.String }), Effect.as(count(effects), { other: "" }))
       )
-      assert.isTrue(Exit.hasDies(exit))
+      assert.isTrue(stopped._tag === "TurnStopped" && stopped.defect)
       assert.strictEqual(effects.runs, 0)
+    }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
+
+  it.effect("C10: a result that cannot be recorded is a defect that is counted", () =>
+    Effect.gen(function* () {
+      const checkpoint = yield* resume()
+      let deep: Schema.Json = []
+      for (let level = 0; level < 20_000; level++) deep = [deep]
+      const stopped = yield* Effect.flip(checkpoint.run("a", Schema.Json, Effect.succeed(deep)))
+      assert.isTrue(stopped._tag === "TurnStopped" && stopped.defect)
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 

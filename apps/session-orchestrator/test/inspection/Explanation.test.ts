@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Duration, Effect } from "effect"
+import * as Interruption from "../../src/durable/Interruption.ts"
 import * as Explanation from "../../src/inspection/Explanation.ts"
 import { Journal } from "../../src/storage/Journal.ts"
 import { Store } from "../../src/storage/Store.ts"
@@ -81,6 +82,19 @@ describe("an explanation", () => {
       const { conversation, turn } = yield* evidence
       const { status, steps } = Explanation.of({ turn, conversation, events: [], records: [] }, (text) => text)
       assert.deepStrictEqual({ status, steps }, { status: "queued", steps: [] })
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
+  it.effect("C10, X14: says how often its process has died in a row, and how often Holdfast has failed", () =>
+    Effect.gen(function* () {
+      yield* ScriptedTurn.happened({ scripts: down(1) }, () => Effect.void)
+      const found = yield* evidence
+      const told = (deaths: number, defects: number) =>
+        Explanation.of({ ...found, interruption: { ...Interruption.none("one"), deaths, defects } }, (text) => text)
+          .interruption?.words
+      assert.isUndefined(told(1, 0))
+      assert.strictEqual(told(2, 0), "The process died 2 times in a row in the middle of this turn (X14).")
+      assert.strictEqual(told(0, 1), "Holdfast itself failed 1 time while it ran this turn (C10).")
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 

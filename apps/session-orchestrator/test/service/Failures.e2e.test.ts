@@ -146,3 +146,23 @@ describe("an outage that outlasts the budget of every turn", () => {
     })
   )
 })
+
+describe("the level of the log", () => {
+  it.live("is HOLDFAST_LOG_LEVEL's, and --log-level overrides it", () =>
+    Effect.gen(function* () {
+      const { config, directory, provider } = yield* Given.stage()
+      provider.otherwise(refused)
+      const levels = (flags: ReadonlyArray<string>) =>
+        Effect.gen(function* () {
+          const service = yield* Process.start({ directory, config, env: { HOLDFAST_LOG_LEVEL: "warn" }, flags })
+          const id = yield* service.create()
+          yield* Given.turn(service, id, id)
+          const { stderr } = yield* service.end("SIGTERM")
+          return linesOf(stderr).map(({ level }) => level)
+        })
+      assert.deepStrictEqual(yield* levels([]), ["WARN"])
+      assert.deepStrictEqual(yield* levels(["--log-level", "error"]), [])
+      assert.includeMembers([...(yield* levels(["--log-level", "info"]))], ["INFO", "WARN"])
+    })
+  )
+})

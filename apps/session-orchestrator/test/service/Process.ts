@@ -72,12 +72,14 @@ export interface Options {
   /** What the file says; `server.port` is any that is free unless it says otherwise. */
   readonly config: object
   readonly env?: Readonly<Record<string, string>>
+  /** Further words of the command line. */
+  readonly flags?: ReadonlyArray<string>
 }
 
 /** Starts `serve`, and waits until it listens. */
-export const start = Effect.fnUntraced(function* ({ directory, config, env = {} }: Options) {
+export const start = Effect.fnUntraced(function* ({ directory, config, env = {}, flags = [] }: Options) {
   const file = writeConfig(directory, { server: { port: 0 }, ...config })
-  const spawned = yield* run({ args: ["serve", "--config", file], directory, env })
+  const spawned = yield* run({ args: ["serve", "--config", file, ...flags], directory, env })
   const { child, stderr, stdout } = spawned
   yield* Effect.raceFirst(
     eventually("it to listen", Effect.sync(stdout), (text) => text.includes("Ctrl-C stops")),

@@ -1,7 +1,7 @@
 /** A service that goes down and comes back over the same database, in one process. */
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
-import { Duration, Effect } from "effect"
+import { Clock, Duration, Effect, Logger } from "effect"
 import { temporaryFile } from "../storage/TemporaryFile.ts"
 import * as Service from "./Service.ts"
 
@@ -90,6 +90,33 @@ describe("a service that is started again", () => {
 })
 
 /** A provider, and service after service over one file. */
+describe("a start with turns to take up", () => {
+  it.live("X1: has in its log how far it is, where that takes longer than two seconds", () =>
+    Effect.gen(function* () {
+      const { provider, start } = yield* stage()
+      provider.otherwise(overloaded)
+      const first = yield* start
+      yield* waiting(first)
+      yield* waiting(first)
+      yield* first.stop
+      const lines: Array<string> = []
+      let now = Date.now()
+      // Each look at the clock is a second later than the one before.
+      const slow: Clock.Clock = Object.create(yield* Clock.Clock, {
+        currentTimeMillisUnsafe: { value: () => (now += 1_000) }
+      })
+      const second = yield* start.pipe(
+        Effect.provideService(Clock.Clock, slow),
+        Effect.provide(Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))]))
+      )
+      yield* second.stop
+      const told = lines.filter((line) => line.startsWith("Taking up unfinished turns"))
+      assert.match(told[0] ?? "", /: \d+ s so far, \d of 2 read\.$/)
+      assert.match(told.at(-1) ?? "", /: done after \d+ s\.$/)
+    })
+  )
+})
+
 const stage = Effect.fnUntraced(function* (delay: Duration.Duration = Duration.hours(1)) {
   const database = yield* temporaryFile
   const provider = yield* ScriptedServer.start()

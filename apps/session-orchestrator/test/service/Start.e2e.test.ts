@@ -76,7 +76,7 @@ describe.concurrent("a start that cannot succeed", () => {
           { database: { path: "notes.txt" } }
         ),
       code: 1,
-      says: /^holdfast: Could not open the database in \S+: .*The file is no SQLite database\./
+      says: /^holdfast: Could not open the database in \S+: .*The file is no SQLite database, or its beginning is destroyed\./
     },
     {
       what: "a database that is damaged",
@@ -91,7 +91,7 @@ describe.concurrent("a start that cannot succeed", () => {
           { database: { path: "holdfast.db" } }
         ),
       code: 1,
-      says: /^holdfast: Could not [^\n]+ in \S+holdfast\.db: .*The file is damaged\. Stop Holdfast, keep a copy/
+      says: /^holdfast: Could not [^\n]+ in \S+holdfast\.db: .*The file is damaged\. Stop Holdfast, keep what is left/
     },
     {
       what: "a database of a newer Holdfast",

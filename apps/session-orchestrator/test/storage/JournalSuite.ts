@@ -108,7 +108,9 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
         turnId: Given.turnId(n),
         conversationId: Given.conversationId(1),
         model: Given.conversation(1).model,
-        tail
+        tail,
+        records: tail === undefined ? 0 : n,
+        interruption: undefined
       })
       const expected = [unsealed(1, record(0, { n: 1 })), unsealed(3, record(2, { n: 3 })), unsealed(4, undefined)]
       expect(yield* store.unsealedTurns).toEqual(expected)

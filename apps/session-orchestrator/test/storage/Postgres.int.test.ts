@@ -10,6 +10,7 @@ import * as SqlStore from "../../src/storage/SqlStore.ts"
 import { StorageError, Store } from "../../src/storage/Store.ts"
 import * as GateSuite from "./GateSuite.ts"
 import * as Given from "./Given.ts"
+import * as InterruptionSuite from "./InterruptionSuite.ts"
 import * as JournalSuite from "./JournalSuite.ts"
 import * as PostgresServer from "./PostgresServer.ts"
 import * as StandingSuite from "./StandingSuite.ts"
@@ -28,6 +29,7 @@ beforeAll(async () => {
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)), 60_000)
 
 const layer = PostgresServer.layerStore(server)
+InterruptionSuite.suite("PostgreSQL", layer)
 StoreSuite.suite("PostgreSQL", layer)
 JournalSuite.suite("PostgreSQL", layer)
 StandingSuite.suite("PostgreSQL", layer)

@@ -15,6 +15,7 @@ import * as SqlStore from "../../src/storage/SqlStore.ts"
 import { Standings } from "../../src/storage/Standings.ts"
 import { type StorageError, Store } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
+import * as InterruptionSuite from "./InterruptionSuite.ts"
 import * as JournalSuite from "./JournalSuite.ts"
 import * as StandingSuite from "./StandingSuite.ts"
 import * as StoreSuite from "./StoreSuite.ts"
@@ -22,6 +23,7 @@ import { temporaryFile } from "./TemporaryFile.ts"
 import * as Upgrade from "./Upgrade.ts"
 
 const file = Layer.unwrap(Effect.map(temporaryFile, (filename) => SqlStore.layer({ path: filename })))
+InterruptionSuite.suite("file", file)
 StoreSuite.suite("file", file)
 JournalSuite.suite("file", file)
 StandingSuite.suite("file", file)
@@ -215,7 +217,9 @@ describe("a SQLite file", () => {
         expect(lines[0]).toBe(
           "Changing the database to version 6 of its schema, in one transaction. No turn runs meanwhile."
         )
-        expect(lines[1]).toMatch(/^Changing the database: \d+ s so far, version 6 of 6, \w+ \w+ \w+\.$/)
+        expect(lines[1]).toMatch(
+          new RegExp(`^Changing the database: \\d+ s so far, version 6 of ${Migrations.VERSION}, \\w+ \\w+ \\w+\\.$`)
+        )
         expect(lines.join("\n")).toMatch(/INSERT INTO (?:conversations|turns|events|journal)\.\n/)
         expect(lines.at(-1)).toMatch(/^Changing the database: done after /)
 
@@ -384,15 +388,45 @@ describe("a disk that says no", () => {
         Effect.gen(function* () {
           const standings = yield* Standings
           const pause = { until: 900, reason: "overloaded", retryable: true } as const
-          yield* standings.note(Standing.coolDown({ provider: "one", model: "m" }, pause), 100)
+          yield* standings.note(Standing.paused(Standing.target({ provider: "one", model: "m" }), pause), 100)
           yield* sql`INSERT INTO standings ${sql.insert({ kind: "targets", name: "two/m", until: 900, pause: '{"until":900,"reason":"tired"}' })}`
           yield* sql`INSERT INTO standings ${sql.insert({ kind: "regions", name: "three", until: 900, pause: "{}" })}`
-          yield* standings.note(Standing.coolDown({ provider: "two", model: "m" }, pause), 100)
+          yield* standings.note(Standing.paused(Standing.target({ provider: "two", model: "m" }), pause), 100)
           return yield* standings.load(200)
         })
       )
       expect(Object.keys(standings.targets)).toEqual(["one/m", "two/m"])
     })
+  )
+
+  it.live(
+    "P7, P8, C12: the pauses of a version that kept one a row are in force, and end with a success like any other",
+    () =>
+      Effect.gen(function* () {
+        const filename = yield* temporaryFile
+        const pause = { until: 900, reason: "quota-exhausted", retryable: true, askedUntil: 900 } as const
+        const [before, after] = yield* withDatabase(filename, (_, sql) =>
+          Effect.gen(function* () {
+            const standings = yield* Standings
+            for (const [kind, name] of [
+              ["targets", "one/m"],
+              ["credentials", "one/KEY"]
+            ] as const)
+              yield* sql`INSERT INTO standings ${sql.insert({ kind, name, until: 900, pause: JSON.stringify(pause) })}`
+            const before = yield* standings.load(200)
+            const used = Standing.usedBy({ provider: "one", model: "m" }, "KEY")
+            yield* standings.note(Standing.cleared(before, used, 200), 210)
+            return [before, yield* standings.load(220)] as const
+          })
+        )
+        expect(before).toEqual({
+          ...Standing.empty,
+          targets: { "one/m": { pauses: [pause] } },
+          credentials: { "one/KEY": { pauses: [pause] } }
+        })
+        expect(Standing.of(after, Standing.credential("one", "KEY"), 220)).toBeUndefined()
+        expect(Standing.of(after, Standing.target({ provider: "one", model: "m" }), 220)).toBeUndefined()
+      })
   )
 
   it.live("a row that holds something else is named as damaged, and the others are still read", () =>

@@ -3,10 +3,12 @@ import * as GateTable from "../../src/storage/GateTable.ts"
 import * as SqliteClient from "../../src/storage/SqliteClient.ts"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
 import * as GateSuite from "./GateSuite.ts"
+import * as InterruptionSuite from "./InterruptionSuite.ts"
 import * as JournalSuite from "./JournalSuite.ts"
 import * as StandingSuite from "./StandingSuite.ts"
 import * as StoreSuite from "./StoreSuite.ts"
 
+InterruptionSuite.suite("memory", SqlStore.layerMemory)
 StoreSuite.suite("memory", SqlStore.layerMemory)
 JournalSuite.suite("memory", SqlStore.layerMemory)
 StandingSuite.suite("memory", SqlStore.layerMemory)

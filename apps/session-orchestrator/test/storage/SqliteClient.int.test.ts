@@ -3,11 +3,14 @@ import { Effect, Fiber, Latch } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import { execFile } from "node:child_process"
+import * as fs from "node:fs"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
+import * as DatabaseFile from "../../src/storage/DatabaseFile.ts"
 import * as SqliteClient from "../../src/storage/SqliteClient.ts"
 import * as SqliteError from "../../src/storage/SqliteError.ts"
+import { temporaryFile } from "./TemporaryFile.ts"
 
 const test = <A, E>(title: string, body: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>) =>
   it.live(title, () =>
@@ -99,3 +102,28 @@ describe("SqliteClient", () => {
     })
   )
 })
+
+it.live(
+  "S5: the log beside the database stops growing at the size that docs/operations.md has, however much is written",
+  () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      yield* DatabaseFile.prepare(filename)
+      const sql = yield* SqliteClient.make({ filename })
+      yield* sql`CREATE TABLE t (id INTEGER PRIMARY KEY, payload BLOB)`
+      const payload = new Uint8Array(4 * MIB)
+      const sizes: Array<number> = []
+      for (let written = 0; written < 160 * MIB; written += payload.length) {
+        yield* sql`INSERT INTO t ${sql.insert({ payload })}`
+        sizes.push(fs.statSync(`${filename}-wal`).size)
+      }
+      const largest = Math.max(...sizes)
+      // The commit that passes the limit is in it too.
+      expect(largest).toBeLessThan(64 * MIB + payload.length)
+      expect(largest).toBeGreaterThan(56 * MIB)
+      const page = fs.readFileSync(new URL("../../../../docs/operations.md", import.meta.url), "utf8")
+      expect(page).toContain("| `holdfast.db-wal` | grows to 64 MiB")
+    }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
+)
+
+const MIB = 1024 * 1024

@@ -1,6 +1,7 @@
 /** What every `Standings` does, whatever it stores in. */
 import { expect, it } from "@effect/vitest"
 import { Standing } from "@holdfast/policy"
+import type { Target } from "@holdfast/wire"
 import { Effect, type Layer } from "effect"
 import { Standings } from "../../src/storage/Standings.ts"
 import type { StorageError } from "../../src/storage/Store.ts"
@@ -8,6 +9,8 @@ import type { StorageError } from "../../src/storage/Store.ts"
 const pause = (until: number): Standing.Pause => ({ until, reason: "overloaded", retryable: true })
 
 const main = { provider: "one", model: "a/b" }
+const coolDown = (target: Target.Target, pause: Standing.Pause) => Standing.paused(Standing.target(target), pause)
+
 const standIn = { provider: "two", model: "c" }
 
 /** Runs the suite; each test builds the layer anew, and finds it empty. */
@@ -19,29 +22,61 @@ export const suite = (name: string, layer: Layer.Layer<Standings, StorageError>)
     Effect.gen(function* () {
       expect(yield* standings.load(0)).toEqual(Standing.empty)
       const limit: Standing.Pause = { until: 300, reason: "quota-exhausted", retryable: false, askedUntil: 300 }
-      yield* standings.note(Standing.coolDown(main, pause(200)), 100)
-      yield* standings.note(Standing.limit("one", "KEY", limit), 100)
-      expect(yield* standings.load(150)).toEqual({
-        targets: { "one/a/b": pause(200) },
-        credentials: { "one/KEY": limit }
-      })
-      expect(yield* standings.load(200)).toEqual({ targets: {}, credentials: { "one/KEY": limit } })
+      yield* standings.note(coolDown(main, pause(200)), 100)
+      yield* standings.note(Standing.paused(Standing.credential("one", "KEY"), limit), 100)
+      yield* standings.note(Standing.paused(Standing.account("one", "KEY"), limit), 100)
+      yield* standings.note(Standing.paused(Standing.model(main, "KEY"), limit), 100)
+      const limits = {
+        ...Standing.empty,
+        credentials: { "one/KEY": { pauses: [limit] } },
+        accounts: { "one/KEY": { pauses: [limit] } },
+        models: { "one/KEY/a/b": { pauses: [limit] } }
+      }
+      expect(yield* standings.load(150)).toEqual({ ...limits, targets: { "one/a/b": { pauses: [pause(200)] } } })
+      expect(yield* standings.load(200)).toEqual(limits)
       expect(yield* standings.load(300)).toEqual(Standing.empty)
     }))
 
   test("noting the same again changes nothing, and of two ends the later one stays", (standings) =>
     Effect.gen(function* () {
-      for (const until of [200, 500, 300, 500]) yield* standings.note(Standing.coolDown(main, pause(until)), 100)
-      expect((yield* standings.load(100)).targets).toEqual({ "one/a/b": pause(500) })
+      for (const until of [200, 500, 300, 500]) yield* standings.note(coolDown(main, pause(until)), 100)
+      expect((yield* standings.load(100)).targets).toEqual({ "one/a/b": { pauses: [pause(500)] } })
+    }))
+
+  test("C12: a success ends what was known when its call began, also for runners that hear of the pause again", (standings) =>
+    Effect.gen(function* () {
+      const thing = Standing.target(main)
+      const known = Standing.paused(thing, { ...pause(900), since: 100 })
+      yield* standings.note(known, 100)
+      yield* standings.note(Standing.cleared(yield* standings.load(200), [thing], 150), 200)
+      expect(Standing.of(yield* standings.load(300), thing, 300)).toBeUndefined()
+      yield* standings.note(known, 300)
+      expect(Standing.of(yield* standings.load(400), thing, 400)).toBeUndefined()
+      yield* standings.note(Standing.paused(thing, { ...pause(500), since: 151 }), 400)
+      expect(Standing.of(yield* standings.load(400), thing, 400)?.until).toBe(500)
+      expect(yield* standings.load(900)).toEqual(Standing.empty)
+    }))
+
+  test("C12: of pauses and successes that come at once, none is forgotten", (standings) =>
+    Effect.gen(function* () {
+      const names = Array.from({ length: 10 }, (_, n) => Standing.credential("one", `K${n % 5}`))
+      for (const thing of names) yield* standings.note(Standing.paused(thing, { ...pause(900), since: 100 }), 100)
+      const known = yield* standings.load(100)
+      const changes = names.map((thing, n) =>
+        n < 5 ? Standing.cleared(known, [thing], 100) : Standing.paused(thing, { ...pause(700), since: 200 + n })
+      )
+      yield* Effect.forEach(changes, (each) => standings.note(each, 200), { concurrency: "unbounded" })
+      const after = yield* standings.load(300)
+      expect(names.map((thing) => Standing.of(after, thing, 300)?.until)).toEqual(names.map(() => 700))
     }))
 
   test("of many that find something out at once, none is forgotten", (standings) =>
     Effect.gen(function* () {
       const targets = Array.from({ length: 20 }, (_, n) => ({ ...standIn, model: `m${n % 5}` }))
-      yield* Effect.forEach(targets, (target, n) => standings.note(Standing.coolDown(target, pause(200 + n)), 100), {
+      yield* Effect.forEach(targets, (target, n) => standings.note(coolDown(target, pause(200 + n)), 100), {
         concurrency: "unbounded"
       })
       const { targets: known } = yield* standings.load(100)
-      expect(known).toEqual(Object.fromEntries([0, 1, 2, 3, 4].map((n) => [`two/m${n}`, pause(215 + n)])))
+      expect(known).toEqual(Object.fromEntries([0, 1, 2, 3, 4].map((n) => [`two/m${n}`, { pauses: [pause(215 + n)] }])))
     }))
 }

@@ -100,7 +100,9 @@ export const check = Effect.gen(function* () {
     turnId: Given.turnId(n),
     conversationId: Given.conversationId(of),
     model: Given.conversation(of).model,
-    tail
+    tail,
+    records: tail === undefined ? 0 : RECORDS.length,
+    interruption: undefined
   })
   expect(yield* store.unsealedTurns).toEqual([unsealed(2, 1, RECORDS[1]), unsealed(4, 2), unsealed(3, 1)])
 

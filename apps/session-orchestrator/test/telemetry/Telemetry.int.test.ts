@@ -1,6 +1,5 @@
 /** What the whole service tells, read by others' readers: a Prometheus parser, an OTLP decoder, a webhook, a command. */
 import manifest from "../../package.json" with { type: "json" }
-import { parser } from "@prometheus-io/lezer-promql"
 import { assert, describe, it } from "@effect/vitest"
 import { Eventful, Scenario, ScriptedProvider } from "@holdfast/kernel/testing"
 import * as ScriptedServer from "@holdfast/providers/testing"
@@ -13,6 +12,7 @@ import * as TurnMetrics from "../../src/telemetry/TurnMetrics.ts"
 import * as Service from "../service/Service.ts"
 import { toolCalls } from "../service/ToolFrames.ts"
 import { temporaryFile } from "../storage/TemporaryFile.ts"
+import * as PromQl from "./PromQl.ts"
 import * as PrometheusText from "./PrometheusText.ts"
 import * as Receivers from "./Receivers.ts"
 
@@ -171,10 +171,13 @@ describe("metrics", () => {
     }).pipe(alone)
   )
 
-  it.live("A12: count final reports that were malformed, and the last steps that followed from it", () =>
+  it.live("A12: count final reports by what became of them, and the last steps that followed from it", () =>
     Effect.gen(function* () {
       const metrics = yield* metricsOf(yield* everything)
-      assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_malformed_reports_total"), 1)
+      for (const outcome of ["invalid", "accepted"]) {
+        assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_final_reports_total", { outcome }), 1, outcome)
+      }
+      assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_final_reports_total"), 2)
       assert.strictEqual(
         PrometheusText.valueOf(metrics, "holdfast_final_steps_total", { cause: "malformed-report" }),
         1
@@ -203,15 +206,9 @@ describe("metrics", () => {
     for (const query of queries) {
       // Grafana puts these in before Prometheus sees the query.
       const text = query.replaceAll("$__rate_interval", "5m").replaceAll("$provider", ".*")
-      const found: Array<string> = []
-      parser.parse(text).iterate({
-        enter: (node) => {
-          assert.isFalse(node.type.isError, query)
-          if (node.name === "Identifier" && node.node.parent?.name === "VectorSelector") {
-            found.push(text.slice(node.from, node.to))
-          }
-        }
-      })
+      const { isValid, selectors } = PromQl.read(text)
+      assert.isTrue(isValid, query)
+      const found = selectors.map(({ name }) => name)
       assert.isAbove(found.length, 0, query)
       for (const name of found) assert.isTrue(exists.has(name), `${name} in ${query}`)
     }

@@ -236,7 +236,7 @@ const vague: Table = [
 ]
 
 /** The code without what spellings differ in. */
-const keyOf = (code: string): string =>
+export const keyOf = (code: string): string =>
   code
     .toLowerCase()
     .replaceAll(/[^a-z0-9]/g, "")

@@ -11,6 +11,7 @@
  */
 import type { Failure } from "@holdfast/wire"
 import * as Fields from "./Fields.ts"
+import * as Scope from "./Scope.ts"
 import * as Status from "./Status.ts"
 
 export interface Envelope {
@@ -23,6 +24,8 @@ export interface Envelope {
   readonly status?: number
   /** What details say without a code: the kind of quota that was violated, or a moderation's verdict. */
   readonly implied?: Failure.Reason
+  /** What a limit belongs to, as details name it (C12). */
+  readonly scope?: Failure.Scope
 }
 
 /** How deep errors wrap errors before this looks no further; real ones go three deep. */
@@ -153,6 +156,7 @@ const ownOf = (value: object, sentence: string | undefined, trail: Trail): Envel
     nested?.message ?? (sentence === undefined || sentence === PLACEHOLDER ? (upstream?.message ?? sentence) : sentence)
   const status = statusIn(value) ?? nested?.status ?? upstream?.status
   const implied = details.implied ?? impliedBy(value) ?? nested?.implied ?? upstream?.implied
+  const scope = details.scope ?? nested?.scope ?? upstream?.scope
   const codes = [
     ...codesIn(value),
     ...(Fields.isObject(inner) ? codesIn(inner) : []),
@@ -172,7 +176,8 @@ const ownOf = (value: object, sentence: string | undefined, trail: Trail): Envel
     texts,
     ...(message === undefined ? {} : { message }),
     ...(status === undefined ? {} : { status }),
-    ...(implied === undefined ? {} : { implied })
+    ...(implied === undefined ? {} : { implied }),
+    ...(scope === undefined ? {} : { scope })
   }
 }
 
@@ -180,12 +185,14 @@ const merge = (wrapped: Envelope, own: Envelope): Envelope => {
   const message = wrapped.message ?? own.message
   const status = wrapped.status ?? own.status
   const implied = wrapped.implied ?? own.implied
+  const scope = wrapped.scope ?? own.scope
   return {
     codes: [...wrapped.codes, ...own.codes],
     texts: [...wrapped.texts, ...own.texts],
     ...(message === undefined ? {} : { message }),
     ...(status === undefined ? {} : { status }),
-    ...(implied === undefined ? {} : { implied })
+    ...(implied === undefined ? {} : { implied }),
+    ...(scope === undefined ? {} : { scope })
   }
 }
 
@@ -237,10 +244,11 @@ const impliedBy = (value: object): Failure.Reason | undefined => {
  * RESOURCE_EXHAUSTED covers a throttle, a day's quota and a lack of capacity. ErrorInfo's reason tells, or the names of
  * the quotas in QuotaFailure; where a day's and a minute's quota are both violated, the day's is what one waits for.
  */
-const detailsOf = (value: object): { readonly codes: ReadonlyArray<string>; readonly implied?: Failure.Reason } => {
+const detailsOf = (value: object): Pick<Envelope, "codes" | "implied" | "scope"> => {
   const details = Fields.get(value, "details")
   const codes: Array<string> = []
   const quotas: Array<string> = []
+  let scope: Failure.Scope | undefined
   if (Fields.isObject(details) && !Array.isArray(details)) codes.push(...codesIn(details))
   for (const entry of [
     ...Fields.list(details, MAX_ENTRIES),
@@ -248,14 +256,22 @@ const detailsOf = (value: object): { readonly codes: ReadonlyArray<string>; read
   ]) {
     const reason = Fields.text(entry, "reason")
     if (reason !== undefined && CODE_PATTERN.test(reason)) codes.push(reason)
+    if (Fields.text(Fields.get(entry, "metadata"), "model") !== undefined) scope = "model"
     for (const violation of Fields.list(Fields.get(entry, "violations"), MAX_ENTRIES)) {
-      quotas.push(`${Fields.text(violation, "quotaId") ?? ""} ${Fields.text(violation, "quotaMetric") ?? ""}`)
+      const dimensions = Fields.get(violation, "quotaDimensions")
+      const names = Fields.isObject(dimensions) ? Object.keys(dimensions).join(" ") : ""
+      quotas.push(`${Fields.text(violation, "quotaId") ?? ""} ${Fields.text(violation, "quotaMetric") ?? ""} ${names}`)
     }
   }
+  scope = Scope.ofQuotas(quotas) ?? scope
   const implied = quotas.some((quota) => /per_?(?:day|month)/i.test(quota))
     ? "quota-exhausted"
     : quotas.some((quota) => /per_?(?:second|minute|hour)/i.test(quota))
       ? "rate-limited"
       : undefined
-  return { codes, ...(implied === undefined ? {} : { implied }) }
+  return {
+    codes,
+    ...(implied === undefined ? {} : { implied }),
+    ...(scope === undefined ? {} : { scope })
+  }
 }

@@ -122,8 +122,8 @@ const passing: ReadonlyArray<Pattern> = [
 /** How much of a text is looked at: errors say what they are at the start, and patterns must stay cheap. */
 const LOOKED_AT = 2_000
 
-/** W3. An apostrophe inside a word quotes nothing. */
-const readable = (text: string): string =>
+/** What of a text patterns may see (W3), in lower case. An apostrophe inside a word quotes nothing. */
+export const readable = (text: string): string =>
   text
     .slice(0, LOOKED_AT)
     .toLowerCase()

@@ -3,13 +3,13 @@
  *
  * The order in which targets are taken is `Plan.ts`'s; how they stand is `Prospect.ts`'s.
  *
- * F1. A used-up quota limits its credential until its reset and moves to another credential, without a wait. A rate limit keeps
- *     its credential: by the minute it is over, and the prompt cache would be gone with a new one (P7).
+ * F1. A used-up quota limits what the error names (C12) until its reset and moves to another credential, without a wait. A rate
+ *     limit keeps its credential: by the minute it is over, and the prompt cache would be gone with a new one (P7).
  * F2. Otherwise, what a target may be to blame for puts it into cooldown, and the next one takes over, without a wait (P8). What
  *     is the request's own fault would fail everywhere, and goes nowhere else; nor does a bug of the program itself (C10), or a
  *     model that has answered, and not as it should (A9).
- * F3. Between two waits no target and no credential is left twice. So there is a wait in every round, however short cooldowns
- *     are and however long attempts take, and the schedule ends what it is to end.
+ * F3. Between two waits no target and no credential of a target is left twice. So there is a wait in every round, however short
+ *     cooldowns are and however long attempts take, and the schedule ends what it is to end.
  * F4. With nowhere to go there is the policy's wait, to the first in order whose pause is over by then, or else the one whose
  *     pause is over first. What a provider asked for counts for its own target only, and is never undercut (P5).
  * F5. Nobody waits for what time does not mend: where that is true of every target, a failure that is not retryable ends the
@@ -58,8 +58,7 @@ export const direct = (
   const move = moveOf(scene)
   return {
     directive: move === undefined ? waitOrEnd(scene) : moveUnlessRefused(scene, move),
-    // Where nobody has a stand-in, nobody asks whether a target cools down.
-    changes: Object.keys(chain.chains).length > 0 ? scene.changes : { ...scene.changes, targets: {} }
+    changes: scene.changes
   }
 }
 
@@ -143,19 +142,10 @@ const sceneOf = (
   const plan = Plan.of(chain, question, before)
   const tried = triedOf(question.state)
 
-  const credential = failure.reason === "quota-exhausted" ? Prospect.credentialOf(before, here) : undefined
-  const spare = credential === undefined ? undefined : spareOf(before, here, credential, tried, now)
-  const limit =
-    credential === undefined
-      ? Standing.empty
-      : Standing.limit(here.target.provider, credential, Pauses.limit(policy, situation))
-  const changes =
-    spare === undefined
-      ? Standing.merge(
-          limit,
-          Standing.coolDown(here.target, Pauses.cooldown(policy, situation, chain.cooldownMs, credential !== undefined))
-        )
-      : limit
+  const credential = Prospect.credentialOf(before, here)
+  const isQuota = failure.reason === "quota-exhausted" && credential !== undefined
+  const spare = isQuota ? spareOf(before, here, credential, tried, now) : undefined
+  const changes = learnt(chain, policy, situation, here, before, credential, spare !== undefined)
 
   const known = { ...before, standing: Standing.merge(before.standing, changes) }
   const prospects = plan.order.map((target) => Prospect.of(known, target, here, now))
@@ -170,23 +160,45 @@ const sceneOf = (
     changes,
     prospects,
     spare,
-    isCooling: Standing.ofTarget(before.standing, here.target, now) !== undefined,
+    isCooling: Standing.of(before.standing, Standing.target(here.target), now) !== undefined,
     ways: [...prospects.map((prospect) => wayOf(prospect, tried, now)), ...plan.unfit]
   }
 }
 
+/** What a failure has taught. With another credential to go on with, a target does not cool down. */
+const learnt = (
+  { chains, cooldownMs }: Routing.FallbackChain,
+  policy: RetryPolicy.RetryPolicy,
+  situation: Directive.Situation,
+  { target }: Route.Route,
+  { credentials }: Prospect.Known,
+  credential: string | undefined,
+  hasSpare: boolean
+): Standing.Standing => {
+  const { reason } = situation.failure
+  // Where nobody has a stand-in, nobody asks whether a target cools down; nor, with one credential, whether that is rate-limited.
+  const hasStandIns = Object.keys(chains).length > 0
+  if (credential !== undefined && reason === "rate-limited") {
+    return hasStandIns || (credentials[target.provider]?.length ?? 0) > 1
+      ? Pauses.rateLimit(policy, situation, target, credential, cooldownMs)
+      : Standing.empty
+  }
+  const isQuota = reason === "quota-exhausted" && credential !== undefined
+  const quota = isQuota ? Pauses.quota(policy, situation, target, credential) : Standing.empty
+  return hasSpare || !hasStandIns
+    ? quota
+    : Standing.merge(quota, Pauses.cooldown(policy, situation, target, cooldownMs, isQuota))
+}
+
 const spareOf = (
-  { credentials, standing }: Prospect.Known,
-  { target: { provider } }: Route.Route,
+  known: Prospect.Known,
+  { target }: Route.Route,
   used: string,
   tried: Tried,
   now: number
 ): string | undefined =>
-  credentials[provider]?.find(
-    (name) =>
-      name !== used &&
-      !tried.credentials.includes(Standing.credentialKey(provider, name)) &&
-      Standing.ofCredential(standing, provider, name, now) === undefined
+  Prospect.spares(known, target, used, now).find(
+    (name) => !tried.credentials.includes(Standing.model(target, name).name)
   )
 
 const moveOf = ({ here, isCooling, known, plan, prospects, situation, spare, tried }: Scene): Move | undefined => {
@@ -197,7 +209,7 @@ const moveOf = ({ here, isCooling, known, plan, prospects, situation, spare, tri
   // A target that cools down is worth another credential only where no other target is free.
   if (spare !== undefined && !(isCooling && elsewhere !== undefined)) {
     const { credential: _, ...route } = here
-    const left = Standing.credentialKey(here.target.provider, Prospect.credentialOf(known, here) ?? "")
+    const left = Standing.model(here.target, Prospect.credentialOf(known, here) ?? "").name
     return {
       because: "other-credential",
       route: { ...route, ...nameOf(known, here.target.provider, spare) },

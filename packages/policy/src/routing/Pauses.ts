@@ -1,46 +1,95 @@
-/** What a failure says about its target and its credential: how long they are better left alone (P7, P8). */
+/** What a failure says about what it used: what is better left alone, and for how long (C12, P7, P8). */
 import type { Directive } from "@holdfast/kernel"
+import type { Target } from "@holdfast/wire"
 import * as Backoff from "../Backoff.ts"
 import type { RetryPolicy } from "../RetryPolicy.ts"
 import * as Waits from "../Waits.ts"
-import type { Pause } from "./Standing.ts"
+import * as Standing from "./Standing.ts"
 
 /** How long a credential is limited when nobody says until when: providers count quotas by the hour and longer. */
 export const QUOTA_MS = 3_600_000
 
-/** The limit of a credential whose quota is used up: until its reset (P7). */
-export const limit = (policy: RetryPolicy, situation: Directive.Situation): Pause =>
-  pauseOf(policy, situation, QUOTA_MS)
+/**
+ * The limits that a used-up quota teaches, until its reset (P7).
+ *
+ * **Details**
+ *
+ * The model that was called is limited with its credential, whatever else is. Where the error named a model, that is all. Otherwise
+ * the credential's quota is used up too, which keeps other models from it only where the error named the account (C12).
+ */
+export const quota = (
+  policy: RetryPolicy,
+  situation: Directive.Situation,
+  target: Target.Target,
+  credential: string
+): Standing.Standing => limits(situation, target, credential, pauseOf(policy, situation, QUOTA_MS))
+
+/** The same of a rate limit, which cools down for `cooldownMs` at least, as targets do; a hint lengthens that. */
+export const rateLimit = (
+  policy: RetryPolicy,
+  situation: Directive.Situation,
+  target: Target.Target,
+  credential: string,
+  cooldownMs: number
+): Standing.Standing => limits(situation, target, credential, cooldownOf(policy, situation, cooldownMs))
 
 /**
  * The cooldown of a target, at least `cooldownMs` long; a hint lengthens it (P8).
  *
  * **Details**
  *
- * A used-up quota's reset does not: it is its credential's, and with another one the target is worth a call before.
+ * The reset of a used-up quota that is a credential's does not: with another credential the target is worth a call before.
  */
 export const cooldown = (
   policy: RetryPolicy,
   situation: Directive.Situation,
+  target: Target.Target,
   cooldownMs: number,
-  isQuota: boolean
-): Pause => {
-  const least = situation.now + cooldownMs
-  if (isQuota) return { until: least, reason: situation.failure.reason, retryable: true }
-  const pause = pauseOf(policy, situation, cooldownMs)
-  return { ...pause, until: Math.max(least, pause.until) }
+  isOfCredential: boolean
+): Standing.Standing => {
+  const { failure, now } = situation
+  const pause: Standing.Pause = isOfCredential
+    ? { until: now + cooldownMs, reason: failure.reason, retryable: true, since: now }
+    : cooldownOf(policy, situation, cooldownMs)
+  return Standing.paused(Standing.target(target), pause)
 }
 
 // --- internal
 
+const limits = (
+  { failure: { reason, scope } }: Directive.Situation,
+  target: Target.Target,
+  credential: string,
+  pause: Standing.Pause
+): Standing.Standing => {
+  const model = Standing.paused(Standing.model(target, credential), pause)
+  const isQuota = reason === "quota-exhausted"
+  if (scope === "account" || (scope === "credential" && !isQuota)) {
+    return Standing.merge(model, Standing.paused(Standing.account(target.provider, credential), pause))
+  }
+  return isQuota && scope !== "model"
+    ? Standing.merge(model, Standing.paused(Standing.credential(target.provider, credential), pause))
+    : model
+}
+
+const cooldownOf = (policy: RetryPolicy, situation: Directive.Situation, cooldownMs: number): Standing.Pause => {
+  const pause = pauseOf(policy, situation, cooldownMs)
+  return { ...pause, until: Math.max(situation.now + cooldownMs, pause.until) }
+}
+
 /** Until what was asked for, or else for `otherwiseMs`. */
-const pauseOf = ({ hints }: RetryPolicy, { failure, now }: Directive.Situation, otherwiseMs: number): Pause => {
+const pauseOf = (
+  { hints }: RetryPolicy,
+  { failure, now }: Directive.Situation,
+  otherwiseMs: number
+): Standing.Pause => {
   const asked = hints ? Waits.askedMs(failure) : undefined
   const askedUntil = asked === undefined ? undefined : now + Math.ceil(Math.min(asked, Backoff.LONGEST_MS))
   return {
     until: askedUntil ?? now + otherwiseMs,
     reason: failure.reason,
     retryable: failure.retryable,
+    since: now,
     ...(askedUntil === undefined ? {} : { askedUntil })
   }
 }

@@ -2,8 +2,10 @@
  * When a target can be called, and with which of its provider's credentials, as far as is known.
  *
  * Q1. A credential that is not limited is taken before one that is; the one in use before others, because a provider's prompt
- *     cache belongs to it.
+ *     cache belongs to it. For the same reason a rate limit moves no call of a target to another credential than the one in use.
  * Q2. A route names a credential only where it is not the provider's first.
+ * Q3. A credential whose quota is used up can be called with a model that has not said so itself: quotas of a model are often
+ *     worded as if they were of all (C12). It is taken after those of which nothing is known.
  */
 import type { Route } from "@holdfast/kernel"
 import { Target } from "@holdfast/wire"
@@ -41,13 +43,16 @@ export const of = (
   now: number
 ): Prospect => {
   const names = credentials[target.provider] ?? []
+  const used = usedOf(names, target, inUse)
   const chosen = best(
-    inUseFirst(names, target, inUse).map((name) => ({
-      name,
-      pause: Standing.ofCredential(standing, target.provider, name, now)
-    }))
+    (used === undefined ? names : [used, ...names.filter((name) => name !== used)]).map((name) =>
+      choiceOf(standing, target, name, now)
+    ),
+    inUse !== undefined && isSame(target, inUse.target) ? used : undefined
   )
-  const pauses = [Standing.ofTarget(standing, target, now), chosen?.pause].filter((pause) => pause !== undefined)
+  const pauses = [Standing.of(standing, Standing.target(target), now), ...(chosen?.pauses ?? [])].filter(
+    (pause) => pause !== undefined
+  )
   const asked = Math.max(...pauses.map(({ askedUntil = -Infinity }) => askedUntil))
   return {
     target,
@@ -58,11 +63,38 @@ export const of = (
   }
 }
 
+/**
+ * Other credentials that a target can be called with at `now`, best first: those of which nothing is known, then those whose quota
+ * another model has used up (Q3).
+ */
+export const spares = (
+  { credentials, standing }: Pick<Known, "credentials" | "standing">,
+  target: Target.Target,
+  used: string,
+  now: number
+): ReadonlyArray<string> => {
+  const free = (credentials[target.provider] ?? [])
+    .filter((name) => name !== used)
+    .map((name) => choiceOf(standing, target, name, now))
+    .filter(({ pauses }) => pauses.length === 0)
+  return [...free.filter(({ isDoubtful }) => !isDoubtful), ...free.filter(({ isDoubtful }) => isDoubtful)].map(
+    ({ name }) => name
+  )
+}
+
 /** The name of the credential that a route uses; `undefined` where its provider has none. */
 export const credentialOf = (
   { credentials }: Pick<Known, "credentials">,
   { credential, target }: Route.Route
 ): string | undefined => credential ?? credentials[target.provider]?.[0]
+
+/** What a success on a route says about what it used, when its call had begun at `began` (C12). */
+export const cleared = (
+  known: Pick<Known, "credentials" | "standing">,
+  route: Route.Route,
+  began: number
+): Standing.Standing =>
+  Standing.cleared(known.standing, Standing.usedBy(route.target, credentialOf(known, route)), began)
 
 /** Whether a route leads to this target with this credential. */
 export const isRouteTo = (
@@ -85,23 +117,50 @@ export const isSame = (a: Target.Target, b: Target.Target): boolean => Target.fo
 
 interface Choice {
   readonly name: string
-  readonly pause: Standing.Pause | undefined
+  /** What is in the way of the target's model with this credential. */
+  readonly pauses: ReadonlyArray<Standing.Pause>
+  /** Another model has used up its quota (Q3). */
+  readonly isDoubtful: boolean
 }
 
-/** Q1. One that somebody removed from the configuration is used no more. */
-const inUseFirst = (
+const choiceOf = (standing: Standing.Standing, target: Target.Target, name: string, now: number): Choice => {
+  const { provider } = target
+  return {
+    name,
+    pauses: [Standing.model(target, name), Standing.account(provider, name)].flatMap(
+      (thing) => Standing.of(standing, thing, now) ?? []
+    ),
+    isDoubtful: Standing.of(standing, Standing.credential(provider, name), now) !== undefined
+  }
+}
+
+/** The credential in use. One that somebody removed from the configuration is used no more. */
+const usedOf = (
   names: ReadonlyArray<string>,
   target: Target.Target,
   inUse: Route.Route | undefined
-): ReadonlyArray<string> => {
+): string | undefined => {
   const used = inUse?.target.provider === target.provider ? (inUse.credential ?? names[0]) : undefined
-  return used !== undefined && names.includes(used) ? [used, ...names.filter((name) => name !== used)] : names
+  return used !== undefined && names.includes(used) ? used : undefined
 }
 
-const best = (choices: ReadonlyArray<Choice>): Choice | undefined =>
-  choices.find(({ pause }) => pause === undefined) ??
-  firstOver(choices.filter(({ pause }) => pause?.retryable === true)) ??
-  firstOver(choices)
+/** Q1, Q3. */
+const best = (choices: ReadonlyArray<Choice>, kept: string | undefined): Choice | undefined => {
+  const free = choices.filter(({ pauses }) => pauses.length === 0)
+  return (
+    choices.find((choice) => choice.name === kept && isRateLimited(choice)) ??
+    free.find(({ isDoubtful }) => !isDoubtful) ??
+    free[0] ??
+    firstOver(choices.filter(({ pauses }) => pauses.every(({ retryable }) => retryable))) ??
+    firstOver(choices)
+  )
+}
+
+/** Whether nothing is in the way but a rate limit. */
+const isRateLimited = ({ isDoubtful, pauses }: Choice): boolean =>
+  !isDoubtful && pauses.length > 0 && pauses.every(({ reason }) => reason === "rate-limited")
 
 const firstOver = (choices: ReadonlyArray<Choice>): Choice | undefined =>
-  choices.toSorted((a, b) => (a.pause?.until ?? 0) - (b.pause?.until ?? 0))[0]
+  choices.toSorted((a, b) => freeAtOf(a) - freeAtOf(b))[0]
+
+const freeAtOf = ({ pauses }: Choice): number => Math.max(...pauses.map(({ until }) => until))

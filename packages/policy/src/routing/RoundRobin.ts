@@ -238,6 +238,6 @@ const learnt = (
 ): Standing.Standing => {
   const credential = Prospect.credentialOf(known, here)
   return situation.failure.reason === "quota-exhausted" && credential !== undefined
-    ? Standing.limit(here.target.provider, credential, Pauses.limit(policy, situation))
+    ? Pauses.quota(policy, situation, here.target, credential)
     : Standing.empty
 }

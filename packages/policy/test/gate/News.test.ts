@@ -48,6 +48,17 @@ describe("news of an endpoint", () => {
     expect(Gate.wakes(News.heard(refused, answering(53_000)), 53_000, crowd).count).toBe(1)
   })
 
+  it("X5: are new where one thing in them is later, whatever else is not", () => {
+    const known = { triedAt: 10, answeredAt: 10, failedAt: 10, failure: overloaded }
+    const old = { ...known, triedAt: 9, answeredAt: 9, failedAt: 9 }
+    expect(News.isNewer(known, undefined)).toBe(true)
+    for (const key of ["triedAt", "answeredAt", "failedAt"] as const) {
+      expect(News.isNewer({ ...known, [key]: 11 }, known)).toBe(true)
+      expect(News.isNewer({ ...old, [key]: 11 }, known)).toBe(true)
+      expect(News.isNewer({ ...old, [key]: 10 }, known)).toBe(false)
+    }
+  })
+
   it("X5: that are one's own, or old, change nothing", () => {
     fc.assert(
       fc.property(fc.nat(), fc.nat(), (answeredAt, earlier) => {

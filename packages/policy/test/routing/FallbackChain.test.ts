@@ -21,16 +21,17 @@ describe("credentials", () => {
     const rig = new Rig(alone)
     rig.begin()
     expect(rig.fails(asking("quota-exhausted", 5 * HOUR))).toBe("at once on a/a#second")
+    const pause = {
+      until: START + 5 * HOUR,
+      reason: "quota-exhausted",
+      retryable: true,
+      askedUntil: START + 5 * HOUR,
+      since: START
+    }
     expect(rig.standing).toEqual({
-      targets: {},
-      credentials: {
-        "a/first": {
-          until: START + 5 * HOUR,
-          reason: "quota-exhausted",
-          retryable: true,
-          askedUntil: START + 5 * HOUR
-        }
-      }
+      ...Standing.empty,
+      credentials: { "a/first": { pauses: [pause] } },
+      models: { "a/first/a": { pauses: [pause] } }
     })
   })
 
@@ -38,10 +39,11 @@ describe("credentials", () => {
     const rig = new Rig(alone)
     rig.begin()
     expect(rig.fails(failure("quota-exhausted"))).toBe("at once on a/a#second")
-    expect(rig.standing.credentials["a/first"]).toEqual({
+    expect(Standing.of(rig.standing, Standing.credential("a", "first"), START)).toEqual({
       until: START + HOUR,
       reason: "quota-exhausted",
-      retryable: false
+      retryable: false,
+      since: START
     })
   })
 
@@ -85,15 +87,101 @@ describe("credentials", () => {
     rig.fails(failure("quota-exhausted"))
     expect(rig.fails(failure("quota-exhausted"))).toBe("gave up: not-retryable")
   })
+})
 
-  it("P7: a quota that is used up everywhere at one provider leaves its other models alone too", () => {
+describe("what a limit belongs to", () => {
+  const key = { a: ["only"] }
+  const overnight = (chains: Record<string, ReadonlyArray<string>>) => ({
+    profile: "overnight",
+    routing: chain(chains)
+  })
+
+  it("C12: after one model's quota the failure of another waits as the schedule says, not as the first model's provider", () => {
+    for (const profile of ["overnight", "interactive"]) {
+      const settings = { profile, routing: chain({ "g/pro": ["g/flash"] }) }
+      const pro = new Rig({ settings, primary: "g/pro", credentials: { g: ["KEY"] } })
+      pro.begin()
+      pro.fails(asking("quota-exhausted", 3 * HOUR))
+      const flash = new Rig({ settings, primary: "g/flash", credentials: { g: ["KEY"] }, standing: pro.standing })
+      flash.now += 376
+      flash.begin()
+      expect(flash.fails(failure("overloaded", { status: 503 }))).toBe(
+        `${profile === "overnight" ? 5_000 : 2_000} ms on g/flash`
+      )
+      expect(flash.last).not.toHaveProperty("basis.hintMs")
+    }
+  })
+
+  it("C12, P8: another model of a used-up credential is still tried, once a limit", () => {
+    const rig = new Rig({ settings: overnight({ default: ["a/small", "b/b"] }), primary: "a/big", credentials: key })
+    rig.begin()
+    expect(rig.fails(asking("quota-exhausted", HOUR))).toBe("at once on a/small")
+    expect(rig.fails(asking("quota-exhausted", HOUR))).toBe("at once on b/b")
+    rig.now += 30 * MINUTE
+    expect(rig.begin()).toBe("b/b") // both have met the limit
+    rig.now += 31 * MINUTE
+    expect(rig.begin()).toBe("a/big")
+  })
+
+  it("C12, P8: none is tried whose account the error has named", () => {
+    const options = { settings: overnight({ default: ["a/small", "b/b"] }), primary: "a/big", credentials: key }
+    for (const reason of ["quota-exhausted", "rate-limited"] as const) {
+      const rig = new Rig(options)
+      rig.begin()
+      expect(rig.fails({ ...asking(reason, HOUR), scope: "account" })).toBe("at once on b/b")
+    }
+  })
+
+  it("C12: a quota of a model limits no other model of its credential", () => {
     const rig = new Rig({
-      settings: { profile: "interactive", routing: chain({ default: ["a/small", "b/b"] }) },
-      primary: "a/a",
-      credentials: { a: ["only"] }
+      settings: overnight({ default: ["b/b"] }),
+      primary: "a/big",
+      credentials: { a: ["one", "two"] }
     })
     rig.begin()
-    expect(rig.fails(asking("quota-exhausted", HOUR))).toBe("at once on b/b")
+    rig.fails({ ...asking("quota-exhausted", HOUR), scope: "model" })
+    const { standing } = rig
+    expect(standing.credentials).toEqual({})
+    const small = new Rig({ settings: overnight({}), primary: "a/small", credentials: { a: ["one", "two"] }, standing })
+    expect(small.begin()).toBe("a/small")
+  })
+
+  it("C12: a rate limit is the model's of its credential, and a new turn takes another credential", () => {
+    const credentials = { a: ["one", "two"] }
+    const rig = new Rig({ settings: overnight({ default: ["b/b"] }), primary: "a/a", credentials })
+    rig.begin()
+    expect(rig.fails(asking("rate-limited", HOUR))).toBe("at once on b/b")
+    const { standing } = rig
+    expect(standing.targets).toEqual({})
+    expect(new Rig({ settings: overnight({}), primary: "a/a", credentials, standing }).begin()).toBe("a/a#two")
+    expect(new Rig({ settings: overnight({}), primary: "a/b", credentials, standing }).begin()).toBe("a/b")
+  })
+
+  it("C12, P7: a success ends the older pauses of what it used, and keeps those of other models", () => {
+    const rig = new Rig({ settings: overnight({ default: ["a/small"] }), primary: "a/big", credentials: key })
+    rig.begin()
+    rig.fails(asking("quota-exhausted", HOUR))
+    rig.answers()
+    expect(Standing.of(rig.standing, Standing.credential("a", "only"), rig.now)).toBeUndefined()
+    expect(Standing.of(rig.standing, Standing.model(target("a/big"), "only"), rig.now)?.until).toBe(START + HOUR)
+    rig.now += 10 * MINUTE
+    expect(rig.begin()).toBe("a/small")
+    rig.current = { target: target("a/big") } // a person insists, and is answered
+    rig.answers()
+    expect(rig.begin()).toBe("a/big")
+  })
+
+  it("C12, P7: with several credentials each is tried for each model", () => {
+    const credentials = { a: ["one", "two"] }
+    const rig = new Rig({ settings: overnight({ default: ["a/small", "b/b"] }), primary: "a/big", credentials })
+    rig.begin()
+    const used = () => rig.fails(asking("quota-exhausted", HOUR))
+    expect([used(), used(), used(), used()]).toEqual([
+      "at once on a/big#two",
+      "at once on a/small#two", // its prompt cache is warm there
+      "at once on a/small",
+      "at once on b/b"
+    ])
   })
 })
 
@@ -104,7 +192,7 @@ describe("cooldowns", () => {
     expect(rig.fails(overloaded)).toBe("at once on b/b")
     expect(rig.current?.role).toBe("default")
     expect(rig.standing.targets).toEqual({
-      "a/a": { until: START + 5 * MINUTE, reason: "overloaded", retryable: true }
+      "a/a": { pauses: [{ until: START + 5 * MINUTE, reason: "overloaded", retryable: true, since: START }] }
     })
   })
 
@@ -116,17 +204,18 @@ describe("cooldowns", () => {
       const rig = new Rig({ settings: toB, primary: "a/a" })
       rig.begin()
       rig.fails(asking("overloaded", hint))
-      expect(rig.standing.targets["a/a"]?.until).toBe(START + until)
+      expect(Standing.of(rig.standing, Standing.target(target("a/a")), START)?.until).toBe(START + until)
     }
   })
 
   it("P8: a target that others know to cool down is passed over", () => {
     const rig = new Rig({ settings: toBC, primary: "a/a" })
     rig.begin()
-    rig.standing = {
-      targets: { "b/b": { until: START + MINUTE, reason: "timeout", retryable: true } },
-      credentials: {}
-    }
+    rig.standing = Standing.paused(Standing.target(target("b/b")), {
+      until: START + MINUTE,
+      reason: "timeout",
+      retryable: true
+    })
     expect(rig.fails(overloaded)).toBe("at once on c/c")
   })
 
@@ -155,7 +244,7 @@ describe("cooldowns", () => {
       rig.begin()
       expect(rig.fails(failure(reason))).toBe("gave up: not-retryable")
       expect(rig.fails(failure(reason, { retryable: true }))).toBe("2000 ms on a/a")
-      expect(rig.standing).toEqual({ targets: {}, credentials: {} })
+      expect(rig.standing).toEqual(Standing.empty)
     }
   })
 

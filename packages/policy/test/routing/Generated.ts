@@ -83,7 +83,8 @@ export const failure: fc.Arbitrary<Failure.Failure> = fc.record(
     message: fc.constant("generated"),
     retryable: fc.boolean(),
     status: fc.constantFrom(200, 401, 429, 500, 529),
-    hint: fc.record({ retryAfterMs: fc.constantFrom(1, SECOND, MINUTE, 7 * HOUR), source: fc.constant("retry-after") })
+    hint: fc.record({ retryAfterMs: fc.constantFrom(1, SECOND, MINUTE, 7 * HOUR), source: fc.constant("retry-after") }),
+    scope: fc.constantFrom(...Failure.Scope.literals)
   },
   { requiredKeys: ["reason", "message", "retryable"] }
 )
@@ -99,12 +100,18 @@ const pause: fc.Arbitrary<Standing.Pause> = fc
     until: START + inMs,
     reason,
     retryable,
+    since: START - 1,
     ...(isAsked ? { askedUntil: START + inMs } : {})
   }))
+const entry: fc.Arbitrary<Standing.Entry> = fc.record({ pauses: pause.map((pause) => [pause]) })
+const entries = (...names: ReadonlyArray<string>) =>
+  fc.dictionary(fc.constantFrom(...names), entry, { maxKeys: 2, noNullPrototype: true })
 
 const standing: fc.Arbitrary<Standing.Standing> = fc.record({
-  targets: fc.dictionary(fc.constantFrom(...NAMES), pause, { maxKeys: 2, noNullPrototype: true }),
-  credentials: fc.dictionary(fc.constantFrom("a/K1", "a/K2", "b/K1"), pause, { maxKeys: 2, noNullPrototype: true })
+  targets: entries(...NAMES),
+  credentials: entries("a/K1", "a/K2", "b/K1"),
+  accounts: entries("a/K1", "b/K1"),
+  models: entries("a/K1/one", "a/K2/one", "a/K1/two", "b/K1/one")
 })
 
 interface Setback {

@@ -38,10 +38,19 @@ const name = ({ target }: { readonly target: Target.Target }): string => Target.
 /** Written again, in other words than the code's: nothing stands against the target, and a credential is left. */
 const isFree = (target: Target.Target, standing: Standing.Standing, known: Routes.Known, now: number): boolean => {
   const names = known.credentials[target.provider] ?? []
-  const isUp = ({ until }: Standing.Pause = { until: 0, reason: "unknown", retryable: true }) => until <= now
+  const isUp = (entry: Standing.Entry = { pauses: [] }) => entry.pauses.every(({ until }) => until <= now)
   return (
     isUp(standing.targets[Target.format(target)]) &&
-    (names.length === 0 || names.some((name) => isUp(standing.credentials[`${target.provider}/${name}`])))
+    (names.length === 0 || names.some((name) => isCallable(target, name, standing, now)))
+  )
+}
+
+/** Nothing stands against a model with one credential: the used-up quota of another model does not (C12). */
+const isCallable = (target: Target.Target, name: string, standing: Standing.Standing, now: number): boolean => {
+  const isUp = (entry: Standing.Entry = { pauses: [] }) => entry.pauses.every(({ until }) => until <= now)
+  return (
+    isUp(standing.accounts[`${target.provider}/${name}`]) &&
+    isUp(standing.models[`${target.provider}/${name}/${target.model}`])
   )
 }
 
@@ -107,7 +116,7 @@ describe("every routing", () => {
 
   law("A15: without a limit of retries a wait comes at the latest when every target has had its turn", any, (story) => {
     if (story.policy.maxRetries !== undefined) return
-    const most = 4 + Object.values(story.credentials).flat().length
+    const most = 4 + 4 * Object.values(story.credentials).flat().length
     for (const round of rounds(tell(story))) expect(round.length).toBeLessThanOrEqual(most + 1)
   })
 })
@@ -152,7 +161,7 @@ describe("fallback chains", () => {
         const credential = to.credential ?? names[0]
         const isElsewhere = question.current !== undefined && name(to) !== name(question.current)
         if (isElsewhere) expect(isFree(to.target, after, known, situation.now)).toBe(true)
-        const isUp = (name: string) => (after.credentials[`${to.target.provider}/${name}`]?.until ?? 0) <= situation.now
+        const isUp = (name: string) => isCallable(to.target, name, after, situation.now)
         if (credential !== undefined && names.some(isUp)) expect(isUp(credential)).toBe(true)
       }
     }
@@ -173,11 +182,15 @@ describe("fallback chains", () => {
         if (rule?.hint !== "replace") expect(retry.delayMs).toBeGreaterThanOrEqual(least.ms)
         if (!story.policy.hints || rule !== undefined || isOwnFault(situation)) continue
         const credential = to.credential ?? known.credentials[to.target.provider]?.[0]
-        const pauses = [
+        const { model, provider } = to.target
+        const entries = [
           after.targets[Target.format(to.target)],
-          credential === undefined ? undefined : after.credentials[`${to.target.provider}/${credential}`]
+          ...(credential === undefined
+            ? []
+            : [after.accounts[`${provider}/${credential}`], after.models[`${provider}/${credential}/${model}`]])
         ]
-        for (const pause of pauses) expect(retry.retryAt).toBeGreaterThanOrEqual(pause?.askedUntil ?? 0)
+        for (const { askedUntil = 0 } of entries.flatMap((entry) => entry?.pauses ?? []))
+          expect(retry.retryAt).toBeGreaterThanOrEqual(askedUntil)
       }
     }
   )

@@ -13,6 +13,16 @@ interface Obstacle {
   readonly until: number
   readonly mends: boolean
   readonly asked: number
+  /** It is a rate limit. */
+  readonly isRate?: boolean
+}
+
+/** Obstacles have names: `a/one` a target, `#K1` a quota, `!K1` an account, `#K1/one` a model of a credential. */
+const thingOf = (name: string): Standing.Thing => {
+  if (name.startsWith("!")) return Standing.account("a", name.slice(1))
+  const [key = "", model] = name.slice(1).split("/")
+  if (!name.startsWith("#")) return Standing.target(target(name))
+  return model === undefined ? Standing.credential("a", key) : Standing.model({ provider: "a", model }, key)
 }
 
 /** What a conversation on a fallback chain is expected to do. */
@@ -51,24 +61,54 @@ class ChainModel {
     return place.split("#")[1] ?? "K1"
   }
 
+  /** What is in the way of a target with a key. */
+  private ofKey(name: string, key: string): ReadonlyArray<Obstacle> {
+    const names = [`#${key}/${name.slice("a/".length)}`, `!${key}`]
+    return names.map((name) => this.obstacle(name)).filter((obstacle) => obstacle !== undefined)
+  }
+
   /** Which of the keys a target would be called with: one in use, one that is free, or the next to be. */
   private placeOf(name: string): string {
     if (!name.startsWith("a/")) return name
-    const used = this.here.startsWith("a/") ? this.keyOf(this.here) : "K1"
-    const keys = [used, ...this.keys.filter((key) => key !== used)]
-    const obstacleOf = (key: string) => this.obstacle(`#${key}`)
-    const soonest = (keys: ReadonlyArray<string>) =>
-      keys.toSorted((a, b) => (obstacleOf(a)?.until ?? 0) - (obstacleOf(b)?.until ?? 0))[0]
+    const used = this.here.startsWith("a/") ? this.keyOf(this.here) : undefined
+    const keys = used === undefined ? this.keys : [used, ...this.keys.filter((key) => key !== used)]
+    const untilOf = (key: string) => Math.max(...this.ofKey(name, key).map(({ until }) => until))
+    const soonest = (keys: ReadonlyArray<string>) => keys.toSorted((a, b) => untilOf(a) - untilOf(b))[0]
+    const isKept = (key: string) => {
+      const own = this.ofKey(name, key)
+      return own.length > 0 && own.every(({ isRate }) => isRate === true) && this.obstacle(`#${key}`) === undefined
+    }
+    const free = keys.filter((key) => this.ofKey(name, key).length === 0)
     const key =
-      keys.find((key) => obstacleOf(key) === undefined) ??
-      soonest(keys.filter((key) => obstacleOf(key)?.mends === true)) ??
+      keys.find((key) => key === used && this.targetOf(this.here) === name && isKept(key)) ??
+      free.find((key) => this.obstacle(`#${key}`) === undefined) ??
+      free[0] ??
+      soonest(keys.filter((key) => this.ofKey(name, key).every(({ mends }) => mends))) ??
       soonest(keys)
     return key === "K1" ? name : `${name}#${key}`
   }
 
   private inTheWayOf(place: string): ReadonlyArray<Obstacle> {
-    const key = place.startsWith("a/") ? this.obstacle(`#${this.keyOf(place)}`) : undefined
-    return [this.obstacle(this.targetOf(place)), key].filter((obstacle) => obstacle !== undefined)
+    const name = this.targetOf(place)
+    const own = this.obstacle(name)
+    return [...(own === undefined ? [] : [own]), ...(place.startsWith("a/") ? this.ofKey(name, this.keyOf(place)) : [])]
+  }
+
+  /** The key to go on with where a quota is used up: best one of which nothing is known. */
+  private spareOf(name: string, used: string): string | undefined {
+    const free = this.keys.filter(
+      (key) => key !== used && !this.left.has(`${name}#${key}`) && this.ofKey(name, key).length === 0
+    )
+    return free.find((key) => this.obstacle(`#${key}`) === undefined) ?? free[0]
+  }
+
+  /** A call has answered that begins now. */
+  answers(): void {
+    const name = this.targetOf(this.here)
+    const key = this.keyOf(this.here)
+    this.obstacles.delete(name)
+    if (!name.startsWith("a/")) return
+    for (const used of [`#${key}`, `!${key}`, `#${key}/${name.slice("a/".length)}`]) this.obstacles.delete(used)
   }
 
   private freeAt(place: string): number {
@@ -93,28 +133,30 @@ class ChainModel {
     return this.here
   }
 
-  fails({ hint, reason, retryable }: Failure.Failure): string {
+  fails({ hint, reason, retryable, scope }: Failure.Failure): string {
     if (reason === "bad-request") return "gave up: not-retryable"
     const was = this.here
     const name = this.targetOf(was)
     const asked = hint === undefined ? 0 : this.now + hint.retryAfterMs
     const wasCooling = this.obstacle(name) !== undefined
+    const key = this.keyOf(was)
     const isQuota = reason === "quota-exhausted" && was.startsWith("a/")
-    if (isQuota) this.learn(`#${this.keyOf(was)}`, { until: asked || this.now + HOUR, mends: retryable, asked })
-    const spare = isQuota
-      ? this.keys.find(
-          (key) => key !== this.keyOf(was) && !this.left.has(`#${key}`) && this.obstacle(`#${key}`) === undefined
-        )
-      : undefined
-    if (spare === undefined) {
-      const own = isQuota ? 0 : asked
-      this.learn(name, { until: Math.max(this.now + 5 * MINUTE, own), mends: isQuota || retryable, asked: own })
+    const isRate = reason === "rate-limited" && was.startsWith("a/")
+    const cooled = { until: Math.max(this.now + 5 * MINUTE, asked), mends: retryable, asked }
+    if (isQuota || isRate) {
+      const limit = isRate ? { ...cooled, isRate } : { until: asked || this.now + HOUR, mends: retryable, asked }
+      this.learn(`#${key}/${name.slice("a/".length)}`, limit)
+      if (scope === "account") this.learn(`!${key}`, limit)
+      else if (isQuota && scope !== "model") this.learn(`#${key}`, limit)
     }
+    const spare = isQuota ? this.spareOf(name, key) : undefined
+    if (isQuota && spare === undefined) this.learn(name, { until: this.now + 5 * MINUTE, mends: true, asked: 0 })
+    if (!isQuota && !isRate) this.learn(name, cooled)
     const other = this.preferred().find(
       (place) => this.targetOf(place) !== name && !this.left.has(this.targetOf(place)) && this.freeAt(place) <= this.now
     )
     if (spare !== undefined && !(wasCooling && other !== undefined)) {
-      this.left.add(`#${this.keyOf(was)}`)
+      this.left.add(`${name}#${key}`)
       return this.go(spare === "K1" ? name : `${name}#${spare}`, 0)
     }
     if (other !== undefined) {
@@ -214,6 +256,18 @@ const fails = <Model extends { isOver: boolean; now: number; readonly fails: (fa
   toString: () => `fails(${failed.reason}${failed.hint === undefined ? "" : `, ${failed.hint.retryAfterMs}`})`
 })
 
+/** A call succeeds; the conversation goes on. */
+const answers: Command<ChainModel> = {
+  check: () => true,
+  run: (model, rig) => {
+    model.now += 1
+    rig.now += 1
+    model.answers()
+    rig.answers()
+  },
+  toString: () => "answers"
+}
+
 const passes = (ms: number): Command<ChainModel> => ({
   check: () => true,
   run: (model, rig) => {
@@ -227,13 +281,12 @@ const passes = (ms: number): Command<ChainModel> => ({
 const hears = (name: string, ms: number, mends: boolean): Command<ChainModel> => ({
   check: () => true,
   run: (model, rig) => {
+    model.now += 1
+    rig.now += 1
     const until = model.now + ms
     model.learn(name, { until, mends, asked: 0 })
     const pause = { until, reason: "unknown", retryable: mends } as const
-    rig.standing = Standing.merge(
-      rig.standing,
-      name.startsWith("#") ? Standing.limit("a", name.slice(1), pause) : Standing.coolDown(target(name), pause)
-    )
+    rig.standing = Standing.merge(rig.standing, Standing.paused(thingOf(name), { ...pause, since: model.now }))
   },
   toString: () => `hears(${name}, ${ms})`
 })
@@ -252,16 +305,20 @@ describe("a conversation as the model has it", () => {
             asking("overloaded", MINUTE),
             asking("rate-limited", HOUR),
             failure("quota-exhausted"),
+            failure("quota-exhausted", { scope: "account" }),
             asking("quota-exhausted", 3 * HOUR),
+            { ...asking("quota-exhausted", 2 * HOUR), scope: "model" as const },
+            { ...asking("rate-limited", 2 * MINUTE), scope: "account" as const },
             failure("auth"),
             failure("bad-request")
           )
           .map((failed) => fails<ChainModel>(failed)),
+        fc.constant(answers),
         time.map(passes),
         // Odd lengths, so that no two pauses end together.
         fc
           .tuple(
-            fc.constantFrom("a/one", "a/two", "b/one", "#K1", "#K2"),
+            fc.constantFrom("a/one", "a/two", "b/one", "#K1", "#K2", "!K1", "#K1/one", "#K2/two"),
             fc.integer({ min: 1, max: 9 * HOUR }),
             fc.boolean()
           )

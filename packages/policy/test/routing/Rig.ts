@@ -77,6 +77,15 @@ export class Rig {
     return this.where()
   }
 
+  /** A call succeeds that began now. */
+  answers(): void {
+    const route = this.current ?? { target: target(this.options.primary) }
+    const { credentials = {} } = this.options
+    const name = route.credential ?? credentials[route.target.provider]?.[0]
+    const used = Standing.usedBy(route.target, name)
+    this.standing = Standing.merge(this.standing, Standing.cleared(this.standing, used, this.now))
+  }
+
   /** The attempt fails; what is done, as `at once on a/b`, `5000 ms on a/b` or `gave up: …`. The wait is slept. */
   fails(failure: Failure.Failure, how: Pick<Directive.Situation, "whole"> = {}): string {
     const spent = { sleptMs: this.sleptMs, elapsedMs: this.sleptMs, spread: 0 }

@@ -145,7 +145,7 @@ describe("the cycle", () => {
       "at once on b/b",
       "at once on a/a#second"
     ])
-    expect(rig.standing.credentials["a/first"]?.until).toBe(START + HOUR)
+    expect(rig.standing.credentials["a/first"]?.pauses[0]?.until).toBe(START + HOUR)
   })
 })
 
@@ -187,5 +187,22 @@ describe("Routes", () => {
       _tag: "GiveUp",
       because: "not-retryable"
     })
+  })
+})
+
+describe("the record of a decision", () => {
+  it("X9: says which ways had had their turn in the cycle", () => {
+    const rig = three()
+    rig.begin()
+    const had = () => {
+      rig.fails(limited)
+      const { basis } = rig.last as { readonly basis?: { readonly ways?: ReadonlyArray<object> } }
+      return basis?.ways?.map((way) => "had" in way)
+    }
+    expect([had(), had(), had()]).toEqual([
+      [false, false, false],
+      [true, false, false],
+      [true, true, false]
+    ])
   })
 })

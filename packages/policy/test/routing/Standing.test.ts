@@ -5,21 +5,38 @@ import * as fc from "fast-check"
 import { Standing } from "../../src/index.ts"
 import { target } from "./Rig.ts"
 
+const { KINDS } = Standing
+
 /** Few moments and names, so that they meet. */
+const moment = fc.integer({ min: 0, max: 5 })
 const pause: fc.Arbitrary<Standing.Pause> = fc.record(
   {
-    until: fc.integer({ min: 0, max: 5 }),
+    until: moment,
     reason: fc.constantFrom(...Failure.Reason.literals),
     retryable: fc.boolean(),
-    askedUntil: fc.integer({ min: 0, max: 5 })
+    askedUntil: moment,
+    since: moment
   },
   { requiredKeys: ["until", "reason", "retryable"] }
 )
-const pauses = fc.dictionary(fc.constantFrom("a/a", "b/b", "c/c"), pause, { noNullPrototype: true })
-const standing: fc.Arbitrary<Standing.Standing> = fc.record({ targets: pauses, credentials: pauses })
+const thing: fc.Arbitrary<Standing.Thing> = fc.record({
+  kind: fc.constantFrom(...KINDS),
+  name: fc.constantFrom("a/a", "b/b", "c/c")
+})
+
+/** What one turn finds out: that something fails, or that it works again. */
+const finding: fc.Arbitrary<Standing.Standing> = fc.oneof(
+  fc.tuple(thing, pause).map(([thing, pause]) => Standing.paused(thing, pause)),
+  fc.tuple(thing, moment, moment).map(([{ kind, name }, at, until]) => ({
+    ...Standing.empty,
+    [kind]: { [name]: { pauses: [], cleared: { at, until } } }
+  }))
+)
+const together = (findings: ReadonlyArray<Standing.Standing>) => findings.reduce(Standing.merge, Standing.empty)
+const standing = fc.array(finding, { maxLength: 8 }).map(together)
 
 describe("Standing", () => {
-  it("P7, P8: what is merged in any order, and as often as one likes, is the same", () => {
+  it("P7, P8, C12: what is merged in any order, and as often as one likes, is the same", () => {
     fc.assert(
       fc.property(standing, standing, standing, (a, b, c) => {
         expect(Standing.merge(a, a)).toEqual(a)
@@ -28,18 +45,64 @@ describe("Standing", () => {
         expect(Standing.merge(Standing.merge(a, b), b)).toEqual(Standing.merge(a, b))
         expect(Standing.merge(a, Standing.empty)).toEqual(a)
       }),
-      { numRuns: 2_000 }
+      { numRuns: 5_000 }
     )
   })
 
-  it("P7, P8: of two pauses of one thing the later end wins, and nothing that was asked for is forgotten", () => {
+  it("P7, P8, C12: of the pauses that no success has ended the latest end counts, and the longest that was asked for", () => {
+    const things = { kind: "models", name: "a/a" } as const
+    const seen = fc.array(fc.oneof(pause, moment), { maxLength: 8 })
     fc.assert(
-      fc.property(pause, pause, (a, b) => {
-        const merged = Standing.merge(Standing.coolDown(target("a/a"), a), Standing.coolDown(target("a/a"), b))
-        const pause = merged.targets["a/a"]
-        expect(pause?.until).toBe(Math.max(a.until, b.until))
-        expect(pause?.askedUntil ?? -1).toBe(Math.max(a.askedUntil ?? -1, b.askedUntil ?? -1))
+      fc.property(seen, moment, (seen, now) => {
+        const successes = seen.filter((one) => typeof one === "number")
+        const last = Math.max(-1, ...successes)
+        const merged = together(
+          seen.map((one) =>
+            typeof one === "number"
+              ? { ...Standing.empty, models: { "a/a": { pauses: [], cleared: { at: one, until: 9 } } } }
+              : Standing.paused(things, one)
+          )
+        )
+        const left = seen
+          .filter((one) => typeof one !== "number")
+          .filter(({ since = -2, until }) => until > now && (successes.length === 0 || since > last))
+        const pause = Standing.of(merged, things, now)
+        expect(pause?.until ?? -Infinity).toBe(Math.max(...left.map(({ until }) => until)))
+        expect(pause?.askedUntil ?? -1).toBe(Math.max(-1, ...left.map(({ askedUntil = -1 }) => askedUntil)))
+      }),
+      { numRuns: 5_000 }
+    )
+  })
+
+  it("C12: a success ends the pauses of what it used that were known when its call began, and no other", () => {
+    fc.assert(
+      fc.property(standing, moment, (standing, began) => {
+        const used = Standing.usedBy(target("b/b"), "K")
+        const changes = Standing.cleared(standing, used, began)
+        const after = Standing.merge(standing, changes)
+        for (const kind of KINDS) {
+          for (const name of ["a/a", "b/b", "c/c"]) {
+            const entry = standing[kind][name]
+            const isUsed = used.some((thing) => thing.kind === kind && thing.name === name)
+            const left = entry?.pauses.filter(({ since = -1 }) => !isUsed || since > began) ?? []
+            expect(after[kind][name]?.pauses ?? []).toEqual(left)
+          }
+        }
+        // Where it ends nothing there is nothing to store.
+        const ended = standing.targets["b/b"]?.pauses.some(({ since = -1 }) => since <= began) ?? false
+        expect(Standing.isEmpty(changes)).toBe(!ended)
       })
+    )
+  })
+
+  it("C12: a pause that comes late does not return once a success has ended it", () => {
+    const late = { until: 100, reason: "quota-exhausted", retryable: true, since: 3 } as const
+    const thing = Standing.model(target("g/pro"), "KEY")
+    const known = Standing.paused(thing, late)
+    const success = Standing.cleared(known, [thing], 5)
+    expect(Standing.of(Standing.merge(Standing.expire(success, 50), known), thing, 50)).toBeUndefined()
+    expect(Standing.of(Standing.merge(success, Standing.paused(thing, { ...late, since: 6 })), thing, 50)?.until).toBe(
+      100
     )
   })
 
@@ -47,12 +110,12 @@ describe("Standing", () => {
     fc.assert(
       fc.property(standing, fc.integer({ min: 0, max: 6 }), (standing, now) => {
         const left = Standing.expire(standing, now)
-        for (const name of ["a/a", "b/b", "c/c"]) {
-          const pause = standing.targets[name]
-          const inForce = pause !== undefined && pause.until > now ? pause : undefined
-          expect(Standing.ofTarget(standing, target(name), now)).toEqual(inForce)
-          expect(Standing.ofTarget(left, target(name), now)).toEqual(inForce)
-          expect(left.targets[name]).toEqual(inForce)
+        for (const kind of KINDS) {
+          for (const name of ["a/a", "b/b", "c/c"]) {
+            expect(Standing.of(left, { kind, name }, now)).toEqual(Standing.of(standing, { kind, name }, now))
+            for (const { until } of left[kind][name]?.pauses ?? []) expect(until).toBeGreaterThan(now)
+            expect(Standing.of(standing, { kind, name }, now)?.until ?? Infinity).toBeGreaterThan(now)
+          }
         }
         expect(Standing.isEmpty(Standing.expire(standing, 6))).toBe(true)
       })
@@ -70,8 +133,9 @@ describe("Standing", () => {
 
   it("tells credentials of one name at two providers apart", () => {
     const pause = { until: 10, reason: "quota-exhausted", retryable: false } as const
-    const standing = Standing.limit("a", "KEY", pause)
-    expect(Standing.ofCredential(standing, "a", "KEY", 0)).toEqual(pause)
-    expect(Standing.ofCredential(standing, "b", "KEY", 0)).toBeUndefined()
+    const standing = Standing.paused(Standing.credential("a", "KEY"), pause)
+    expect(Standing.of(standing, Standing.credential("a", "KEY"), 0)).toEqual(pause)
+    expect(Standing.of(standing, Standing.credential("b", "KEY"), 0)).toBeUndefined()
+    expect(Standing.of(standing, Standing.account("a", "KEY"), 0)).toBeUndefined()
   })
 })

@@ -88,25 +88,34 @@ export const layer = HttpApiBuilder.group(
 
 // --- internal
 
+/**
+ * Encodes frames once for all subscribers that got the same array, which `Backlog` sees to (Backlog.B2). They write one after
+ * another, so the last array is the one to remember.
+ */
+const sharing = (encode: (frames: ReadonlyArray<Frame>) => string): typeof encode => {
+  let last: { readonly frames: ReadonlyArray<Frame>; readonly text: string } | undefined
+  return (frames) => (last?.frames === frames ? last : (last = { frames, text: encode(frames) })).text
+}
+
 const ndjson = {
   contentType: Ndjson.CONTENT_TYPE,
   keepAlive: Ndjson.KEEP_ALIVE,
-  encode: (frames: ReadonlyArray<Frame>): string => {
+  encode: sharing((frames: ReadonlyArray<Frame>): string => {
     let text = ""
     for (const frame of frames) text += frame.json + "\n"
     return text
-  }
+  })
 }
 
 const sse = {
   contentType: Sse.CONTENT_TYPE,
   keepAlive: Sse.KEEP_ALIVE,
   farewell: Sse.reconnect,
-  encode: (frames: ReadonlyArray<Frame>): string => {
+  encode: sharing((frames: ReadonlyArray<Frame>): string => {
     let text = ""
     for (const frame of frames) text += Sse.frame(frame.json, frame.id)
     return text
-  }
+  })
 }
 
 const toJson = ({ end, text, turnId }: TurnResult): TurnsGroup.TurnResult => ({

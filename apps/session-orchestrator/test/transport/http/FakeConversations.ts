@@ -226,7 +226,13 @@ export const make = () => {
           broken.storage
             ? Effect.fail(new StorageError({ message: "The disk is full." }))
             : Effect.succeed(
-                [...turns.values()].map((turn) => ({ ...turn, model: "simulated/steady", tail: undefined }))
+                [...turns.values()].map((turn) => ({
+                  ...turn,
+                  model: "simulated/steady",
+                  tail: undefined,
+                  records: 0,
+                  interruption: undefined
+                }))
               )
         ),
         appendEvents: () => die,

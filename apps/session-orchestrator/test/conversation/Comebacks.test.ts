@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Comebacks, FIRST_MS, MOST_MS, SETTLED_MS } from "../../src/cluster/Comebacks.ts"
+import { Comebacks, FIRST_MS, MOST_MS, SETTLED_MS } from "../../src/conversation/Comebacks.ts"
 import * as Given from "../storage/Given.ts"
 
 const [one, two] = [Given.conversationId(1), Given.conversationId(2)]

@@ -1,0 +1,135 @@
+/**
+ * The frames of a conversation that at least one subscriber has not taken yet, kept once for all of them.
+ *
+ * Backlog.B1. A frame takes the same memory whether one subscriber is behind or two thousand are: each holds a position here.
+ * Backlog.B2. Subscribers that take the same frames get the same array, so that a transport encodes it once.
+ * Backlog.B3. A frame goes when every subscriber has taken it or left; at the latest when as many others have come.
+ */
+import type { Frame } from "./Conversations.ts"
+
+/** Below so many frames nothing is gained by looking for the slowest subscriber. */
+const LEAST_KEPT = 64
+
+/**
+ * What a reader is given at once, in characters: some reads of a provider. Node keeps a copy of a write for every client that does
+ * not take it, and asks to wait only behind it.
+ */
+const ONE_WRITE = 64 * 1024
+
+/** What one event counts for at most, in characters: a large one by itself must not send away a client that keeps up. */
+const MAX_COUNTED = 1024 * 1024
+
+/** A subscriber's position. */
+export interface Reader {
+  /** The number of the first frame that it has not taken. */
+  next: number
+  /** What had been counted when it took frames last. */
+  counted: number
+}
+
+export class Backlog {
+  private frames: Array<Frame> = []
+  /** The number of the first frame that is kept. */
+  private first = 0
+  private total = 0
+  private readonly readers = new Set<Reader>()
+  /** Readers that have not taken everything. */
+  private lagging = 0
+  private trimAt = LEAST_KEPT
+  /** The frames that were taken last, for the next reader that takes the same. */
+  private taken: { readonly from: number; readonly end: number; readonly frames: ReadonlyArray<Frame> } | undefined
+
+  /** Adds a reader, which gets every frame from now on. */
+  join(): Reader {
+    const reader = { next: this.end, counted: this.total }
+    this.readers.add(reader)
+    return reader
+  }
+
+  /** Lets a reader go; what it has not taken is not kept for it. */
+  leave(reader: Reader): void {
+    if (!this.readers.delete(reader)) return
+    this.caughtUp(reader.next < this.end)
+  }
+
+  push(frame: Frame): void {
+    if (this.readers.size === 0) return
+    this.frames.push(frame)
+    this.total += countedOf(frame)
+    this.lagging = this.readers.size
+    if (this.frames.length >= this.trimAt) this.trim()
+  }
+
+  /** What a reader has not taken, in characters of JSON. */
+  behind(reader: Reader): number {
+    return this.total - reader.counted
+  }
+
+  isBehind(reader: Reader): boolean {
+    return this.readers.has(reader) && reader.next < this.end
+  }
+
+  /** Everything that has come since the reader took frames last; nothing for one that has left. */
+  take(reader: Reader): ReadonlyArray<Frame> {
+    return this.taking(reader, this.end)
+  }
+
+  /** The next frames of a reader, as many as one write should hold, and at least one where there is one. */
+  takeSome(reader: Reader): ReadonlyArray<Frame> {
+    let end = reader.next
+    for (let size = 0; end < this.end && size < ONE_WRITE; end++)
+      size += this.frames[end - this.first]?.json.length ?? 0
+    return this.taking(reader, end)
+  }
+
+  private taking(reader: Reader, end: number): ReadonlyArray<Frame> {
+    const from = reader.next
+    if (!this.readers.has(reader) || from === end) return []
+    const frames = this.between(from, end)
+    reader.next = end
+    for (const frame of frames) reader.counted += countedOf(frame)
+    this.caughtUp(end === this.end)
+    return frames
+  }
+
+  /** How many frames are kept. */
+  get kept(): number {
+    return this.frames.length
+  }
+
+  private get end(): number {
+    return this.first + this.frames.length
+  }
+
+  private between(from: number, end: number): ReadonlyArray<Frame> {
+    if (this.taken?.from === from && this.taken.end === end) return this.taken.frames // B2
+    // Where no other reader needs any of them the array is given away: `caughtUp` begins a new one.
+    const isLast = this.lagging === 1 && from === this.first && end === this.end
+    const frames = isLast ? this.frames : this.frames.slice(from - this.first, end - this.first)
+    this.taken = { from, end, frames }
+    return frames
+  }
+
+  /** B3 */
+  private caughtUp(wasBehind: boolean): void {
+    if (!wasBehind) return
+    this.lagging--
+    if (this.lagging > 0) return
+    this.first = this.end
+    this.frames = []
+    this.taken = undefined
+    this.trimAt = LEAST_KEPT
+  }
+
+  /** B3 */
+  private trim(): void {
+    let slowest = this.end
+    for (const { next } of this.readers) slowest = Math.min(slowest, next)
+    this.frames = this.frames.slice(slowest - this.first)
+    this.first = slowest
+    this.trimAt = Math.max(LEAST_KEPT, 2 * this.frames.length)
+  }
+}
+
+/** What a frame counts for. */
+export const countedOf = ({ json }: Frame): number => Math.min(json.length, MAX_COUNTED)

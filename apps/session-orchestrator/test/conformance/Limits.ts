@@ -1,0 +1,146 @@
+/** What a quota and a rate limit belong to, and what ends them (rules C12, P7, P8). */
+import * as Answers from "./Answers.ts"
+import { SPARE, chain } from "./ChainShapes.ts"
+import { BEGUN, type Scenario, TARGET, answered, atOnce, fallsBack, provedAt, providerOf } from "./Scenario.ts"
+import { ANSWER, BOTH, HOUR, MINUTE, SECOND } from "./Shapes.ts"
+
+const { asks, exhausted, overloaded, says, status, words } = Answers
+
+/** Another model of the same provider. */
+const SMALL = `${providerOf(TARGET)}/small`
+
+const KEYS = { scripted: ["KEY"] } as const
+
+const FIRST = `${TARGET}#KEY`
+const SMALL_KEY = `${SMALL}#KEY`
+
+const AT_SMALL = `assistant at ${SMALL}: ${ANSWER}`
+
+export const scenarios: ReadonlyArray<Scenario> = [
+  {
+    title: "P8: a chain to another model of the same provider is taken on a quota failure",
+    retry: chain(SMALL, SPARE),
+    targets: [TARGET, SMALL, SPARE],
+    credentials: KEYS,
+    formats: BOTH,
+    turns: [
+      {
+        given: [exhausted(3 * HOUR), says(ANSWER)],
+        follows: {
+          calls: [FIRST, SMALL_KEY],
+          events: [...BEGUN, atOnce(0, "quota-exhausted"), ...fallsBack(TARGET, SMALL), ...provedAt(SMALL, 0)],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", AT_SMALL]
+  },
+  {
+    title: "C12, P8: the hours that one model's quota asks for delay no other model of its key",
+    retry: chain(SMALL),
+    targets: [TARGET, SMALL],
+    credentials: KEYS,
+    formats: BOTH,
+    turns: [
+      {
+        given: [exhausted(3 * HOUR), status(503, "unavailable"), says(ANSWER)],
+        follows: {
+          calls: [FIRST, SMALL_KEY, SMALL_KEY],
+          events: [
+            ...BEGUN,
+            atOnce(0, "quota-exhausted"),
+            ...fallsBack(TARGET, SMALL),
+            { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND, reason: "overloaded" },
+            ...provedAt(SMALL, 1)
+          ],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", AT_SMALL]
+  },
+  {
+    title: "C12, P8: a model that has met the limit itself is not tried again before it is over",
+    retry: chain(SMALL, SPARE),
+    targets: [TARGET, SMALL, SPARE],
+    credentials: KEYS,
+    scale: 1,
+    turns: [
+      {
+        given: [exhausted(3 * HOUR), exhausted(3 * HOUR), says(ANSWER)],
+        follows: {
+          calls: [FIRST, SMALL_KEY, SPARE],
+          events: [
+            ...BEGUN,
+            atOnce(0, "quota-exhausted"),
+            ...fallsBack(TARGET, SMALL),
+            atOnce(1, "quota-exhausted"),
+            ...fallsBack(SMALL, SPARE),
+            ...provedAt(SPARE, 1)
+          ],
+          shown: ANSWER
+        }
+      },
+      {
+        prompt: "And?",
+        given: [says(ANSWER)],
+        follows: {
+          calls: [SPARE],
+          events: ["turn-start", "message", { type: "step-start", target: SPARE }, ...answered()],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant at ${SPARE}: ${ANSWER}`, "user: And?", `assistant at ${SPARE}: ${ANSWER}`]
+  },
+  {
+    title: "C12, P8: where the error names the account, no other model of it is tried",
+    retry: chain(SMALL, SPARE),
+    targets: [TARGET, SMALL, SPARE],
+    credentials: KEYS,
+    turns: [
+      {
+        given: [words(402, "Your account has no credits left."), says(ANSWER)],
+        follows: {
+          calls: [FIRST, SPARE],
+          events: [...BEGUN, atOnce(0, "quota-exhausted"), ...fallsBack(TARGET, SPARE), ...provedAt(SPARE, 0)],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant at ${SPARE}: ${ANSWER}`]
+  },
+  {
+    title: "C12: a success ends the older cooldown of what it used, and the next turn begins there",
+    retry: chain(SPARE),
+    targets: [TARGET, SPARE],
+    turns: [
+      {
+        given: [asks(10 * MINUTE, "retry-after"), overloaded, says(ANSWER)],
+        when: [{ at: 1, act: { switchesTo: TARGET } }],
+        follows: {
+          calls: [TARGET, SPARE, TARGET],
+          events: [
+            ...BEGUN,
+            atOnce(0, "rate-limited"),
+            ...fallsBack(TARGET, SPARE),
+            { type: "provider-retry", attempt: 1, delayMs: 4 * SECOND },
+            { type: "model-change", from: SPARE, to: TARGET },
+            ...answered(1)
+          ],
+          shown: ANSWER
+        }
+      },
+      {
+        prompt: "And?",
+        given: [says(ANSWER)],
+        follows: {
+          calls: [TARGET],
+          events: [...BEGUN, ...answered()],
+          shown: ANSWER
+        }
+      }
+    ],
+    history: ["user: Hello", `assistant: ${ANSWER}`, "user: And?", `assistant: ${ANSWER}`]
+  }
+]

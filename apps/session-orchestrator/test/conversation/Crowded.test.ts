@@ -1,0 +1,74 @@
+/** A conversation that many watch: nobody else waits for all of them to be written to (H1, H3). */
+import { assert, it } from "@effect/vitest"
+import { Ids } from "@holdfast/wire"
+import { Effect, Exit, Fiber, Stream } from "effect"
+import { Hub, MAX_BEHIND } from "../../src/conversation/Hub.ts"
+
+const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
+const delta = (text: string) => ({ type: "text-delta", ...ids, delta: text }) as const
+
+const WATCHERS = 500
+
+const loopTurn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+
+/** What a watcher has assembled so far, and whether it still watches. */
+const watch = (hub: Hub) =>
+  Effect.gen(function* () {
+    const seen = { text: "" }
+    const subscriber = hub.subscribe()
+    const fiber = yield* Stream.fromPull(Effect.succeed(subscriber.pull)).pipe(
+      Stream.runForEach(({ event }) =>
+        Effect.sync(() => (seen.text += event.type === "text-delta" ? event.delta : ""))
+      ),
+      Effect.forkChild({ startImmediately: true })
+    )
+    return { seen, fiber }
+  })
+
+it.live("H1: each of many watchers gets everything, with frames that come while others are being woken", () =>
+  Effect.gen(function* () {
+    const hub = new Hub()
+    const watchers = yield* Effect.forEach(Array.from({ length: WATCHERS }), () => watch(hub))
+    let said = ""
+    for (let n = 0; n < 20; n++) {
+      hub.live(delta(`${n} `))
+      said += `${n} `
+      yield* loopTurn
+    }
+    // The last frame came while the first watchers had been woken already.
+    while (watchers.some(({ seen }) => seen.text !== said)) yield* loopTurn
+    for (const { fiber } of watchers) yield* Fiber.interrupt(fiber)
+  })
+)
+
+it.live("H3: in one turn of the event loop some of many watchers are woken, and never all", () =>
+  Effect.gen(function* () {
+    const hub = new Hub()
+    const watchers = yield* Effect.forEach(Array.from({ length: WATCHERS }), () => watch(hub))
+    const woken = () => watchers.filter(({ seen }) => seen.text !== "").length
+    hub.live(delta("x"))
+    const counts: Array<number> = []
+    while (woken() < WATCHERS) {
+      yield* loopTurn
+      counts.push(woken())
+    }
+    assert.isAbove(counts.length, 4)
+    for (const { fiber } of watchers) yield* Fiber.interrupt(fiber)
+  })
+)
+
+it.live("H1: one of many that takes nothing is let go of, and the others are not", () =>
+  Effect.gen(function* () {
+    const hub = new Hub()
+    const idle = hub.subscribe()
+    const watchers = yield* Effect.forEach(Array.from({ length: WATCHERS }), () => watch(hub))
+    const piece = "x".repeat(MAX_BEHIND / 64)
+    for (let n = 0; n < 70; n++) {
+      hub.live(delta(piece))
+      while (watchers.some(({ seen }) => seen.text.length < (n + 1) * piece.length)) yield* loopTurn
+    }
+    const exit = yield* Effect.exit(idle.pull)
+    assert.isTrue(Exit.isFailure(exit))
+    for (const { fiber } of watchers) yield* Fiber.interrupt(fiber)
+  })
+)

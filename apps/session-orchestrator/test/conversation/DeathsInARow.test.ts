@@ -1,0 +1,119 @@
+/** Turns whose process dies again and again (X14). */
+import { assert, it } from "@effect/vitest"
+import { Ids } from "@holdfast/wire"
+import { Effect, Option } from "effect"
+import { TestClock } from "effect/testing"
+import { memory, Rig } from "./Rig.ts"
+
+const id = Ids.TurnId.make
+
+/** A process on a database in memory, whose provider never answers as long as nobody turns the clock. */
+const test = (title: string, body: (rig: Rig) => Effect.Effect<void, unknown>) =>
+  it.effect(title, () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const rig = new Rig(yield* memory, ["answers late"], false)
+        yield* rig.up
+        yield* body(rig)
+        yield* rig.down(false)
+        assert.deepStrictEqual(rig.faults, [])
+      })
+    )
+  )
+
+const begin = (rig: Rig, turnId: string) =>
+  Effect.gen(function* () {
+    const conversationId = Option.getOrThrow(Option.fromUndefinedOr(yield* rig.ask(({ create }) => create({}))))
+    yield* rig.ask(({ prompt }) => prompt(conversationId, { prompt: "Hi", turnId: id(turnId) }))
+    return conversationId
+  })
+
+/** Lets everything happen that can at this time. */
+const settle = TestClock.adjust(0).pipe(Effect.repeat({ times: 50 }))
+
+/** Which turns the provider is asked for in the lives that follow, each of which ends in a crash; a list each. */
+const crashes = (rig: Rig, times: number) =>
+  Effect.forEach(Array.from({ length: times }), () =>
+    Effect.gen(function* () {
+      yield* settle
+      yield* rig.down(true)
+      const from = rig.asked.length
+      yield* rig.up
+      yield* settle
+      return rig.asked.slice(from).map(({ turnId }) => turnId)
+    })
+  )
+
+const endOf = (rig: Rig, turnId: string) =>
+  Effect.map(rig.store.turn(id(turnId)), (turn) => Option.getOrThrow(turn).end)
+
+const finish = (rig: Rig) =>
+  Effect.gen(function* () {
+    rig.calm()
+    yield* TestClock.adjust("1 minute")
+    yield* settle
+  })
+
+test("X14: after three deaths turns run alone, one death more seals the one that ran, and the others are unharmed", (rig) =>
+  Effect.gen(function* () {
+    for (const name of ["a", "b", "c"]) yield* begin(rig, name)
+    const lives = yield* crashes(rig, 4)
+    assert.deepStrictEqual(lives.slice(0, 2), [
+      ["a", "b", "c"],
+      ["a", "b", "c"]
+    ])
+    assert.deepStrictEqual(lives.slice(2), [["a"], ["b"]])
+    const failed = yield* endOf(rig, "a")
+    assert.strictEqual(failed?.status, "failed")
+    assert.deepInclude(failed?.error, { reason: "unknown", retryable: false, defect: true })
+    assert.include(failed?.error?.message, "died 4 times in a row")
+    yield* finish(rig)
+    assert.strictEqual((yield* endOf(rig, "b"))?.status, "completed")
+    assert.strictEqual((yield* endOf(rig, "c"))?.status, "completed")
+  }))
+
+test("X14: a turn that runs alone comes after the others, and a turn that comes meanwhile waits for its next record", (rig) =>
+  Effect.gen(function* () {
+    yield* begin(rig, "suspect")
+    yield* crashes(rig, 2)
+    yield* begin(rig, "young")
+    assert.deepStrictEqual(yield* crashes(rig, 1), [["young"]])
+    rig.calm()
+    yield* TestClock.adjust("10 seconds")
+    yield* settle
+    assert.strictEqual((yield* endOf(rig, "young"))?.status, "completed")
+    assert.strictEqual((yield* endOf(rig, "suspect"))?.status, "completed")
+  }))
+
+test("X14: an orderly stop begins the count anew", (rig) =>
+  Effect.gen(function* () {
+    yield* begin(rig, "a")
+    for (let round = 0; round < 4; round++) {
+      yield* crashes(rig, 2)
+      yield* settle
+      yield* rig.down(false)
+      yield* rig.up
+    }
+    yield* settle
+    yield* finish(rig)
+    assert.strictEqual((yield* endOf(rig, "a"))?.status, "completed")
+  }))
+
+test("X14: turns that wait behind one that is run alone are not counted", (rig) =>
+  Effect.gen(function* () {
+    const conversationId = yield* begin(rig, "a")
+    yield* rig.ask(({ prompt }) => prompt(conversationId, { prompt: "And then?", turnId: id("b") }))
+    assert.deepStrictEqual(yield* crashes(rig, 4), [["a"], ["a"], ["a"], ["b"]])
+    yield* finish(rig)
+    assert.strictEqual((yield* endOf(rig, "a"))?.status, "failed")
+    assert.strictEqual((yield* endOf(rig, "b"))?.status, "completed")
+  }))
+
+test("P14: a turn that waits to be run alone is ended by an abort at once", (rig) =>
+  Effect.gen(function* () {
+    yield* begin(rig, "a")
+    const conversationId = yield* begin(rig, "b")
+    yield* crashes(rig, 3)
+    assert.isTrue(yield* rig.ask(({ abort }) => abort(conversationId)))
+    assert.strictEqual((yield* endOf(rig, "b"))?.status, "aborted")
+  }))

@@ -1,0 +1,78 @@
+/** What every database keeps of interrupted turns (C10, X14). */
+import { expect, it } from "@effect/vitest"
+import { Effect, type Layer, Option } from "effect"
+import * as Interruption from "../../src/durable/Interruption.ts"
+import { Interruptions } from "../../src/storage/Interruptions.ts"
+import { Journal } from "../../src/storage/Journal.ts"
+import type { Storage } from "../../src/storage/SqlStore.ts"
+import { type StorageError, Store } from "../../src/storage/Store.ts"
+import * as Given from "./Given.ts"
+
+/** Runs the suite on a database. */
+export const suite = (name: string, layer: Layer.Layer<Storage, StorageError>): void => {
+  const id = Given.turnId(1)
+  const one: Interruption.Interruption = { ...Interruption.none("one"), deaths: 2, seen: 3, isAlone: true }
+
+  const test = (title: string, body: Effect.Effect<void, unknown, Storage>) =>
+    it.effect(`${name}: ${title}`, () => Effect.provide(body, layer))
+
+  const accepted = Effect.gen(function* () {
+    const store = yield* Store
+    yield* store.createConversation(Given.conversation(1))
+    yield* store.acceptTurn(Given.turn(1, 1))
+    return yield* Interruptions
+  })
+
+  test(
+    "X14: what is known of an interrupted turn is there for the process that takes it up",
+    Effect.gen(function* () {
+      const { find, takeUp } = yield* accepted
+      expect(yield* find(id)).toEqual(Option.none())
+      yield* takeUp(id, one)
+      expect(yield* find(id)).toEqual(Option.some(one))
+      const { unsealedTurns } = yield* Store
+      expect((yield* unsealedTurns).map(({ interruption }) => interruption)).toEqual([one])
+      const two = { ...one, life: "two", isAlone: false, isOrderly: true, defects: 1 }
+      yield* takeUp(id, two)
+      expect(yield* find(id)).toEqual(Option.some(two))
+    })
+  )
+
+  test(
+    "X6: what a process writes of a turn that another one has taken up changes nothing",
+    Effect.gen(function* () {
+      const { find, note, takeUp } = yield* accepted
+      yield* note(id, one)
+      yield* note(id, { ...one, deaths: 0 })
+      expect(yield* find(id)).toEqual(Option.some({ ...one, deaths: 0 }))
+      const two = { ...one, life: "two" }
+      yield* takeUp(id, two)
+      yield* note(id, { ...one, deaths: 0, isOrderly: true })
+      expect(yield* find(id)).toEqual(Option.some(two))
+    })
+  )
+
+  test(
+    "C10: a count of defects never shrinks",
+    Effect.gen(function* () {
+      const { find, note, takeUp } = yield* accepted
+      yield* takeUp(id, { ...one, defects: 2 })
+      yield* note(id, { ...one, defects: 0 })
+      expect(Option.map(yield* find(id), ({ defects }) => defects)).toEqual(Option.some(2))
+    })
+  )
+
+  test(
+    "what is known of a turn goes with its records, long after it was sealed",
+    Effect.gen(function* () {
+      const { find, takeUp } = yield* accepted
+      const store = yield* Store
+      const journal = yield* Journal
+      yield* takeUp(id, one)
+      yield* journal.append(id, 0, { name: "step/0/attempt/0", value: "{}" })
+      yield* store.appendEvents(Given.conversationId(1), id, [Given.end(1, 1)], 0)
+      yield* journal.forget(Number.MAX_SAFE_INTEGER, undefined)
+      expect(yield* find(id)).toEqual(Option.none())
+    })
+  )
+}

@@ -1,0 +1,84 @@
+/** The alerting rules in docs/, held against what a service that has just started exports. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Metric } from "effect"
+import { readFileSync } from "node:fs"
+import * as Yaml from "yaml"
+import * as Service from "../service/Service.ts"
+import * as PrometheusText from "./PrometheusText.ts"
+import * as PromQl from "./PromQl.ts"
+
+interface Rule {
+  readonly alert: string
+  readonly expr: string
+  readonly for?: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly annotations: Readonly<Record<string, string>>
+}
+
+const docs = (name: string): string => readFileSync(new URL(`../../../../docs/${name}`, import.meta.url), "utf8")
+
+const file: { readonly groups: ReadonlyArray<{ readonly name: string; readonly rules: ReadonlyArray<Rule> }> } =
+  Yaml.parse(docs("prometheus-alerts.yml"))
+const rules = file.groups.flatMap(({ rules }) => rules)
+
+/** Labels that Prometheus adds to each series that it scrapes. */
+const OF_THE_SCRAPE: ReadonlySet<string> = new Set(["instance", "job"])
+
+/** What Prometheus records of a scrape itself. */
+const OF_PROMETHEUS: ReadonlySet<string> = new Set(["up"])
+
+/** Whether a series that a fresh service exports is picked. */
+const picks = ({ matchers, name }: PromQl.Selector, sample: PrometheusText.Sample): boolean =>
+  sample.name === name &&
+  matchers
+    .filter(({ label }) => !OF_THE_SCRAPE.has(label))
+    .every(({ label, operator, value }) => {
+      const found = sample.labels[label]
+      return operator === "=" ? found === value : operator === "=~" && new RegExp(`^(?:${value})$`).test(found ?? "")
+    })
+
+describe("docs/prometheus-alerts.yml", () => {
+  it.live("X12: each rule asks, in PromQL, for series that a service has from its start", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start()
+      const { samples } = PrometheusText.read((yield* service.call({ path: "/metrics" })).text)
+      for (const { alert, annotations, expr } of rules) {
+        const { groupedBy, isValid, selectors } = PromQl.read(expr)
+        assert.isTrue(isValid, `${alert} is no PromQL`)
+        assert.isAbove(selectors.length, 0, alert)
+        const shown = Array.from(
+          Object.values(annotations)
+            .join(" ")
+            .matchAll(/\$labels\.(\w+)/g),
+          ([, label = ""]) => label
+        )
+        const labels = new Set<string>(OF_THE_SCRAPE)
+        for (const selector of selectors) {
+          if (OF_PROMETHEUS.has(selector.name)) continue
+          const found = samples.filter((sample) => picks(selector, sample))
+          assert.isAbove(found.length, 0, `${alert}: ${selector.name} is not there at the start, or not so labelled`)
+          for (const sample of found) for (const label of Object.keys(sample.labels)) labels.add(label)
+        }
+        for (const label of [...groupedBy, ...shown]) assert.isTrue(labels.has(label), `${alert}: ${label}`)
+        if (groupedBy.length > 0 && !expr.includes(" on (")) {
+          for (const label of shown) assert.include(groupedBy, label, `${alert} loses a label that it shows`)
+        }
+      }
+    }).pipe(Effect.provideService(Metric.MetricRegistry, new Map()))
+  )
+
+  it("each rule has a name of its own, a severity, what happened and what to do, and a row in operations.md", () => {
+    assert.isAbove(rules.length, 8)
+    assert.strictEqual(new Set(rules.map(({ alert }) => alert)).size, rules.length)
+    const rows = Array.from(docs("operations.md").matchAll(/^\| `(Holdfast\w+)` \|/gm), ([, alert = ""]) => alert)
+    assert.deepStrictEqual(
+      rows,
+      rules.map(({ alert }) => alert)
+    )
+    for (const { alert, annotations, for: lasting = "1m", labels } of rules) {
+      assert.include(["page", "ticket"], labels["severity"], alert)
+      assert.match(lasting, /^\d+[smh]$/, alert)
+      assert.deepStrictEqual(Object.keys(annotations), ["summary", "description"], alert)
+    }
+  })
+})

@@ -1,0 +1,164 @@
+/** What of a provider's events a turn takes in, and where it stops listening. */
+import { assert, describe, it } from "@effect/vitest"
+import { Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
+import { Effect, Exit, Layer } from "effect"
+import * as Checkpoint from "../src/Checkpoint.ts"
+import { EventSink } from "../src/EventSink.ts"
+import { Provider, type ProviderEvent } from "../src/Provider.ts"
+import * as Toolbox from "../src/Toolbox.ts"
+import * as Turn from "../src/Turn.ts"
+import { TurnStopped } from "../src/TurnStopped.ts"
+
+const { bothWays, settle } = Scenario
+const { answer, call, finish, overloaded, text } = ScriptedProvider
+
+const reasoning = (delta: string): ProviderEvent => ({ type: "reasoning-delta", delta })
+const usage: ProviderEvent = { type: "usage", usage: { inputTokens: 7, outputTokens: 3 } }
+const error: ProviderEvent = { type: "error", failure: { ...overloaded, retryable: false } }
+
+const script = (...reads: ReadonlyArray<ReadonlyArray<ProviderEvent>>): ScriptedProvider.Script => ({
+  reads,
+  end: Effect.void
+})
+
+/** How the events behind the end come: in the same read, or in reads of their own. */
+const behind = [
+  [
+    "in the same read",
+    (before: ReadonlyArray<ProviderEvent>, after: ReadonlyArray<ProviderEvent>) => [[...before, ...after]]
+  ],
+  ["later", (before: ReadonlyArray<ProviderEvent>, after: ReadonlyArray<ProviderEvent>) => [before, after]]
+] as const
+
+describe("the events of a response", () => {
+  for (const [when, reads] of behind) {
+    bothWays(`C6: nothing is heard behind its finish, ${when}`, (start) =>
+      Effect.gen(function* () {
+        const run = yield* start({ scripts: [script(...reads([text("said"), finish], [text("unsaid"), error]))] })
+        assert.strictEqual((yield* settle(run)).status, "completed")
+        assert.strictEqual(run.sink.shown, "said")
+      })
+    )
+
+    bothWays(`C3: nothing is heard behind its error, ${when}`, (start) =>
+      Effect.gen(function* () {
+        const run = yield* start({ scripts: [script(...reads([text("said"), error], [text("unsaid"), finish]))] })
+        const end = yield* settle(run)
+        assert.deepStrictEqual([end.status, end.error?.message], ["failed", overloaded.message])
+        assert.strictEqual(run.sink.shown, "said")
+      })
+    )
+
+    bothWays(`C11: nothing is heard behind what is beyond its limit, ${when}`, (start) =>
+      Effect.gen(function* () {
+        const limits = { maxResponseCharacters: 1_000 }
+        const scripts = [script(...reads([text("said"), text("x".repeat(1_000))], [text("unsaid"), finish]))]
+        const run = yield* start({ scripts, limits })
+        const end = yield* settle(run)
+        assert.deepStrictEqual([end.status, end.error?.reason], ["failed", "invalid-response"])
+        assert.strictEqual(run.sink.shown, "said")
+      })
+    )
+  }
+
+  bothWays("C8: an empty delta is told to nobody, and is no part of a message", (start) =>
+    Effect.gen(function* () {
+      const reads = [text(""), reasoning(""), reasoning("hm"), reasoning(""), text(""), text("a"), text(""), finish]
+      const run = yield* start({ scripts: [script(reads)] })
+      yield* settle(run)
+      const deltas = [...run.sink.of("text-delta"), ...run.sink.of("reasoning-delta")]
+      assert.deepStrictEqual(deltas.map(({ delta }) => delta).toSorted(), ["a", "hm"])
+      assert.deepStrictEqual<unknown>(run.sink.of("message").at(-1)?.message.content, [
+        { type: "reasoning", text: "hm" },
+        { type: "text", text: "a" }
+      ])
+    })
+  )
+
+  bothWays("C8: an empty delta alone is no content: what fails behind it is retried", (start) =>
+    Effect.gen(function* () {
+      for (const empty of [text(""), reasoning("")]) {
+        const failing = ScriptedProvider.throws(overloaded, empty)
+        const run = yield* start({ scripts: [failing, answer("ok")], strategy: TestStrategy.make() })
+        assert.strictEqual((yield* settle(run)).status, "completed")
+      }
+    })
+  )
+
+  bothWays("what a response has cost is kept, whatever comes behind it", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({
+        scripts: [
+          script([usage, { type: "reasoning-end", signature: "s" }, text("a"), call("look"), finish]),
+          script([finish])
+        ]
+      })
+      assert.deepStrictEqual((yield* settle(run)).usage, { inputTokens: 7, outputTokens: 3 })
+    })
+  )
+
+  const openings: ReadonlyArray<readonly [string, ReadonlyArray<ReadonlyArray<ProviderEvent>>]> = [
+    ["an empty delta", [[text("")], [text("Hello")]]],
+    ["empty deltas in several reads", [[text("")], [reasoning("")], [text("Hello")]]],
+    ["an empty delta in the same read", [[text(""), text("Hello")]]]
+  ]
+  it.effect.each(openings)("X2: a response that opens with %s is not begun again unseen", ([, reads]) =>
+    Effect.gen(function* () {
+      let deaths = 1
+      const dying = Scenario.dying((name) => /\/attempt\/\d+$/.test(name) && deaths-- > 0)
+      const run = yield* dying({ scripts: [script(...reads, [finish]), answer("Hello")] })
+      assert.strictEqual((yield* settle(run)).status, "completed")
+      assert.strictEqual(run.sink.shown, "HelloHello")
+      assert.strictEqual(run.sink.of("step-discarded").length, 1)
+    })
+  )
+
+  bothWays("M3: one that is interrupted by somebody else has been aborted, and may be retried", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({ scripts: [{ reads: [], end: Effect.interrupt }] })
+      const { error } = yield* settle(run)
+      assert.deepInclude(error, { reason: "aborted", retryable: true })
+    })
+  )
+})
+
+describe("a turn whose ports give way", () => {
+  /** How a turn ends over a provider and a checkpoint, and what it has persisted by then. */
+  const ends = (provider: Provider["Service"], checkpoint: Checkpoint.Checkpoint["Service"]) =>
+    Effect.gen(function* () {
+      const persisted: Array<string> = []
+      const sink: EventSink["Service"] = {
+        live: () => {},
+        persist: (events) => Effect.sync(() => void persisted.push(...events.map(({ type }) => type)))
+      }
+      const { conversationId, target, turnId } = Scenario
+      const input = { conversationId, turnId, target, history: [], prompt: "Hello", startedAt: 0 }
+      const exit = yield* Effect.exit(Turn.runTurn(input)).pipe(
+        Effect.provide(
+          Layer.mergeAll(
+            Layer.succeed(Provider, provider),
+            Layer.succeed(EventSink, sink),
+            Layer.succeed(Checkpoint.Checkpoint, checkpoint),
+            Toolbox.layerNoop
+          )
+        )
+      )
+      return { exit, persisted }
+    })
+
+  const stopped = new TurnStopped({ message: "another runner has it" })
+  const memory = Effect.provide(Effect.service(Checkpoint.Checkpoint), Checkpoint.layerMemory)
+
+  it.effect("X2: stops unsealed, and without a word of content, where its mark cannot be recorded", () =>
+    Effect.gen(function* () {
+      const inner = yield* memory
+      const { exit, persisted } = yield* ends(ScriptedProvider.make([answer("Hello")]), {
+        ...inner,
+        run: (name, schema, effect) =>
+          name.endsWith("/content") ? Effect.fail(stopped) : inner.run(name, schema, effect)
+      })
+      assert.deepStrictEqual(exit, Exit.fail(stopped))
+      assert.deepStrictEqual(persisted, ["turn-start", "message"])
+    })
+  )
+})

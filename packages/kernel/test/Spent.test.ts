@@ -1,0 +1,101 @@
+/** What a strategy is told that a step has spent, against what the step has been through. */
+import { assert } from "@effect/vitest"
+import { Property, Scenario, ScriptedProvider } from "@holdfast/kernel/testing"
+import { Duration, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import * as fc from "fast-check"
+import type { RetryStrategy, Spent } from "../src/RetryStrategy.ts"
+
+const { answer, badGateway, overloaded } = ScriptedProvider
+
+/** A failure, after how long its attempt fails, and how long is slept then. */
+const setback = fc.record({
+  failure: fc.constantFrom(overloaded, badGateway, { ...badGateway, reason: "timeout" as const }),
+  tookMs: fc.constantFrom(0, 1, 25),
+  delayMs: fc.constantFrom(1, 20, 300)
+})
+type Setback = typeof setback extends fc.Arbitrary<infer A> ? A : never
+
+/** Runs a step through setbacks, and gives what the strategy was told at each. */
+const toldOver = (start: Scenario.Start, setbacks: ReadonlyArray<Setback>) =>
+  Effect.gen(function* () {
+    const told = new Map<number, Spent | undefined>()
+    const service: RetryStrategy["Service"] = {
+      budget: { measure: "scheduled" },
+      delayFor: (attempt, _, spent) => {
+        told.set(attempt, spent)
+        return Duration.millis(setbacks[attempt]?.delayMs ?? 0)
+      },
+      sleep: (delay) => Effect.as(Effect.sleep(delay), { type: "elapsed" })
+    }
+    const scripts = setbacks.map(({ failure, tookMs }) => {
+      const script = ScriptedProvider.throws(failure)
+      return { ...script, end: Effect.delay(script.end, tookMs) }
+    })
+    const { fiber, sink } = yield* start({ scripts: [...scripts, answer("ok")], strategy: { service } })
+    // What a wait brings is done before the next one begins: times are compared.
+    for (const ms of setbacks.flatMap(({ delayMs, tookMs }) => [tookMs, delayMs])) {
+      yield* settled
+      yield* TestClock.adjust(ms)
+    }
+    yield* settled
+    return { told, end: yield* Fiber.join(fiber), sink }
+  })
+
+const settled = Effect.repeat(
+  Effect.promise(() => new Promise(setImmediate)),
+  { times: 2 }
+)
+
+const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((a, b) => a + b, 0)
+
+/** The same, counted by hand. */
+const expected = (setbacks: ReadonlyArray<Setback>) => {
+  let at = 0
+  const failures = setbacks.map(({ delayMs, failure: { reason }, tookMs }) => {
+    const failedAt = at + tookMs
+    at = failedAt + delayMs
+    return { failedAt, delayMs, reason }
+  })
+  return failures.map(({ failedAt, reason }, i) => {
+    const earlier = failures.slice(0, i)
+    const alike = earlier.filter((one) => one.reason === reason)
+    return {
+      sleptMs: sum(earlier.map(({ delayMs }) => delayMs)),
+      elapsedMs: failedAt - (failures[0]?.failedAt ?? 0),
+      extendedMs: 0,
+      onReason: {
+        retries: alike.length,
+        sleptMs: sum(alike.map(({ delayMs }) => delayMs)),
+        elapsedMs: failedAt - (alike[0]?.failedAt ?? failedAt)
+      }
+    }
+  })
+}
+
+for (const [how, start] of [
+  ["", Scenario.straight],
+  [" (run again after every record)", Scenario.replayed]
+] as const) {
+  Property.prop(
+    `D2, X11: a strategy is told what the step has slept and taken, in all and for the reason of the failure${how}`,
+    fc.array(setback, { maxLength: 6 }),
+    (setbacks) =>
+      Effect.gen(function* () {
+        yield* TestClock.setTime(0)
+        const { end, sink, told } = yield* toldOver(start, setbacks)
+        const spent = setbacks.map((_, attempt) => {
+          const { spread, ...rest } = told.get(attempt) ?? assert.fail(`nothing was asked about ${attempt}`)
+          assert.isTrue(spread >= 0 && spread < 1)
+          return rest
+        })
+        assert.deepStrictEqual<unknown>(spent, expected(setbacks))
+        assert.strictEqual(end.sleptMs, sum(setbacks.map(({ delayMs }) => delayMs)))
+        assert.deepStrictEqual(
+          [...new Set(sink.of("provider-retry").map(({ attempt }) => attempt))],
+          [...setbacks.keys()]
+        )
+      }),
+    { numRuns: 30 }
+  )
+}

@@ -1,0 +1,72 @@
+/**
+ * What a limit belongs to, as the provider's error names it (C12): one model, the credential, or the account behind it.
+ *
+ * B1. What the error does not name is not guessed: a balance may be an account's, but where the error speaks of none, a chain's other
+ *     model is worth one call.
+ * B2. Typed before written: quotas by name, then codes, then text. A model that is named beside an account ("for model x in
+ *     organization y") is the narrower one, and counts.
+ * B3. Text is the provider's own, and what it quotes is blanked (`Wording.readable`).
+ */
+import type { Failure } from "@holdfast/wire"
+import type * as Body from "./Body.ts"
+import * as Codes from "./Codes.ts"
+import * as Wording from "./Wording.ts"
+
+/** The scope of a failure's limit; `undefined` where it is none, or the error names nothing. */
+export const of = (
+  reason: Failure.Reason,
+  body: Body.Body,
+  codes: ReadonlyArray<string> = []
+): Failure.Scope | undefined => {
+  if (reason !== "rate-limited" && reason !== "quota-exhausted") return undefined
+  if (body.kind === "text") return ofTexts([body.text])
+  if (body.kind !== "envelope") return undefined
+  const { envelope } = body
+  return envelope.scope ?? ofCodes([...envelope.codes, ...codes]) ?? ofTexts(envelope.texts)
+}
+
+/** What the names of violated quotas say, and the dimensions that they are counted by. */
+export const ofQuotas = (quotas: ReadonlyArray<string>): Failure.Scope | undefined => {
+  const known = quotas.filter((quota) => /model|project|per_?user/i.test(quota))
+  if (known.length === 0 || known.length < quotas.length) return undefined
+  return known.every((quota) => /model/i.test(quota)) ? "model" : "account"
+}
+
+// --- internal
+
+/** Providers' codes that name what is limited. */
+const CODES: ReadonlyArray<readonly [scope: Failure.Scope, codes: ReadonlyArray<string>]> = [
+  ["model", ["user_model_rate_limited", "model_capacity_exhausted"]],
+  ["account", ["user_global_rate_limited", "billing_not_active", "billing_hard_limit_reached", "arrearage"]]
+]
+
+const ofCodes = (codes: ReadonlyArray<string>): Failure.Scope | undefined => {
+  const keys = new Set(codes.map(Codes.keyOf))
+  return CODES.find(([, known]) => known.some((code) => keys.has(Codes.keyOf(code))))?.[0]
+}
+
+const ACCOUNT = "(?:account|organi[sz]ation|workspace|team|project|subscription)"
+const LIMIT = "(?:limit|quota|capacity|balance|credits?|spend|budget|rpm|tpm|billing|arrears|suspended)"
+
+const patterns: ReadonlyArray<readonly [scope: Failure.Scope, pattern: RegExp]> = [
+  // "Rate limit reached for model `x` in organization", "exhausted your capacity on this model", "with base model: x"
+  ["model", /(?:limit|quota|capacity|requests)\b[^.]{0,80}\b(?:for|on|of|with|to) (?:the |this |that |base )*model\b/],
+  // OpenAI: "Rate limit reached for gpt-4o in organization org-1 on tokens per min"
+  ["model", /limit reached for [a-z0-9][\w.:/-]* (?:in|on) (?:organization|project)/],
+  // Google: "Quota exceeded for metric: …, limit: 20, model: gemini-2.5-flash"; Anthropic: "(model: claude-x)"
+  ["model", /(?:limit|quota)\b.{0,250}[,(] ?model: ?\S/s],
+  ["model", /this model(?:'s)? .{0,40}(?:limit|quota|rate)|per_(?:base_)?model\b/],
+  ["model", /模型.{0,20}(?:限制|上限|限流|频率|频次)/],
+  // OpenRouter: "Key limit exceeded (weekly limit)"
+  ["credential", /\bkey (?:total |weekly |daily |monthly )?(?:limit|quota|budget)\b/],
+  ["credential", /(?:limit|quota|budget)\b[^.]{0,40}\b(?:for|of|on) (?:this|your|the) (?:api[ -]?)?key\b/],
+  ["credential", /\b(?:this|your|the) (?:api[ -]?)?key (?:has |is )?(?:reached|exceeded|used up|out of|over)/],
+  ["account", new RegExp(`\\b${ACCOUNT}\\b[^.]{0,80}\\b${LIMIT}`)],
+  ["account", new RegExp(`\\b${LIMIT}\\b[^.]{0,60}\\b(?:your|this|the|of|for|in) (?:[\\w-]+ )?${ACCOUNT}\\b`)],
+  ["account", /账[户号]/]
+]
+
+const ofTexts = (texts: ReadonlyArray<string>): Failure.Scope | undefined => {
+  const read = texts.map(Wording.readable)
+  return patterns.find(([, pattern]) => read.some((text) => pattern.test(text)))?.[0]
+}

@@ -1,0 +1,165 @@
+/** What of a body counts as the provider's words, and which of several words decides (C4). */
+import { describe, expect, it } from "@effect/vitest"
+import { Classification } from "../../src/index.ts"
+
+const now = Date.UTC(2026, 2, 1, 12)
+
+const respond = (status: number, body: unknown) =>
+  Classification.ofResponse({ status, headers: {}, body: typeof body === "string" ? body : JSON.stringify(body), now })
+
+const quota = (quotaId: string) => ({
+  "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+  violations: [{ quotaId }]
+})
+
+describe("an error in a body", () => {
+  it("C1: with a code in `error` and the sentence beside it has both", () => {
+    const body = { error: "slow_down", error_description: "The server is too busy." }
+    expect(respond(400, body)).toMatchObject({ message: "The server is too busy.", code: "slow_down" })
+  })
+
+  it("C1: with a sentence in `error` is that sentence, whatever stands beside it", () => {
+    const body = { error: "Not now, please.", message: "Bad Request" }
+    expect(respond(400, body).message).toBe("Not now, please.")
+  })
+
+  it("C1: has the code of the error inside it, where that is an object", () => {
+    const error = { message: "No.", innererror: { code: "context_length_exceeded" } }
+    expect(respond(400, { error }).reason).toBe("context-overflow")
+    expect(respond(400, { error: { message: "No.", innererror: "context_length_exceeded" } }).reason).toBe(
+      "bad-request"
+    )
+  })
+
+  it("C1: of OpenRouter's upstream has the upstream's sentence where its own is a placeholder, and its own otherwise", () => {
+    const metadata = { raw: JSON.stringify({ error: { message: "Upstream is down." } }) }
+    const messageOf = (message: string) => respond(502, { error: { message, metadata } }).message
+    expect(messageOf("Provider returned error")).toBe("Upstream is down.")
+    expect(messageOf("It failed.")).toBe("It failed.")
+    expect(respond(502, { error: { metadata } }).message).toBe("Upstream is down.")
+    expect(respond(502, { error: { message: "Provider returned error" } }).message).toBe("Provider returned error")
+  })
+
+  it("C1: with a word in `error` and nothing beside it is that word", () => {
+    expect(respond(400, { error: "oops" }).message).toBe("oops")
+  })
+
+  it.each([
+    ["day", "quota-exhausted"],
+    ["month", "quota-exhausted"],
+    ["minute", "rate-limited"],
+    ["hour", "rate-limited"]
+  ])("C2: what its details imply is kept where it is wrapped: a quota per %s", (span, reason) => {
+    const details = [quota(`GenerateRequestsPer_${span}`)]
+    const inner = { code: 429, status: "RESOURCE_EXHAUSTED", message: "You exceeded your current quota.", details }
+    expect(respond(429, { error: inner }).reason).toBe(reason)
+    expect(respond(429, { status: 429, code: "upstream", error: inner }).reason).toBe(reason)
+    expect(respond(429, { status: 429, message: "failed", details, error: { message: "no" } }).reason).toBe(reason)
+  })
+
+  it("C1: written as JSON into a message gives its code, with and without a sentence of its own", () => {
+    const coded = JSON.stringify({ type: "error", code: "insufficient_quota" })
+    expect(respond(400, { error: { message: coded } })).toMatchObject({
+      reason: "quota-exhausted",
+      code: "insufficient_quota"
+    })
+    const worded = JSON.stringify({ error: { code: "insufficient_quota", message: "You have run out." } })
+    expect(respond(400, { error: { message: `429 ${worded}` } })).toMatchObject({
+      reason: "quota-exhausted",
+      message: "You have run out."
+    })
+  })
+
+  it("C1: JSON in a message that says nothing of an error is the message itself", () => {
+    for (const silent of ['{"error":{}}', '{"type":"error","status":503}']) {
+      expect(respond(400, { error: { message: silent } })).toMatchObject({ message: silent, reason: "bad-request" })
+    }
+  })
+})
+
+describe("of several words", () => {
+  it("C2: 413 is a context that is too long, whatever code comes with it", () => {
+    for (const code of ["authentication_error", "rate_limit_exceeded", "insufficient_quota"]) {
+      expect(respond(413, { error: { code, message: "No." } }).reason).toBe("context-overflow")
+    }
+  })
+
+  it("C2: a code that says so makes a context too long, whatever the status and the sentence", () => {
+    expect(respond(400, { error: { code: "context_length_exceeded", message: "No." } }).reason).toBe("context-overflow")
+    expect(respond(500, { error: { code: "context_length_exceeded", message: "No." } }).reason).toBe("context-overflow")
+  })
+
+  it("P2: among sentences that say different things, the one about the context decides, wherever it stands", () => {
+    const long = "This model's maximum context length is 4096 tokens."
+    const quotaSentence = "You exceeded your current quota, please check your plan and billing details."
+    for (const [outer, inner] of [
+      [long, quotaSentence],
+      [quotaSentence, long]
+    ]) {
+      expect(respond(400, { message: outer, error: { message: inner } }).reason).toBe("context-overflow")
+    }
+    expect(respond(400, { message: "no", error: { message: quotaSentence } }).reason).toBe("quota-exhausted")
+  })
+})
+
+describe("the status", () => {
+  const quotaSentence = "You exceeded your current quota, please check your plan and billing details."
+  const reasonOf = (status: number) => respond(status, { error: { message: quotaSentence } }).reason
+
+  it.each([200, 299, 400, 403, 404, 410, 422, 429])(
+    "C2: %i is used for many things: the sentence decides",
+    (status) => {
+      expect(reasonOf(status)).toBe("quota-exhausted")
+    }
+  )
+
+  it.each([
+    [401, "auth"],
+    [405, "bad-request"],
+    [408, "timeout"],
+    [411, "bad-request"],
+    [423, "bad-request"],
+    [500, "server-error"],
+    [503, "overloaded"]
+  ])("C2: %i says what it is itself: %s", (status, reason) => {
+    expect(reasonOf(status)).toBe(reason)
+  })
+})
+
+describe("errors that wrap errors", () => {
+  const nested = (levels: number): unknown =>
+    levels === 0 ? { message: "deep", type: "error", code: "insufficient_quota" } : { error: nested(levels - 1) }
+
+  it("N4: are read six levels deep, and no deeper", () => {
+    for (let levels = 0; levels <= 6; levels++) expect(respond(400, nested(levels)).message).toBe("deep")
+    expect(respond(400, nested(7)).message).not.toBe("deep")
+  })
+})
+
+describe("a page", () => {
+  it("C3: is known by its title, where that stands within its first 20,000 characters", () => {
+    const page = (before: number) => `<html>${" ".repeat(before)}<title>Gone fishing</title>`
+    expect(respond(502, page(10_000)).message).toContain("Gone fishing")
+    expect(respond(502, page(25_000)).message).not.toContain("Gone fishing")
+  })
+})
+
+describe("a message", () => {
+  it("C1: is shown whole up to 2,000 characters, and cut there", () => {
+    expect(Classification.MESSAGE_LIMIT).toBe(2_000)
+    const messageOf = (length: number) => respond(400, { error: { message: "x".repeat(length) } }).message
+    expect(messageOf(2_000)).toBe("x".repeat(2_000))
+    expect(messageOf(2_001)).toBe(`${"x".repeat(1_999)}…`)
+  })
+})
+
+describe("a thrown value", () => {
+  it("C5: that will not say what it is, is no error, and hurts nobody", () => {
+    const closed = new Proxy(new Error("hidden"), {
+      getPrototypeOf: () => {
+        throw new Error("no")
+      }
+    })
+    expect(Classification.ofThrown(closed, now)).toMatchObject({ reason: "unknown" })
+  })
+})
