@@ -162,7 +162,7 @@ describe("Resolve", () => {
         "a key under a key that does not exist, without showing it",
         { file: { providers: { openai: { type: "openai-compatible", apiKey: KEY } } } },
         [
-          'providers.openai.apiKey: unknown key. Did you mean "apiKeyEnv"? Known here: type, baseUrl, apiKeyEnv, headers, body, maxTokens, promptCaching.'
+          'providers.openai.apiKey: unknown key. Did you mean "apiKeyEnv"? Known here: type, baseUrl, apiKeyEnv, headers, body, maxTokens, promptCaching, limits.'
         ]
       ],
       [

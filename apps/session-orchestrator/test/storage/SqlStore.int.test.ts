@@ -251,6 +251,30 @@ describe("a SQLite file", () => {
 })
 
 describe("a disk that says no", () => {
+  it.live(
+    "that it is locked for longer than a probe may take is told by that probe, and forgotten when it is free",
+    () =>
+      Effect.gen(function* () {
+        const filename = yield* temporaryFile
+        yield* withStore(filename, (store) =>
+          Effect.gen(function* () {
+            yield* withSql(filename, (sql) =>
+              sql.withTransaction(
+                Effect.gen(function* () {
+                  yield* sql`UPDATE probe SET probed_at = 1`
+                  expect((yield* Effect.flip(store.check)).message).toMatch(
+                    /locked.*Another program holds the database/
+                  )
+                })
+              )
+            )
+            yield* store.createConversation(Given.conversation(1))
+            yield* store.check
+          })
+        )
+      })
+  )
+
   it.live("a full one fails the write with words for a person, keeps what was there, and works again with room", () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
