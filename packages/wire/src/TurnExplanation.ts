@@ -46,6 +46,8 @@ export const Retry = Schema.Struct({
   scheduledMs: Schema.optionalKey(Schema.Finite),
   /** What the provider asked for, where it counted (P5). */
   hintMs: Schema.optionalKey(Schema.Finite),
+  /** That was asked for before this failure, by the provider of where the retry goes (C12). */
+  isEarlier: Schema.optionalKey(Schema.Literal(true)),
   /** What chance added. */
   jitterMs: Schema.optionalKey(Schema.Finite),
   /** Where the retry goes, where it was sent somewhere: `provider/model`, a credential's name, the fallback chain (P7, P8). */

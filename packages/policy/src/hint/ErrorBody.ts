@@ -56,11 +56,13 @@ export const fieldDelays = ({ objects }: Said, serverNow: number): ReadonlyArray
 export const textDelays = ({ texts }: Said, serverNow: number): ReadonlyArray<number> =>
   texts.flatMap((text) => {
     const searched = text.slice(0, SEARCHED)
-    if (!/\d/.test(searched)) return [] // as most do; both patterns want a number
+    if (!/\d/.test(searched)) return [] // as most do; all patterns want a number
     const delays: Array<number | undefined> = []
     for (const [, span] of searched.matchAll(WAIT)) delays.push(Span.parse(span ?? ""))
     for (const [, day, time, zone] of searched.matchAll(WAIT_UNTIL))
       delays.push(untilWritten(day, time, zone, serverNow))
+    for (const [, day, time] of searched.matchAll(CHINESE_RESET))
+      delays.push(untilWritten(day, time, "+08:00", serverNow))
     return delays.filter((delay) => delay !== undefined)
   })
 
@@ -97,6 +99,13 @@ const WAIT = new RegExp(
 /** "You will regain access on 2026-03-01 at 00:00 UTC" (Anthropic), "try again at 2026-03-01T00:00:00Z". */
 const WAIT_UNTIL =
   /\b(?:try again|retry|resets?|access|available(?: again)?)\s{1,4}(?:at|on|after|until)\s{1,4}(\d{4}-\d{2}-\d{2})(?:T| at | )(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?) ?(Z|UTC|GMT|[+-]\d{2}:\d{2})/gi
+
+/**
+ * Z.ai writes no zone, and means China Standard Time: "Your limit will reset at 2026-11-22 07:01:25",
+ * "您的限额将在 2026-08-25 07:41:44 重置".
+ */
+const CHINESE_RESET =
+  /(?:your limit will reset at|您的限额将在)\s{0,4}(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}:\d{2})(?! ?(?:Z|UTC|GMT|[+-]\d))/gi
 
 const untilWritten = (
   day: string | undefined,
