@@ -258,7 +258,7 @@ describe("a disk that says no", () => {
         const filename = yield* temporaryFile
         yield* withStore(filename, (store) =>
           Effect.gen(function* () {
-            yield* withSql(filename, (sql) =>
+            const whileLocked = withSql(filename, (sql) =>
               sql.withTransaction(
                 Effect.gen(function* () {
                   yield* sql`UPDATE probe SET probed_at = 1`
@@ -268,6 +268,7 @@ describe("a disk that says no", () => {
                 })
               )
             )
+            yield* Effect.orDie(whileLocked)
             yield* store.createConversation(Given.conversation(1))
             yield* store.check
           })
