@@ -189,6 +189,9 @@ describe("a SQLite file", () => {
           expect(yield* sql`PRAGMA foreign_key_check`).toEqual([])
           expect(yield* sql`PRAGMA integrity_check`).toEqual([{ integrity_check: "ok" }])
           expect(yield* sql`SELECT name FROM sqlite_schema WHERE name GLOB '*_5'`).toEqual([])
+          expect(
+            yield* sql`SELECT name FROM sqlite_schema WHERE type = 'index' AND name GLOB 'turns_*' ORDER BY name`
+          ).toEqual([{ name: "turns_by_conversation" }, { name: "turns_unsealed" }])
         })
       )
     })
