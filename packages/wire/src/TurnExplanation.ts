@@ -226,8 +226,10 @@ export const Seal = Schema.Struct({
   status: TurnStatus,
   endedAt: Timestamp,
   attempts: Schema.Int,
-  /** Scheduled waits of all steps. */
+  /** Scheduled waits of all steps: what the budget counts (D2). */
   sleptMs: Schema.Finite,
+  /** How long the waits of all steps really took. Absent where neither the seal nor a record says it. */
+  waitedMs: Schema.optionalKey(Schema.Finite),
   error: Schema.optionalKey(Failure),
   ...told
 })

@@ -141,11 +141,32 @@ export const tool = ({ outcome, tool, toolName }: Untold<TurnExplanation.Tool>):
 }
 
 /** How the turn ended. */
-export const seal = ({ attempts, error, rules, sleptMs, status }: Untold<TurnExplanation.Seal>): string => {
-  const effort = `after ${count(attempts, "attempt")}${sleptMs === 0 ? "" : ` and ${Span.format(sleptMs)} of waiting`}`
+export const seal = ({ attempts, error, rules, sleptMs, status, waitedMs }: Untold<TurnExplanation.Seal>): string => {
+  const waited = waiting({ sleptMs, waitedMs })
+  const effort = `after ${count(attempts, "attempt")}${waited === "" ? "" : ` and ${waited}`}`
   const why = error === undefined ? "" : `: ${failure(error)}`
   const how = status === "completed" ? "was answered" : status === "aborted" ? "was aborted" : status
   return ended(`The turn ${how} ${effort}${why}${rules.length === 0 ? "" : ` ${ruled(rules)}`}`)
+}
+
+/**
+ * How long a turn waited, and how long its waits were meant to be where they were cut short: `4 h 15 m of waiting (4 h 39 m 45 s were
+ * scheduled)`. Empty where it did not wait. Older seals have only what was scheduled.
+ */
+export const waiting = ({
+  sleptMs,
+  waitedMs
+}: {
+  readonly sleptMs: number
+  readonly waitedMs?: number | undefined
+}): string => {
+  const scheduled = Span.format(sleptMs)
+  if (waitedMs === undefined) return sleptMs === 0 ? "" : `${scheduled} of scheduled waiting`
+  // Timers of a busy process are not exact to the millisecond.
+  const isAsScheduled = Math.abs(waitedMs - sleptMs) < LATE_MS
+  if (isAsScheduled) return sleptMs === 0 ? "" : `${scheduled} of waiting`
+  const waited = `${waitedMs < LATE_MS ? Span.format(waitedMs) : Span.format(wholeSeconds(waitedMs))} of waiting`
+  return waitedMs < sleptMs ? `${waited} (${scheduled} were scheduled)` : waited
 }
 
 /** What has interrupted a turn. */
