@@ -100,7 +100,8 @@ const readSystem = Effect.fnUntraced(function* ({ system, systemFile }: Given) {
 const withoutLastBreak = (text: string): string => text.replace(/\r?\n$/, "")
 
 const textOf = Effect.fnUntraced(function* (what: string, text: string) {
-  if (text.trim() === "") return yield* refused(what === "The prompt" ? "The prompt is empty." : `${what}: it is empty.`)
+  if (text.trim() === "")
+    return yield* refused(what === "The prompt" ? "The prompt is empty." : `${what}: it is empty.`)
   const nul = Text.findNul(text)
   return nul === undefined ? text : yield* refused(`${what}: ${nul.message}.`)
 })

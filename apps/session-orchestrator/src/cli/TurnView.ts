@@ -27,7 +27,14 @@ export interface State {
   readonly end: TurnEvent.TurnEnd | undefined
 }
 
-export const initial: State = { wait: undefined, waits: 0, isAnswering: false, hasAnswered: false, isAborting: false, end: undefined }
+export const initial: State = {
+  wait: undefined,
+  waits: 0,
+  isAnswering: false,
+  hasAnswered: false,
+  isAborting: false,
+  end: undefined
+}
 
 /** Written for good: a piece of the answer, or a line about it. */
 export type Output =
@@ -52,7 +59,10 @@ export const update = (state: State, event: TurnEvent.TurnEvent): Update => {
       return [{ ...state, wait: undefined }, over(state)]
     case "step-start":
       // Two answers of one turn are two paragraphs.
-      return [{ ...state, isAnswering: false, hasAnswered: false }, hasText(state) ? [{ _tag: "Answer", text: "\n" }] : []]
+      return [
+        { ...state, isAnswering: false, hasAnswered: false },
+        hasText(state) ? [{ _tag: "Answer", text: "\n" }] : []
+      ]
     case "message": {
       // Its text was seen as it came, unless the step had ended before this turn was watched.
       const text = state.isAnswering || event.message.role !== "assistant" ? "" : Message.textOf(event.message)

@@ -73,7 +73,18 @@ describe("holdfast", () => {
     for (const command of ["serve", "run", "turns", "backup", "schedule", "config"])
       expect(root.stdout).toContain(`\n  ${command} `)
     const run = await holdfast(["run", "--help"])
-    for (const flag of ["--model", "--json", "--config", "--system", "--system-file", "--conversation", "--turn-id", "--profile", "Exit codes"]) expect(run.stdout).toContain(flag)
+    for (const flag of [
+      "--model",
+      "--json",
+      "--config",
+      "--system",
+      "--system-file",
+      "--conversation",
+      "--turn-id",
+      "--profile",
+      "Exit codes"
+    ])
+      expect(run.stdout).toContain(flag)
   })
 
   it("an error that quotes what it was given shows no character that turns a line round", async () => {
@@ -245,7 +256,10 @@ describe("holdfast", () => {
       expect(await run("--conversation", conversation, "--system", "Be brief.", "Again")).toMatchObject({ code: 0 })
 
       const refusals: ReadonlyArray<[ReadonlyArray<string>, RegExp]> = [
-        [["--conversation", conversation, "--system", "Be long."], /has another system prompt, and it cannot be changed/],
+        [
+          ["--conversation", conversation, "--system", "Be long."],
+          /has another system prompt, and it cannot be changed/
+        ],
         [["--conversation", "c-nowhere"], /^holdfast: There is no conversation c-nowhere\.\n$/],
         [["--conversation", conversation, "--model", "simulated/outage-2"], /is on simulated\/steady\+instant, not on/]
       ]
