@@ -17,7 +17,7 @@ describe("providers", () => {
       const { models, providers } = Given.config({
         file: own(
           { body: { temperature: 0, stream_options: null } },
-          { models: { "own/a/b": { body: { seed: 1 } }, "own/c": { tools: false, body: { seed: 2 } } } }
+          { models: { "own/a/b": { body: { seed: 1 } }, "own/c": { tools: false, body: { seed: 2 } }, "own/d": {} } }
         )
       })
       expect(providers.get("own")).toMatchObject({
@@ -29,7 +29,7 @@ describe("providers", () => {
           ])
         }
       })
-      expect(models).toEqual({ "own/c": { tools: false } })
+      expect(models).toEqual({ "own/c": { tools: false }, "own/d": {} })
     })
 
     it.each([{ maxTokens: 5 }, { promptCaching: false }, { body: { top_k: 1 } }])(
