@@ -58,7 +58,7 @@ export const chapters: ReadonlyArray<Chapter> = [
       },
       {
         id: "D2",
-        says: "The budget counts scheduled sleep, or, where it is told to, the time since the first failure."
+        says: "The budget counts scheduled sleep, or, where it is told to, the time since the first failure. What was really waited is told beside it."
       },
       { id: "D3", says: "An emitted error is retried if it says so, a thrown one unless it says otherwise." },
       { id: "D4", says: "After content nothing is retried: nothing is shown twice." },

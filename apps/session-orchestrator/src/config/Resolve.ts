@@ -126,7 +126,9 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
 const databasePath = (sources: Sources.Sources, path: string | undefined, origin: Origin): string =>
   path === ":memory:"
     ? path
-    : sources.absolute(path ?? DEFAULT_DATABASE_PATH, origin === sources.file?.name ? "file" : "here")
+    : path === undefined
+      ? sources.absolute(DEFAULT_DATABASE_PATH, sources.file === undefined ? "here" : "file")
+      : sources.absolute(path, origin === sources.file?.name ? "file" : "here")
 
 /**
  * The providers, with those that have a mistake of their own as if they could be used: a target is not refused because its provider

@@ -41,7 +41,7 @@ export const of = (evidence: Evidence, redact: Redact): TurnExplanation.TurnExpl
     acceptedAt: turn.acceptedAt,
     steps: stepsOf(evidence, account, redact),
     ...interruptionOf(evidence),
-    ...(end === undefined ? {} : { seal: sealOf(evidence, end, redact) }),
+    ...(end === undefined ? {} : { seal: sealOf(evidence, account, end, redact) }),
     isForgotten: records.length === 0 && end !== undefined && hasDecided(events, end),
     unread: account.unread
   }
@@ -307,13 +307,29 @@ const ruleOf = ({ interruption }: Evidence, { error, status }: TurnEvent.TurnEnd
   return interruption.deaths > Interruption.SUSPECT ? ["X14"] : ["C10"]
 }
 
-const sealOf = (evidence: Evidence, end: TurnEvent.TurnEnd, redact: Redact): TurnExplanation.Seal => {
+/** A seal of an older version does not say how long the turn waited: the records do, as long as they are there. */
+const waitedOf = (
+  { records }: Evidence,
+  { attempts }: Account.Account,
+  { endedAt, waitedMs }: TurnEvent.TurnEnd
+): { readonly waitedMs?: number } => {
+  if (waitedMs !== undefined) return { waitedMs }
+  return records.length === 0 ? {} : { waitedMs: Account.waitedMs(attempts, endedAt) }
+}
+
+const sealOf = (
+  evidence: Evidence,
+  account: Account.Account,
+  end: TurnEvent.TurnEnd,
+  redact: Redact
+): TurnExplanation.Seal => {
   const { attempts, endedAt, error, sleptMs, status } = end
   const told = {
     status,
     endedAt,
     attempts,
     sleptMs,
+    ...waitedOf(evidence, account, end),
     ...(error === undefined ? {} : { error: cleaned(error, redact) }),
     rules: ruleOf(evidence, end)
   }

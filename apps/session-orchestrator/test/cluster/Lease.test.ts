@@ -59,14 +59,14 @@ describe("Lease", () => {
     })
   )
 
-  it.effect("M3: who waits for an answer is told that the lock is in doubt after 10 seconds", () =>
+  it.effect("M3: who waits for an answer is told that the lock is in doubt after 8 seconds", () =>
     Effect.gen(function* () {
       const { storage, sure } = yield* make
       const asking = yield* Effect.forkChild(Effect.flip(Lease.inTime(sure(one))), { startImmediately: true })
-      yield* TestClock.adjust(9_999)
+      yield* TestClock.adjust(7_999)
       expect(asking.pollUnsafe()).toBeUndefined()
       yield* TestClock.adjust(1)
-      expect((yield* Fiber.join(asking)).message).toContain("PostgreSQL has not confirmed for 10s")
+      expect((yield* Fiber.join(asking)).message).toContain("PostgreSQL has not confirmed for 8s")
       yield* storage.acquire(self, [one])
       yield* Lease.inTime(sure(one))
     })

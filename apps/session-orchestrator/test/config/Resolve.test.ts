@@ -339,6 +339,8 @@ describe("Resolve", () => {
     expect(Given.config({ file, environment: { HOLDFAST_DATABASE_PATH: "./data.db" } }).database.path).toBe(
       "/home/data.db"
     )
+    // So every command finds the database of the service that was started with that file.
+    expect(Given.config({ file: {} }).database.path).toBe("/etc/.holdfast/holdfast.db")
     expect(Given.config().database.path).toBe("/home/.holdfast/holdfast.db")
     expect(Given.config({ file: { database: { path: ":memory:" } } }).database.path).toBe(":memory:")
   })

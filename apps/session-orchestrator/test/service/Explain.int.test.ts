@@ -38,6 +38,7 @@ describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
       const { seal, status, steps } = yield* explain(service, id, "t1")
       assert.strictEqual(status, "completed")
       assert.deepInclude(seal, { status: "completed", attempts: 2, sleptMs: 10 })
+      assert.isAtLeast(seal?.waitedMs ?? 0, 10)
       const [failed, answered] = steps[0]?.attempts ?? []
       assert.deepInclude(failed?.failure, {
         reason: "overloaded",
