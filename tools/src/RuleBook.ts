@@ -58,13 +58,13 @@ export const chapters: ReadonlyArray<Chapter> = [
       },
       {
         id: "D2",
-        says: "The budget counts scheduled sleep, or, where it is told to, the time since the first failure."
+        says: "The budget counts scheduled sleep, or, where it is told to, the time since the first failure. What was really waited is told beside it."
       },
       { id: "D3", says: "An emitted error is retried if it says so, a thrown one unless it says otherwise." },
       { id: "D4", says: "After content nothing is retried: nothing is shown twice." },
       {
         id: "D5",
-        says: "Each wait is told of before it begins, with the error, its code and the moment of the retry."
+        says: "Each wait is told of before it begins, with the error, its code and the moment of the retry; the whole of what the endpoint answered is in explain."
       },
       { id: "D6", says: "What is told of a wait is in no history and in no prompt." },
       { id: "D7", says: "When the schedule is spent, the last error is told, kept, and seals the turn as failed." },

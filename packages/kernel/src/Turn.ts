@@ -102,7 +102,7 @@ export const opening = ({
 }
 
 /** What a seal says of all of its turn. */
-export type Tally = Pick<TurnEvent.TurnEnd, "steps" | "attempts" | "sleptMs" | "usage">
+export type Tally = Pick<TurnEvent.TurnEnd, "steps" | "attempts" | "sleptMs" | "waitedMs" | "usage">
 
 /**
  * The last events of a turn that its host seals without running it: a defect of the host, or the deaths of its processes, kept it
@@ -278,8 +278,10 @@ const seal = (turn: TurnState, outcome: Outcome): Effect.Effect<TurnEvent.TurnEn
     const failure = status === "failed" ? outcome.failure : undefined
     const before = remains(turn, outcome, endedAt)
     const report = turn.report ?? (failure && turn.ports.report && Reporting.synthetic(turn, failure))
-    const { calls: attempts, input, sleptMs, step: steps, usage } = turn
-    const [end, ...errors] = ending(input, { steps, attempts, sleptMs, usage }, { status, failure, report, endedAt })
+    turn.closeWait(endedAt)
+    const { calls: attempts, input, sleptMs, step: steps, usage, waitedMs } = turn
+    const tally = { steps, attempts, sleptMs, waitedMs, usage }
+    const [end, ...errors] = ending(input, tally, { status, failure, report, endedAt })
     return Effect.map(
       turn.persist(() => [...before, ...errors, end]),
       () => {

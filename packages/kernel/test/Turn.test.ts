@@ -105,7 +105,7 @@ describe("a turn that meets no failure", () => {
       const malformed = { ...call("broken"), input: "a".repeat(2_000), malformed: "Unexpected token" }
       const run = yield* start({ scripts: [tools(malformed), answer("I see")] })
       yield* Fiber.join(run.fiber)
-      assert.match(String(run.sink.of("tool-result")[0]?.output), /\nThey were: a{2000}$/)
+      assert.match(String(run.sink.of("tool-result")[0]?.output), / Original payload: a{2000}\)$/)
     })
   )
 

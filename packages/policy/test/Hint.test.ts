@@ -311,6 +311,10 @@ describe("words of the error", () => {
     ["Retry your request after 2 minutes", 2 * minute],
     ["retry delay: 5s", 5_000],
     ["Try again in 5 days, 3 hours and 20 minutes.", 5 * day + 3 * hour + 20 * minute],
+    // Z.ai means China Standard Time, unless it says otherwise.
+    ["Usage limit reached for 5 hour. Your limit will reset at 2026-03-01 23:00:00", 3 * hour],
+    ["Your limit will reset at 2026-03-01 23:00:00 UTC", 11 * hour],
+    ["已达到 5 小时的使用上限。您的限额将在 2026-03-01 23:00:00 重置。", 3 * hour],
     [
       "You have reached your specified API usage limits. You will regain access on 2026-03-15 at 00:00 UTC.",
       13.5 * day

@@ -32,6 +32,11 @@ describe("Preview", () => {
     expect(Preview.rows(Profile.resolve({ maxDelay: Duration.minutes(5) })).because).toBe("max-delay")
   })
 
+  it("D1: a policy that ends after as many rows as were asked for has a reason to, one that goes on has none", () => {
+    expect(Preview.rows(Profile.profiles.overnight, 21).because).toBe("budget")
+    expect(Preview.rows(Profile.profiles.overnight, 20).because).toBeUndefined()
+  })
+
   it("a policy without end is shown as far as asked for, with no reason to end", () => {
     const endless = Profile.resolve({ budget: Duration.infinity })
     const { rows, because } = Preview.rows(endless, 50)

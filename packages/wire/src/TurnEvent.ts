@@ -230,8 +230,10 @@ export const TurnEnd = event("turn-end", {
   steps: Schema.Int,
   /** Calls of a provider, retries included. */
   attempts: Schema.Int,
-  /** Scheduled sleep of all steps. */
+  /** Scheduled sleep of all steps: what the budget counts (D2). */
   sleptMs: Schema.Finite,
+  /** How long the waits of all steps really took. Absent: sealed by a version that did not record it. */
+  waitedMs: Schema.optionalKey(Schema.Finite),
   usage: Usage,
   /** On `failed`: the same as the `error` event's. */
   error: Schema.optionalKey(Failure),

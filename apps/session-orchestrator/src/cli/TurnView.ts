@@ -9,6 +9,7 @@
  * V2. No line of the view is wider than the terminal: a driver that repaints counts on it.
  */
 import { Failure, type TurnEvent } from "@holdfast/wire"
+import * as Words from "../inspection/Words.ts"
 import * as Prose from "../text/Prose.ts"
 import * as Span from "../text/Span.ts"
 
@@ -201,8 +202,9 @@ const ending = (end: TurnEvent.TurnEnd): ReadonlyArray<Output> => {
   }
 }
 
-const failed = ({ attempts, error, sleptMs }: TurnEvent.TurnEnd): string => {
+const failed = ({ attempts, error, sleptMs, waitedMs }: TurnEvent.TurnEnd): string => {
   const what = error === undefined ? "no reason was given" : coded(Failure.codeOf(error), error.message)
-  const tried = attempts <= 1 ? "" : ` (${attempts} attempts, ${Span.format(sleptMs)} of waiting)`
+  const waited = Words.waiting({ sleptMs, waitedMs })
+  const tried = attempts <= 1 ? "" : ` (${attempts} attempts${waited === "" ? "" : `, ${waited}`})`
   return `Failed: ${what}${tried}`
 }

@@ -71,6 +71,8 @@ export interface TurnLine extends Line, Trouble {
   readonly totalAttempts: number
   /** From a step's first failure to its response or its end, over all steps. */
   readonly retryLoopDurationMs: number
+  /** How much of that were waits, as long as they really took. */
+  readonly waitedMs?: number
 }
 
 /** What lines say of the service. */
@@ -134,6 +136,7 @@ export const ofSeal = (sealed: Observer.Sealed, surroundings: Surroundings): Tur
     finalStatus: end.status,
     totalAttempts: end.attempts,
     retryLoopDurationMs: retryLoopMs,
+    ...(end.waitedMs === undefined ? undefined : { waitedMs: end.waitedMs }),
     ...(end.error === undefined ? undefined : troubleOf(end.error))
   }
 }

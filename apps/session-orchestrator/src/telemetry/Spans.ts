@@ -180,6 +180,7 @@ export const ofSeal = (sealed: Observer.Sealed): ReadonlyArray<Span> => {
       "holdfast.turn.steps": end.steps,
       "holdfast.turn.attempts": end.attempts,
       "holdfast.turn.slept_ms": end.sleptMs,
+      "holdfast.turn.waited_ms": end.waitedMs,
       "holdfast.turn.retry_loop_ms": retryLoopMs,
       "holdfast.turn.report": end.report?.source
     }

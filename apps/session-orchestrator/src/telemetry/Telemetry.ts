@@ -11,11 +11,13 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Observer } from "@holdfast/kernel"
 import { Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
+import * as Proxy from "@holdfast/providers/proxy"
 import { Effect, Layer } from "effect"
 import { HttpClient } from "effect/http"
 import { ChildProcessSpawner } from "effect/process"
 import { Config, type Values } from "../config/Config.ts"
 import { DEFAULT_AFTER } from "../config/TelemetryChoice.ts"
+import { proxiesOf } from "../config/ProxyChoice.ts"
 import * as Secrets from "../config/Secrets.ts"
 import { Timer } from "../durable/Timer.ts"
 import * as Delivery from "./Delivery.ts"
@@ -61,9 +63,19 @@ export const layer: Layer.Layer<Observer.Observer, never, Config | Timer> = Laye
     )
     return Observer.all(listeners)
   })
-).pipe(Layer.provide([NodeHttpClient.layerUndici, NodeServices.layer]))
+).pipe(Layer.provide([Layer.suspend(() => http), NodeServices.layer]))
 
 // --- internal
+
+/** For webhooks and traces, through the proxies of the configuration. */
+const http = NodeHttpClient.layerUndiciNoDispatcher.pipe(
+  Layer.provide(
+    Layer.effect(
+      NodeHttpClient.Dispatcher,
+      Effect.flatMap(Config, (config) => Proxy.dispatcher(proxiesOf(config)))
+    )
+  )
+)
 
 const labelsOf = (
   { model, models, providers, retry }: Values,

@@ -89,6 +89,10 @@ export const retryLoopSeconds = Metric.histogram("holdfast_turn_retry_loop_secon
   description: "From a step's first failure to its response or the turn's end, of turns that met a failure, by status.",
   boundaries: HOURS
 })
+export const waitedSeconds = Metric.histogram("holdfast_turn_waited_seconds", {
+  description: "How long the waits before retries really took, of turns that waited, by the turn's status.",
+  boundaries: HOURS
+})
 export const tokens = counter(
   "holdfast_tokens_total",
   "Tokens that providers have counted, by provider, model and direction: input, output."
@@ -191,10 +195,11 @@ export const observer = (known: Known, context: Context.Context<never>): Observe
       count(toolSeconds, seconds(startedAt, endedAt), { tool })
     },
     seal: ({ end, retryLoopMs }) => {
-      const { attempts, status } = end
+      const { attempts, status, waitedMs = 0 } = end
       count(turns, 1, { status })
       count(turnAttempts, attempts, { status })
       if (retryLoopMs > 0) count(retryLoopSeconds, retryLoopMs / 1_000, { status })
+      if (waitedMs > 0) count(waitedSeconds, waitedMs / 1_000, { status })
     }
   }
 }
@@ -227,7 +232,8 @@ const OF_TURNS: ReadonlyArray<Fixed> = [
   [stepsDiscarded, {}],
   [turns, { status: STATUSES }],
   [turnAttempts, { status: STATUSES }],
-  [retryLoopSeconds, { status: STATUSES }]
+  [retryLoopSeconds, { status: STATUSES }],
+  [waitedSeconds, { status: STATUSES }]
 ]
 
 const OF_TARGETS: ReadonlyArray<Fixed> = [

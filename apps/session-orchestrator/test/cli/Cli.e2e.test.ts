@@ -74,7 +74,7 @@ describe("holdfast", () => {
   it("an error that quotes what it was given shows no character that turns a line round", async () => {
     for (const args of [
       ["run", "--model", "no\u202epe/x\u009b31m", "hi"],
-      ["explain", "no\u202epe"]
+      ["turns", "--since", "no\u202epe"]
     ]) {
       const { code, stderr } = await holdfast(args)
       expect(code).not.toBe(0)
@@ -166,14 +166,13 @@ describe("holdfast", () => {
     expect(stderr).not.toMatch(/\n\s+at /)
   })
 
-  it("turns finds none where there is no database, and makes none", async () => {
+  it("turns names a database that is not there, and makes none", async () => {
     const env = { HOLDFAST_DATABASE_PATH: join(directory, "nowhere.db") }
-    expect(await holdfast(["turns"], { env })).toEqual({
-      code: 0,
-      stdout: "There are no turns that run or wait.\n",
-      stderr: ""
-    })
-    expect(await holdfast(["turns", "--json"], { env })).toEqual({ code: 0, stdout: "", stderr: "" })
+    for (const args of [["turns"], ["turns", "--json"], ["explain", "some-turn"]]) {
+      const { code, stderr, stdout } = await holdfast(args, { env })
+      expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
+      expect(stderr).toContain(`There is no database at ${env.HOLDFAST_DATABASE_PATH}.`)
+    }
     const backup = await holdfast(["backup", "copy.db"], { env })
     expect(backup).toMatchObject({ code: 1, stdout: "" })
     expect(backup.stderr).toContain("so there is nothing to back up")

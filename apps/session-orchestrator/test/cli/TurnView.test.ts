@@ -79,8 +79,18 @@ describe("TurnView", () => {
 
   it("a turn that failed says with what, how often it tried and how long it waited", () => {
     const error = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 } as const
-    expect(written(end("failed", { error, attempts: 22, sleptMs: 27_105_000 }))).toEqual([
+    const saysOf = (tally: { readonly sleptMs: number; readonly waitedMs?: number }) =>
+      written(end("failed", { error, attempts: 22, ...tally }))
+    expect(saysOf({ sleptMs: 27_105_000, waitedMs: 27_105_040 })).toEqual([
       "[failure] Failed: 529 Overloaded (22 attempts, 7 h 31 m 45 s of waiting)"
+    ])
+    // A wait that was cut short counts as what it was.
+    expect(saysOf({ sleptMs: 27_105_000, waitedMs: 7_200_000 })).toEqual([
+      "[failure] Failed: 529 Overloaded (22 attempts, 2 h of waiting (7 h 31 m 45 s were scheduled))"
+    ])
+    expect(saysOf({ sleptMs: 0, waitedMs: 0 })).toEqual(["[failure] Failed: 529 Overloaded (22 attempts)"])
+    expect(saysOf({ sleptMs: 5_000 })).toEqual([
+      "[failure] Failed: 529 Overloaded (22 attempts, 5 s of scheduled waiting)"
     ])
   })
 

@@ -94,6 +94,7 @@ export const seal = (given: Partial<Observer.Sealed["end"]> = {}): Observer.Seal
     steps: 1,
     attempts: 2,
     sleptMs: 5_000,
+    waitedMs: 800,
     usage: { inputTokens: 10, outputTokens: 5 },
     ...given
   }

@@ -93,6 +93,7 @@ describe("a line of the retry log", () => {
       finalStatus: "failed",
       totalAttempts: 2,
       retryLoopDurationMs: 1_000,
+      waitedMs: 800,
       errorMessage: "Overloaded",
       reason: "overloaded",
       status: 529

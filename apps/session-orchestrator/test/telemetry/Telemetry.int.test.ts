@@ -114,6 +114,8 @@ describe("metrics", () => {
       assert.strictEqual(value("holdfast_waits_ended_total", { by: "elapsed" }), 1)
       assert.strictEqual(value("holdfast_turns_sealed_total", { status: "completed" }), 3)
       assert.strictEqual(value("holdfast_turns_sealed_total", { status: "failed" }), 1)
+      // One turn of those has waited.
+      assert.strictEqual(value("holdfast_turn_waited_seconds", { status: "completed" }), 1)
       assert.strictEqual(value("holdfast_tool_calls_total", { tool: "search", outcome: "error" }), 1)
       assert.strictEqual(value("holdfast_commands_total", { command: "prompt", outcome: "done" }), 2)
       assert.strictEqual(value("holdfast_commands_total", { command: "abort", outcome: "idle" }), 1)
