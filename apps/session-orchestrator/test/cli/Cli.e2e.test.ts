@@ -328,8 +328,12 @@ describe("holdfast", () => {
         { code: 1, stdout: "" },
         { code: 1, stdout: "" }
       ])
-      expect(refused[0]?.stderr).toMatch(/has not ended: another process runs it\. Wait for its end, and try again\.\n$/)
-      expect(refused[1]?.stderr).toMatch(/^holdfast: Turn t-4 of conversation \S+ has not ended, and no process runs it\./)
+      expect(refused[0]?.stderr).toMatch(
+        /has not ended: another process runs it\. Wait for its end, and try again\.\n$/
+      )
+      expect(refused[1]?.stderr).toMatch(
+        /^holdfast: Turn t-4 of conversation \S+ has not ended, and no process runs it\./
+      )
       const again = await holdfast(["run", ...waiting, "--turn-id", "t-4", "Hello"], {
         env: env(name),
         interruptAfter: /retry \d in/
