@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer } from "effect"
+import { Clock, Context, Effect, Fiber, Layer } from "effect"
 import { RunnerAddress, RunnerStorage, ShardId } from "effect/cluster"
 import { TestClock } from "effect/testing"
 import * as Lease from "../../src/cluster/Lease.ts"
@@ -43,6 +43,35 @@ describe("Lease", () => {
       yield* Fiber.join(late)
     })
   )
+
+  /** The clock of the test, whose two readings may stand apart. */
+  const apart = Effect.map(Clock.Clock, (clock) => {
+    const ahead = { wallMs: 0, monotonicMs: 0 }
+    const skewed: Clock.Clock = {
+      ...clock,
+      sleep: (duration) => clock.sleep(duration),
+      currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() + ahead.wallMs,
+      monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe() + BigInt(ahead.monotonicMs) * 1_000_000n
+    }
+    return { ahead, skewed }
+  })
+
+  for (const which of ["wallMs", "monotonicMs"] as const) {
+    it.effect(`X6: time that has passed by one clock alone counts: ${which}`, () =>
+      Effect.gen(function* () {
+        const { ahead, skewed } = yield* apart
+        const { storage, sure } = yield* Effect.provideService(make, Clock.Clock, skewed)
+        yield* storage.acquire(self, [one])
+        ahead[which] = Lease.SURE_MS - 1
+        yield* sure(one)
+        ahead[which] = Lease.SURE_MS
+        const late = yield* Effect.forkChild(sure(one), { startImmediately: true })
+        expect(isWaiting(late)).toBe(true)
+        yield* storage.refresh(self, [one])
+        yield* Fiber.join(late)
+      })
+    )
+  }
 
   it.effect("X6: one that has lost its lock meanwhile waits for ever", () =>
     Effect.gen(function* () {

@@ -569,3 +569,27 @@ describe("a conversation with settings of its own", () => {
     }
   )
 })
+
+describe("a request to the model", () => {
+  it.effect("has the system prompt of its conversation, in every turn, and none where there is none", () =>
+    withService(
+      { scripts: [answer("one"), answer("two"), answer("three")] },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({ system: "Answer in one sentence." })
+        const other = yield* conversations.create({})
+        for (const [of, turnId] of [
+          [c, id("a")],
+          [c, id("b")],
+          [other, id("c")]
+        ] as const) {
+          yield* conversations.prompt(of, { prompt: "Hi", turnId })
+          yield* conversations.result(turnId)
+        }
+        assert.deepStrictEqual(
+          provider.requests.map(({ system }) => system),
+          ["Answer in one sentence.", "Answer in one sentence.", undefined]
+        )
+      })
+    )
+  )
+})
