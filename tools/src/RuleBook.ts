@@ -64,7 +64,7 @@ export const chapters: ReadonlyArray<Chapter> = [
       { id: "D4", says: "After content nothing is retried: nothing is shown twice." },
       {
         id: "D5",
-        says: "Each wait is told of before it begins, with the error, its code and the moment of the retry."
+        says: "Each wait is told of before it begins, with the error, its code and the moment of the retry; the whole of what the endpoint answered is in explain."
       },
       { id: "D6", says: "What is told of a wait is in no history and in no prompt." },
       { id: "D7", says: "When the schedule is spent, the last error is told, kept, and seals the turn as failed." },

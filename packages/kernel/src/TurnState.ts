@@ -87,6 +87,8 @@ export class TurnState {
   unfinished: Content | undefined = undefined
   /** What the last response cost, where its provider said so. */
   lastUsage: Message.Usage | undefined = undefined
+  /** The body of the last failure of the step that has one; `undefined` before that. */
+  lastBody: string | undefined = undefined
   /** The step after which there is none; `undefined`: there may be any number. */
   last: Last | undefined = undefined
   /** The step that runs is the last. */

@@ -39,6 +39,47 @@ describe("an abort", () => {
     })
   )
 
+  it.effect("T1: that comes while the seal is being written changes nothing: there is one seal", () =>
+    Effect.gen(function* () {
+      const abort = yield* Deferred.make<void>()
+      const writing = yield* Deferred.make<void>()
+      const written = yield* Deferred.make<void>()
+      const sink = new RecordingSink.RecordingSink()
+      const slow = {
+        ...sink.service,
+        persist: (...persisted: Parameters<(typeof sink.service)["persist"]>) =>
+          persisted[0].some(({ type }) => type === "turn-end")
+            ? Deferred.succeed(writing, undefined).pipe(
+                Effect.andThen(Deferred.await(written)),
+                Effect.andThen(sink.service.persist(...persisted))
+              )
+            : sink.service.persist(...persisted)
+      }
+      const { conversationId, target, turnId } = Scenario
+      const input = { conversationId, turnId, target, history: [], prompt: "Hello", startedAt: 0 }
+      const fiber = yield* Turn.runTurn({ ...input, abort: Deferred.await(abort) }).pipe(
+        Effect.provide(
+          Layer.mergeAll(
+            Layer.succeed(Provider, ScriptedProvider.make([answer("Hello")])),
+            Layer.succeed(EventSink, slow),
+            Toolbox.layerNoop,
+            Checkpoint.layerMemory
+          )
+        ),
+        Effect.forkChild({ startImmediately: true })
+      )
+      yield* Deferred.await(writing)
+      yield* Deferred.succeed(abort, undefined)
+      yield* TestClock.adjust(0)
+      yield* Deferred.succeed(written, undefined)
+      assert.strictEqual((yield* Fiber.join(fiber)).status, "completed")
+      assert.deepStrictEqual(
+        sink.of("turn-end").map(({ status }) => status),
+        ["completed"]
+      )
+    })
+  )
+
   bothWays("during a response it keeps what was said, out of the model's sight", (start) =>
     Effect.gen(function* () {
       const abort = yield* Deferred.make<void>()

@@ -188,6 +188,8 @@ export const Attempt = Schema.Struct({
   /** Some of its answer had left (D4). */
   hasContent: Schema.Boolean,
   failure: Schema.optionalKey(Failure),
+  /** The whole of what the endpoint answered, where that holds more than the failure (D5): 8,192 characters at most. */
+  body: Schema.optionalKey(Schema.String),
   finishReason: Schema.optionalKey(FinishReason),
   /** It was no attempt at an answer: a context that was too long was to be made smaller (P19). */
   compaction: Schema.optionalKey(Compaction),

@@ -8,7 +8,7 @@
  * M4. Where targets are taken in turn, the first of them is the one to begin with. Whether they can be used is checked where they
  *     are written.
  */
-import { Target } from "@holdfast/wire"
+import { Quote, Target } from "@holdfast/wire"
 import { Result } from "effect"
 import * as BuiltIn from "./BuiltIn.ts"
 import type { Origin, Values } from "./Config.ts"
@@ -90,7 +90,7 @@ export const unusable = (
   if (provider === undefined) {
     const near = nearest(model.provider, providers.keys())
     return (
-      `there is no provider ${JSON.stringify(model.provider)}.` +
+      `there is no provider ${Quote.of(model.provider)}.` +
       (near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`) +
       ` Known: ${[...providers.keys()].join(", ")}; others can be added under "providers".`
     )
@@ -99,5 +99,7 @@ export const unusable = (
     return Result.match(describe(model.model), { onSuccess: () => undefined, onFailure: ({ message }) => message })
   }
   const missing = ProviderTable.missingKey(provider)
-  return missing && `${Target.format(model)} needs a key, and ${missing}. Export it, or choose another model.`
+  return (
+    missing && `${Quote.clip(Target.format(model))} needs a key, and ${missing}. Export it, or choose another model.`
+  )
 }

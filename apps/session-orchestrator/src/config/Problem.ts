@@ -6,6 +6,7 @@
  *     variable's name, as the whole of a file. People paste keys into all of these. Of an address the user and the query are
  *     left out.
  */
+import { Quote } from "@holdfast/wire"
 import { SchemaIssue } from "effect"
 import * as FormerNames from "./FormerNames.ts"
 import { nearest } from "./Nearest.ts"
@@ -25,7 +26,7 @@ export const formatPath = (path: ReadonlyArray<PropertyKey>): string =>
   path.reduce<string>((text, key) => {
     if (typeof key === "number") return `${text}[${key}]`
     const name = String(key)
-    if (!/^[A-Za-z_$][\w$-]*$/.test(name)) return `${text}[${JSON.stringify(name)}]`
+    if (!/^[A-Za-z_$][\w$-]{0,59}$/.test(name)) return `${text}[${Quote.of(name)}]`
     return text === "" ? name : `${text}.${name}`
   }, "")
 
@@ -207,12 +208,8 @@ const withoutKeys = (value: unknown): unknown =>
     ? value.replace(/:\/\/[^/?#]*@/, "://...@").replace(/(:\/\/[^?#]*)\?[^#]*/, "$1?...")
     : value
 
-const LONGEST_SHOWN = 60
-
 const shown = (value: unknown): string => {
-  if (typeof value === "string" && value.length > LONGEST_SHOWN) {
-    return `${JSON.stringify(value.slice(0, LONGEST_SHOWN))} and ${value.length - LONGEST_SHOWN} characters more`
-  }
+  if (typeof value === "string") return Quote.of(value)
   return typeof value === "object" || value === undefined ? kindOf(value) : JSON.stringify(value)
 }
 

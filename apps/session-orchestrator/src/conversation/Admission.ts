@@ -7,7 +7,7 @@
  * A2. A pass is for one gate. Who goes elsewhere gives it back, and is there as a first attempt is.
  * A3. The gate hears of each call three times at most: it has shown content, it has failed, it has ended. A read in between costs one
  *     look at its last event.
- * A4. Where a provider has limits, a call begins when it has a place (`Limiter`). It may meet news of the endpoint by then.
+ * A4. Where a provider has limits, a call begins when it has a permit (`Limiter`). It may meet news of the endpoint by then.
  */
 import { Attempt, type Provider, type RetryStrategy } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
@@ -15,7 +15,7 @@ import { type Cause, Effect, Pull, Result, Scope, Stream } from "effect"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import { type Awaited, type Call, isGates, type Pass, wakeEarly } from "./Gatekeeper.ts"
 import type { Gates } from "./Gates.ts"
-import type { Place } from "./Limiter.ts"
+import type { Permit } from "./Limiter.ts"
 import type { Running } from "./Session.ts"
 
 type Handles = Pick<Running, "wait" | "pass">
@@ -110,15 +110,15 @@ export const gated = (
       const shareFirst = () => (isLetIn || !isRetried() ? undefined : gatekeeper?.shareFirst())
       const shared = isLetIn ? pass.shared : shareFirst()
       if (shared !== undefined) return failedWith(shared)
-      const call = (place?: Place) => begun(provider.stream(request), gatekeeper?.begin(isLetIn), place)
+      const call = (permit?: Permit) => begun(provider.stream(request), gatekeeper?.begin(isLetIn), permit)
       if (limiter === undefined) return call()
       const size = limiter.countsTokens ? sizeOf(request) : 0
-      return limiter.place(size).pipe(
+      return limiter.permit(size).pipe(
         // A4
         Effect.onInterrupt(() => Effect.sync(() => isLetIn && gatekeeper?.unused())),
-        Effect.map((place) => {
+        Effect.map((permit) => {
           const shared = shareFirst()
-          return shared === undefined ? call(limiter.countsTokens ? place : undefined) : failedWith(shared)
+          return shared === undefined ? call(limiter.countsTokens ? permit : undefined) : failedWith(shared)
         }),
         Stream.unwrap
       )
@@ -136,12 +136,12 @@ const sizeOf = ({ messages, system, tools }: Provider.ProviderRequest): number =
 
 const failedWith = (failure: Failure.Failure): EventStream => Stream.succeed({ type: "error", failure })
 
-/** A call that is under way: told to its gate, and its tokens to its place. */
-const begun = (stream: EventStream, call: Call | undefined, place: Place | undefined): EventStream => {
+/** A call that is under way: told to its gate, and its tokens to its permit. */
+const begun = (stream: EventStream, call: Call | undefined, permit: Permit | undefined): EventStream => {
   const measured =
-    place === undefined
+    permit === undefined
       ? stream
-      : Stream.transformPull(stream, (pull) => Effect.succeed(Effect.tap(pull, (events) => counted(events, place))))
+      : Stream.transformPull(stream, (pull) => Effect.succeed(Effect.tap(pull, (events) => counted(events, permit))))
   return call === undefined
     ? measured
     : Stream.transformPull(measured, (pull, scope) =>
@@ -149,9 +149,9 @@ const begun = (stream: EventStream, call: Call | undefined, place: Place | undef
       )
 }
 
-const counted = (events: Events, place: Place): Effect.Effect<void> =>
+const counted = (events: Events, permit: Permit): Effect.Effect<void> =>
   Effect.sync(() => {
-    for (const event of events) if (event.type === "usage") place.counted(event.usage)
+    for (const event of events) if (event.type === "usage") permit.counted(event.usage)
   })
 
 const told = (pull: EventPull, call: Call): EventPull => {

@@ -2,6 +2,7 @@
 import type { FinalReport } from "@holdfast/kernel"
 import type { RetryPolicy } from "@holdfast/policy"
 import type * as Ajv from "ajv/dist/2020.js"
+import { Quote } from "@holdfast/wire"
 import { Option, type Schema } from "effect"
 import { createRequire } from "node:module"
 import * as TimeLimit from "./TimeLimit.ts"
@@ -39,7 +40,7 @@ export const problemOf = ({ finalReport }: Pick<RetryPolicy.RetryPolicy, "finalR
     return type === "object" ? undefined : 'expected type "object", as a report is handed in as the arguments of a tool'
   } catch (error) {
     if (error instanceof RangeError) return "it is nested too deeply" // what the stack has to say of it tells nobody anything
-    return error instanceof Error ? error.message : String(error)
+    return Quote.message(error instanceof Error ? error.message : String(error))
   }
 }
 

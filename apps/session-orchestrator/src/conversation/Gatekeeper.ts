@@ -306,7 +306,7 @@ export class Gatekeeper {
       this.wake(sleeper, Gate.Answer.Go(), Gate.admit(this.gate, now), now)
       return true
     }
-    this.setAlarm(count === 0 ? Infinity : early.againAt)
+    this.setAlarm(early.againAt)
     return false
   }
 

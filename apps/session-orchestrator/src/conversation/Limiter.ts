@@ -1,23 +1,23 @@
 /**
- * Keeps the limits of one provider: a call begins when there is a place for it.
+ * Keeps the limits of one provider: a call begins when it gets a permit.
  *
  * Limiter.L1. Calls begin in the order in which they asked, first attempts and retries alike.
- * Limiter.L2. A place is held from the beginning of a call to the end of its connection, and given back once.
- * Limiter.L3. What waits for a place is an attempt that has not begun: no limit in time counts, and an abort ends it.
+ * Limiter.L2. A permit is held from the beginning of a call to the end of its connection, and given back once.
+ * Limiter.L3. What waits for a permit is an attempt that has not begun: no limit in time counts, and an abort ends it.
  * Limiter.L4. A call counts what other processes were last known to use.
  */
 import { Allowance } from "@holdfast/policy"
 import { Effect, type Scope } from "effect"
 import type { World } from "./Gatekeeper.ts"
 
-/** How often to look again where calls of other processes take every place. */
+/** How often to look again where calls of other processes hold every permit. */
 const LOOK_AGAIN_MS = 1_000
 
-/** A call's place. */
-export interface Place {
+/** A call's permit. */
+export interface Permit {
   /** Usage was reported; all of the call until now. */
   readonly counted: (usage: Partial<Allowance.Usage>) => void
-  readonly leave: () => void
+  readonly release: () => void
 }
 
 export class Limiter {
@@ -44,7 +44,7 @@ export class Limiter {
     return { ...this.own, seconds: Allowance.recent(this.own, this.world.now()) }
   }
 
-  /** Calls that wait for a place. */
+  /** Calls that wait for a permit. */
   get waiting(): number {
     return this.queue.size
   }
@@ -55,11 +55,11 @@ export class Limiter {
     this.settle()
   }
 
-  /** A place for a call, until the scope closes. */
-  place(tokens: number): Effect.Effect<Place, never, Scope.Scope> {
+  /** A permit for a call, until the scope closes. */
+  permit(tokens: number): Effect.Effect<Permit, never, Scope.Scope> {
     return Effect.acquireRelease(
-      Effect.callback<Place>((resume) => {
-        const waiting: Waiting = { tokens, admit: (place) => resume(Effect.succeed(place)) }
+      Effect.callback<Permit>((resume) => {
+        const waiting: Waiting = { tokens, admit: (permit) => resume(Effect.succeed(permit)) }
         this.queue.add(waiting)
         this.settle()
         return Effect.sync(() => {
@@ -67,7 +67,7 @@ export class Limiter {
           this.settle()
         })
       }),
-      ({ leave }) => Effect.sync(leave),
+      ({ release }) => Effect.sync(release),
       { interruptible: true }
     )
   }
@@ -95,7 +95,7 @@ export class Limiter {
     return true
   }
 
-  private begin(beganAt: number, estimate: number): Place {
+  private begin(beganAt: number, estimate: number): Permit {
     const call = { beganAt, estimate }
     let known: Allowance.Usage | undefined
     let isHeld = true
@@ -107,7 +107,7 @@ export class Limiter {
         known = usage
         this.settle()
       },
-      leave: () => {
+      release: () => {
         if (!isHeld) return
         isHeld = false // L2
         this.own = Allowance.ended(this.own)
@@ -133,5 +133,5 @@ export class Limiter {
 
 interface Waiting {
   readonly tokens: number
-  readonly admit: (place: Place) => void
+  readonly admit: (permit: Permit) => void
 }

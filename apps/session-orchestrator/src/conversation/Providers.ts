@@ -1,7 +1,7 @@
 /** The providers of the configuration, by the name they have there. */
 import type { Provider } from "@holdfast/kernel"
 import type { Routes } from "@holdfast/policy"
-import { Target } from "@holdfast/wire"
+import { Quote, Target } from "@holdfast/wire"
 import { Context, Effect } from "effect"
 import { InvalidRequest } from "./Conversations.ts"
 
@@ -31,7 +31,7 @@ export const knownTarget = (
   const target = Target.parse(name)
   if (target === undefined || !names.includes(target.provider)) {
     return refuse(
-      `expected "provider/model" with a provider of the configuration (${names.join(", ")}), got "${name}".`
+      `expected "provider/model" with a provider of the configuration (${names.join(", ")}), got ${Quote.of(name)}.`
     )
   }
   // Its endpoint would say no, and a turn that has waited for hours would fail with that.

@@ -1,7 +1,7 @@
 /**
  * An explanation as lines of text: what happened, by the time at which it did.
  *
- * L1. A failure that comes again and again from the same target is told once; after that each retry is a line. What else its provider
+ * L1. A failure that comes again and again from the same target is told once, with the whole of the first one's answer; after that each retry is a line. What else its provider
  *     asks for is told each time.
  * L2. No line is wider than asked for. A date stands before the first line of its day.
  */
@@ -140,7 +140,7 @@ const writeAttempt = (
     const isNews = asked !== "" && asked !== Words.asking(before)
     page.entry(endedAt, `Attempt ${attempt.attempt + 1}: same. ${isNews ? `${asked} ` : ""}${why}`) // L1
   } else {
-    page.entry(endedAt, Words.attempt(attempt), Words.evidence(failure), why)
+    page.entry(endedAt, Words.attempt(attempt), Words.evidence(failure), Words.body(attempt), why)
   }
   if (wait === undefined) return attempt
   const changes = wait.changes.map((change) => ({

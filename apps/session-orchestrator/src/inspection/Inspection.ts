@@ -95,6 +95,7 @@ export const layerSql = (
       const read = <A>(what: string, effect: Effect.Effect<A, Failure>): Effect.Effect<A, StorageError> =>
         effect.pipe(
           Patience.whileBusy((error) => SqlError.isSqlError(error) && StorageFailure.scopeOf(error) === "busy"),
+          Patience.within<Failure>(Patience.SILENCE_LIMIT, () => StorageFailure.silence(Patience.SILENCE_LIMIT)),
           Effect.mapError((error) => explain(database, `read ${what}`, error))
         )
       yield* read("its version", refuseOther(database, sql))

@@ -35,6 +35,10 @@ export const evidence = (failure: Failure.Failure): string => {
   return [...asked, ...(said.length === 0 ? [] : [`Its answer had ${said.join(", ")}.`])].join(" ")
 }
 
+/** The whole of what the endpoint answered; empty where that was no more than its failure says. */
+export const body = ({ body }: Pick<TurnExplanation.Attempt, "body">): string =>
+  body === undefined ? "" : `It answered in full: ${Prose.oneLine(body)}`
+
 /** What came of an attempt. */
 export const attempt = (attempt: Untold<TurnExplanation.Attempt>): string => {
   const name = `Attempt ${attempt.attempt + 1}`

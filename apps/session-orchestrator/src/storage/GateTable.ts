@@ -9,6 +9,7 @@ import type { Allowance, News } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import { Array as Arr, Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
+import * as Patience from "./Patience.ts"
 import * as StorageFailure from "./StorageFailure.ts"
 import type { StorageError } from "./Store.ts"
 
@@ -73,10 +74,15 @@ const explained = <A>(
   database: string,
   what: string
 ): Effect.Effect<A, StorageError> =>
-  Effect.mapError(effect, (error) =>
-    SqlError.isSqlError(error)
-      ? StorageFailure.explain(database, what, error)
-      : StorageFailure.damaged(database, what, error.message)
+  effect.pipe(
+    Patience.within<SqlError.SqlError | Schema.SchemaError>(Patience.SILENCE_LIMIT, () =>
+      StorageFailure.silence(Patience.SILENCE_LIMIT)
+    ),
+    Effect.mapError((error) =>
+      SqlError.isSqlError(error)
+        ? StorageFailure.explain(database, what, error)
+        : StorageFailure.damaged(database, what, error.message)
+    )
   )
 
 const post = (sql: SqlClient.SqlClient, own: ReadonlyArray<Posted>): Effect.Effect<void, SqlError.SqlError> => {

@@ -44,8 +44,8 @@ const PARKED_SECONDS = 20
 
 const measured = (what: string) => (isNightly ? Effect.logInfo(what) : Effect.void)
 
-const test = (title: string, run: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => run.pipe(Effect.scoped, places.withPermits(1)), TIMEOUT_MS)
+const test = (title: string, run: Effect.Effect<void, unknown, Scope.Scope>, timeoutMs = TIMEOUT_MS) =>
+  it.live(title, () => run.pipe(Effect.scoped, places.withPermits(1)), timeoutMs)
 
 let server: PostgresServer.PostgresServer | undefined
 const scope = Scope.makeUnsafe()
@@ -168,7 +168,9 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       assert.deepInclude(seal.error, { reason: "unknown", retryable: false, defect: true })
       assert.strictEqual(gates.length, 4)
       assert.deepStrictEqual(yield* at(alive, 1).history(id), ["user: killer"])
-    })
+    }),
+    // Four take-overs, one after the other.
+    4 * TIMEOUT_MS
   )
 
   test(

@@ -17,7 +17,7 @@ describe("providers", () => {
       const { models, providers } = Given.config({
         file: own(
           { body: { temperature: 0, stream_options: null } },
-          { models: { "own/a/b": { body: { seed: 1 } }, "own/c": { tools: false, body: { seed: 2 } } } }
+          { models: { "own/a/b": { body: { seed: 1 } }, "own/c": { tools: false, body: { seed: 2 } }, "own/d": {} } }
         )
       })
       expect(providers.get("own")).toMatchObject({
@@ -29,8 +29,16 @@ describe("providers", () => {
           ])
         }
       })
-      expect(models).toEqual({ "own/c": { tools: false } })
+      expect(models).toEqual({ "own/c": { tools: false }, "own/d": {} })
     })
+
+    it.each([{ maxTokens: 5 }, { promptCaching: false }, { body: { top_k: 1 } }])(
+      "each alone is something: %j",
+      (entry) => {
+        const config = Given.config({ file: file({ own: { type: "anthropic", ...entry } }) })
+        expect(config.providers.get("own")).toMatchObject({ request: entry })
+      }
+    )
 
     it("of a built-in provider's model need no entry of the provider", () => {
       const { providers } = Given.config({
@@ -252,6 +260,13 @@ describe("providers", () => {
       expect(Given.problems({ environment: { OPENAI_BASE_URL: "http://localhost:1/v1/chat/completions" } })).toEqual([
         'OPENAI_BASE_URL: it ends in /chat/completions, which Holdfast adds itself. Write "http://localhost:1/v1".'
       ])
+    })
+
+    it("is not looked for in a variable that an entry of the file replaces", () => {
+      const environment = { OPENAI_BASE_URL: "http://localhost:1/v1/chat/completions" }
+      expect(
+        Given.problems({ file: file({ openai: { type: "openai-compatible", baseUrl: ADDRESS } }), environment })
+      ).toEqual([])
     })
 
     it.each(["https://example.org/v1", "https://example.org/completions", "https://messages.example.org"])(

@@ -68,6 +68,12 @@ describe("tools", () => {
     expect(redact(`it said ${TOKEN} of tracker.example`)).toBe(`it said ${Secrets.PLACEHOLDER} of tracker.example`)
   })
 
+  it("a variable in env may have several lines, which no header can", () => {
+    const reach = Given.config(tools({ one: { command: "one", env: { PEM: "${PEM}" } } }, { PEM: "a\nb" })).tools[0]
+      ?.reach
+    expect(reach?.type === "stdio" && reach.env["PEM"] && Redacted.value(reach.env["PEM"])).toBe("a\nb")
+  })
+
   it("what is written out in env is a secret when its name says so", () => {
     const config = Given.config(
       tools({ one: { command: "one", env: { DB_PASSWORD: "open-sesame", MODE: "read-only" } } })

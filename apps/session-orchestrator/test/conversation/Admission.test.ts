@@ -1,4 +1,4 @@
-/** Calls of turns before a provider with limits: what its gate and its place hear of them. */
+/** Calls of turns before a provider with limits: what its gate and its permit hear of them. */
 import { describe, expect, it } from "@effect/vitest"
 import type { Provider } from "@holdfast/kernel"
 import type { Allowance } from "@holdfast/policy"
@@ -62,7 +62,7 @@ const attempt = (service: Provider.Provider["Service"], gates: Gates.Gates["Serv
 }
 
 describe("a call to a provider with limits", () => {
-  it.effect("L3: waits for its place for as long as it takes, and no limit on silence counts meanwhile", () =>
+  it.effect("L3: waits for its permit for as long as it takes, and no limit on silence counts meanwhile", () =>
     Effect.gen(function* () {
       const gates = yield* Gates.Gates
       const { calls, service } = provider()
@@ -113,7 +113,7 @@ describe("a call to a provider with limits", () => {
     }).pipe(Effect.provide(layer({ calls: 1 })))
   )
 
-  it.effect("shares a failure that is beyond doubt by the time that it has a place", () =>
+  it.effect("shares a failure that is beyond doubt by the time that it has a permit", () =>
     Effect.gen(function* () {
       const gates = yield* Gates.Gates
       const { calls, service } = provider()

@@ -4,7 +4,15 @@ import type { Failure } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { World } from "./World.ts"
-import { type Call, Gatekeeper, HOLD_LIMIT_MS, type Pass, type Sleeper } from "../../src/conversation/Gatekeeper.ts"
+import {
+  type Call,
+  Gatekeeper,
+  HOLD_LIMIT_MS,
+  isGates,
+  Pass,
+  type Sleeper,
+  wakeEarly
+} from "../../src/conversation/Gatekeeper.ts"
 
 const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
 const unheeded: Failure.Failure = { reason: "bad-request", message: "No", retryable: false, status: 400 }
@@ -24,12 +32,13 @@ class Turn implements Sleeper {
   private readonly world: World
   private readonly ring: () => void
 
-  constructor(world: World, gatekeeper: Gatekeeper, waitMs: number, kind: "plain" | "hinted" | "moved") {
+  constructor(world: World, gatekeeper: Gatekeeper, waitMs: number, kind: "plain" | "hinted" | "asked" | "moved") {
     this.world = world
     this.gatekeeper = gatekeeper
     this.since = world.now()
     this.waitMs = waitMs
-    this.notBefore = kind === "plain" ? this.since : kind === "hinted" ? this.since + waitMs / 2 : Infinity
+    const asked = { plain: 0, hinted: waitMs / 2, asked: waitMs, moved: Infinity }
+    this.notBefore = this.since + asked[kind]
     this.isWanted = kind === "moved"
     this.ring = world.at(this.since + waitMs, () => this.isWaiting && gatekeeper.due(this))
     gatekeeper.enter(this)
@@ -357,6 +366,77 @@ describe("a gatekeeper", () => {
     expect(world.size).toBeGreaterThan(0)
     turn.leave()
     expect(world.size).toBe(0)
+  })
+
+  it("X5: turns that wait over a restart have a probe, though this process knows of no failure", () => {
+    const world = new World()
+    const gatekeeper = new Gatekeeper(world)
+    const turns = Array.from({ length: 50 }, () => new Turn(world, gatekeeper, HALF_AN_HOUR, "plain"))
+    world.move(HALF_AN_HOUR - 1)
+    expect(turns.flatMap(({ passes }) => passes.map(({ pass }) => pass.isProbe))).toEqual([true])
+  })
+
+  it("X5: an endpoint that a turn will wait for, once its provider's time is over, is not forgotten", () => {
+    const world = new World()
+    const gatekeeper = new Gatekeeper(world)
+    gatekeeper.begin(false).failed(overloaded)
+    const turn = new Turn(world, gatekeeper, HALF_AN_HOUR, "hinted")
+    gatekeeper.begin(false).answered()
+    expect([gatekeeper.isOpen, gatekeeper.isIdle]).toEqual([false, false])
+    world.move(HALF_AN_HOUR / 2 - 1)
+    expect(turn.passes).toEqual([])
+    world.move(1)
+    expect(turn.passes.map(({ pass }) => [pass.isEarly, pass.isProbe])).toEqual([[true, false]])
+  })
+
+  it("A15: of a turn whose provider asked for its whole wait nothing is looked at before", () => {
+    const world = new World()
+    const gatekeeper = new Gatekeeper(world)
+    const turn = new Turn(world, gatekeeper, HALF_AN_HOUR, "asked")
+    expect(world.size).toBe(1)
+    world.move(HALF_AN_HOUR)
+    expect(wokenAfter(turn)).toBe(HALF_AN_HOUR)
+  })
+
+  it("X5: a turn whose time comes just after another was refused takes that failure, and what is left of its delay", () => {
+    const world = new World()
+    const gatekeeper = new Gatekeeper(world)
+    const turn = refused(world, gatekeeper)
+    world.move(HALF_AN_HOUR - 1_000)
+    const hint = { retryAfterMs: 90_000, source: "retry-after" }
+    gatekeeper.begin(false).failed({ ...overloaded, evidence: { body: "of the other's call" }, hint })
+    world.move(1_000)
+    expect(turn.passes.map(({ pass }) => pass.shared)).toEqual([
+      { ...overloaded, hint: { ...hint, retryAfterMs: 89_000 }, shared: true }
+    ])
+    // No call follows, so there is nothing to give back.
+    const other = gatekeeper.admit()
+    turn.passes[0]?.pass.giveBack()
+    turn.leave()
+    expect(gatekeeper.isIdle).toBe(false)
+    other.giveBack()
+    other.giveBack()
+    expect([other.spend(), gatekeeper.isIdle]).toEqual([false, true])
+  })
+
+  it("X5: a failure without a delay is shared as it is", () => {
+    const world = new World()
+    const gatekeeper = new Gatekeeper(world)
+    const turn = refused(world, gatekeeper)
+    world.move(HALF_AN_HOUR - 1_000)
+    gatekeeper.begin(false).failed(overloaded)
+    world.move(1_000)
+    expect(turn.passes.map(({ pass }) => pass.shared)).toEqual([{ ...overloaded, shared: true }])
+  })
+
+  it("X5: an early wake says in the record why it came, and that it was the gate's", () => {
+    const gatekeeper = new Gatekeeper(new World())
+    const [room, probe] = [false, true].map((isProbe) => wakeEarly(new Pass(gatekeeper, { isProbe })))
+    expect(room).toMatchObject({ type: "now", early: true, by: { origin: "the gate: the endpoint answers again" } })
+    expect(probe?.by.origin).toBe("the gate: to see whether the endpoint answers")
+    expect(room?.by.commandId).not.toBe(probe?.by.commandId)
+    expect([room && isGates(room), probe && isGates(probe)]).toEqual([true, true])
+    expect([isGates({ by: { commandId: "c", origin: "http" } }), isGates({})]).toEqual([false, false])
   })
 
   it("X5: a turn that leaves while it is held is told no more", () => {

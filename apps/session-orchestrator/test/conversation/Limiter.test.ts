@@ -1,19 +1,19 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
 import * as fc from "fast-check"
-import { Limiter, type Place } from "../../src/conversation/Limiter.ts"
+import { Limiter, type Permit } from "../../src/conversation/Limiter.ts"
 import { World } from "./World.ts"
 
-/** A call that asks for a place; `end` gives it back, or stops waiting. */
+/** A call that asks for a permit; `end` gives it back, or stops waiting. */
 const ask = Effect.fnUntraced(function* (limiter: Limiter, tokens = 0) {
   const scope = yield* Scope.make()
-  const asked: { place: Place | undefined; readonly end: Effect.Effect<void> } = {
-    place: undefined,
+  const asked: { permit: Permit | undefined; readonly end: Effect.Effect<void> } = {
+    permit: undefined,
     end: Effect.suspend(() => Effect.andThen(Fiber.interrupt(fiber), Scope.close(scope, Exit.void)))
   }
   const fiber = yield* Effect.forkDetach(
-    Effect.map(Scope.provide(limiter.place(tokens), scope), (place) => {
-      asked.place = place
+    Effect.map(Scope.provide(limiter.permit(tokens), scope), (permit) => {
+      asked.permit = permit
     }),
     { startImmediately: true }
   )
@@ -25,13 +25,13 @@ describe("Limiter", () => {
     Effect.gen(function* () {
       const limiter = new Limiter({ calls: 2 }, new World())
       const calls = yield* Effect.forEach([1, 2, 3, 4, 5], () => ask(limiter))
-      const begun = () => calls.flatMap(({ place }, i) => (place === undefined ? [] : [i]))
+      const begun = () => calls.flatMap(({ permit }, i) => (permit === undefined ? [] : [i]))
       expect(begun()).toEqual([0, 1])
       expect(limiter.waiting).toBe(3)
       yield* calls[1]?.end ?? Effect.void
       expect(begun()).toEqual([0, 1, 2])
-      calls[2]?.place?.leave()
-      calls[2]?.place?.leave() // L2: given back once
+      calls[2]?.permit?.release()
+      calls[2]?.permit?.release() // L2: given back once
       expect(begun()).toEqual([0, 1, 2, 3])
       expect(limiter.use.underway).toBe(2)
     })
@@ -44,8 +44,8 @@ describe("Limiter", () => {
       yield* second.end
       expect(limiter.waiting).toBe(1)
       yield* first.end
-      expect(second.place).toBeUndefined()
-      expect(third.place).toBeDefined()
+      expect(second.permit).toBeUndefined()
+      expect(third.permit).toBeDefined()
       yield* third.end
       expect(limiter.use.underway).toBe(0)
     })
@@ -59,10 +59,10 @@ describe("Limiter", () => {
       yield* first.end
       expect(world.size).toBe(1)
       world.move(60_999)
-      expect(second.place).toBeUndefined()
+      expect(second.permit).toBeUndefined()
       world.move(1)
-      expect(second.place).toBeDefined()
-      expect(third.place).toBeUndefined()
+      expect(second.permit).toBeDefined()
+      expect(third.permit).toBeUndefined()
       expect(world.size).toBe(1)
       yield* third.end
       yield* second.end
@@ -75,13 +75,13 @@ describe("Limiter", () => {
       const limiter = new Limiter({ tokensPerMinute: 100 }, new World())
       expect(limiter.countsTokens).toBe(true)
       const [first, second] = yield* Effect.all([ask(limiter, 90), ask(limiter, 60)])
-      expect(second.place).toBeUndefined()
-      first.place?.counted({ inputTokens: 30, outputTokens: 15 })
-      expect(second.place).toBeUndefined()
-      first.place?.counted({ inputTokens: 30, outputTokens: 20 })
-      expect(second.place).toBeUndefined()
-      first.place?.counted({ inputTokens: 20, outputTokens: 20 })
-      expect(second.place).toBeDefined()
+      expect(second.permit).toBeUndefined()
+      first.permit?.counted({ inputTokens: 30, outputTokens: 15 })
+      expect(second.permit).toBeUndefined()
+      first.permit?.counted({ inputTokens: 30, outputTokens: 20 })
+      expect(second.permit).toBeUndefined()
+      first.permit?.counted({ inputTokens: 20, outputTokens: 20 })
+      expect(second.permit).toBeDefined()
       expect(limiter.use.seconds.reduce((sum, { tokens }) => sum + tokens, 0)).toBe(100)
     })
   )
@@ -90,7 +90,7 @@ describe("Limiter", () => {
     Effect.gen(function* () {
       const limiter = new Limiter({ tokensPerMinute: 100 }, new World())
       const call = yield* ask(limiter, 40)
-      call.place?.counted({ outputTokens: 5 })
+      call.permit?.counted({ outputTokens: 5 })
       expect(limiter.use.seconds).toMatchObject([{ tokens: 45, requests: 1 }])
     })
   )
@@ -101,10 +101,10 @@ describe("Limiter", () => {
       const limiter = new Limiter({ calls: 1 }, world)
       limiter.hear([{ underway: 1, seconds: [] }])
       const call = yield* ask(limiter)
-      expect(call.place).toBeUndefined()
+      expect(call.permit).toBeUndefined()
       expect(world.size).toBe(1)
       limiter.hear([])
-      expect(call.place).toBeDefined()
+      expect(call.permit).toBeDefined()
       expect(world.size).toBe(0)
     })
   )
@@ -112,7 +112,7 @@ describe("Limiter", () => {
   it("without limits nothing waits, and nothing has to be measured", () => {
     const limiter = new Limiter({}, new World())
     expect(limiter.countsTokens).toBe(false)
-    Effect.runSync(Effect.scoped(Effect.andThen(limiter.place(1e9), limiter.place(1e9))))
+    Effect.runSync(Effect.scoped(Effect.andThen(limiter.permit(1e9), limiter.permit(1e9))))
     expect(limiter.use.underway).toBe(0)
   })
 
@@ -137,7 +137,7 @@ describe("Limiter", () => {
                 if (event.type === "ask") open.push(yield* ask(limiter, event.tokens))
                 else if (event.type === "pass") world.move(event.ms)
                 else yield* open.splice(event.which % Math.max(1, open.length), 1)[0]?.end ?? Effect.void
-                const begun = open.filter(({ place }) => place !== undefined)
+                const begun = open.filter(({ permit }) => permit !== undefined)
                 expect(begun.length).toBe(limiter.use.underway)
                 expect(begun.length).toBeLessThanOrEqual(calls)
                 expect(open.slice(0, begun.length)).toEqual(begun)

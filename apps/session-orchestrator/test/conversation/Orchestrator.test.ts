@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
-import { Deferred, Duration, Effect, Exit, Fiber, Option, type Scope, Stream } from "effect"
+import { Cause, Deferred, Duration, Effect, Exit, Fiber, Option, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Comebacks from "../../src/conversation/Comebacks.ts"
 import type { Conversations } from "../../src/conversation/Conversations.ts"
@@ -528,6 +528,67 @@ describe("a conversation with settings of its own", () => {
         const delays = Array.from({ length: 50_000 }, () => "5 seconds")
         const { message } = yield* Effect.flip(conversations.create({ retry: { schedule: { type: "steps", delays } } }))
         assert.strictEqual(message, "retry: it has 600040 characters as JSON; expected 65536 at most.")
+      })
+    )
+  )
+
+  it.effect(
+    "a start that cannot read what was left unfinished refuses calls with the reason, and takes them once it can",
+    () => {
+      const damaged = new StorageError({ message: "Could not read the turns: the file is damaged." })
+      let isDamaged = true
+      return withService(
+        {
+          scripts: [],
+          store: (real) => ({
+            unsealedTurns: Effect.suspend(() => (isDamaged ? Effect.fail(damaged) : real.unsealedTurns))
+          })
+        },
+        Effect.fnUntraced(function* ({ conversations }) {
+          const id = yield* conversations.create({})
+          for (const call of [
+            conversations.prompt(id, { prompt: "Hi" }),
+            conversations.state(id),
+            conversations.messages(id),
+            conversations.abort(id)
+          ]) {
+            const asked = yield* Effect.forkChild(Effect.exit(Effect.asVoid<unknown, unknown, never>(call)), {
+              startImmediately: true
+            })
+            yield* TestClock.adjust("7999 millis")
+            assert.isUndefined(asked.pollUnsafe())
+            yield* TestClock.adjust("1 milli")
+            const exit = yield* Fiber.join(asked)
+            assert.include(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "it was taken", damaged.message)
+          }
+          isDamaged = false
+          yield* TestClock.adjust("5 seconds")
+          assert.strictEqual((yield* conversations.state(id)).status, "idle")
+        })
+      )
+    }
+  )
+})
+
+describe("a request to the model", () => {
+  it.effect("has the system prompt of its conversation, in every turn, and none where there is none", () =>
+    withService(
+      { scripts: [answer("one"), answer("two"), answer("three")] },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({ system: "Answer in one sentence." })
+        const other = yield* conversations.create({})
+        for (const [of, turnId] of [
+          [c, id("a")],
+          [c, id("b")],
+          [other, id("c")]
+        ] as const) {
+          yield* conversations.prompt(of, { prompt: "Hi", turnId })
+          yield* conversations.result(turnId)
+        }
+        assert.deepStrictEqual(
+          provider.requests.map(({ system }) => system),
+          ["Answer in one sentence.", "Answer in one sentence.", undefined]
+        )
       })
     )
   )

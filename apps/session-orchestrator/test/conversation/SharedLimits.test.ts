@@ -21,12 +21,12 @@ const runner = Effect.fnUntraced(function* (allowance: Allowance.Allowance) {
   return gates.limiterOf("own") ?? (yield* Effect.die("no limiter"))
 })
 
-/** A call that begins once it has a place. */
+/** A call that begins once it has a permit. */
 const call = Effect.fnUntraced(function* (limiter: Effect.Success<ReturnType<typeof runner>>) {
   const scope = yield* Scope.make()
   const state = { hasBegun: false, end: Scope.close(scope, Exit.void) }
   yield* Effect.forkScoped(
-    Effect.map(Scope.provide(limiter.place(0), scope), () => {
+    Effect.map(Scope.provide(limiter.permit(0), scope), () => {
       state.hasBegun = true
     }),
     { startImmediately: true }
@@ -36,7 +36,7 @@ const call = Effect.fnUntraced(function* (limiter: Effect.Success<ReturnType<typ
 
 const aSecond = TestClock.adjust(1_000)
 
-it.effect("X6: what another runner has under way takes a place, until it has ended or told nothing for a while", () =>
+it.effect("X6: what another runner has under way takes a permit, until it has ended or told nothing for a while", () =>
   onDisk(
     Effect.gen(function* () {
       const [one, two] = [yield* runner({ calls: 1 }), yield* runner({ calls: 1 })]

@@ -87,9 +87,10 @@ const turn = fc
       .concat(turnEnd)
   )
 
-/** What a client shows: finished answers, and the text since the last of them. */
+/** What a client shows: finished answers, what it had shown of each before that was finished, and the text since the last of them. */
 const shownBy = (frames: ReadonlyArray<Frame>) => {
   const answers: Array<string> = []
+  const streamed: Array<string> = []
   let current = ""
   for (const { event } of frames) {
     if (event.type === "text-delta") current += event.delta
@@ -98,10 +99,11 @@ const shownBy = (frames: ReadonlyArray<Frame>) => {
       // What was shown as it came is what was finished; a client that was not there yet has seen none of it.
       assert.isTrue(current === "" || current === text)
       answers.push(text)
+      streamed.push(current)
       current = ""
     }
   }
-  return { answers, current }
+  return { answers, current, streamed }
 }
 
 describe("a watcher", () => {
@@ -131,8 +133,14 @@ describe("a watcher", () => {
           frames.flatMap(({ id }) => (id === undefined ? [] : [id])),
           stage.disk.map(({ id }) => id)
         )
-        const whole = shownBy(stage.disk)
-        assert.deepStrictEqual(shownBy(frames), whole)
+        const { answers, current, streamed } = shownBy(frames)
+        assert.deepStrictEqual({ answers, current }, { answers: shownBy(stage.disk).answers, current: "" })
+        // Of an answer that was not finished when the disk was read every word has been streamed. What ends a chain of retries is
+        // written together with the answer.
+        const read = events.slice(0, reads)
+        const finished =
+          read.filter(({ type }) => type === "message").length + (read.at(-1)?.type === "retry-end" ? 1 : 0)
+        assert.deepStrictEqual(streamed.slice(finished), answers.slice(finished))
         assert.isFalse(stage.session.hub.isWatched)
       })
   )

@@ -4,9 +4,9 @@
  * Fields before words: a field is meant for programs. Words are matched only behind a verb of waiting ("try again in",
  * "resets after"), so that "timed out after 60 seconds" and "limit of 50 requests per 1 minute" name no delay.
  */
+import { Rfc3339 } from "@holdfast/wire"
 import type * as Body from "../classification/Body.ts"
 import * as Fields from "../classification/Fields.ts"
-import * as Instant from "./Instant.ts"
 import { type Headers, until } from "./Limits.ts"
 import * as Span from "./Span.ts"
 
@@ -115,7 +115,7 @@ const untilWritten = (
 ): number | undefined => {
   if (day === undefined || time === undefined || zone === undefined) return undefined
   const offset = /^[+-]/.test(zone) ? zone : "Z"
-  const at = Instant.parseRfc3339(`${day}T${time.length === "00:00".length ? `${time}:00` : time}${offset}`)
+  const at = Rfc3339.parse(`${day}T${time.length === "00:00".length ? `${time}:00` : time}${offset}`)
   return at === undefined ? undefined : at - serverNow
 }
 

@@ -10,6 +10,7 @@
  *     a provider that happens to work.
  * N2. `parse(Notation.format(script))` is the script again, for every script that can be written.
  */
+import { Quote } from "@holdfast/wire"
 import { Result } from "effect"
 import * as ErrorBody from "./ErrorBody.ts"
 import { Act, DELIVERY, type Delivery, type Scene, type Script, Until } from "./Script.ts"
@@ -56,7 +57,7 @@ export const parse = (name: string): Result.Result<Script, NotUnderstood> => {
   const delivery: { -readonly [K in keyof Delivery]: Delivery[K] } = { ...DELIVERY, ...lone }
   for (const part of rest) {
     const read = readDelivery(part)
-    if (read === undefined) return refuse(name, `"${part}" after a "+" is not understood.`)
+    if (read === undefined) return refuse(name, `${Quote.of(part)} after a "+" is not understood.`)
     Object.assign(delivery, read)
   }
   const scenes: Array<Scene> = []
@@ -72,7 +73,7 @@ export const parse = (name: string): Result.Result<Script, NotUnderstood> => {
 
 const refuse = (name: string, why: string): Result.Result<never, NotUnderstood> =>
   Result.fail({
-    message: `The model "${name}" does not exist: it is no script of the simulated provider. ${why}\n${HELP}`
+    message: `The model ${Quote.of(name)} does not exist: it is no script of the simulated provider. ${why}\n${HELP}`
   })
 
 const readScene = (text: string): Result.Result<Scene, string> => {
@@ -80,7 +81,7 @@ const readScene = (text: string): Result.Result<Scene, string> => {
   const repeated = /^(.+?)x(\d+|\*)$/.exec(head)
   const times =
     repeated?.[2] === undefined ? 1 : repeated[2] === "*" ? Infinity : readWholeNumber(repeated[2], MAX_TIMES)
-  if (times === undefined || times === 0) return Result.fail(`"${head}" is repeated too often, or never.`)
+  if (times === undefined || times === 0) return Result.fail(`${Quote.of(head)} is repeated too often, or never.`)
   const params = readParams(rest)
   if (Result.isFailure(params)) return Result.fail(params.failure)
   const left = new Map(params.success)
@@ -89,8 +90,9 @@ const readScene = (text: string): Result.Result<Scene, string> => {
   const act = readAct(count === undefined || count === 0 ? (repeated?.[1] ?? head) : "overloaded", left)
   if (Result.isFailure(act)) return Result.fail(act.failure)
   const [extra] = left.keys()
-  if (extra !== undefined) return Result.fail(`"${extra}=" does not belong to "${head}".`)
-  if (act.success._tag === "Down" && times !== 1) return Result.fail(`"${head}": an outage by the clock has no count.`)
+  if (extra !== undefined) return Result.fail(`${Quote.of(`${extra}=`)} does not belong to ${Quote.of(head)}.`)
+  if (act.success._tag === "Down" && times !== 1)
+    return Result.fail(`${Quote.of(head)}: an outage by the clock has no count.`)
   return Result.succeed({ act: act.success, times: count === undefined ? times : count })
 }
 
@@ -101,8 +103,8 @@ const readParams = (parts: ReadonlyArray<string>): Result.Result<Params, string>
   for (const part of parts) {
     const equals = part.indexOf("=")
     const value = equals < 1 ? undefined : decode(part.slice(equals + 1))
-    if (value === undefined) return Result.fail(`"${part}" is not of the form name=value.`)
-    if (params.has(part.slice(0, equals))) return Result.fail(`"${part}" comes twice.`)
+    if (value === undefined) return Result.fail(`${Quote.of(part)} is not of the form name=value.`)
+    if (params.has(part.slice(0, equals))) return Result.fail(`${Quote.of(part)} comes twice.`)
     params.set(part.slice(0, equals), value)
   }
   return Result.succeed(params)
@@ -114,7 +116,7 @@ const readAct = (head: string, params: Params): Result.Result<Act, string> => {
   if (ErrorBody.isName(head)) return readStatus(ErrorBody.statusOf(head), head, params)
   const counted = /^(cut|ends|stall|error-in-stream)-after-(\d+)$/.exec(head)
   const after = counted?.[2] === undefined ? 0 : readWholeNumber(counted[2], MAX_TOKENS)
-  if (after === undefined) return Result.fail(`"${head}" counts more than ${MAX_TOKENS} tokens.`)
+  if (after === undefined) return Result.fail(`${Quote.of(head)} counts more than ${MAX_TOKENS} tokens.`)
   switch (counted?.[1] ?? head) {
     case "steady":
     case "ok":
@@ -154,8 +156,8 @@ const readStatus = (status: number, named: ErrorBody.Name | undefined, params: P
   for (const [param, value] of params) {
     const name = param === "retry-after" ? param : /^header:([a-z0-9-]+)$/.exec(param)?.[1]
     if (name === undefined) continue
-    if (!/^[\t\x20-\x7e]*$/.test(value)) return Result.fail(`"${param}" holds what no header can.`)
-    if (headers.some(([other]) => other === name)) return Result.fail(`"${param}" comes twice.`)
+    if (!/^[\t\x20-\x7e]*$/.test(value)) return Result.fail(`${Quote.of(param)} holds what no header can.`)
+    if (headers.some(([other]) => other === name)) return Result.fail(`${Quote.of(param)} comes twice.`)
     headers.push([name, value])
     params.delete(param)
   }
@@ -180,7 +182,11 @@ const readDown = (head: string): Result.Result<Act, string> => {
   if (head === "down") return Result.succeed(Act.Down({ until: Until.Never() }))
   if (ms !== undefined) return Result.succeed(Act.Down({ until: Until.Elapsed({ ms }) }))
   return hours === undefined || minutes === undefined
-    ? Result.fail(readDelivery(head) === undefined ? `"${head}" is not understood.` : `"${head}" goes behind a "+".`)
+    ? Result.fail(
+        readDelivery(head) === undefined
+          ? `${Quote.of(head)} is not understood.`
+          : `${Quote.of(head)} goes behind a "+".`
+      )
     : Result.succeed(Act.Down({ until: Until.TimeOfDay({ minute: Number(hours) * 60 + Number(minutes) }) }))
 }
 

@@ -1,10 +1,11 @@
 /** Calls about a conversation: open it, read it, and what is done to the turn that it is in. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Extension, Moment } from "../Command.ts"
+import { Extension } from "../Command.ts"
 import { ConversationState } from "../ConversationState.ts"
 import { CommandId, ConversationId } from "../Ids.ts"
 import { Message } from "../Message.ts"
+import { MomentOrDate } from "../Moment.ts"
 import { JsonObject, NonEmptyText, Text } from "../Text.ts"
 import * as Problem from "./Problem.ts"
 
@@ -147,7 +148,7 @@ const retryNow = HttpApiEndpoint.post("retryNow", "/v1/conversations/:conversati
 
 export const WaitUntil = Schema.Struct({
   ...commandId,
-  until: Moment.annotate({ description: "Epoch milliseconds.", examples: [1_771_052_400_000] })
+  until: MomentOrDate
 }).annotate({ identifier: "WaitUntil" })
 
 const waitUntil = HttpApiEndpoint.post("waitUntil", "/v1/conversations/:conversationId/wait-until", {

@@ -9,6 +9,7 @@
  *
  * The order is that of the checks below: a request from elsewhere learns nothing about tokens or calls.
  */
+import { Quote } from "@holdfast/wire"
 import { Problem } from "@holdfast/wire/api"
 import { Redacted } from "effect"
 import type { Headers } from "effect/http"
@@ -100,5 +101,4 @@ const carries = (authorization: string | undefined, expected: Buffer): boolean =
 }
 
 /** What a client sent, cut short, fit to stand in a message. */
-const quoted = (text: string | undefined): string =>
-  text === undefined ? "(none)" : JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)
+const quoted = (text: string | undefined): string => (text === undefined ? "(none)" : Quote.of(text))

@@ -7,6 +7,7 @@
  * R1. Nothing of a defect leaves the process but an incident id; the log has the rest under it.
  * R2. Interruption is not an error: it passes.
  */
+import { Quote } from "@holdfast/wire"
 import { Problem } from "@holdfast/wire/api"
 import { Cause, Effect, SchemaIssue } from "effect"
 import { HttpServerError, type HttpServerRequest, HttpServerRespondable, HttpServerResponse } from "effect/http"
@@ -73,6 +74,11 @@ const problemOf = (
 }
 
 const noRoute = (request: HttpServerRequest.HttpServerRequest): Problem.Problem => {
+  const undecodable = Routes.undecodable(request.url)
+  if (undecodable !== undefined) {
+    const detail = `The path has ${Quote.of(undecodable)}, which cannot be decoded: expected "%" and two hexadecimal digits, as UTF-8.`
+    return new Problem.InvalidRequest({ detail })
+  }
   const methods = Routes.methodsOf(request.url)
   return methods.length === 0
     ? new Problem.NotFound({ detail: "No call has this path. /docs lists them all." })
@@ -95,7 +101,9 @@ const invalid = (error: HttpApiError.HttpApiSchemaError): Problem.InvalidRequest
   const { issues } = formatIssues(error.cause.issue)
   const errors = issues.slice(0, MOST_ERRORS).map((issue) => ({
     in: place,
-    path: (issue.path ?? []).map((segment) => String(typeof segment === "object" ? segment.key : segment)).join("."),
+    path: (issue.path ?? [])
+      .map((segment) => Quote.clip(String(typeof segment === "object" ? segment.key : segment)))
+      .join("."),
     message: issue.message
   }))
   const count = issues.length === 1 ? "One thing is" : `${issues.length} things are`

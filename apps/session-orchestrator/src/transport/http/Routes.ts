@@ -28,10 +28,26 @@ const routes: ReadonlyArray<Route> = (() => {
   return found
 })()
 
+/** The first segment of a path whose percent-encoding means nothing: the router finds no call for it. */
+export const undecodable = (url: string): string | undefined => pathOf(url).split("/").find(isUndecodable)
+
 /** The methods that a path may be called with, as an `Allow` header lists them; none where there is no such path. */
 export const methodsOf = (url: string): ReadonlyArray<string> => {
-  const path = url.split("?", 1)[0] ?? url
+  const path = pathOf(url)
   const methods = new Set(routes.filter((route) => route.pattern.test(path)).map((route) => route.method))
   if (methods.has("GET")) methods.add("HEAD")
   return [...methods].sort()
+}
+
+// --- internal
+
+const pathOf = (url: string): string => url.split("?", 1)[0] ?? url
+
+const isUndecodable = (segment: string): boolean => {
+  try {
+    decodeURIComponent(segment)
+    return false
+  } catch {
+    return true
+  }
 }

@@ -1,0 +1,95 @@
+/** Text and JSON of clients that no client means: refused with a problem that names the place and stays short. */
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Service from "./Service.ts"
+
+/** Room for a sentence or two, a list of what would be right, and a quotation of some words. */
+const LONGEST_PROBLEM = 4_000
+
+const LONG = "m".repeat(100_000)
+
+const nested = (levels: number): unknown => {
+  let value: unknown = 1
+  for (let level = 0; level < levels; level++) value = [value]
+  return value
+}
+
+/** A request's body as text: `JSON.stringify` overflows on some of them. */
+const textOf = (before: string, levels: number, after: string): string =>
+  `${before}${"[".repeat(levels)}${"]".repeat(levels)}${after}`
+
+const refused = (service: Effect.Success<ReturnType<typeof Service.start>>, path: string, body: object | string) =>
+  Effect.map(service.call({ path, body }), ({ headers, status, text }) => {
+    assert.strictEqual(status, 400, text.slice(0, 1_000))
+    assert.strictEqual(headers["content-type"], "application/problem+json")
+    assert.isBelow(text.length, LONGEST_PROBLEM, text.slice(0, 1_000))
+    return JSON.parse(text)
+  })
+
+it.live("C11: JSON of a client that is nested more than 200 levels deep is refused, and its place is named", () =>
+  Effect.gen(function* () {
+    const service = yield* Service.start()
+    for (const levels of [201, 5_000, 400_000]) {
+      const body = textOf('{"retry":{"finalReport":{"schema":{"enum":', levels, "}}}}")
+      const { errors } = yield* refused(service, "/v1/conversations", body)
+      assert.deepStrictEqual(errors, [
+        { in: "body", path: "retry.finalReport.schema.enum", message: "expected at most 200 levels of nesting" }
+      ])
+      // Where no object is expected nothing is read that deep.
+      yield* refused(service, "/v1/conversations", textOf('{"model":', levels, "}"))
+      yield* refused(service, "/v1/conversations", textOf("", levels, ""))
+      yield* refused(service, "/v1/conversations", textOf('{"other":', levels, "}"))
+      const id = yield* service.create()
+      yield* refused(service, `/v1/conversations/${id}/turns`, textOf('{"prompt":', levels, "}"))
+      yield* refused(service, `/v1/conversations/${id}/retry-now`, textOf('{"commandId":', levels, "}"))
+    }
+    const retry = { finalReport: { schema: { type: "object", enum: nested(190) } } }
+    const { status } = yield* service.call({ path: "/v1/conversations", body: { retry } })
+    assert.strictEqual(status, 201)
+  }).pipe(Effect.scoped)
+)
+
+it.live("a problem quotes the beginning of what a client sent, and no more", () =>
+  Effect.gen(function* () {
+    const service = yield* Service.start()
+    const id = yield* service.create()
+    const bodies: ReadonlyArray<readonly [path: string, body: object]> = [
+      ["/v1/conversations", { model: LONG }],
+      ["/v1/conversations", { model: `scripted-${LONG}/m` }],
+      ["/v1/conversations", { model: `${LONG}/${LONG}` }],
+      ["/v1/conversations", { [LONG]: 1 }],
+      ["/v1/conversations", { retry: { [LONG.slice(0, 60_000)]: 1 } }],
+      ["/v1/conversations", { retry: { profile: LONG.slice(0, 60_000) } }],
+      ["/v1/conversations", { retry: { budget: LONG.slice(0, 60_000) } }],
+      ["/v1/conversations", { retry: { routing: { type: "round-robin", targets: [LONG.slice(0, 60_000)] } } }],
+      ["/v1/conversations", { retry: { finalReport: { schema: { type: LONG.slice(0, 60_000) } } } }],
+      ["/v1/conversations", { retry: { finalReport: { schema: { $ref: LONG.slice(0, 60_000) } } } }],
+      ["/v1/conversations", { retry: { finalReport: { schema: { pattern: `(${LONG.slice(0, 60_000)}` } } } }],
+      [`/v1/conversations/${id}/turns`, { prompt: "Hi", turnId: LONG }],
+      [`/v1/conversations/${id}/turns`, { prompt: "Hi", [LONG]: 1 }],
+      [`/v1/conversations/${id}/retry-now`, { commandId: LONG }],
+      [`/v1/conversations/${id}/switch-target`, { model: `scripted-${LONG}/m` }]
+    ]
+    for (const [path, body] of bodies) yield* refused(service, path, body)
+    const { detail } = yield* refused(service, "/v1/conversations", { model: `other/${LONG}` })
+    assert.include(detail, `"other/${"m".repeat(54)}" and 99946 characters more`)
+  }).pipe(Effect.scoped)
+)
+
+it.live("a path that cannot be decoded is a bad request that says which part of it", () =>
+  Effect.gen(function* () {
+    const service = yield* Service.start()
+    for (const [path, part] of [
+      ["/v1/conversations/%zz", "%zz"],
+      ["/v1/conversations/a%", "a%"],
+      ["/v1/conversations/%ff/messages", "%ff"],
+      ["/v1/conversations/c/turns/%zz/explain", "%zz"]
+    ] as const) {
+      const { status, text } = yield* service.call({ path })
+      assert.strictEqual(status, 400, text)
+      assert.include(JSON.parse(text).detail, JSON.stringify(part))
+    }
+    const { status } = yield* service.call({ path: "/v1/conversations/%41" })
+    assert.strictEqual(status, 404)
+  }).pipe(Effect.scoped)
+)
