@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { spawn } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { spawn, spawnSync } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
@@ -102,6 +102,19 @@ describe("holdfast", () => {
   it("--version is that of the package", async () => {
     const { version } = JSON.parse(readFileSync(join(MAIN, "../../package.json"), "utf8"))
     expect(await holdfast(["--version"])).toEqual({ code: 0, stdout: `holdfast ${version}\n`, stderr: "" })
+  })
+
+  it("is a command of any folder, through links, without Node in PATH", () => {
+    const manifest = JSON.parse(readFileSync(join(MAIN, "../../package.json"), "utf8"))
+    const folder = mkdtempSync(join(directory, "bin of "))
+    symlinkSync(join(MAIN, "../..", manifest.bin.holdfast), join(folder, "installed"))
+    symlinkSync("installed", join(folder, "holdfast"))
+    const { status, stderr, stdout } = spawnSync(join(folder, "holdfast"), ["--version"], {
+      cwd: "/",
+      env: { PATH: "/usr/bin:/bin" },
+      encoding: "utf8"
+    })
+    expect({ status, stderr, stdout }).toEqual({ status: 0, stderr: "", stdout: `holdfast ${manifest.version}\n` })
   })
 
   it("--completions prints a script that knows the commands", async () => {
