@@ -73,6 +73,32 @@ describe("Lease", () => {
     )
   }
 
+  it.effect("L1: what counts is when it was asked, not when the answer came", () =>
+    Effect.gen(function* () {
+      const slow = Layer.effect(
+        RunnerStorage.RunnerStorage,
+        Effect.map(RunnerStorage.RunnerStorage, (storage) => ({
+          ...storage,
+          acquire: (...asked: Parameters<typeof storage.acquire>) =>
+            Effect.delay(storage.acquire(...asked), Lease.SURE_MS - 1_000)
+        }))
+      )
+      const context = yield* Layer.build(
+        Lease.layer.pipe(Layer.provide(slow), Layer.provide(RunnerStorage.layerMemory))
+      )
+      const { sure } = Context.get(context, Lease.Lease)
+      const asking = yield* Effect.forkChild(Context.get(context, RunnerStorage.RunnerStorage).acquire(self, [one]), {
+        startImmediately: true
+      })
+      yield* TestClock.adjust(Lease.SURE_MS - 1_000)
+      yield* Fiber.join(asking)
+      yield* sure(one)
+      yield* TestClock.adjust(1_000)
+      const late = yield* Effect.forkChild(sure(one), { startImmediately: true })
+      expect(isWaiting(late)).toBe(true)
+    })
+  )
+
   it.effect("X6: one that has lost its lock meanwhile waits for ever", () =>
     Effect.gen(function* () {
       const { storage, sure } = yield* make

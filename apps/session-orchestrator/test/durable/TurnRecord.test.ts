@@ -85,6 +85,8 @@ describe("RecordedWait", () => {
     assert.deepStrictEqual(RecordedWait.of(waiting), wait)
     const moved = [...waiting, record("step/0/sleep/0", { type: "until", until: 9_000 })]
     assert.deepStrictEqual(RecordedWait.of(moved), { ...wait, delayMs: 8_000, retryAt: 9_000 })
+    const past = [...waiting, record("step/0/sleep/0", { type: "until", until: 500 })]
+    assert.deepStrictEqual(RecordedWait.of(past), { ...wait, delayMs: 0, retryAt: 500 })
     const extended = [...moved, record("step/0/sleep/0/1", { type: "extended", byMs: 1 })]
     assert.deepStrictEqual(RecordedWait.of(extended), { ...wait, delayMs: 8_000, retryAt: 9_000 })
   })
