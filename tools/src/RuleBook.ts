@@ -203,6 +203,11 @@ export const chapters: ReadonlyArray<Chapter> = [
       {
         id: "X14",
         says: "A turn that takes its process down again and again is run alone after three deaths, and sealed as failed after one more."
+      },
+      {
+        id: "X15",
+        says: "A turn can be left: accepted, run with nobody attached, listed, fetched, cancelled, retried, and its end delivered.",
+        claimed: false
       }
     ]
   }
