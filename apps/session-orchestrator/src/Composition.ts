@@ -184,6 +184,16 @@ export const conversations = Orchestrator.layerGuest.pipe(
   Layer.provide(guest)
 )
 
+/**
+ * The same for a turn of a conversation that the file has already. The file is this process's alone meanwhile: a service keeps
+ * conversations in memory, and a second process that wrote into one of them would give its events the same numbers.
+ */
+export const continued = Orchestrator.layerGuest.pipe(
+  Layer.provide(resources),
+  Layer.provideMerge(store),
+  Layer.provideMerge(Layer.unwrap(Config.useSync(({ database }) => Tenancy.layerOwner({ path: database.path }))))
+)
+
 /** A look at what is on disk. */
 export const inspection = Layer.unwrap(
   Effect.gen(function* () {

@@ -44,6 +44,36 @@ describe("Preview", () => {
     expect(because).toBeUndefined()
   })
 
+  it("a policy without end is shown for 1,000 rows where no number was asked for", () => {
+    expect(Preview.rows(Profile.resolve({ budget: Duration.infinity })).rows).toHaveLength(1_000)
+  })
+
+  it("C2: what time does not mend ends at once, and everything else is waited for", () => {
+    const outlooks = Preview.byKind(Profile.profiles.overnight, { provider: "a", model: "a" }, 3)
+    const final = outlooks.filter(({ steps }) => steps.length === 0)
+    expect(final.map(({ because, kinds }) => [because, kinds])).toEqual([
+      ["not-retryable", ["quota-exhausted", "auth", "model-unavailable", "bad-request", "refused"]]
+    ])
+    expect(outlooks.filter(({ steps }) => steps.length > 0).flatMap(({ kinds }) => kinds)).toEqual([
+      "rate-limited",
+      "overloaded",
+      "server-error",
+      "an error inside an answer",
+      "network",
+      "timeout",
+      "aborted",
+      "invalid-response",
+      "unknown"
+    ])
+  })
+
+  it("has every wait of a step that ends within what was asked for, and why it ends", () => {
+    const policy = Profile.resolve({ maxRetries: 3 })
+    const [first] = Preview.byKind(policy, { provider: "a", model: "a" }, 3)
+    expect(first?.steps.map(({ delayMs }) => delayMs)).toEqual([5_000, 10_000, 30_000])
+    expect(first?.because).toBe("max-retries")
+  })
+
   it("A3, A5: tells kinds of failure apart by what is done about them, and leaves none out", () => {
     const targets = [
       { provider: "a", model: "a" },

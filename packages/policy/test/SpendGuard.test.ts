@@ -57,6 +57,16 @@ describe("SpendGuard", () => {
     expect(ask({ maxTurnTokens: 99_999 }, 0, { usage })?.asks).toMatchObject({ because: "turn", tokens: 100_000 })
   })
 
+  it("X11: a turn whose provider counts nothing, or only one way, has used what was counted", () => {
+    const guard = { afterMs: HOUR, answerWithinMs: HOUR }
+    const asks = (maxTurnTokens: number, usage: RetryStrategy.Outlook["usage"]) =>
+      SpendGuard.ask({ ...guard, maxTurnTokens }, outlook({ usage }), () => 0)?.asks.tokens
+    expect(asks(0, {})).toBeUndefined()
+    for (const usage of [{ inputTokens: 5 }, { outputTokens: 5 }]) {
+      expect([asks(5, usage), asks(4, usage)]).toEqual([undefined, 5])
+    }
+  })
+
   it("X11: asks nothing before the wait was long", () => {
     expect(ask({ maxInputTokens: 0 }, 1e9, { waitedMs: HOUR - 1 })).toBeUndefined()
     expect(ask({ maxInputTokens: 0, after: "0 seconds" }, 1e9, { waitedMs: 0 })).toBeDefined()

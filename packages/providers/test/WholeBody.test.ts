@@ -19,7 +19,9 @@ describe("the whole of an error's body", () => {
       " Overloaded\n",
       '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_01"}',
       '{"error":{"code":529,"message":"Overloaded","param":null,"fatal":false}}',
-      '[{"error":{"message":" Overloaded "}}]'
+      '[{"error":{"message":" Overloaded "}}]',
+      '{"error":{"message":"Overloaded","type":"service_unavailable_error","param":null,"code":"overloaded_error"}}',
+      '{"error":{"code":529,"message":"Overloaded","status":"UNAVAILABLE"}}'
     ]
     for (const body of bodies) expect(WholeBody.of(body, overloaded), body).toBeUndefined()
   })
@@ -28,6 +30,7 @@ describe("the whole of an error's body", () => {
     const bodies = [
       '{"error":{"message":"Overloaded","metadata":{"raw":"upstream is restarting"}}}',
       '{"error":{"message":"Overloaded","retry_in":7}}',
+      '{"error":{"message":"Overloaded","type":"the pool is being drained"}}',
       "<html><title>Overloaded</title>Back at six.</html>",
       '{"error":{"message":"Overloaded"'
     ]

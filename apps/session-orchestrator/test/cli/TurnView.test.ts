@@ -3,7 +3,7 @@ import type { TurnEvent } from "@holdfast/wire"
 import { CliOutput } from "effect/cli"
 import * as fc from "fast-check"
 import * as TurnView from "../../src/cli/TurnView.ts"
-import { delta, end, retry, retryEnd, stepStart } from "./GivenTurn.ts"
+import { answer, delta, end, retry, retryEnd, stepStart } from "./GivenTurn.ts"
 
 const surroundings = { columns: 80, timeOfDay: () => "02:14:05" }
 
@@ -44,6 +44,22 @@ describe("TurnView", () => {
       "Hello"
     ])
     expect(TurnView.view(after(retry(), delta("Hello")), 0, surroundings)).toEqual([])
+  })
+
+  it("X3: an answer that was on disk before anybody watched is shown, and one that was seen as it came is not again", () => {
+    expect(written(answer("Hello"), end("completed"))).toEqual(["Hello"])
+    expect(written(answer("One."), answer("Two."), stepStart(2), delta("Three."), answer("Three."))).toEqual([
+      "One.",
+      "\nTwo.",
+      "\n",
+      "Three."
+    ])
+    expect(written(stepStart(0), delta("Hel"), delta("lo"), answer("Hello"), stepStart(1), delta("Bye"))).toEqual([
+      "Hel",
+      "lo",
+      "\n",
+      "Bye"
+    ])
   })
 
   it("X11: a wait that asks shows what it asks, and until when there can be an answer", () => {

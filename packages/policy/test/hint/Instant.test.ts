@@ -36,6 +36,13 @@ describe("Instant", () => {
     expect(Instant.fromNumber(602_705)).toBeUndefined()
   })
 
+  it("counts seconds from 1e9 and milliseconds from 1e12, which are the same moment", () => {
+    expect(Instant.fromNumber(1e9 - 1)).toBeUndefined()
+    expect(Instant.fromNumber(1e9)).toBe(1e12)
+    expect(Instant.fromNumber(1e12 - 1)).toBe((1e12 - 1) * 1_000)
+    expect(Instant.fromNumber(1e12)).toBe(1e12)
+  })
+
   it("reads back every second that is written as an HTTP date", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 4_102_444_799 }), (second) => {
