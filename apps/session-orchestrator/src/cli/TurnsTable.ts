@@ -125,8 +125,8 @@ const cards = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): Re
 /** Of a turn that has ended: of one that goes on it may change. */
 const targetOf = ({ endedAt, model }: TurnReport): string => (endedAt === undefined ? "" : model)
 
-const waitedOf = ({ sleptMs }: TurnReport): string =>
-  sleptMs === undefined || sleptMs === 0 ? "" : Span.rough(sleptMs)
+const waitedOf = ({ waitedMs }: TurnReport): string =>
+  waitedMs === undefined || waitedMs === 0 ? "" : Span.rough(waitedMs)
 
 const tokensOf = ({ tokens }: TurnReport): string =>
   tokens === undefined ? "" : `${tokens.input ?? "?"} in, ${tokens.output ?? "?"} out`

@@ -60,8 +60,8 @@ export interface TurnReport {
   readonly attempts: number
   /** When it ended, in epoch milliseconds. */
   readonly endedAt?: number
-  /** Scheduled waiting of a turn that has ended, as its budget counts it. */
-  readonly sleptMs?: number
+  /** How long a turn that has ended has waited; of one that an older version ran, what was scheduled. */
+  readonly waitedMs?: number
   /** What an ended turn has used, where its providers reported it. */
   readonly tokens?: TokenReport
   /** The turn that ran the model again after this one had failed or was aborted (M1). */
@@ -91,7 +91,7 @@ export const ofSealed = (
   state: end.status,
   attempts: end.attempts,
   endedAt: end.endedAt,
-  sleptMs: end.sleptMs,
+  waitedMs: end.waitedMs ?? end.sleptMs,
   ...tokensOf(end.usage),
   ...(retriedBy === undefined ? {} : { retriedBy }),
   ...(end.error === undefined ? {} : { error: errorOf(end.error) })

@@ -27,8 +27,10 @@ const holdfast = (
     readonly stdin?: string
     /** Sends Ctrl-C once this has been written. */
     readonly interruptAfter?: RegExp
-    /** Done first. */
-    readonly before?: () => Promise<void>
+    /** Done first, with what was written until then. */
+    readonly before?: (stderr: string) => Promise<void>
+    /** Sent instead of Ctrl-C. */
+    readonly signal?: NodeJS.Signals
   } = {}
 ): Promise<Outcome> =>
   new Promise((resolve, reject) => {
@@ -42,7 +44,7 @@ const holdfast = (
     const watch = (): void => {
       if (isInterrupted || options.interruptAfter?.test(stdout + stderr) !== true) return
       isInterrupted = true
-      void Promise.resolve(options.before?.()).then(() => child.kill("SIGINT"), reject)
+      void Promise.resolve(options.before?.(stderr)).then(() => child.kill(options.signal ?? "SIGINT"), reject)
     }
     child.stdout.on("data", (chunk) => {
       stdout += String(chunk)
@@ -300,6 +302,44 @@ describe("holdfast", () => {
         expect(stdout).toBe("")
         expect(stderr).toMatch(/^holdfast: The database \S+served\.db belongs to another Holdfast \(process \d+ on /)
       }
+    })
+
+    it("X1: a conversation with a turn that has not ended takes no other, and that turn's id goes on with it", async () => {
+      const name = "unsealed.db"
+      const waiting = ["--model", "simulated/overloadedx*"]
+      const refused: Array<Outcome> = []
+      let conversation = ""
+      const first = { env: env(name), interruptAfter: /retry 1 in/, signal: "SIGKILL" } as const
+      await holdfast(["run", ...waiting, "Hello"], {
+        ...first,
+        before: async (stderr) => {
+          const theirs = /conversation (\S+)\./.exec(stderr)?.[1] ?? ""
+          refused.push(await holdfast(["run", "--conversation", theirs, "Hello"], { env: env(name) }))
+        }
+      })
+      await holdfast(["run", ...waiting, "--turn-id", "t-4", "Hello"], {
+        ...first,
+        before: async (stderr) => {
+          conversation = /conversation (\S+)\./.exec(stderr)?.[1] ?? ""
+        }
+      })
+      refused.push(await holdfast(["run", "--conversation", conversation, "Hello"], { env: env(name) }))
+      expect(refused.map(({ code, stdout }) => ({ code, stdout }))).toEqual([
+        { code: 1, stdout: "" },
+        { code: 1, stdout: "" }
+      ])
+      expect(refused[0]?.stderr).toMatch(
+        /has not ended: another process runs it\. Wait for its end, and try again\.\n$/
+      )
+      expect(refused[1]?.stderr).toMatch(
+        /^holdfast: Turn t-4 of conversation \S+ has not ended, and no process runs it\./
+      )
+      const again = await holdfast(["run", ...waiting, "--turn-id", "t-4", "Hello"], {
+        env: env(name),
+        interruptAfter: /retry \d in/
+      })
+      expect(again).toMatchObject({ code: 130, stdout: "" })
+      expect(again.stderr).toContain(`Turn t-4 of conversation ${conversation}.\n`)
     })
 
     it("D8: an interrupted turn is named, and its id shows how it ended", async () => {

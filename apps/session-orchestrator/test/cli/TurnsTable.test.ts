@@ -54,7 +54,7 @@ describe("TurnsTable", () => {
       state: "failed",
       attempts: 2,
       endedAt: 90_000,
-      sleptMs: 5_000,
+      waitedMs: 5_000,
       tokens: { input: 10, output: 3 },
       retriedBy: Ids.TurnId.make("t-4"),
       error: { reason: "auth", message: "No such key" }

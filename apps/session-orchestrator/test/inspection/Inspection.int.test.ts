@@ -70,7 +70,7 @@ it.effect("all of it, when all is asked for, in the order of acceptance", () =>
     yield* Effect.provide(fill, SqlStore.layer({ path: filename }))
     const { turns } = yield* look(filename, true)
     expect(turns.map(({ state }) => state)).toEqual(["waiting", "completed", "queued"])
-    expect(turns[1]).toMatchObject({ attempts: 3, endedAt: 1_760_000_001_000, sleptMs: 15_000 })
+    expect(turns[1]).toMatchObject({ attempts: 3, endedAt: 1_760_000_001_000, waitedMs: 15_000 })
   })
 )
 

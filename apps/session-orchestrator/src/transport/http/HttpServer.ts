@@ -99,7 +99,13 @@ const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.O
 /** Around every call, known or not: who may come in, how much is read, and what failures look like. */
 const guard = (host: string, options: Options) => {
   const maxBodyBytes = options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
-  const refusalOf = Access.make({ host, hostnames: options.hostnames, token: options.token, maxBodyBytes })
+  const refusalOf = Access.make({
+    host,
+    hostnames: options.hostnames,
+    token: options.token,
+    maxBodyBytes,
+    openPaths: DocsRoutes.paths
+  })
   return HttpRouter.middleware(
     (call) =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
