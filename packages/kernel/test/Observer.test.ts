@@ -1,11 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Eventful, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Deferred, Effect, Fiber, Layer } from "effect"
+import { Failure } from "@holdfast/wire"
+import { Compactor } from "../src/Compactor.ts"
 import { FinalReport } from "../src/FinalReport.ts"
 import * as Observer from "../src/Observer.ts"
 
 const { bothWays, settle } = Scenario
-const { answer, call, hangs, overloaded, text, throws, tools, unauthorized } = ScriptedProvider
+const { answer, call, emits, hangs, overloaded, text, throws, tools, unauthorized } = ScriptedProvider
 
 /** What was told, in order: the kinds, and what each said. */
 class Notebook {
@@ -97,6 +99,37 @@ describe("an observer", () => {
       assert.strictEqual(seal?.end.attempts, 4)
       assert.strictEqual(seal?.retryLoopMs, 10_000)
       assert.strictEqual(notebook.of("attempt")[2]?.stepStartedAt, 6_000)
+    })
+  )
+
+  bothWays("A16: a turn that never waited has spent no time in retries", (start) =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      const scripts = [throws(unauthorized)]
+      const run = yield* start({ scripts, strategy: strategy(), observer: notebook.listeners })
+      assert.strictEqual((yield* settle(run)).status, "failed")
+      assert.deepStrictEqual(
+        notebook.of("seal").map(({ retryLoopMs }) => retryLoopMs),
+        [0]
+      )
+    })
+  )
+
+  it.effect("A16: a decision about a compaction that failed has the moment when that began", () =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      const failed = () => Effect.fail(new Failure.ProviderFailure({ failure: overloaded }))
+      const run = yield* Scenario.straight({
+        scripts: [emits({ reason: "context-overflow", message: "prompt is too long", retryable: false })],
+        strategy: strategy(),
+        services: Layer.succeed(Compactor, { compact: failed }),
+        observer: notebook.listeners
+      })
+      assert.strictEqual((yield* settle(run)).status, "failed")
+      assert.deepStrictEqual(
+        notebook.of("decision").map(({ startedAt }) => startedAt),
+        [0, 5_000, 15_000]
+      )
     })
   )
 

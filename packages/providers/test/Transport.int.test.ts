@@ -240,5 +240,26 @@ describe("Transport", () => {
         expect(text(exit._tag === "Success" ? exit.value.events : [])).toBe("")
       })
     )
+
+    it.effect("C8: a tool call that has stopped growing is a stall, however many pings come after it", () =>
+      Effect.gen(function* () {
+        let ping = () => {}
+        const content = signal()
+        const server = yield* serve((response, request, n) => {
+          hang([dialect.delta("Hi") + (dialect.parallel[0] ?? "")])(response, request, n)
+          ping = () => response.write(dialect.ping)
+        })
+        const limited = Limits.withLimits(yield* dialect.make(server.url), { firstContentMs: 2000, idleMs: 2000 })
+        const fiber = yield* Effect.forkChild(run(limited, (event) => event.type === "text-delta" && content.give()))
+        yield* content.given
+        for (let i = 0; i < 30 && fiber.pollUnsafe() === undefined; i++) {
+          ping()
+          for (let turn = 0; turn < 20; turn++) yield* Effect.promise(() => new Promise(setImmediate))
+          yield* TestClock.adjust(1000)
+        }
+        expect(fiber.pollUnsafe()).toBeDefined()
+        expect((yield* Fiber.join(fiber)).failure).toMatchObject({ reason: "timeout" })
+      })
+    )
   })
 })

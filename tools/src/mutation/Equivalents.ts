@@ -293,6 +293,20 @@ export const listed: ReadonlyArray<Listed> = [
     before: "0",
     line: "return compare(pause, by) < 0 && !sizesOf(pause).some((size, i) => size > (other[i] ?? size))",
     reason: "equal ones are compared by their place before"
+  },
+  {
+    path: "packages/kernel/src/Summary.ts",
+    operator: "boundary",
+    before: "most >= LEAST_CHARACTERS",
+    line: "for (let most = MOST_CHARACTERS; most >= LEAST_CHARACTERS; most *= 0.75) {",
+    reason: "three quarters of three quarters of 16,000, and so on, are never 250"
+  },
+  {
+    path: "packages/policy/src/routing/Prospect.ts",
+    operator: "boundary",
+    before: "pauses.length > 0",
+    line: '!isDoubtful && pauses.length > 0 && pauses.every(({ reason }) => reason === "rate-limited")',
+    reason: "a credential in use comes first among the free ones too"
   }
 ]
 
