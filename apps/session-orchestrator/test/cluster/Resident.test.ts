@@ -110,6 +110,34 @@ const settle = TestClock.adjust(0).pipe(Effect.repeat({ times: 100 }))
 
 describe("Resident", () => {
   test(
+    "R3: whoever waits for it to be quiet asks the database once while a turn runs that has waited here before",
+    Effect.gen(function* () {
+      const store = yield* Store
+      let asked = 0
+      const counting = Store.of({
+        ...store,
+        unsealedTurnsOf: (id) => Effect.suspend(() => (asked++, store.unsealedTurnsOf(id)))
+      })
+      const { left, resident, state, sure } = yield* make
+      yield* left
+      const { conversations, untilQuiet } = yield* resident.pipe(Effect.provideService(Store, counting))
+      yield* settle
+      yield* sure.close
+      state.isUp = true
+      yield* Effect.forkScoped(conversations.steer({ type: "retry-now", conversationId: id }, "a test"))
+      yield* settle
+      asked = 0
+      const quiet = yield* Effect.forkScoped(untilQuiet)
+      yield* settle
+      expect([asked, quiet.pollUnsafe()]).toEqual([1, undefined])
+      yield* sure.open
+      yield* Fiber.join(quiet)
+      expect(asked).toBe(2)
+      expect(state.asked).toBe(2)
+    })
+  )
+
+  test(
     "the turns of a runner are those in memory and those that its alarm clock looks after, each counted once",
     Effect.gen(function* () {
       const { alarms, resident, state } = yield* make
