@@ -91,6 +91,14 @@ describe("SpendGuard", () => {
     expect(made.ask?.(outlook())?.asks.tokens).toBe(10)
   })
 
+  it("X11: a strategy that nobody gave a counter takes a request for empty", () => {
+    const sleep: RetryStrategies.Sleep = () => {
+      throw new Error("nobody sleeps here")
+    }
+    const spendGuard = { afterMs: 0, answerWithinMs: HOUR, maxInputTokens: 0 }
+    expect(RetryStrategies.make({ ...policyOf({}), spendGuard }, sleep).ask?.(outlook())).toBeUndefined()
+  })
+
   it("X11: asks if and only if the wait was long and a limit is exceeded, and tells the truth about it", () => {
     const tokens = fc.option(fc.nat(1_000), { nil: undefined })
     fc.assert(

@@ -307,6 +307,13 @@ export const listed: ReadonlyArray<Listed> = [
     before: "pauses.length > 0",
     line: '!isDoubtful && pauses.length > 0 && pauses.every(({ reason }) => reason === "rate-limited")',
     reason: "a credential in use comes first among the free ones too"
+  },
+  {
+    path: "packages/policy/src/Backoff.ts",
+    operator: "boundary",
+    before: "ms < LONGEST_MS",
+    line: "const bounded = (ms: number): number => (ms < LONGEST_MS ? Math.max(0, Math.round(ms)) : LONGEST_MS)",
+    reason: "the longest delay is a whole number: rounded it is itself"
   }
 ]
 
