@@ -40,7 +40,8 @@ const exceptions: { readonly [path: string]: ReadonlyArray<string> } = {
   // A provider on a socket: loaded only by whoever asks for this file.
   "packages/providers/src/simulated/": ["node:"],
   // HTTP on Node: likewise.
-  "packages/providers/src/Undici.ts": ["undici"]
+  "packages/providers/src/Undici.ts": ["undici"],
+  "packages/providers/src/Proxy.ts": ["undici"]
 }
 
 const impure: ReadonlyArray<readonly [name: string, pattern: RegExp]> = [

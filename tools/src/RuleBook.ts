@@ -58,13 +58,13 @@ export const chapters: ReadonlyArray<Chapter> = [
       },
       {
         id: "D2",
-        says: "The budget counts scheduled sleep, or, where it is told to, the time since the first failure."
+        says: "The budget counts scheduled sleep, or, where it is told to, the time since the first failure. What was really waited is told beside it."
       },
       { id: "D3", says: "An emitted error is retried if it says so, a thrown one unless it says otherwise." },
       { id: "D4", says: "After content nothing is retried: nothing is shown twice." },
       {
         id: "D5",
-        says: "Each wait is told of before it begins, with the error, its code and the moment of the retry."
+        says: "Each wait is told of before it begins, with the error, its code and the moment of the retry; the whole of what the endpoint answered is in explain."
       },
       { id: "D6", says: "What is told of a wait is in no history and in no prompt." },
       { id: "D7", says: "When the schedule is spent, the last error is told, kept, and seals the turn as failed." },
@@ -133,16 +133,22 @@ export const chapters: ReadonlyArray<Chapter> = [
       { id: "A8", says: "A request without progress within its limit fails as a timeout." },
       {
         id: "A9",
-        says: "Text where a report or a tool call was due is answered with guidance and tried again."
+        says: "Text where a report or a tool call was due is answered with guidance, warned of in the log, and tried again."
       },
-      { id: "A10", says: "A tool call that cannot be read is answered to the model with the reason." },
+      { id: "A10", says: "A tool call that cannot be read is answered to the model with the reason and what it sent." },
       {
         id: "A11",
         says: "Where the context or the steps run out, only the final report is asked for."
       },
-      { id: "A12", says: "A report that was malformed leaves one more step." },
+      {
+        id: "A12",
+        says: "A report that was malformed or incomplete leaves one more step; the log has the old and the new limit, and every report is counted."
+      },
       { id: "A13", says: "A valid report is kept, whatever fails after it." },
-      { id: "A14", says: "Without a report in the end there is one that says why." },
+      {
+        id: "A14",
+        says: "Attempts that run out on words leave one last step for the report; without one in the end there is one that says why, and the log has it."
+      },
       { id: "A15", says: "The laws of cycling hold over any sequence of failures." },
       {
         id: "A16",
@@ -160,7 +166,7 @@ export const chapters: ReadonlyArray<Chapter> = [
         claimed: false
       },
       { id: "M3", says: "An abort that the user did not ask for is a passing failure." },
-      { id: "M4", says: "Every retry is a line of JSON in a log." }
+      { id: "M4", says: "Every retry is a line of JSON in a log, with the thinking level where one is set." }
     ]
   },
   {
@@ -197,6 +203,11 @@ export const chapters: ReadonlyArray<Chapter> = [
       {
         id: "X14",
         says: "A turn that takes its process down again and again is run alone after three deaths, and sealed as failed after one more."
+      },
+      {
+        id: "X15",
+        says: "A turn can be left: accepted, run with nobody attached, listed, fetched, cancelled, retried, and its end delivered.",
+        claimed: false
       }
     ]
   }

@@ -5,6 +5,7 @@
  * uses (Redis), which is a tenth of a start.
  */
 import { Anthropic, Http, OpenAiCompatible, Simulated } from "@holdfast/providers"
+import { proxiesOf } from "./config/ProxyChoice.ts"
 import * as Undici from "@holdfast/providers/undici"
 import { Effect, Layer } from "effect"
 import { Config, type Credential, type ProviderConfig } from "./config/Config.ts"
@@ -66,7 +67,7 @@ const http = Layer.effect(
   Effect.gen(function* () {
     return RightOfWay.behind(yield* Http.Http, yield* RightOfWay.RightOfWay)
   })
-).pipe(Layer.provide(Undici.layer))
+).pipe(Layer.provide(Layer.unwrap(Config.useSync((config) => Undici.layerVia(proxiesOf(config))))))
 
 /** The providers of the configuration; one connection pool for all of them. */
 const providers = Layer.effect(
@@ -97,11 +98,15 @@ const gates = Layer.unwrap(
       if (provider === undefined || provider.type === "simulated") return undefined
       return { baseUrl: provider.baseUrl, credential: provider.credentials[0]?.name }
     }
-    if (!gate.enabled) return Gates.layerNoop
-    if (database.url === undefined) return Gates.layer(endpointOf)
+    const allowanceOf: Gates.AllowanceOf = (name) => {
+      const provider = providers.get(name)
+      return provider === undefined || provider.type === "simulated" ? undefined : provider.limits
+    }
+    if (!gate.enabled) return Gates.layerLimits(allowanceOf)
+    if (database.url === undefined) return Gates.layer(endpointOf, allowanceOf)
     const url = database.url
     const { layerClient } = yield* Effect.promise(() => import("./storage/Postgres.ts"))
-    return Gates.layerShared(endpointOf).pipe(
+    return Gates.layerShared(endpointOf, allowanceOf).pipe(
       Layer.provide(GateTable.layer(nameOf(url))),
       // One of its own, so that a database that is busy with turns does not keep it waiting, nor it them.
       Layer.provide(layerClient({ url, connections: 1 }))
@@ -177,6 +182,16 @@ export const conversations = Orchestrator.layerGuest.pipe(
   Layer.provide(resources),
   Layer.provide(store),
   Layer.provide(guest)
+)
+
+/**
+ * The same for a turn of a conversation that the file has already. The file is this process's alone meanwhile: a service keeps
+ * conversations in memory, and a second process that wrote into one of them would give its events the same numbers.
+ */
+export const continued = Orchestrator.layerGuest.pipe(
+  Layer.provide(resources),
+  Layer.provideMerge(store),
+  Layer.provideMerge(Layer.unwrap(Config.useSync(({ database }) => Tenancy.layerOwner({ path: database.path }))))
 )
 
 /** A look at what is on disk. */

@@ -31,6 +31,7 @@ const program = Cli.make(
     environment,
     simulated: Simulated,
     conversations: Layer.unwrap(Effect.map(composition, ({ conversations }) => conversations)),
+    continued: Layer.unwrap(Effect.map(composition, ({ continued }) => continued)),
     inspection: Layer.unwrap(Effect.map(composition, ({ inspection }) => inspection)),
     backup: Effect.promise(() => import("./storage/Backup.ts").then(({ make }) => make)),
     service: Layer.unwrap(Effect.map(composition, ({ service }) => service))

@@ -11,6 +11,7 @@ import { Failure, Message } from "@holdfast/wire"
 import { Cause, Channel, Clock, Effect, Exit, Option, Pull, Random, Schema, Stream } from "effect"
 import { Content } from "./Content.ts"
 import type { EventSink } from "./EventSink.ts"
+import { Refusal } from "./FinalReport.ts"
 import type { Provider, ProviderEvent, ProviderRequest } from "./Provider.ts"
 import * as ResponseLimit from "./ResponseLimit.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
@@ -22,15 +23,25 @@ const common = {
   endedAt: Schema.Number
 }
 
+/**
+ * The whole of what an endpoint answered, beside its failure, for the record alone (D5); `true`: the same as of the last failure in the
+ * step that has one.
+ */
+export const Body = Schema.Union([Schema.String, Schema.Literal(true)])
+export type Body = typeof Body.Type
+
 /** What came of an attempt, as it is recorded. */
 export const AttemptOutcome = Schema.Union([
   Schema.TaggedStruct("Completed", { ...common, finishReason: Message.FinishReason }),
   Schema.TaggedStruct("Failed", {
     ...common,
     failure: Failure.Failure,
+    body: Schema.optionalKey(Body),
     contentSeen: Schema.Boolean,
     /** The response was complete and would not do (A9). */
     whole: Schema.optionalKey(Schema.Literal(true)),
+    /** It handed in a report, with which this was wrong (A12). */
+    report: Schema.optionalKey(Refusal),
     /** Drawn for the decision about this failure (`Spent.spread`). */
     spread: Schema.Number
   }),
@@ -68,9 +79,24 @@ export const run = (
 
 /** What a call of a provider failed with that did not come to its end. */
 export const failureOf = (cause: Cause.Cause<Failure.ProviderFailure | TurnStopped>): Failure.Failure | TurnStopped => {
+  const broken = brokenOf(cause)
+  return "_tag" in broken ? broken : broken.failure
+}
+
+/** A failure, and the whole of what the endpoint answered where that holds more. */
+export interface Broken {
+  readonly failure: Failure.Failure
+  readonly body?: string
+}
+
+/** The same with the body. */
+export const brokenOf = (cause: Cause.Cause<Failure.ProviderFailure | TurnStopped>): Broken | TurnStopped => {
   const error = Cause.findErrorOption(cause)
-  if (Option.isSome(error)) return error.value._tag === "TurnStopped" ? error.value : error.value.failure
-  return Cause.hasInterruptsOnly(cause) ? abortedElsewhere : defectOf(Cause.squash(cause))
+  if (Option.isNone(error)) {
+    return { failure: Cause.hasInterruptsOnly(cause) ? abortedElsewhere : defectOf(Cause.squash(cause)) }
+  }
+  const { value } = error
+  return value._tag === "TurnStopped" ? value : withBody(value.failure, value.body)
 }
 
 /** C6: what a stream has failed with that just stopped. */
@@ -84,7 +110,7 @@ export const incomplete: Failure.Failure = {
 
 type End =
   | { readonly _tag: "Finished"; readonly finishReason: Message.FinishReason }
-  | { readonly _tag: "Broken"; readonly failure: Failure.Failure }
+  | ({ readonly _tag: "Broken" } & Broken)
 
 /** Hears events; `end` is set by the one that ends the attempt. */
 class Ear {
@@ -128,7 +154,7 @@ class Ear {
           this.end = { _tag: "Finished", finishReason: event.finishReason }
           return false
         case "error":
-          this.end = { _tag: "Broken", failure: { ...event.failure, retryable: event.failure.retryable ?? false } }
+          this.end = broken({ ...event.failure, retryable: event.failure.retryable ?? false }, event.body)
           return false
         default:
           return event satisfies never
@@ -164,11 +190,14 @@ const listen = <E, Done>(
 /** How a stream ended that said neither `finish` nor `error`. */
 const endOf = (exit: Exit.Exit<void, Failure.ProviderFailure | TurnStopped>): End | TurnStopped => {
   if (Exit.isSuccess(exit)) return broken(incomplete)
-  const why = failureOf(exit.cause)
-  return "_tag" in why ? why : broken(why)
+  const why = brokenOf(exit.cause)
+  return "_tag" in why ? why : broken(why.failure, why.body)
 }
 
-const broken = (failure: Failure.Failure): End => ({ _tag: "Broken", failure })
+const withBody = (failure: Failure.Failure, body: string | undefined): Broken =>
+  body === undefined ? { failure } : { failure, body }
+
+const broken = (failure: Failure.Failure, body?: string): End => ({ _tag: "Broken", ...withBody(failure, body) })
 
 /** M3: nobody here asked for it. */
 const abortedElsewhere: Failure.Failure = {
@@ -196,6 +225,7 @@ const conclude = Effect.fnUntraced(function* (end: End | TurnStopped, content: C
   if (end._tag === "Finished") {
     return { _tag: "Completed", ...said, finishReason: end.finishReason } satisfies AttemptOutcome
   }
+  const { _tag: _, ...failed } = end
   const spread = yield* Random.next
-  return { _tag: "Failed", ...said, failure: end.failure, contentSeen: content.seen, spread } satisfies AttemptOutcome
+  return { _tag: "Failed", ...said, ...failed, contentSeen: content.seen, spread } satisfies AttemptOutcome
 })

@@ -30,10 +30,12 @@ export const CompactionRecord = Schema.Union([
   Schema.TaggedStruct("Nothing", {
     /** That the older part is too long itself, where a call of a model has found that out. */
     failure: Schema.optionalKey(Failure.Failure),
+    body: Schema.optionalKey(Attempt.Body),
     endedAt: Schema.Number
   }),
   Schema.TaggedStruct("Failed", {
     failure: Failure.Failure,
+    body: Schema.optionalKey(Attempt.Body),
     /** Drawn for the decision about this failure (`Spent.spread`). */
     spread: Schema.Number,
     endedAt: Schema.Number
@@ -102,14 +104,14 @@ const make = Effect.fnUntraced(function* (
     })
   ).pipe(
     Effect.map((compacted) => checked(compacted, messages)),
-    Effect.catchCause((cause) => Effect.succeed(Attempt.failureOf(cause)))
+    Effect.catchCause((cause) => Effect.succeed(Attempt.brokenOf(cause)))
   )
   const endedAt = yield* Clock.currentTimeMillis
   if (result === undefined) return { _tag: "Nothing", endedAt }
   if ("summary" in result) return { _tag: "Compacted", ...result, endedAt }
   if ("_tag" in result) return yield* result
-  if (result.reason === "context-overflow") return { _tag: "Nothing", failure: result, endedAt }
-  return { _tag: "Failed", failure: result, spread: yield* Random.next, endedAt }
+  if (result.failure.reason === "context-overflow") return { _tag: "Nothing", ...result, endedAt }
+  return { _tag: "Failed", ...result, spread: yield* Random.next, endedAt }
 })
 
 /** A summary that stands for no message of the context is a bug of whoever made it. */

@@ -64,7 +64,10 @@ const summarise = Effect.fnUntraced(function* (
   if (plan === undefined) return undefined
   const asked = { ...request, system: Summary.SYSTEM, messages: [plan.prompt], tools: [] }
   const outcome = yield* Attempt.run(provider, UNHEARD, asked, new Content(request.maxResponseCharacters), Effect.void)
-  if (outcome._tag === "Failed") return yield* new Failure.ProviderFailure({ failure: outcome.failure })
+  if (outcome._tag === "Failed") {
+    const { body, failure } = outcome
+    return yield* new Failure.ProviderFailure(typeof body === "string" ? { failure, body } : { failure })
+  }
   const summary = outcome.content
     .map((part) => (part.type === "text" ? part.text : ""))
     .join("")

@@ -1,6 +1,16 @@
 /** The port to a final report: where there is one, a turn ends with it and not with words (A9-A14). */
-import { Context, type Schema } from "effect"
+import { Context, Schema } from "effect"
 import type { ToolDefinition } from "./Toolbox.ts"
+
+/**
+ * What was wrong with a report that was handed in (A12).
+ *
+ * - `malformed`: its arguments could not be read.
+ * - `incomplete`: the response ended before it did.
+ * - `invalid`: it does not fit its schema.
+ */
+export const Refusal = Schema.Literals(["malformed", "incomplete", "invalid"])
+export type Refusal = typeof Refusal.Type
 
 export class FinalReport extends Context.Service<
   FinalReport,

@@ -17,8 +17,9 @@ import type { TurnStopped } from "./TurnStopped.ts"
  * - `max-turns`: the turn has as many steps as it may have.
  * - `context`: the next request would be too long.
  * - `malformed-report`: a report was handed in that would not do (A12).
+ * - `retries-exhausted`: the attempts of the step before ran out on invalid responses (A14).
  */
-export const Cause = Schema.Literals(["max-turns", "context", "malformed-report"])
+export const Cause = Schema.Literals(["max-turns", "context", "malformed-report", "retries-exhausted"])
 export type Cause = typeof Cause.Type
 
 /** That a step is the last, as it is recorded. */
@@ -34,6 +35,8 @@ export interface Last {
   /** 0-based. */
   readonly step: number
   readonly cause: Cause
+  /** The number of steps that the turn might have had before a report shortened it; absent: any number. */
+  readonly shortenedFrom?: number
 }
 
 /** Makes the turn's step the last, if it has to be. Nothing, and no effect, for a turn without limits. */
@@ -52,7 +55,15 @@ export const isRecorded = (turn: TurnState): boolean => turn.ports.checkpoint.is
 /** A12: there is one more step to mend a report in. */
 export const collapse = (turn: TurnState): void => {
   const step = turn.step + 1
-  if (turn.last === undefined || turn.last.step > step) turn.last = { step, cause: "malformed-report" }
+  const { last } = turn
+  if (last !== undefined && last.step <= step) return
+  const shortenedFrom = last === undefined ? undefined : { shortenedFrom: last.step + 1 }
+  turn.last = { step, cause: "malformed-report", ...shortenedFrom }
+}
+
+/** A14: makes the next step the last one, in which the report alone is offered. */
+export const exhaust = (turn: TurnState): void => {
+  turn.last = { step: turn.step + 1, cause: "retries-exhausted" }
 }
 
 /** What a model can still do, as it is told. */
@@ -89,9 +100,11 @@ const announce = Effect.fnUntraced(function* (
     Effect.map(Clock.currentTimeMillis, (at) => ({ cause: due, at }))
   )
   turn.isFinal = true
+  const { shortenedFrom } = turn.last ?? {}
+  const shortened = cause === "malformed-report" && shortenedFrom !== undefined ? { shortenedFrom } : undefined
   const instruction = `This is the last step of this turn: ${because(cause)}. ${wayOut(turn)}`
   yield* turn.persist(() => [
-    turn.event({ type: "final-turn", step: turn.step, cause }),
+    turn.event({ type: "final-turn", step: turn.step, cause, ...shortened }),
     turn.add(turn.told(instruction, at))
   ])
 })
@@ -104,6 +117,8 @@ const because = (cause: Cause): string => {
       return "its context is nearly full"
     case "malformed-report":
       return "the final report could not be accepted"
+    case "retries-exhausted":
+      return "none of the responses before it could be used"
     default:
       return cause satisfies never
   }

@@ -19,7 +19,9 @@ import type { AttemptOutcome } from "./Attempt.ts"
 import type { CompactionRecord } from "./Compaction.ts"
 import type { Directive } from "./Directive.ts"
 import type { ProviderRequest } from "./Provider.ts"
+import type { Refusal } from "./FinalReport.ts"
 import type { Setback } from "./Recovery.ts"
+import * as Reporting from "./Reporting.ts"
 import type { Wake } from "./RetryStrategy.ts"
 import type { ToolOutcome } from "./Toolbox.ts"
 import type { TurnState } from "./TurnState.ts"
@@ -35,6 +37,9 @@ export interface Place {
   /** Where attempts go at that moment. */
   readonly target: Target.Target
 }
+
+/** What became of a final report that was handed in. */
+export type ReportOutcome = "accepted" | Refusal
 
 /** An attempt that has come to an end. */
 export interface AttemptEnded extends Place {
@@ -52,8 +57,8 @@ export interface AttemptEnded extends Place {
   readonly firstContentAt: number | undefined
   /** `Interrupted`: the user ended the turn, or its process let it go. */
   readonly outcome: AttemptOutcome | { readonly _tag: "Interrupted"; readonly endedAt: number }
-  /** Its response was whole, and handed in a final report that would not do (A12). */
-  readonly isReportRefused: boolean
+  /** What became of the final report that its response handed in, other than by a call that was answered (`ToolEnded`) (A12). */
+  readonly report: ReportOutcome | undefined
 }
 
 /** A context that was made smaller, or was not (P19). It counts as an attempt of its step. */
@@ -95,8 +100,8 @@ export interface ToolEnded extends Place {
   readonly startedAt: number
   readonly endedAt: number
   readonly isError: boolean
-  /** It hands in the final report; with `isError`, one that would not do (A12). */
-  readonly isReport: boolean
+  /** What became of the final report, where the call hands it in (A12). */
+  readonly report: ReportOutcome | undefined
   /** Calls of the same response that have no answer yet: with none left the step is over. */
   readonly othersRunning: number
 }
@@ -206,8 +211,8 @@ export const attempt = <A extends AttemptOutcome, E, E2>(
         const outcome = Exit.isSuccess(exit)
           ? exit.value
           : { _tag: "Interrupted" as const, endedAt: clock.currentTimeMillisUnsafe() }
-        const isReportRefused = Exit.isSuccess(exit) && isRefused(turn, exit.value)
-        tell(observer, "attempt", { ...about, request, startedAt, firstContentAt, outcome, isReportRefused })
+        const report = Exit.isSuccess(exit) ? reportIn(turn, exit.value) : undefined
+        tell(observer, "attempt", { ...about, request, startedAt, firstContentAt, outcome, report })
       })
     )
   })
@@ -223,7 +228,7 @@ export const lost = <E>(turn: TurnState, attempt: number, run: Effect.Effect<Att
         request: undefined,
         startedAt: undefined,
         firstContentAt: undefined,
-        isReportRefused: false
+        report: undefined
       })
     })
   )
@@ -281,6 +286,7 @@ export const wait = <E>(
 export const tool = <A extends ToolOutcome & { readonly endedAt: number }, E>(
   turn: TurnState,
   call: Message.ToolCallPart,
+  finishReason: Message.FinishReason,
   leave: () => number,
   answer: Effect.Effect<A, E>
 ): Effect.Effect<A, E> => {
@@ -295,7 +301,7 @@ export const tool = <A extends ToolOutcome & { readonly endedAt: number }, E>(
           startedAt,
           endedAt,
           isError,
-          isReport: isReport(turn, call),
+          report: reportOf(turn, call, finishReason, isError),
           othersRunning: leave()
         })
       )
@@ -360,13 +366,22 @@ const placeOf = (turn: TurnState): Place => ({
   target: turn.route.target
 })
 
-const isReport = ({ ports: { report } }: TurnState, { toolName }: Pick<Message.ToolCallPart, "toolName">): boolean =>
-  toolName === report?.tool.name
+const reportOf = (
+  { ports: { report } }: TurnState,
+  call: Message.ToolCallPart,
+  finishReason: Message.FinishReason,
+  isError: boolean
+): ReportOutcome | undefined => {
+  if (!Reporting.isReport(report, call)) return undefined
+  return isError ? Reporting.refusalOf(call, finishReason) : "accepted"
+}
 
-const isRefused = (turn: TurnState, outcome: AttemptOutcome): boolean =>
-  outcome._tag === "Failed" &&
-  outcome.whole === true &&
-  outcome.content.some((part) => part.type === "tool-call" && isReport(turn, part))
+/** A report in a response that will not do, or one that is the whole text of a response. */
+const reportIn = ({ ports: { report } }: TurnState, outcome: AttemptOutcome): ReportOutcome | undefined => {
+  if (outcome._tag === "Failed") return outcome.report
+  if (outcome._tag === "Lost" || report === undefined) return undefined
+  return outcome.content.some((part) => part.type === "tool-call") ? undefined : "accepted"
+}
 
 const isManual = (turn: TurnState, attempt: number): boolean =>
   turn.input.prompt === undefined && turn.step === 0 && attempt === 0

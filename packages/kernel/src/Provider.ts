@@ -44,7 +44,8 @@ export type ProviderEvent =
   /** Totals of this attempt so far, not increments: a later one replaces an earlier one. */
   | { readonly type: "usage"; readonly usage: Message.Usage }
   | { readonly type: "finish"; readonly finishReason: Message.FinishReason }
-  | { readonly type: "error"; readonly failure: EmittedFailure }
+  /** `body` as that of `Failure.ProviderFailure`. */
+  | { readonly type: "error"; readonly failure: EmittedFailure; readonly body?: string }
 
 export type ToolCallEvent = Message.ToolCallPart
 

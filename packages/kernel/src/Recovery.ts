@@ -39,6 +39,8 @@ export interface GaveUp {
   readonly failure: Failure.Failure
   /** What `retry-end` says, where a chain is open. */
   readonly finalError: string
+  /** There was no attempt left. */
+  readonly isExhausted?: boolean
 }
 
 /** What `retry-end` says when somebody cancelled (P11). */
@@ -77,7 +79,10 @@ export const after = Effect.fnUntraced(function* (
   const { strategy } = turn.ports
   const { failure } = setback
   const directive = yield* decide(recovery, n, setback, messages)
-  if (directive._tag === "GiveUp" || strategy === undefined) return { failure, finalError: failure.message }
+  if (directive._tag === "GiveUp" || strategy === undefined) {
+    const isExhausted = directive._tag === "GiveUp" && directive.because === "exhausted"
+    return { failure, finalError: failure.message, isExhausted }
+  }
 
   if (mending !== undefined) yield* turn.persist(mending)
   turn.chain = spending.retry(failure)

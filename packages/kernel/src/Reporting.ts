@@ -7,14 +7,14 @@
  * J1. A response that will not do is a failure (invalid-response): it stays in the history, leaves the model's context, and
  *     what the model is told instead is a message that is marked as nobody's prompt (A9).
  * J2. D4 does not stand against its retry: what was shown was a whole response, and stays shown. Nothing is said twice.
- * J3. A call of the report's tool that will not do is answered like any call that failed, and shortens the turn (A12). In the
- *     final step it is J1: there is no later step in which it could be mended.
+ * J3. A report that will not do shortens the turn (A12). A call of the report's tool is answered like any call that failed; in the
+ *     final step it is J1, as are words at any time: there is no later step in which they could be mended.
  * J4. The first good report is the turn's; nothing that fails later takes it away (A13).
  */
 import { type Failure, JsonShape, type Message, type TurnEvent } from "@holdfast/wire"
 import { Effect, Random, Schema } from "effect"
 import type { AttemptOutcome } from "./Attempt.ts"
-import type { FinalReport } from "./FinalReport.ts"
+import type { FinalReport, Refusal } from "./FinalReport.ts"
 import * as FinalStep from "./FinalStep.ts"
 import type { ToolOutcome } from "./Toolbox.ts"
 import type { TurnState } from "./TurnState.ts"
@@ -26,43 +26,68 @@ type Failed = Extract<AttemptOutcome, { readonly _tag: "Failed" }>
 export const judged = <E>(turn: TurnState, attempt: Effect.Effect<Made, E>): Effect.Effect<Made, E> =>
   Effect.flatMap(attempt, (outcome): Effect.Effect<Made> => {
     if (outcome._tag === "Failed") return Effect.succeed(outcome)
-    const message = shortcoming(outcome.content, turn.ports.report, turn.isFinal)
-    if (message === undefined) return Effect.succeed(outcome)
+    const found = shortcoming(outcome, turn.ports.report, turn.isFinal)
+    if (found === undefined) return Effect.succeed(outcome)
     const { finishReason: _, ...said } = outcome
-    const failure: Failure.Failure = { reason: "invalid-response", message, retryable: true }
+    const failure: Failure.Failure = { reason: "invalid-response", message: found.message, retryable: true }
     return Effect.map(Random.next, (spread) => ({
       ...said,
       _tag: "Failed",
       failure,
       contentSeen: false, // J2
       spread,
-      whole: true
+      whole: true,
+      ...(found.report === undefined ? undefined : { report: found.report })
     }))
   })
 
+/** Why a response will not do. */
+export interface Shortcoming {
+  readonly message: string
+  /** It handed in a report, with which this was wrong (A12). */
+  readonly report?: Refusal
+}
+
 /** Why a response will not do; `undefined` where it will. */
 export const shortcoming = (
-  content: ReadonlyArray<Message.AssistantPart>,
+  { content, finishReason }: Said,
   report: FinalReport["Service"] | undefined,
   isFinal: boolean
-): string | undefined => {
+): Shortcoming | undefined => {
   const calls = content.filter((part) => part.type === "tool-call")
   if (report === undefined) {
-    return isFinal && calls.length > 0 ? "The response asked for a tool, and no tool could be used." : undefined
+    return isFinal && calls.length > 0
+      ? { message: "The response asked for a tool, and no tool could be used." }
+      : undefined
   }
   if (calls.length > 0 && !isFinal) return undefined
   const reports = calls.filter((call) => isReport(report, call))
   if (reports.length > 0) {
     const faults = reports.map((call) => call.malformed ?? report.validate(call.input))
+    const [first] = reports
     const fault = faults.includes(undefined) ? undefined : faults[0]
-    return fault === undefined ? undefined : `The final report was not valid: ${fault}`
+    return fault === undefined || first === undefined
+      ? undefined
+      : { message: `The final report was not valid: ${fault}`, report: refusalOf(first, finishReason) }
   }
-  if (calls.length > 0) return "The response asked for a tool other than the final report."
+  if (calls.length > 0) return { message: "The response asked for a tool other than the final report." }
   const value = inText(content)
-  if (value === undefined) return "The response had neither a tool call nor a final report."
+  if (value === undefined) {
+    return isBegun(content)
+      ? { message: "The response ended before its final report was complete.", report: "incomplete" }
+      : { message: "The response had neither a tool call nor a final report." }
+  }
   const fault = report.validate(value)
-  return fault === undefined ? undefined : `The final report was not valid: ${fault}`
+  if (fault === undefined) return undefined
+  const message = `The final report was not valid: ${fault}`
+  return typeof value === "object" && value !== null ? { message, report: "invalid" } : { message }
 }
+
+/** What is wrong with a call of the report's tool that will not do. */
+export const refusalOf = (
+  { malformed }: Pick<Message.ToolCallPart, "malformed">,
+  finishReason: Message.FinishReason
+): Refusal => (malformed === undefined ? "invalid" : finishReason === "length" ? "incomplete" : "malformed")
 
 /** What goes on record when a response is asked for again that would not do (J1). */
 export const guide = (turn: TurnState, failed: Failed): ReadonlyArray<TurnEvent.PersistedEvent> => {
@@ -111,6 +136,16 @@ export const synthetic = ({ calls, step }: TurnState, failure: Failure.Failure):
 })
 
 // --- internal
+
+/** What of a response is judged. */
+type Said = Pick<Extract<AttemptOutcome, { readonly _tag: "Completed" }>, "content" | "finishReason">
+
+/** Whether a text begins as a report does, which is an object; many models put a fence around it. */
+const isBegun = (content: ReadonlyArray<Message.AssistantPart>): boolean =>
+  /^\s*(?:```\w*\s*)?\{/.test(wordsOf(content))
+
+const wordsOf = (content: ReadonlyArray<Message.AssistantPart>): string =>
+  content.map((part) => (part.type === "text" ? part.text : "")).join("")
 
 const inText = (content: ReadonlyArray<Message.AssistantPart>): Schema.Json | undefined => {
   const text = content.map((part) => (part.type === "text" ? part.text : "")).join("")

@@ -7,6 +7,7 @@
  *     first content leaves, and, where there is a router, the route that a step begins on.
  * R4. `step-start` is told where the text of the step begins: before the first attempt that is made in this life, and before
  *     the first after one that was discarded. Whoever hears it forgets what it held of the step.
+ * R5. What an endpoint answers again and again is recorded in full once a step: an outage of a night fills no disk with its page.
  */
 import type { TurnEvent } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
@@ -14,6 +15,7 @@ import * as Attempt from "./Attempt.ts"
 import * as Checkpoint from "./Checkpoint.ts"
 import * as Compaction from "./Compaction.ts"
 import { Content } from "./Content.ts"
+import * as FinalStep from "./FinalStep.ts"
 import * as ModelContext from "./ModelContext.ts"
 import * as Observer from "./Observer.ts"
 import type { ProviderRequest } from "./Provider.ts"
@@ -53,6 +55,7 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
   const tools = turn.tools
   let hasCompacted = false
   const recovery = new Recovery.Recovery(turn)
+  turn.lastBody = undefined
   const beginning = Routing.begin(turn, messages)
   if (beginning !== undefined) recovery.state = yield* beginning
   let isBegun = false
@@ -66,6 +69,7 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
     const made = turn.attempts + 1
     const outcome = yield* attempt(turn, `${path}/attempt/${n}`, n, { messages, tools }, begin)
     turn.attempts = made
+    if (outcome._tag === "Failed" && typeof outcome.body === "string") turn.lastBody = outcome.body
     if (outcome._tag === "Failed" && outcome.failure.shared === true) turn.shared++
     if (outcome._tag === "Lost") {
       isBegun = false
@@ -75,6 +79,7 @@ export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.
     }
     turn.unfinished?.recall(outcome)
     if (outcome._tag === "Completed") return outcome
+    if (outcome.report !== undefined) FinalStep.collapse(turn) // A12
     // P19: once. What overflows again, and what cannot be made smaller, is decided about like any failure: it is final (P2).
     if (compactor !== undefined && !hasCompacted && isOverflow(outcome)) {
       hasCompacted = true
@@ -148,13 +153,21 @@ const attempt = (
               ...(maxResponseCharacters === undefined ? undefined : { maxResponseCharacters })
             }
             const attempted = Observer.attempt(turn, request, Checkpoint.mark(checkpoint, mark), (mark) => {
-              const made = Attempt.run(provider, sink, request, content, mark)
+              const made = Effect.map(Attempt.run(provider, sink, request, content, mark), (outcome) =>
+                once(turn, outcome)
+              )
               return report === undefined && !turn.isFinal ? made : Reporting.judged(turn, made)
             })
             return router?.answered === undefined ? attempted : noted(attempted, router.answered, turn.route)
           })
     )
   })
+
+/** R5 */
+const once = <Outcome extends Attempt.AttemptOutcome>(turn: TurnState, outcome: Outcome): Outcome =>
+  outcome._tag === "Failed" && outcome.body !== undefined && outcome.body === turn.lastBody
+    ? { ...outcome, body: true as const }
+    : outcome
 
 /** Tells a router of a success: of a whole response too that would not do (A9). */
 const noted = <E, R>(

@@ -59,6 +59,20 @@ export type Wake = typeof Wake.Type
 /** Whether a wait is over with it, and not just a part of it. */
 export const endsWait = ({ type }: Wake): boolean => type !== "until" && type !== "extended" && type !== "asked"
 
+/**
+ * How long a wait really took, in milliseconds, by its decision and what it met with. One that no record ends has lasted until `now`.
+ */
+export const waitedMs = (
+  { delayMs, retryAt }: { readonly delayMs: number; readonly retryAt: number },
+  wakes: ReadonlyArray<Wake>,
+  now: number
+): number => {
+  const moved = wakes.findLast((wake) => wake.type === "until" || wake.type === "asked")
+  const end = wakes.find(endsWait)
+  const endedAt = end === undefined ? now : (end.at ?? moved?.until ?? retryAt)
+  return Math.max(0, endedAt - (retryAt - delayMs))
+}
+
 /** A sleep that could not be slept. It ends the turn: there is no retry without its sleep (D14). */
 export class SleepFailure extends Schema.TaggedError<SleepFailure>()("SleepFailure", {
   message: Schema.String

@@ -32,12 +32,14 @@ export const QUOTED_CHARACTERS = 2_000
 /** Runs the calls, adds their results to the history, and returns them. */
 export const run = Effect.fnUntraced(function* (
   turn: TurnState,
-  calls: ReadonlyArray<Message.ToolCallPart>
+  calls: ReadonlyArray<Message.ToolCallPart>,
+  finishReason: Message.FinishReason
 ): Effect.fn.Return<ReadonlyArray<Message.ToolResultPart>, TurnStopped> {
   const name = (i: number) => `step/${turn.step}/tool/${i}`
   const { checkpoint } = turn.ports
   const round: Round = {
     calls,
+    finishReason,
     records: calls.map(() => undefined),
     running: new Set(calls.keys().filter((i) => !checkpoint.isRecorded(name(i)))),
     content: [],
@@ -70,6 +72,7 @@ export const run = Effect.fnUntraced(function* (
 /** The calls of one response, and what has come of them so far. */
 interface Round {
   readonly calls: ReadonlyArray<Message.ToolCallPart>
+  readonly finishReason: Message.FinishReason
   /** One a call; `undefined` while it runs. */
   readonly records: Array<ToolRecord | undefined>
   /** Numbers of the calls that have no answer yet, on record or not. */
@@ -104,7 +107,7 @@ const runOne = (
   turn: TurnState,
   name: string,
   i: number,
-  { calls, running }: Round
+  { calls, finishReason, running }: Round
 ): Effect.Effect<ToolRecord, TurnStopped> =>
   Effect.suspend(() => {
     const call = calls[i] ?? impossible()
@@ -113,7 +116,7 @@ const runOne = (
       checkpoint.run(
         name,
         ToolRecord,
-        Observer.tool(turn, call, () => (running.delete(i), running.size), answer)
+        Observer.tool(turn, call, finishReason, () => (running.delete(i), running.size), answer)
       )
     // A report is judged and not run: judging it again does no harm.
     if (Reporting.isReport(report, call)) return observed(answer(turn, call))
@@ -153,13 +156,18 @@ const readable = (outcome: ToolOutcome): ToolOutcome =>
     ? { output: `The tool failed: its output is nested deeper than ${JsonShape.MOST_LEVELS} levels.`, isError: true }
     : outcome
 
-/** A10 */
-const unreadable = ({ input, malformed = "" }: Message.ToolCallPart) => {
+/** A10: in the words of the seed, which a model may have been told of. */
+const unreadable = ({ input, malformed = "" }: Message.ToolCallPart): ToolOutcome => {
   const payload = typeof input === "string" ? input : JSON.stringify(input)
+  const isCut = payload.length > QUOTED_CHARACTERS
+  const note = isCut ? ` (the first ${QUOTED_CHARACTERS} of ${payload.length} characters)` : ""
   // A cut may fall into a character of two halves, which no provider takes.
-  const quoted =
-    payload.length > QUOTED_CHARACTERS ? `${payload.slice(0, QUOTED_CHARACTERS).toWellFormed()} [cut]` : payload
-  return { output: `The arguments of this call could not be read: ${malformed}\nThey were: ${quoted}`, isError: true }
+  const quoted = isCut ? payload.slice(0, QUOTED_CHARACTERS).toWellFormed() : payload
+  const reason = malformed.replace(/\.\s*$/, "")
+  return {
+    output: `(tool failed: invalid tool call payload. ${reason}. Original payload${note}: ${quoted})`,
+    isError: true
+  }
 }
 
 const impossible = (): never => {

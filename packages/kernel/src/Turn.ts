@@ -102,7 +102,7 @@ export const opening = ({
 }
 
 /** What a seal says of all of its turn. */
-export type Tally = Pick<TurnEvent.TurnEnd, "steps" | "attempts" | "sleptMs" | "usage">
+export type Tally = Pick<TurnEvent.TurnEnd, "steps" | "attempts" | "sleptMs" | "waitedMs" | "usage">
 
 /**
  * The last events of a turn that its host seals without running it: a defect of the host, or the deaths of its processes, kept it
@@ -196,11 +196,16 @@ const steps = Effect.fnUntraced(function* (
     if (result._tag === "Completed") turn.closeRetryLoop(result.endedAt)
     const said = result._tag === "Completed" ? result : result.last
     turn.spend(said?.usage)
-    if (result._tag === "GaveUp") return yield* seal(turn, { status: "failed", ...result })
+    if (result._tag === "GaveUp") {
+      const { last } = result
+      if (last === undefined || !isReportOwed(turn, result)) return yield* seal(turn, { status: "failed", ...result })
+      yield* turn.persist(() => exhausted(turn, result, last))
+      continue
+    }
 
     const calls = result.content.filter((part) => part.type === "tool-call")
     yield* turn.persist(() => finished(turn, result, calls))
-    const results = calls.length > 0 ? yield* ToolCalls.run(turn, calls) : []
+    const results = calls.length > 0 ? yield* ToolCalls.run(turn, calls, result.finishReason) : []
     if (calls.length === 0 && turn.ports.report !== undefined) Reporting.settleText(turn, result.content)
     turn.step++
     // A13: a report ends its turn in the step that it came in, forced or not.
@@ -209,6 +214,26 @@ const steps = Effect.fnUntraced(function* (
     if (failure !== undefined) return yield* seal(turn, { status: "failed", failure })
   }
 })
+
+type GaveUp = Extract<Retries.Result, { readonly _tag: "GaveUp" }>
+
+/** Whether one last step is left in which the report alone is offered (A14): not after outages, nor after that step itself. */
+const isReportOwed = (turn: TurnState, { failure, isExhausted }: GaveUp): boolean =>
+  turn.ports.report !== undefined && !turn.isFinal && isExhausted === true && failure.reason === "invalid-response"
+
+/** What goes on record of a step whose attempts ran out, before the last step begins. */
+const exhausted = (
+  turn: TurnState,
+  { failure, finalError }: GaveUp,
+  last: NonNullable<GaveUp["last"]>
+): ReadonlyArray<TurnEvent.PersistedEvent> => {
+  turn.unfinished = undefined
+  turn.closeRetryLoop(last.endedAt)
+  FinalStep.exhaust(turn)
+  turn.step++
+  turn.stepStartedAt = last.endedAt
+  return [...turn.closeChain({ success: false, finalError }), turn.add(turn.response(last, last.endedAt, failure))]
+}
 
 /** Why the turn may not go on after a step's tool calls. A step that has begun under another limit goes on (F1 of `FinalStep`). */
 const stuck = (turn: TurnState, results: ReadonlyArray<Message.ToolResultPart>): Failure.Failure | undefined => {
@@ -253,8 +278,10 @@ const seal = (turn: TurnState, outcome: Outcome): Effect.Effect<TurnEvent.TurnEn
     const failure = status === "failed" ? outcome.failure : undefined
     const before = remains(turn, outcome, endedAt)
     const report = turn.report ?? (failure && turn.ports.report && Reporting.synthetic(turn, failure))
-    const { calls: attempts, input, sleptMs, step: steps, usage } = turn
-    const [end, ...errors] = ending(input, { steps, attempts, sleptMs, usage }, { status, failure, report, endedAt })
+    turn.closeWait(endedAt)
+    const { calls: attempts, input, sleptMs, step: steps, usage, waitedMs } = turn
+    const tally = { steps, attempts, sleptMs, waitedMs, usage }
+    const [end, ...errors] = ending(input, tally, { status, failure, report, endedAt })
     return Effect.map(
       turn.persist(() => [...before, ...errors, end]),
       () => {

@@ -69,7 +69,12 @@ export class TurnState {
   attempts = 0
   /** Of those, the ones that took another turn's failure for their own, without a call (X5). */
   shared = 0
+  /** Scheduled sleep of all steps (D2). */
   sleptMs = 0
+  /** How long the waits that are over really took. */
+  waitedMs = 0
+  /** How long the wait that is under way has taken at a moment in epoch milliseconds; `undefined` between waits. */
+  waiting: ((now: number) => number) | undefined = undefined
   /** When the step that runs began: at the acceptance, or when the step before it had ended; epoch milliseconds. */
   stepStartedAt: number
   /** When the last attempt of this life began, for who is told of what was decided about it. */
@@ -82,6 +87,8 @@ export class TurnState {
   unfinished: Content | undefined = undefined
   /** What the last response cost, where its provider said so. */
   lastUsage: Message.Usage | undefined = undefined
+  /** The body of the last failure of the step that has one; `undefined` before that. */
+  lastBody: string | undefined = undefined
   /** The step after which there is none; `undefined`: there may be any number. */
   last: Last | undefined = undefined
   /** The step that runs is the last. */
@@ -224,6 +231,12 @@ export class TurnState {
   closeRetryLoop(at: number): void {
     if (this.retryLoopSince !== undefined) this.retryLoopMs += Math.max(0, at - this.retryLoopSince)
     this.retryLoopSince = undefined
+  }
+
+  /** Counts the wait that is under way as over, if there is one; epoch milliseconds. */
+  closeWait(now: number): void {
+    this.waitedMs += this.waiting?.(now) ?? 0
+    this.waiting = undefined
   }
 
   /** Closes the open chain of retries, if there is one (P11). */

@@ -6,12 +6,13 @@
  * W3. Every ending of a sleep is a record, with the command that brought it about.
  * W4. A wait that ends without a person's doing may ask before it does (X11): once, and on record. From then on only a person ends it, or the end
  *     of the time for an answer; whatever wakes it before that does not.
+ * W5. The turn counts how long each wait really took, from its records; a wait without an end in the records lasts until the seal.
  */
 import { Failure, type Target, type TurnEvent } from "@holdfast/wire"
 import { Cause, Clock, Duration, Effect, Option } from "effect"
 import type * as Directive from "./Directive.ts"
 import * as Observer from "./Observer.ts"
-import { type Question, type RetryStrategy, SleepFailure, Wake } from "./RetryStrategy.ts"
+import { endsWait, type Question, type RetryStrategy, SleepFailure, waitedMs, Wake } from "./RetryStrategy.ts"
 import type { TurnState } from "./TurnState.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
@@ -47,6 +48,8 @@ export const wait = Effect.fnUntraced(function* (
   let told: Told = retry
   let askedAt: number | undefined
   let extendedMs = 0
+  const wakes: Array<Wake> = []
+  turn.waiting = (now) => waitedMs(retry, wakes, now) // W5
   for (let part = 0; ; part++) {
     const wake = yield* turn.ports.checkpoint
       .run(
@@ -61,15 +64,17 @@ export const wait = Effect.fnUntraced(function* (
       )
       .pipe(Effect.catchTag("SleepFailure", Effect.succeed))
     if ("_tag" in wake) return { _tag: "Sleepless", error: wake }
+    wakes.push(wake)
+    const at = wake.at ?? told.retryAt
+    if (endsWait(wake)) turn.closeWait(at)
     switch (wake.type) {
       case "elapsed":
       case "now": {
-        const at = wake.at ?? told.retryAt
         if (wake.type === "elapsed" && told.asks !== undefined) {
           return { _tag: "Unanswered", asks: told.asks, afterMs: at - (askedAt ?? at) }
         }
         const isAnswered = !isOfItself(wake) || askedAt !== undefined
-        return { _tag: "Over", extendedMs, waitedMs: Math.max(0, at - since), isAnswered }
+        return { _tag: "Over", extendedMs, waitedMs: waitedMs(retry, wakes, at), isAnswered }
       }
       case "cancelled":
         return { _tag: "Cancelled" }
@@ -79,7 +84,7 @@ export const wait = Effect.fnUntraced(function* (
         told = until(wake.until) // an answer, where there was a question
         break
       case "asked":
-        askedAt = wake.at ?? told.retryAt
+        askedAt = at
         told = { ...until(wake.until), asks: wake.asks }
         break
       case "extended":

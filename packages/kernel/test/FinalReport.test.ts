@@ -161,29 +161,108 @@ describe("a turn that is to end with a report", () => {
 
   bothWays("A14: without one it fails with a report that says why", (start) =>
     Effect.gen(function* () {
-      const run = yield* start({ scripts: [answer("a"), answer("b"), answer("c")], services, strategy: strategy() })
+      const scripts = ["a", "b", "c", "d", "e", "f"].map((word) => answer(word))
+      const run = yield* start({ scripts, services, toolbox, strategy: strategy() })
       const end = yield* settle(run)
       assert.strictEqual(end.status, "failed")
       assert.strictEqual(end.error?.reason, "invalid-response")
+      assert.deepStrictEqual(
+        run.sink.of("final-turn").map(({ cause, step }) => [cause, step]),
+        [["retries-exhausted", 1]]
+      )
+      const all = ["look", "report"]
+      assert.deepStrictEqual(offered(run), [all, all, all, ["report"], ["report"], ["report"]])
+      assert.deepStrictEqual(
+        run.sink.of("retry-end").map(({ success }) => success),
+        [false, false]
+      )
       assert.deepStrictEqual(end.report, {
         source: "synthetic",
         success: false,
         content: {
           reason: "invalid-response",
-          context: "After 3 attempt(s), in step 1: The response had neither a tool call nor a final report."
+          context: "After 6 attempt(s), in step 2: The response had neither a tool call nor a final report."
         }
       })
       assert.deepStrictEqual(
-        run.sink.of("message").map(({ message }) => [message.role, message.role === "user" && message.synthetic]),
-        [
-          ["user", undefined],
-          ["assistant", false],
-          ["user", true],
-          ["assistant", false],
-          ["user", true],
-          ["assistant", false]
-        ]
+        run.sink.of("message").map(({ message }) => `${message.role} ${"synthetic" in message}`),
+        ["user false", ...Array.from({ length: 5 }, () => ["assistant false", "user true"]).flat(), "assistant false"]
       )
+    })
+  )
+
+  bothWays(
+    "A14: when its attempts run out on words, one last step offers the report alone, and may end it well",
+    (start) =>
+      Effect.gen(function* () {
+        const run = yield* start({
+          scripts: [answer("a"), answer("b"), answer("c"), hands(good)],
+          services,
+          toolbox,
+          strategy: strategy()
+        })
+        const end = yield* settle(run)
+        assert.deepStrictEqual([end.status, end.steps, end.attempts], ["completed", 2, 4])
+        assert.deepInclude(end.report, { source: "tool-call", success: true })
+        // None of the words is in the model's context, and the instruction is.
+        assert.deepStrictEqual(
+          run.provider.requests[3]?.messages.map(({ role }) => role),
+          ["user", "user", "user", "user"]
+        )
+        assert.match(told(run, 3), /This is the last step of this turn: none of the responses .* Call report now/)
+      })
+  )
+
+  for (const [what, scripts] of [
+    ["an outage behind words", [answer("a"), emits(overloaded), emits(overloaded)]],
+    ["an outage", [emits(overloaded), emits(overloaded), emits(overloaded)]],
+    ["an answer beyond its limit", [answer("x".repeat(2_000))]]
+  ] as const) {
+    bothWays(`A14: there is no such step after ${what}`, (start) =>
+      Effect.gen(function* () {
+        const limits = { maxResponseCharacters: 1_000 }
+        const run = yield* start({ scripts, services, strategy: strategy(), limits })
+        const end = yield* settle(run)
+        assert.deepStrictEqual([end.status, end.report?.source], ["failed", "synthetic"])
+        assert.strictEqual(run.provider.requests.length, scripts.length)
+        assert.deepStrictEqual(run.sink.of("final-turn"), [])
+      })
+    )
+  }
+
+  for (const [what, words] of [
+    ["ends before it is complete", '{"findings": "all is w'],
+    ["ends in a fence before it is complete", '```json\n{"findings": '],
+    ["does not fit its schema", '{"a":1}']
+  ] as const) {
+    bothWays(`A12: a report in words that ${what} shortens the turn, from the limit that it had`, (start) =>
+      Effect.gen(function* () {
+        const run = yield* start({
+          scripts: [answer(words), look(), hands(good)],
+          services,
+          toolbox,
+          strategy: strategy(),
+          limits: { maxTurns: 7 }
+        })
+        assert.strictEqual((yield* settle(run)).status, "completed")
+        assert.deepStrictEqual(
+          run.sink.of("final-turn").map(({ cause, shortenedFrom, step }) => [cause, step, shortenedFrom]),
+          [["malformed-report", 1, 7]]
+        )
+      })
+    )
+  }
+
+  bothWays("A12: words that are no report shorten nothing", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({
+        scripts: [answer("Well."), answer("42"), look(), hands(good)],
+        services,
+        toolbox,
+        strategy: strategy([0, 0, 0])
+      })
+      assert.strictEqual((yield* settle(run)).status, "completed")
+      assert.deepStrictEqual(run.sink.of("final-turn"), [])
     })
   )
 

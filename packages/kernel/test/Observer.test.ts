@@ -1,10 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Eventful, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
-import { Deferred, Effect, Fiber } from "effect"
+import { Deferred, Effect, Fiber, Layer } from "effect"
+import { Failure } from "@holdfast/wire"
+import { Compactor } from "../src/Compactor.ts"
+import { FinalReport } from "../src/FinalReport.ts"
 import * as Observer from "../src/Observer.ts"
 
 const { bothWays, settle } = Scenario
-const { answer, call, hangs, overloaded, text, throws, tools, unauthorized } = ScriptedProvider
+const { answer, call, emits, hangs, overloaded, text, throws, tools, unauthorized } = ScriptedProvider
 
 /** What was told, in order: the kinds, and what each said. */
 class Notebook {
@@ -99,6 +102,37 @@ describe("an observer", () => {
     })
   )
 
+  bothWays("A16: a turn that never waited has spent no time in retries", (start) =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      const scripts = [throws(unauthorized)]
+      const run = yield* start({ scripts, strategy: strategy(), observer: notebook.listeners })
+      assert.strictEqual((yield* settle(run)).status, "failed")
+      assert.deepStrictEqual(
+        notebook.of("seal").map(({ retryLoopMs }) => retryLoopMs),
+        [0]
+      )
+    })
+  )
+
+  it.effect("A16: a decision about a compaction that failed has the moment when that began", () =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      const failed = () => Effect.fail(new Failure.ProviderFailure({ failure: overloaded }))
+      const run = yield* Scenario.straight({
+        scripts: [emits({ reason: "context-overflow", message: "prompt is too long", retryable: false })],
+        strategy: strategy(),
+        services: Layer.succeed(Compactor, { compact: failed }),
+        observer: notebook.listeners
+      })
+      assert.strictEqual((yield* settle(run)).status, "failed")
+      assert.deepStrictEqual(
+        notebook.of("decision").map(({ startedAt }) => startedAt),
+        [0, 5_000, 15_000]
+      )
+    })
+  )
+
   bothWays("P18: hears every event that is no delta, once, and in order", (start) =>
     Effect.gen(function* () {
       const notebook = new Notebook()
@@ -149,17 +183,46 @@ describe("an observer", () => {
       )
       assert.strictEqual(notebook.of("attempt").length + notebook.of("compaction").length, end.attempts)
       assert.deepStrictEqual(
-        notebook.of("tool").map(({ call, isError, isReport }) => [call.toolName, isReport, isError]),
+        notebook.of("tool").map(({ call, isError, report }) => [call.toolName, report, isError]),
         [
-          ["good", false, false],
-          ["report", true, true],
-          ["report", true, false]
+          ["good", undefined, false],
+          ["report", "invalid", true],
+          ["report", "accepted", false]
         ]
       )
       assert.deepStrictEqual(
         notebook.of("attempt").map(({ target }) => target.model),
         ["model", "model", "big", "big", "model", "model"]
       )
+    })
+  )
+
+  it.effect("A12: is told of each report that was handed in, by what became of it", () =>
+    Effect.gen(function* () {
+      const malformed = { type: "tool-call", toolCallId: "1", toolName: "report", input: "{", malformed: "no" } as const
+      const cut = { reads: [[malformed, { type: "finish", finishReason: "length" }]], end: Effect.void } as const
+      for (const [scripts, reports] of [
+        [
+          [ScriptedProvider.tools(malformed), answer('{"findings":1}')],
+          ["malformed", "accepted"]
+        ],
+        [
+          [cut, answer('{"findings":1}')],
+          ["incomplete", "accepted"]
+        ],
+        [
+          [answer('{"findings"'), answer("Well."), answer('{"findings":1}')],
+          ["incomplete", "accepted"]
+        ]
+      ] as const) {
+        const notebook = new Notebook()
+        const report = { tool: { name: "report", inputSchema: {} }, validate: () => undefined }
+        const services = Layer.succeed(FinalReport, report)
+        const run = yield* Scenario.straight({ scripts, strategy: strategy(), services, observer: notebook.listeners })
+        assert.strictEqual((yield* settle(run)).status, "completed")
+        const told = [...notebook.of("tool"), ...notebook.of("attempt")].flatMap(({ report }) => report ?? [])
+        assert.deepStrictEqual<ReadonlyArray<string>>(told, reports)
+      }
     })
   )
 
@@ -175,8 +238,8 @@ describe("an observer", () => {
       })
       yield* settle(run)
       assert.deepStrictEqual(
-        notebook.of("attempt").map(({ isReportRefused }) => isReportRefused),
-        [true, false]
+        notebook.of("attempt").map(({ report }) => report),
+        ["invalid", undefined]
       )
     })
   )

@@ -271,11 +271,11 @@ const unknownOutcomes = ({ once }: Case, { records }: Life.Disk): ReadonlyArray<
 
 const losses = ({ records }: Life.Disk): number => Array.from(records.values()).filter(Life.isLost).length
 
-/** Events without what a death may change: the clock, and the number of attempts in the seal. */
+/** Events without what a death may change: the clock, and in the seal the number of attempts and the time waited. */
 const timeless = (events: ReadonlyArray<TurnEvent.TurnEvent>): unknown =>
   JSON.parse(
     JSON.stringify(events, (key, value: unknown) =>
-      key === "createdAt" || key === "endedAt" || key === "attempts" ? 0 : value
+      ["createdAt", "endedAt", "attempts", "waitedMs"].includes(key) ? 0 : value
     )
   )
 

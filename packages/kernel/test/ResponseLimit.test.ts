@@ -100,6 +100,18 @@ describe("tool arguments that are nested too deeply", () => {
     )
   }
 
+  it("C11: arguments without an end are kept to 64 Ki characters", () => {
+    const input: { [key: string]: Schema.Json } = {}
+    input["a"] = input
+    const content = new Content()
+    assert.isTrue(content.toolCall({ ...call("search"), input }))
+    const [part] = content.parts()
+    assert.isTrue(part?.type === "tool-call" && part.malformed !== undefined && typeof part.input === "string")
+    const { length } = part?.type === "tool-call" && typeof part.input === "string" ? part.input : ""
+    assert.isAtLeast(length, 65_536)
+    assert.isBelow(length, 65_536 + 100)
+  })
+
   bothWays("C11: a call of 200 levels is run with what the model wrote", (start) =>
     Effect.gen(function* () {
       const ran: Array<Schema.Json> = []

@@ -284,6 +284,32 @@ describe("where a step begins", () => {
     })
   )
 
+  bothWays(
+    "P8: a fallback that had answered once is not proved again, whatever was asked and failed there since",
+    (start) =>
+      Effect.gen(function* () {
+        const turnId = Ids.TurnId.make("old")
+        const common = (n: number) => ({
+          id: Ids.messageIdOf(turnId, n),
+          turnId,
+          createdAt: n,
+          content: [{ type: "text" as const, text: "Hm" }]
+        })
+        const asked = (n: number): Message.Message => ({ role: "user", ...common(n) })
+        const answered = (n: number): Message.AssistantMessage => ({
+          role: "assistant",
+          ...common(n),
+          target: fallback.target
+        })
+        const history = [asked(0), answered(1), asked(2), { ...answered(3), error: overloaded }]
+        const router = new TestRouter.TestRouter({ begin: () => ({ route: fallback }), direct: () => undefined })
+        const run = yield* start({ scripts: [answer("ok")], history, strategy: strategy(), services: router.layer })
+        assert.strictEqual((yield* settle(run)).status, "completed")
+        assert.deepStrictEqual(run.provider.requests[0]?.target, fallback.target)
+        assert.deepStrictEqual(run.sink.of("retry-fallback-succeeded"), [])
+      })
+  )
+
   bothWays("P9: a router that stays says nothing", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [answer("ok")], strategy: strategy(), services: switching().layer })

@@ -123,4 +123,33 @@ describe("what is summed up", () => {
     assert.match(text, /Result of look: x+\n\[… \d+ characters …\]\nx+$/)
     assert.isBelow(text.length, 17_000)
   })
+
+  it("P19: leaves a text of the most characters whole, and cuts one that is longer", () => {
+    const whole = Summary.MOST_CHARACTERS - "User:\n".length
+    const cutOf = (length: number) => {
+      const context = historyOf([
+        { who: "user", length },
+        { who: "user", length: 10_000 }
+      ])
+      const prompt = Summary.plan(context, { keepShare: 0 })?.prompt ?? assert.fail("there is nothing to sum up")
+      return Message.textOf(prompt)
+    }
+    assert.strictEqual(cutOf(whole), `User:\n${"x".repeat(whole)}`)
+    assert.match(cutOf(whole + 1), /^User:\nx+\n\[… 1 characters …\]\nx+$/)
+  })
+
+  it("P19: cuts several long texts alike, no shorter than they have to be, and leaves none out", () => {
+    const context = historyOf([
+      ...Array.from({ length: 4 }, () => ({ who: "user", length: 10_000 }) as const),
+      { who: "user", length: 9 }
+    ])
+    const prompt = Summary.plan(context, { keepShare: 0 })?.prompt ?? assert.fail("there is nothing to sum up")
+    const parts = Message.textOf(prompt).split("\n\n")
+    assert.strictEqual(new Set(parts).size, 1)
+    assert.strictEqual(parts.length, 4)
+    assert.match(parts[0] ?? "", /^User:\nx+\n\[… \d+ characters …\]\nx+$/)
+    const length = parts.join("\n\n").length
+    assert.isAtMost(length, 40_000 * Summary.TRANSCRIPT_SHARE + 100)
+    assert.isAbove(length, 40_000 * Summary.TRANSCRIPT_SHARE * 0.7)
+  })
 })

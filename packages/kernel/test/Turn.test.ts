@@ -74,13 +74,28 @@ describe("a turn that meets no failure", () => {
     })
   )
 
+  bothWays("A10: answers a malformed call with the reason and what was sent, in one form", (start) =>
+    Effect.gen(function* () {
+      const malformed = { ...call("broken"), input: '{"a', malformed: "Unexpected end of JSON input." }
+      const run = yield* start({ scripts: [tools(malformed), answer("I see")] })
+      yield* Fiber.join(run.fiber)
+      assert.deepInclude(run.sink.of("tool-result")[0], {
+        output: '(tool failed: invalid tool call payload. Unexpected end of JSON input. Original payload: {"a)',
+        isError: true
+      })
+    })
+  )
+
   bothWays("A10: quotes malformed arguments up to a limit, and cuts no character in two", (start) =>
     Effect.gen(function* () {
       const malformed = { ...call("broken"), input: `${"a".repeat(1_999)}\u{1f600}b`, malformed: "Unexpected token" }
       const run = yield* start({ scripts: [tools(malformed), answer("I see")] })
       yield* Fiber.join(run.fiber)
       const output = String(run.sink.of("tool-result")[0]?.output)
-      assert.include(output, "[cut]")
+      assert.match(
+        output,
+        /^\(tool failed: invalid tool call payload\. Unexpected token\. Original payload \(the first 2000 of 2002 characters\): a{1999}.\)$/u
+      )
       assert.isTrue(output.isWellFormed())
     })
   )
@@ -90,7 +105,7 @@ describe("a turn that meets no failure", () => {
       const malformed = { ...call("broken"), input: "a".repeat(2_000), malformed: "Unexpected token" }
       const run = yield* start({ scripts: [tools(malformed), answer("I see")] })
       yield* Fiber.join(run.fiber)
-      assert.match(String(run.sink.of("tool-result")[0]?.output), /\nThey were: a{2000}$/)
+      assert.match(String(run.sink.of("tool-result")[0]?.output), / Original payload: a{2000}\)$/)
     })
   )
 

@@ -53,6 +53,12 @@ export const emits = (failure: EmittedFailure, ...before: ReadonlyArray<Provider
   end: Effect.void
 })
 
+/** The same with the whole of what the endpoint answered. */
+export const emitsBody = (failure: EmittedFailure, body: string): Script => ({
+  reads: [[{ type: "error", failure, body }]],
+  end: Effect.void
+})
+
 /** Says something, then fails as a thrown error does. */
 export const throws = (failure: Failure.Failure, ...before: ReadonlyArray<ProviderEvent>): Script => ({
   reads: before.length === 0 ? [] : [before],

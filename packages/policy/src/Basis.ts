@@ -69,6 +69,8 @@ export const Basis = Schema.Union([
     delayMs: Schema.Finite,
     scheduledMs: Schema.Finite,
     hintMs: Schema.optionalKey(Schema.Finite),
+    /** That was asked for before this failure, by the provider of where the retry goes. Absent: by this failure. */
+    isEarlier: Schema.optionalKey(Schema.Literal(true)),
     /** Absent: chance added nothing. */
     jitterMs: Schema.optionalKey(Schema.Finite),
     /** Absent: the budget cut nothing off. */
@@ -104,16 +106,21 @@ export const of = (
   spent: RetryStrategy.Spent
 ): Basis => decided(policy, RetryPolicy.decide(policy, attempt, failure, spent), { failure, spent })
 
-/** A decision about a wait, with the targets that were considered. */
+/**
+ * A decision about a wait, with the targets that were considered. `isEarlier`: the hint that counted is none of this failure, but was
+ * asked for before it.
+ */
 export const decided = (
   policy: RetryPolicy.RetryPolicy,
   decision: RetryPolicy.Decision,
   { failure, spent }: Pick<Directive.Situation, "failure" | "spent">,
-  ways: ReadonlyArray<Way> = []
+  ways: ReadonlyArray<Way> = [],
+  isEarlier = false
 ): Basis => {
   const isWait = decision._tag === "Delay"
   return {
     ...(isWait ? delayOf(decision) : decision),
+    ...(isWait && isEarlier ? { isEarlier } : {}),
     ...(isWait && Waits.hasRule(policy, failure.reason) ? { byReason: true } : {}),
     ...(isWait && !Gate.concerns(failure) ? { ofEndpoint: false } : {}),
     ...commonOf(policy, failure.reason, spent, ways)

@@ -50,15 +50,16 @@ const MOST_ROWS = 1000
 export const rows = (policy: RetryPolicy.RetryPolicy, most: number = MOST_ROWS): Preview => {
   const rows: Array<Row> = []
   let atMs = 0
-  while (rows.length < most) {
+  for (;;) {
     const attempt = rows.length
     const spent = { sleptMs: atMs, elapsedMs: atMs, spread: 0 }
     const decision = RetryPolicy.decide(policy, attempt, undefined, spent)
     if (decision._tag === "Refused") return { rows, totalMs: atMs, because: decision.because }
+    // Asked for after the last row too: a policy that ends there has a reason to.
+    if (rows.length >= most) return { rows, totalMs: atMs }
     atMs += decision.delayMs
     rows.push({ attempt, delayMs: decision.delayMs, atMs, clipped: decision.clipped })
   }
-  return { rows, totalMs: atMs }
 }
 
 /**

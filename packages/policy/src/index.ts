@@ -1,3 +1,4 @@
+export * as Allowance from "./gate/Allowance.ts"
 export * as Backoff from "./Backoff.ts"
 export * as Basis from "./Basis.ts"
 export * as Budget from "./Budget.ts"

@@ -94,6 +94,24 @@ describe("Basis", () => {
     expect(of(0).spent).toEqual(spending)
   })
 
+  it("X9: has the longest delay where there is one; 0 is none", () => {
+    const limits = (maxDelayMs: number) => Basis.of({ ...Profile.resolve(), maxDelayMs }, 0, overloaded, spent).limits
+    expect(limits(0)).not.toHaveProperty("maxDelayMs")
+    expect(limits(1)).toHaveProperty("maxDelayMs", 1)
+  })
+
+  it("X9: has the ways from two on; where there is one there was nothing to choose", () => {
+    const of = (...targets: ReadonlyArray<string>) =>
+      Basis.atOnce(
+        Profile.resolve(),
+        "other-credential",
+        { failure: overloaded, spent },
+        targets.map((target) => ({ target }))
+      )
+    expect(of("a/a")).not.toHaveProperty("ways")
+    expect(of("a/a", "b/b").ways).toEqual([{ target: "a/a" }, { target: "b/b" }])
+  })
+
   it("reads what was recorded when nothing was left out", () => {
     const old = {
       _tag: "Delay",

@@ -66,3 +66,20 @@ it("D2: attempts that took longer than the whole budget leave no retry, not even
   expect(Budget.isExceeded(budget, { sleptMs: 0, elapsedMs: 1_000 })).toBe(false)
   expect(Budget.isExceeded(budget, { sleptMs: 0, elapsedMs: 1_001 })).toBe(true)
 })
+
+it("D1: with clip any room is granted, down to what a provider asked for, and no room is none", () => {
+  expect(Budget.grant(clipping, 0, 5)).toBeUndefined()
+  expect(Budget.grant(clipping, 0.5, 5)).toBe(0.5)
+  expect(Budget.grant(clipping, 5, 10, 5)).toBe(5)
+  expect(Budget.grant(clipping, 5, 10, 6)).toBeUndefined()
+  for (const budget of [strict, clipping]) {
+    expect([Budget.grant(budget, 5, 5), Budget.grant(budget, 0, 0)]).toEqual([5, 0])
+  }
+  expect(Budget.grant(strict, 5, 6)).toBeUndefined()
+})
+
+it("D2: a budget that is spent to the last millisecond is not exceeded", () => {
+  const spent = (sleptMs: number) => ({ sleptMs, elapsedMs: 0 })
+  expect([8 * hour, 8 * hour + 1].map((ms) => Budget.isExceeded(strict, spent(ms)))).toEqual([false, true])
+  expect(Budget.isExceeded(strict, { ...spent(8 * hour + 1), extendedMs: 1 })).toBe(false)
+})

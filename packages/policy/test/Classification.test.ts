@@ -92,6 +92,36 @@ describe("by status", () => {
 })
 
 describe("by code", () => {
+  it("P2: a code that counts tokens is an overflow, and at 429 a rate limit: nothing that is too long is answered so", () => {
+    const body = { error: { type: "too_many_tokens_error", message: "Tokens per minute limit exceeded" } }
+    expect(respond(429, body).reason).toBe("rate-limited")
+    expect(respond(400, { code: "TOO_MANY_TOKENS", message: "no" })).toMatchObject({
+      reason: "context-overflow",
+      code: "TOO_MANY_TOKENS",
+      retryable: false
+    })
+    expect(respond(400, { message: "too many tokens: size limit exceeded by 11326 tokens." }).reason).toBe(
+      "context-overflow"
+    )
+  })
+
+  it("C2: Z.ai's codes: a week's quota is used up, requests that come too often are slowed down", () => {
+    const said = (code: string, message: string) => respond(429, { error: { code, message } })
+    expect(said("1310", "Weekly/Monthly Limit Exhausted.")).toMatchObject({
+      reason: "quota-exhausted",
+      retryable: false
+    })
+    expect(said("1313", "Your request frequency has been limited.")).toMatchObject({
+      reason: "rate-limited",
+      retryable: true
+    })
+  })
+
+  it("C2: 402 is a used-up quota, whatever a gateway calls its upstream's error", () => {
+    expect(respond(402, { type: "server_error", message: "Upstream request failed" }).reason).toBe("quota-exhausted")
+    expect(respond(402, { error: { type: "authentication_error", message: "no" } }).reason).toBe("auth")
+  })
+
   it("P1: an exact code wins over any text and any status but 413", () => {
     const transient = fc.constantFrom(
       "overloaded",
@@ -107,6 +137,7 @@ describe("by code", () => {
         transient,
         fc.constantFrom(200, 400, 401, 403, 404, 429, 500, 503, 529),
         ([code, reason], message, status) => {
+          fc.pre(!(status === 429 && Codes.countsTokens(code)))
           expect(respond(status, { error: { code, message } }).reason).toBe(reason)
         }
       )

@@ -41,8 +41,8 @@ describe("the corpus of real errors", () => {
 })
 
 describe("the corpus itself", () => {
-  it("has at least 130 payloads, each with an id of its own", () => {
-    expect(corpus.length).toBeGreaterThanOrEqual(130)
+  it("has at least 300 payloads, each with an id of its own", () => {
+    expect(corpus.length).toBeGreaterThanOrEqual(300)
     expect(new Set(corpus.map(({ id }) => id)).size).toBe(corpus.length)
   })
 
@@ -76,6 +76,17 @@ describe("the corpus itself", () => {
       cloudflare: true,
       proxies: true,
       gateways: true,
+      cohere: true,
+      perplexity: true,
+      zai: true,
+      alibaba: true,
+      moonshot: true,
+      minimax: true,
+      bedrock: true,
+      huggingface: true,
+      hosts: true,
+      copilot: true,
+      local: true,
       node: true,
       sdks: true
     }

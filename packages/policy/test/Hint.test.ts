@@ -57,6 +57,64 @@ describe("fields of an error", () => {
   })
 })
 
+describe("Google's RetryInfo", () => {
+  const info = { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "34s" }
+  const ofDetails = (...details: ReadonlyArray<object>) => ofBody({ error: { message: "no", details } })?.retryAfterMs
+
+  it("P5: is known by its type, and has a delay", () => {
+    expect(ofDetails({ "@type": "type.googleapis.com/google.rpc.Help" }, info)).toBe(34_000)
+    expect(ofDetails({ ...info, "@type": "type.googleapis.com/google.rpc.Other" })).toBeUndefined()
+    expect(ofDetails({ retryDelay: "34s" })).toBeUndefined()
+    expect(ofDetails({ "@type": info["@type"] })).toBeUndefined()
+    expect(ofDetails({ "@type": info["@type"] }, info)).toBe(34_000)
+  })
+
+  it("N4: is looked for among the first 50 details", () => {
+    const others = (n: number) => Array.from({ length: n }, () => ({ "@type": "type.googleapis.com/google.rpc.Help" }))
+    expect(ofDetails(...others(49), info)).toBe(34_000)
+    expect(ofDetails(...others(50), info)).toBeUndefined()
+  })
+})
+
+describe("headers inside an error", () => {
+  const inside = (headers: unknown) => ofBody({ error: { message: "no", metadata: { headers } } })
+
+  it("P5: are read as text and as numbers, by any case of their names", () => {
+    const hint = { retryAfterMs: 30_000, source: "body" }
+    expect(inside({ "Retry-After": "30" })).toEqual(hint)
+    expect(inside({ "retry-after": 30 })).toEqual(hint)
+  })
+
+  it("C5: of any other shape are none", () => {
+    for (const headers of ["retry-after: 30", ["retry-after", "30"], 30, null, { "retry-after": true }]) {
+      expect(inside(headers)).toBeUndefined()
+    }
+  })
+
+  it("P5: the outer ones decide where there are several", () => {
+    const body = {
+      error: { message: "no", headers: { "retry-after": "5" }, error: { headers: { "retry-after": "30" } } }
+    }
+    expect(ofBody(body)?.retryAfterMs).toBe(5_000)
+  })
+})
+
+describe("words of an error", () => {
+  it("N4: are searched from the first character, and for about 2,000", () => {
+    expect(ofMessage("Retry after 5s")?.retryAfterMs).toBe(5_000)
+    expect(ofMessage(`${". ".repeat(900)}Retry after 5s`)?.retryAfterMs).toBe(5_000)
+    expect(ofMessage(`${". ".repeat(1_500)}Retry after 5s`)).toBeUndefined()
+  })
+})
+
+describe("x-ratelimit-reset-ms", () => {
+  it("P5: is milliseconds from now, or a moment", () => {
+    for (const value of [30_000, now + 30_000]) {
+      expect(ofHeaders({ "x-ratelimit-reset-ms": String(value) })?.retryAfterMs).toBe(30_000)
+    }
+  })
+})
+
 describe("headers that answer this request", () => {
   it.each([
     ["retry-after-ms", "1500", 1_500],
@@ -311,6 +369,10 @@ describe("words of the error", () => {
     ["Retry your request after 2 minutes", 2 * minute],
     ["retry delay: 5s", 5_000],
     ["Try again in 5 days, 3 hours and 20 minutes.", 5 * day + 3 * hour + 20 * minute],
+    // Z.ai means China Standard Time, unless it says otherwise.
+    ["Usage limit reached for 5 hour. Your limit will reset at 2026-03-01 23:00:00", 3 * hour],
+    ["Your limit will reset at 2026-03-01 23:00:00 UTC", 11 * hour],
+    ["已达到 5 小时的使用上限。您的限额将在 2026-03-01 23:00:00 重置。", 3 * hour],
     [
       "You have reached your specified API usage limits. You will regain access on 2026-03-15 at 00:00 UTC.",
       13.5 * day

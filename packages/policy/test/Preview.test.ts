@@ -32,11 +32,46 @@ describe("Preview", () => {
     expect(Preview.rows(Profile.resolve({ maxDelay: Duration.minutes(5) })).because).toBe("max-delay")
   })
 
+  it("D1: a policy that ends after as many rows as were asked for has a reason to, one that goes on has none", () => {
+    expect(Preview.rows(Profile.profiles.overnight, 21).because).toBe("budget")
+    expect(Preview.rows(Profile.profiles.overnight, 20).because).toBeUndefined()
+  })
+
   it("a policy without end is shown as far as asked for, with no reason to end", () => {
     const endless = Profile.resolve({ budget: Duration.infinity })
     const { rows, because } = Preview.rows(endless, 50)
     expect(rows).toHaveLength(50)
     expect(because).toBeUndefined()
+  })
+
+  it("a policy without end is shown for 1,000 rows where no number was asked for", () => {
+    expect(Preview.rows(Profile.resolve({ budget: Duration.infinity })).rows).toHaveLength(1_000)
+  })
+
+  it("C2: what time does not mend ends at once, and everything else is waited for", () => {
+    const outlooks = Preview.byKind(Profile.profiles.overnight, { provider: "a", model: "a" }, 3)
+    const final = outlooks.filter(({ steps }) => steps.length === 0)
+    expect(final.map(({ because, kinds }) => [because, kinds])).toEqual([
+      ["not-retryable", ["quota-exhausted", "auth", "model-unavailable", "bad-request", "refused"]]
+    ])
+    expect(outlooks.filter(({ steps }) => steps.length > 0).flatMap(({ kinds }) => kinds)).toEqual([
+      "rate-limited",
+      "overloaded",
+      "server-error",
+      "an error inside an answer",
+      "network",
+      "timeout",
+      "aborted",
+      "invalid-response",
+      "unknown"
+    ])
+  })
+
+  it("has every wait of a step that ends within what was asked for, and why it ends", () => {
+    const policy = Profile.resolve({ maxRetries: 3 })
+    const [first] = Preview.byKind(policy, { provider: "a", model: "a" }, 3)
+    expect(first?.steps.map(({ delayMs }) => delayMs)).toEqual([5_000, 10_000, 30_000])
+    expect(first?.because).toBe("max-retries")
   })
 
   it("A3, A5: tells kinds of failure apart by what is done about them, and leaves none out", () => {

@@ -290,3 +290,20 @@ describe("laws", () => {
     )
   })
 })
+
+describe("limits at their edges", () => {
+  it("A2: n attempts are n - 1 retries, and none of either is none", () => {
+    const most = (maxRetries: number) =>
+      (["attempts", "retries"] as const).map((counts) => RetryPolicy.mostRetries({ counts, maxRetries }))
+    expect([0, 1, 2].map(most)).toEqual([
+      [0, 0],
+      [0, 1],
+      [1, 2]
+    ])
+  })
+
+  it("P5: a wait may be as long as the longest delay, which 0 and less do not limit", () => {
+    const delay = (maxDelayMs: number) => RetryPolicy.delay({ ...overnight, maxDelayMs }, 0)
+    expect([-1, 0, 1, 4_999, 5_000].map(delay)).toEqual([5_000, 5_000, undefined, undefined, 5_000])
+  })
+})

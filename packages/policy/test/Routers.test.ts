@@ -39,6 +39,49 @@ describe("a router", () => {
     }).pipe(Effect.provide(Routers.layerMemory(policy)))
   )
 
+  it.effect("C12: an answer ends what its own turn has noted, and where nothing was known nothing is stored", () =>
+    Effect.gen(function* () {
+      let stored = Standing.empty
+      let notes = 0
+      const router = Routers.make(policy, {
+        credentials: {},
+        models: {},
+        countTokens: () => 0,
+        load: () => Effect.sync(() => stored),
+        note: (changes) => Effect.sync(() => void (notes++, (stored = Standing.merge(stored, changes))))
+      })
+      const route = { target: question.primary }
+      const isPaused = () => Standing.of(stored, Standing.target(question.primary), 10) !== undefined
+      const answered = router.answered ?? assert.fail("it is told of no answers")
+      yield* answered(route, 0)
+      assert.deepStrictEqual([notes, isPaused()], [0, false])
+      yield* router.direct(situation(5), question)
+      assert.deepStrictEqual([notes, isPaused()], [1, true])
+      yield* answered(route, 4)
+      assert.deepStrictEqual([notes, isPaused()], [1, true])
+      yield* answered(route, 6)
+      assert.deepStrictEqual([notes, isPaused()], [2, false])
+    })
+  )
+
+  it.effect("C12: an answer ends what others had noted when the turn last asked", () =>
+    Effect.gen(function* () {
+      const thing = Standing.target(question.primary)
+      const pause = { until: 1_000, reason: "overloaded", retryable: true, since: 0 } as const
+      let stored = Standing.paused(thing, pause)
+      const router = Routers.make(policy, {
+        credentials: {},
+        models: {},
+        countTokens: () => 0,
+        load: () => Effect.succeed(stored),
+        note: (changes) => Effect.sync(() => void (stored = Standing.merge(stored, changes)))
+      })
+      yield* router.begin(question)
+      yield* (router.answered ?? assert.fail("it is told of no answers"))({ target: question.primary }, 1)
+      assert.isUndefined(Standing.of(stored, thing, 10))
+    })
+  )
+
   it.effect("P15: finds nothing out, and goes nowhere, while retries are switched off", () =>
     Effect.gen(function* () {
       let notes = 0

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { RetryPolicy, Simulation } from "../src/index.ts"
+import { RetryPolicy, Simulation, Standing } from "../src/index.ts"
 import { failure, HOUR, MINUTE, policyOf, SECOND, target } from "./routing/Rig.ts"
 
 const overloaded = failure("overloaded", { status: 529 })
@@ -60,6 +60,59 @@ describe("Simulation", () => {
     const run = Simulation.run({ policy, primary, outage: () => overloaded, mostCalls: 50 })
     expect(run.outcome).toBe("endless")
     expect(run.calls).toHaveLength(50)
+  })
+
+  it("what has no end is stopped after 1,000 calls where no number was given", () => {
+    expect(
+      Simulation.run({ policy: policyOf({ budget: "Infinity" }), primary, outage: () => overloaded })
+    ).toMatchObject({ outcome: "endless", calls: { length: 1_000 } })
+  })
+
+  it("P9: begins at moment 0, at the target that is free then", () => {
+    const policy = policyOf({ routing: { type: "fallback-chain", chains: { default: ["b/b"] } } })
+    const beginsAt = (until: number) => {
+      const standing = Standing.paused(Standing.target(primary), { until, reason: "overloaded", retryable: true })
+      const run = Simulation.run({ policy, primary, outage: () => undefined, standing })
+      expect(run).toMatchObject({ sleptMs: 0, endedAt: 0 })
+      return run.calls.map(({ at, route }) => [at, route.target.provider])
+    }
+    expect(beginsAt(0)).toEqual([[0, "a"]])
+    expect(beginsAt(1)).toEqual([[0, "b"]])
+  })
+
+  it("is of a request without tokens: it fits a window of any size, and one that the service has no room in is none", () => {
+    const policy = policyOf({ profile: "cycling", routing: { type: "round-robin", targets: ["a/a", "b/b"] } })
+    const outage: Simulation.Outage = ({ target: { provider } }) =>
+      provider === "a" ? failure("auth", { status: 401 }) : undefined
+    const run = Simulation.run({ policy, primary, outage, models: { "b/b": { contextWindow: 0 } } })
+    expect(run.calls.map(({ route }) => route.target.provider)).toEqual(["a", "b"])
+  })
+
+  it("A5: the state of a cycle is handed on from call to call", () => {
+    const policy = policyOf({ profile: "cycling", routing: { type: "round-robin", targets: ["a/a", "b/b"] } })
+    const limited = failure("rate-limited", { status: 429 })
+    const run = Simulation.run({ policy, primary, outage: (_, __, n) => (n < 2 ? limited : undefined) })
+    expect(run.calls.map(({ at, route }) => [at > 0, route.target.provider])).toEqual([
+      [false, "a"],
+      [false, "b"],
+      [true, "a"]
+    ])
+  })
+
+  it("C12: an answer ends what was known against its target when it was called", () => {
+    const known = Standing.paused(Standing.target(primary), {
+      until: 100 * HOUR,
+      reason: "overloaded",
+      retryable: true,
+      since: 0
+    })
+    const run = Simulation.run({ policy: policyOf({}), primary, outage: () => undefined, standing: known })
+    expect(Standing.of(run.standing, Standing.target(primary), 0)).toBeUndefined()
+  })
+
+  it("D9: chance adds nothing to its waits", () => {
+    const runOf = (settings: object) => Simulation.run({ policy: policyOf(settings), primary, outage: until(HOUR) })
+    expect(runOf({ jitter: { factor: 0.5 } }).calls.map(({ at }) => at)).toEqual(runOf({}).calls.map(({ at }) => at))
   })
 
   it("waits are those of the policy", () => {

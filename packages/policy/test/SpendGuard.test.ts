@@ -57,6 +57,16 @@ describe("SpendGuard", () => {
     expect(ask({ maxTurnTokens: 99_999 }, 0, { usage })?.asks).toMatchObject({ because: "turn", tokens: 100_000 })
   })
 
+  it("X11: a turn whose provider counts nothing, or only one way, has used what was counted", () => {
+    const guard = { afterMs: HOUR, answerWithinMs: HOUR }
+    const asks = (maxTurnTokens: number, usage: RetryStrategy.Outlook["usage"]) =>
+      SpendGuard.ask({ ...guard, maxTurnTokens }, outlook({ usage }), () => 0)?.asks.tokens
+    expect(asks(0, {})).toBeUndefined()
+    for (const usage of [{ inputTokens: 5 }, { outputTokens: 5 }]) {
+      expect([asks(5, usage), asks(4, usage)]).toEqual([undefined, 5])
+    }
+  })
+
   it("X11: asks nothing before the wait was long", () => {
     expect(ask({ maxInputTokens: 0 }, 1e9, { waitedMs: HOUR - 1 })).toBeUndefined()
     expect(ask({ maxInputTokens: 0, after: "0 seconds" }, 1e9, { waitedMs: 0 })).toBeDefined()
@@ -79,6 +89,14 @@ describe("SpendGuard", () => {
     expect(RetryStrategies.make(policyOf({}), sleep).ask).toBeUndefined()
     const made = RetryStrategies.make(policyOf({ spendGuard: { maxInputTokens: 9 } }), sleep, () => 10)
     expect(made.ask?.(outlook())?.asks.tokens).toBe(10)
+  })
+
+  it("X11: a strategy that nobody gave a counter takes a request for empty", () => {
+    const sleep: RetryStrategies.Sleep = () => {
+      throw new Error("nobody sleeps here")
+    }
+    const spendGuard = { afterMs: 0, answerWithinMs: HOUR, maxInputTokens: 0 }
+    expect(RetryStrategies.make({ ...policyOf({}), spendGuard }, sleep).ask?.(outlook())).toBeUndefined()
   })
 
   it("X11: asks if and only if the wait was long and a limit is exceeded, and tells the truth about it", () => {

@@ -27,6 +27,7 @@ export const page = (): string =>
 
 const PRIMARY: Target.Target = { provider: "first", model: "model" }
 const STAND_IN: Target.Target = { provider: "second", model: "model" }
+const SMALL: Target.Target = { provider: "first", model: "small" }
 
 interface Row {
   readonly title: string
@@ -81,6 +82,12 @@ const only =
   (route, at, n) =>
     route.target.provider === provider ? outage(route, at, n) : undefined
 
+/** An outage of one model alone. */
+const onlyModel =
+  (model: string, outage: Simulation.Outage): Simulation.Outage =>
+  (route, at, n) =>
+    route.target.model === model ? outage(route, at, n) : undefined
+
 const both =
   (first: Simulation.Outage, second: Simulation.Outage): Simulation.Outage =>
   (route, at, n) =>
@@ -124,6 +131,30 @@ const SECTIONS: ReadonlyArray<Section> = [
         title: "a rate limit of 30 s instead, on the first key only",
         outage: (route, at, n) =>
           route.credential === undefined ? lasting(30_000, rateLimited)(route, at, n) : undefined
+      }
+    ]
+  },
+  {
+    title: "One provider, one key, two models",
+    text: [
+      'A fallback chain to a smaller model, `{ "default": ["first/small"] }`, for `overnight` and `interactive`; both in turn for `cycling`.'
+    ],
+    targets: [PRIMARY, SMALL],
+    credentials: { first: ["KEY"] },
+    rows: [
+      {
+        title: "quota of the large one, reset in 3 h",
+        outage: onlyModel("model", announced(3 * HOUR, usedUp))
+      },
+      {
+        title: "the same, and 529 for 5 min at the small one",
+        outage: (route, at, n) =>
+          (route.target.model === "model" ? announced(3 * HOUR, usedUp) : lasting(5 * MINUTE, overloaded))(route, at, n)
+      },
+      { title: "quota of both, reset in 3 h", outage: announced(3 * HOUR, usedUp) },
+      {
+        title: "quota of the account, reset in 3 h",
+        outage: announced(3 * HOUR, { ...usedUp, scope: "account" })
       }
     ]
   },
@@ -186,7 +217,8 @@ const cell = ({ because, calls, endedAt, outcome, sleptMs }: Simulation.Run): st
   const effort = `${calls.length} ${calls.length === 1 ? "call" : "calls"}, ${sleptMs === 0 ? "no waiting" : `${span(sleptMs)} of waiting`}`
   if (outcome !== "answered") return `**fails**: ${because ?? "never ends"}; ${effort}`
   const where = calls.at(-1)?.route
-  const by = where?.credential ?? (where?.target.provider === PRIMARY.provider ? undefined : where?.target.provider)
+  const stoodIn = where?.target.provider === PRIMARY.provider ? where.target.model : where?.target.provider
+  const by = where?.credential ?? (stoodIn === PRIMARY.model ? undefined : stoodIn)
   return `answered ${endedAt === 0 ? "at once" : `after ${span(endedAt)}`}${by === undefined ? "" : ` by ${by}`}; ${effort}`
 }
 

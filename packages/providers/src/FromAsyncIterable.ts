@@ -40,7 +40,7 @@ const attempt = Effect.fnUntraced(function* (
     Effect.sync(() => {
       controller.abort()
       // Not awaited: a generator that waits for its network returns only once that lets go. What it says then is nobody's.
-      void Promise.resolve(iterator?.return?.()).catch(() => {})
+      void (async () => iterator?.return?.())().catch(() => {})
     })
   )
   const step = Effect.tryPromise({

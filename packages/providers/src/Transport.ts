@@ -23,6 +23,7 @@ import * as Pace from "./Pace.ts"
 import { Progress } from "./Progress.ts"
 import type { Machine } from "./Protocol.ts"
 import * as Secrets from "./Secrets.ts"
+import * as WholeBody from "./WholeBody.ts"
 
 /** How long usage may take to come after the model has stopped. Providers send it with the next frame. */
 export const AWAIT_USAGE_MS = 1000
@@ -80,8 +81,9 @@ const attempt = (self: Attempt): EventPull => {
 
   const judged = ({ headers, status }: Answer, body: string): Arr.NonEmptyReadonlyArray<Provider.ProviderEvent> => {
     next = Cause.done()
-    const failure = Classification.ofResponse({ status, headers, body: self.conceal(body), now: self.now() })
-    return [{ type: "error", failure: cleanedFailure(self, failure) }]
+    const text = self.conceal(body)
+    const failure = Classification.ofResponse({ status, headers, body: text, now: self.now() })
+    return [cleaned({ type: "error", failure }, text)]
   }
 
   /** A server that ignores `stream: true` answers in one piece; an error may come so, too (C3). */
@@ -97,26 +99,34 @@ const attempt = (self: Attempt): EventPull => {
       }
     })
 
+  /** The frame that was an error. */
+  let frame = ""
   const decoderOf = ({ headers }: Answer): Decoder.Decoder =>
     Decoder.make(
       self.machine(),
-      (data, event) =>
-        Classification.ofStreamError({
-          data: self.conceal(data),
+      (data, event) => {
+        frame = self.conceal(data)
+        return Classification.ofStreamError({
+          data: frame,
           ...(event === undefined ? undefined : { event }),
           headers,
           now: self.now()
-        }),
+        })
+      },
       most
     )
 
   /** What there is to hand out. Both the classifier and the machine make failures. */
   const taken = (decoder: Decoder.Decoder) => {
     const events = decoder.take()
-    return decoder.standing() === "failed" ? Arr.map(events, cleaned) : events
+    return decoder.standing() === "failed" ? Arr.map(events, (event) => cleaned(event, frame)) : events
   }
-  const cleaned = (event: Provider.ProviderEvent): Provider.ProviderEvent =>
-    event.type === "error" ? { ...event, failure: cleanedFailure(self, event.failure) } : event
+  const cleaned = (event: Provider.ProviderEvent, said: string): Provider.ProviderEvent => {
+    if (event.type !== "error") return event
+    const failure = cleanedFailure(self, event.failure)
+    const body = WholeBody.of(said, failure)
+    return { ...event, failure, ...(body === undefined ? undefined : { body: copied(body) }) }
+  }
 
   /** The last events of a response. */
   const concluded = (decoder: Decoder.Decoder): EventPull => {
@@ -205,12 +215,16 @@ const thrown =
     return new Failure.ProviderFailure({ failure })
   }
 
+/** A failure without secrets. */
+const cleanedFailure = <F extends Provider.EmittedFailure>({ conceal }: Attempt, failure: F): F =>
+  copied(Secrets.inFailure(conceal, failure))
+
 /**
- * A failure without secrets, and with nothing alive behind it: V8 keeps the whole text that a slice was cut from, which of an error
- * may be megabytes, and failures are kept for as long as an outage lasts.
+ * The same with nothing alive behind it: V8 keeps the whole text that a slice was cut from, which of an error may be megabytes, and
+ * failures are kept for as long as an outage lasts.
  */
-const cleanedFailure = <F extends Provider.EmittedFailure>({ conceal }: Attempt, failure: F): F => {
-  const copy: F = JSON.parse(JSON.stringify(Secrets.inFailure(conceal, failure)))
+const copied = <A>(value: A): A => {
+  const copy: A = JSON.parse(JSON.stringify(value))
   return copy
 }
 

@@ -10,25 +10,10 @@
 import { Array as Arr, Cause, Effect, Layer, Scope } from "effect"
 import type { Dispatcher } from "undici"
 import { type Answer, Broken, type BytePull, Http, type Post } from "./Http.ts"
+import * as Proxy from "./Proxy.ts"
 
 /** Several reads of a socket (64 KiB each). */
 const MOST_HELD = 256 * 1024
-
-/** With connections of its own, which close with the scope. */
-export const layer: Layer.Layer<Http> = Layer.effect(
-  Http,
-  Effect.map(
-    Effect.acquireRelease(
-      // Loaded where somebody calls: it takes a while, and most commands call nobody.
-      Effect.map(
-        Effect.promise(() => import("undici")),
-        ({ Agent }) => new Agent()
-      ),
-      (agent) => Effect.promise(() => agent.destroy())
-    ),
-    (agent) => make(agent)
-  )
-)
 
 /** Over a dispatcher of one's own: a proxy's, or one with other limits. */
 export const make = (dispatcher: Pick<Dispatcher, "dispatch">): Http["Service"] => ({
@@ -58,6 +43,13 @@ export const make = (dispatcher: Pick<Dispatcher, "dispatch">): Http["Service"] 
     return post
   }
 })
+
+/** Over connections of its own, which close with the scope; through proxies, where there are any. */
+export const layerVia = (proxies: Proxy.Proxies | undefined): Layer.Layer<Http> =>
+  Layer.effect(Http, Effect.map(Proxy.dispatcher(proxies), make))
+
+/** The same, directly. */
+export const layer: Layer.Layer<Http> = layerVia(undefined)
 
 // --- internal
 

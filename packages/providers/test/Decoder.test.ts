@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import type { Provider } from "@holdfast/kernel"
 import * as fc from "fast-check"
 import * as Anthropic from "../src/anthropic/Response.ts"
 import * as Decoder from "../src/Decoder.ts"
@@ -40,9 +41,47 @@ describe.each(machines)("Decoder", (dialect, make) => {
     }
   )
 
+  it(`C11: ${dialect.name}: a response stays within its limit or fails, however it is cut, and gives nothing beyond it`, () => {
+    const [first, next] = dialect.endlessCall('{"x":1}')
+    const frame = fc.oneof(
+      fc.integer({ min: 1, max: 40 }).map((length) => dialect.delta("x".repeat(length))),
+      fc.constantFrom(first, next, dialect.ping, ...dialect.reasoning.slice(0, 6))
+    )
+    const stream = fc.array(frame, { maxLength: 30 }).map((frames) => frames.join(""))
+    const characters = (events: ReadonlyArray<Provider.ProviderEvent>) =>
+      events.reduce((sum, event) => sum + ("delta" in event ? event.delta.length : 0), 0)
+    fc.assert(
+      fc.property(stream, fc.nat(600), fc.array(fc.nat(3000), { maxLength: 10 }), (stream, most, places) => {
+        const bytes = new TextEncoder().encode(stream)
+        const unlimited = make(idOf)
+        const whole = decode(unlimited, [bytes])
+        const limited = decode(make(idOf), [bytes], most)
+        expect(decode(make(idOf), cutAt(bytes, places), most)).toEqual(limited)
+        const isBeyond = characters(whole.events) + unlimited.kept() > most
+        expect(limited.standing).toBe(isBeyond ? "failed" : whole.standing)
+        expect(characters(limited.events)).toBeLessThanOrEqual(most)
+        if (isBeyond) expect(limited.events.at(-1)).toMatchObject({ failure: { retryable: false } })
+        else expect(limited).toEqual(whole)
+      }),
+      { numRuns: 200 }
+    )
+  })
+
+  it(`C11: ${dialect.name}: a frame of a million levels is refused without being parsed`, () => {
+    for (const levels of [1_000_000, 8_000_000]) {
+      const { events, standing } = decode(make(idOf), [`data: ${"[".repeat(levels)}${"]".repeat(levels)}\n\n`])
+      expect(standing).toBe("failed")
+      expect(events).toMatchObject([{ type: "error", failure: { reason: "invalid-response", retryable: false } }])
+    }
+  })
+
   it(`C11: ${dialect.name}: a frame beyond the limit is refused before it fills the memory`, () => {
     const piece = `data: "${"x".repeat(Decoder.mostOfFrame(0) / 4)}`
-    const { events } = decode(make(idOf), [piece, piece, piece, piece, piece])
+    const decoder = Decoder.make(make(idOf), (message) => ({ reason: "unknown", message }))
+    for (let i = 0; i < 5; i++) decoder.feed([new TextEncoder().encode(piece)])
+    // Before its end, which may never come.
+    expect(decoder.standing()).toBe("failed")
+    const events = decoder.take()
     expect(events).toMatchObject([{ type: "error", failure: { reason: "invalid-response", retryable: false } }])
   })
 })

@@ -118,22 +118,37 @@ describe("DeltaTemplate", () => {
   })
 
   it.each([
-    ["OpenAI", openAiCompatible, OpenAi.make],
-    ["Anthropic", anthropicMessages, Anthropic.make]
-  ] as const)("most frames of a recorded answer of %s take it", (_, dialect, make) => {
+    ["text", "OpenAI", openAiCompatible, OpenAi.make],
+    ["text", "Anthropic", anthropicMessages, Anthropic.make],
+    ["reasoning", "OpenAI", openAiCompatible, OpenAi.make],
+    ["reasoning", "Anthropic", anthropicMessages, Anthropic.make]
+  ] as const)("most frames of recorded %s of %s take it", (kind, _, dialect, make) => {
     const template = DeltaTemplate.make()
     const machine = make(idOf)
     let taken = 0
     let deltas = 0
-    for (const frame of dialect.text.flatMap((text) => /^data: (\{.*)$/m.exec(text)?.[1] ?? [])) {
+    for (const frame of dialect[kind].flatMap((text) => /^data: (\{.*)$/m.exec(text)?.[1] ?? [])) {
       const matched = template.match(frame, undefined)
       const out: Array<Provider.ProviderEvent> = []
       machine.frame(JSON.parse(frame), undefined, out)
       if (matched === undefined) template.learn(frame, undefined, out)
       else expect(out).toEqual([matched])
       if (matched !== undefined) taken++
-      deltas += out.filter((event) => event.type === "text-delta").length
+      deltas += out.filter((event) => event.type === `${kind}-delta`).length
     }
+    expect(deltas).toBeGreaterThan(2)
     expect(taken).toBeGreaterThan(deltas / 2)
+  })
+
+  it("a frame that gave more than its text is not learned: the next one like it may have more to give, too", () => {
+    const frame = '{"choices":[{"delta":{"content":"a"}}],"usage":{"prompt_tokens":1}}'
+    const template = DeltaTemplate.make()
+    const text = { type: "text-delta", delta: "a" } as const
+    template.learn(frame, undefined, [text, { type: "usage", usage: { inputTokens: 1 } }])
+    expect(template.match(frame, undefined)).toBeUndefined()
+    template.learn(frame, undefined, [text])
+    expect(template.match(frame, undefined)).toEqual(text)
+    template.learn(frame, undefined, [])
+    expect(template.match(frame, undefined)).toBeUndefined()
   })
 })

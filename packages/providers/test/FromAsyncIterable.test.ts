@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Provider } from "@holdfast/kernel"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Stream } from "effect"
 import { fromAsyncIterable } from "../src/FromAsyncIterable.ts"
 import { request } from "./harness/Dialect.ts"
 import { run, signal } from "./harness/Run.ts"
@@ -59,6 +59,33 @@ describe("FromAsyncIterable", () => {
       yield* started.given
       yield* Fiber.interrupt(fiber)
       expect(seen?.aborted).toBe(true)
+    })
+  )
+
+  it.effect("an iterator is told that nobody reads on, once, and what it answers to that is nobody's", () =>
+    Effect.gen(function* () {
+      const answers: ReadonlyArray<() => Promise<IteratorResult<Provider.ProviderEvent>>> = [
+        async () => ({ done: true, value: undefined }),
+        () => Promise.reject(new Error("the network is gone")),
+        () => {
+          throw new Error("not even a promise")
+        }
+      ]
+      for (const answer of answers) {
+        let returned = 0
+        const provider = fromAsyncIterable(() => ({
+          [Symbol.asyncIterator]: () => ({
+            next: async () => ({ done: false, value: { type: "text-delta", delta: "a" } as const }),
+            return: () => {
+              returned++
+              return answer()
+            }
+          })
+        }))
+        const exit = yield* provider.stream(request).pipe(Stream.take(2), Stream.runDrain, Effect.exit)
+        expect(exit._tag).toBe("Success")
+        expect(returned).toBe(1)
+      }
     })
   )
 

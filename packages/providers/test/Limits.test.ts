@@ -82,6 +82,20 @@ describe("Limits", () => {
     })
   )
 
+  it.effect("C8: what had been waited for before a content does not count after it", () =>
+    Effect.gen(function* () {
+      const steps = [
+        [30, delta("")],
+        [30, delta("a")],
+        [49, delta("b")],
+        [49, finish]
+      ] as const
+      const fiber = yield* limited(provider(...steps), { firstContentMs: 80, idleMs: 50 })
+      yield* TestClock.adjust(158)
+      expect(yield* Fiber.join(fiber)).toMatchObject({ isSuccess: true, failure: undefined })
+    })
+  )
+
   it.effect("C8: a tool call that is being written is progress, although it is no event yet", () =>
     Effect.gen(function* () {
       const writing: Provider.Provider["Service"] = {

@@ -48,6 +48,23 @@ describe.each(clients)("Transport over %s", (name, layer) => {
       })
     )
 
+    it.effect("a refused connection is a network failure with Node's code", () =>
+      Effect.gen(function* () {
+        const provider = yield* dialect.make("http://127.0.0.1:9")
+        const { failure } = yield* run(provider)
+        // `fetch` wraps what it was refused with, and refuses some ports by itself.
+        expect(failure).toMatchObject({ reason: "network", retryable: true })
+        if (!name.endsWith("fetch")) expect(failure?.code).toBe("ECONNREFUSED")
+      })
+    )
+
+    it.effect("an address that is none fails each call, and says so", () =>
+      Effect.gen(function* () {
+        const provider = yield* OpenAiCompatible.make({ baseUrl: "http://[nowhere" })
+        for (let n = 0; n < 2; n++) expect((yield* run(provider)).failure?.message).toMatch(/url/i)
+      })
+    )
+
     it.effect("a stream is read to its finish", () =>
       Effect.gen(function* () {
         const server = yield* serve(pieces(dialect.text))
@@ -154,6 +171,27 @@ describe("Transport", () => {
       })
     )
 
+    it.effect("C3: a page or an error of ten megabytes is a failure like any other, and little of it is kept", () =>
+      Effect.gen(function* () {
+        const long = "x".repeat(10_000_000)
+        const error = JSON.stringify({ error: { message: long, type: "overloaded_error" } })
+        const answers: ReadonlyArray<readonly [status: number, body: string, expected: object]> = [
+          [503, `<html><title>Down</title>${long}</html>`, { status: 503, message: "Down (HTTP 503, an HTML page)" }],
+          [503, error, { status: 503 }],
+          [200, `<html><title>Down</title>${long}</html>`, { reason: "invalid-response" }],
+          [200, error, { reason: "invalid-response" }],
+          [200, `data: ${error}\n\n`, { reason: "overloaded" }],
+          [200, `error: ${error}\n\n`, { reason: "overloaded" }]
+        ]
+        for (const [status, body, expected] of answers) {
+          const server = yield* serve((response) => response.writeHead(status).end(body))
+          const { emitted } = yield* run(yield* dialect.make(server.url))
+          expect(emitted).toMatchObject({ retryable: true, ...expected })
+          expect(JSON.stringify(emitted).length).toBeLessThan(5_000)
+        }
+      })
+    )
+
     it.effect("usage that comes a while after the model has stopped is not lost", () =>
       Effect.gen(function* () {
         const content = signal()
@@ -200,6 +238,27 @@ describe("Transport", () => {
         const { exit } = yield* advanceUntilDone(fiber, 10)
         expect(exit).toMatchObject({ value: { isSuccess: true } })
         expect(text(exit._tag === "Success" ? exit.value.events : [])).toBe("")
+      })
+    )
+
+    it.effect("C8: a tool call that has stopped growing is a stall, however many pings come after it", () =>
+      Effect.gen(function* () {
+        let ping = () => {}
+        const content = signal()
+        const server = yield* serve((response, request, n) => {
+          hang([dialect.delta("Hi") + (dialect.parallel[0] ?? "")])(response, request, n)
+          ping = () => response.write(dialect.ping)
+        })
+        const limited = Limits.withLimits(yield* dialect.make(server.url), { firstContentMs: 2000, idleMs: 2000 })
+        const fiber = yield* Effect.forkChild(run(limited, (event) => event.type === "text-delta" && content.give()))
+        yield* content.given
+        for (let i = 0; i < 30 && fiber.pollUnsafe() === undefined; i++) {
+          ping()
+          for (let turn = 0; turn < 20; turn++) yield* Effect.promise(() => new Promise(setImmediate))
+          yield* TestClock.adjust(1000)
+        }
+        expect(fiber.pollUnsafe()).toBeDefined()
+        expect((yield* Fiber.join(fiber)).failure).toMatchObject({ reason: "timeout" })
       })
     )
   })

@@ -6,6 +6,7 @@
  */
 import { Schema } from "effect"
 import { CommandId, ConversationId, TurnId } from "./Ids.ts"
+import { Moment } from "./Moment.ts"
 import { NonEmptyText } from "./Text.ts"
 
 const command = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
@@ -34,17 +35,6 @@ export type AbortRetry = typeof AbortRetry.Type
 /** Ends the wait and makes the next attempt (X4). */
 export const RetryNow = steering("retry-now", {})
 export type RetryNow = typeof RetryNow.Type
-
-/**
- * The end of a wait, in epoch milliseconds: at most the last of the year 9999. What is later is no moment that anybody waits for, but
- * one in micro- or nanoseconds, or none that a calendar has.
- */
-export const Moment = Schema.Finite.check(
-  Schema.isBetween(
-    { minimum: 0, maximum: 253_402_300_799_999 },
-    { message: "expected a moment in epoch milliseconds, from 1970 to the end of the year 9999" }
-  )
-)
 
 /** Moves the end of the wait, forward or back (X4). */
 export const WaitUntil = steering("wait-until", {

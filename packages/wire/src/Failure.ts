@@ -69,8 +69,21 @@ const fields = {
 export const Failure = Schema.Struct(fields)
 export type Failure = typeof Failure.Type
 
-/** The same as an error: what a provider's stream fails with. */
-export class ProviderFailure extends Schema.TaggedError<ProviderFailure>()("ProviderFailure", { failure: Failure }) {
+/** The most characters of an endpoint's answer that are kept beside a failure. */
+export const MOST_OF_BODY = 8 * 1024
+
+/**
+ * The same as an error: what a provider's stream fails with.
+ *
+ * **Details**
+ *
+ * `body` is the whole of what the endpoint answered, where that holds more than the failure: `MOST_OF_BODY` characters at most, without
+ * secrets. It goes into the turn's record for `explain` (D5), and into no event, log line or notice.
+ */
+export class ProviderFailure extends Schema.TaggedError<ProviderFailure>()("ProviderFailure", {
+  failure: Failure,
+  body: Schema.optionalKey(Schema.String)
+}) {
   override get message(): string {
     return this.failure.message
   }

@@ -93,6 +93,23 @@ export const ProviderRetry = event("provider-retry", {
 })
 export type ProviderRetry = typeof ProviderRetry.Type
 
+/**
+ * Tool servers are not up, so the turn runs without their tools, or, with `until`, is held for them. Nothing persisted replaces it: the
+ * log has the same. It is emitted in each life of the turn, and to whoever connects while it is true.
+ */
+export const ToolsMissing = event("tools-missing", {
+  servers: Schema.Array(
+    Schema.Struct({
+      server: Schema.String,
+      /** Why it is not up. */
+      message: Schema.String
+    })
+  ),
+  /** They are required: until then the turn is held, and fails if one is still missing. The next `step-start` ends it. */
+  until: Schema.optionalKey(Timestamp)
+})
+export type ToolsMissing = typeof ToolsMissing.Type
+
 // --- persisted
 
 export const TurnStart = event("turn-start", {
@@ -171,7 +188,12 @@ export const Compaction = event("compaction", {
 export type Compaction = typeof Compaction.Type
 
 /** Only the final report is asked for from here on (A11). */
-export const FinalTurn = event("final-turn", { step: Schema.Int, cause: Schema.String })
+export const FinalTurn = event("final-turn", {
+  step: Schema.Int,
+  cause: Schema.String,
+  /** With cause `malformed-report`: the number of steps that the turn might have had before; absent: any number (A12). */
+  shortenedFrom: Schema.optionalKey(Schema.Int)
+})
 export type FinalTurn = typeof FinalTurn.Type
 
 /** What the turn failed with (D7). */
@@ -208,8 +230,10 @@ export const TurnEnd = event("turn-end", {
   steps: Schema.Int,
   /** Calls of a provider, retries included. */
   attempts: Schema.Int,
-  /** Scheduled sleep of all steps. */
+  /** Scheduled sleep of all steps: what the budget counts (D2). */
   sleptMs: Schema.Finite,
+  /** How long the waits of all steps really took. Absent: sealed by a version that did not record it. */
+  waitedMs: Schema.optionalKey(Schema.Finite),
   usage: Usage,
   /** On `failed`: the same as the `error` event's. */
   error: Schema.optionalKey(Failure),
@@ -220,7 +244,7 @@ export type TurnEnd = typeof TurnEnd.Type
 // --- inventory
 
 /** The types that are never written to disk. */
-export const TransientEvent = Schema.Union([StepStart, TextDelta, ReasoningDelta, ProviderRetry])
+export const TransientEvent = Schema.Union([StepStart, TextDelta, ReasoningDelta, ProviderRetry, ToolsMissing])
 export type TransientEvent = typeof TransientEvent.Type
 
 /** The types that are on disk before a client sees them. */
@@ -254,6 +278,7 @@ export const fate: {
   "text-delta": "transient",
   "reasoning-delta": "transient",
   "provider-retry": "transient",
+  "tools-missing": "transient",
   "turn-start": "persisted",
   "tool-call": "persisted",
   "tool-result": "persisted",

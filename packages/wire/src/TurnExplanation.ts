@@ -46,6 +46,8 @@ export const Retry = Schema.Struct({
   scheduledMs: Schema.optionalKey(Schema.Finite),
   /** What the provider asked for, where it counted (P5). */
   hintMs: Schema.optionalKey(Schema.Finite),
+  /** That was asked for before this failure, by the provider of where the retry goes (C12). */
+  isEarlier: Schema.optionalKey(Schema.Literal(true)),
   /** What chance added. */
   jitterMs: Schema.optionalKey(Schema.Finite),
   /** Where the retry goes, where it was sent somewhere: `provider/model`, a credential's name, the fallback chain (P7, P8). */
@@ -186,6 +188,8 @@ export const Attempt = Schema.Struct({
   /** Some of its answer had left (D4). */
   hasContent: Schema.Boolean,
   failure: Schema.optionalKey(Failure),
+  /** The whole of what the endpoint answered, where that holds more than the failure (D5): 8,192 characters at most. */
+  body: Schema.optionalKey(Schema.String),
   finishReason: Schema.optionalKey(FinishReason),
   /** It was no attempt at an answer: a context that was too long was to be made smaller (P19). */
   compaction: Schema.optionalKey(Compaction),
@@ -224,8 +228,10 @@ export const Seal = Schema.Struct({
   status: TurnStatus,
   endedAt: Timestamp,
   attempts: Schema.Int,
-  /** Scheduled waits of all steps. */
+  /** Scheduled waits of all steps: what the budget counts (D2). */
   sleptMs: Schema.Finite,
+  /** How long the waits of all steps really took. Absent where neither the seal nor a record says it. */
+  waitedMs: Schema.optionalKey(Schema.Finite),
   error: Schema.optionalKey(Failure),
   ...told
 })

@@ -27,14 +27,14 @@ const PERSISTED = [
   "turn-end"
 ]
 
-const TRANSIENT = ["step-start", "text-delta", "reasoning-delta", "provider-retry"]
+const TRANSIENT = ["step-start", "text-delta", "reasoning-delta", "provider-retry", "tools-missing"]
 
 describe("the inventory", () => {
   it("of persisted types only grows", () => {
     expect(TurnEvent.PersistedEvent.members.map(typeOf)).toEqual(PERSISTED)
   })
 
-  it("D6: of transient types has provider-retry, step-start and the deltas", () => {
+  it("D6: of transient types has provider-retry, step-start, tools-missing and the deltas", () => {
     expect(TurnEvent.TransientEvent.members.map(typeOf)).toEqual(TRANSIENT)
   })
 

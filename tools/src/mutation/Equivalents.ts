@@ -146,6 +146,174 @@ export const listed: ReadonlyArray<Listed> = [
     before: "false",
     line: "const situation = { failure, contentSeen: false, retries, defects: 0, spent, now }",
     reason: "`contentSeen` is judged by the turn loop before it asks a router; `Routes.direct` does not read it"
+  },
+  {
+    path: "packages/policy/src/Preview.ts",
+    operator: "constant",
+    before: "429",
+    line: 'failure("rate-limited", true, 429),',
+    reason: "which error status it is decides nothing: routing asks whether there is one"
+  },
+  {
+    path: "packages/policy/src/Preview.ts",
+    operator: "constant",
+    before: "529",
+    line: 'failure("overloaded", true, 529),',
+    reason: "which error status it is decides nothing: routing asks whether there is one"
+  },
+  {
+    path: "packages/policy/src/Preview.ts",
+    operator: "constant",
+    before: "500",
+    line: 'failure("server-error", true, 500),',
+    reason: "which error status it is decides nothing: routing asks whether there is one"
+  },
+  {
+    path: "packages/policy/src/Preview.ts",
+    operator: "constant",
+    before: "429",
+    line: 'failure("quota-exhausted", false, 429),',
+    reason: "which error status it is decides nothing: routing asks whether there is one"
+  },
+  {
+    path: "packages/policy/src/Preview.ts",
+    operator: "constant",
+    before: "401",
+    line: 'failure("auth", false, 401),',
+    reason: "which error status it is decides nothing: routing asks whether there is one"
+  },
+  {
+    path: "packages/policy/src/Preview.ts",
+    operator: "constant",
+    before: "404",
+    line: 'failure("model-unavailable", false, 404),',
+    reason: "which error status it is decides nothing: routing asks whether there is one"
+  },
+  {
+    path: "packages/policy/src/Preview.ts",
+    operator: "constant",
+    before: "400",
+    line: 'failure("bad-request", false, 400),',
+    reason: "which error status it is decides nothing: routing asks whether there is one"
+  },
+  {
+    path: "packages/policy/src/Simulation.ts",
+    operator: "constant",
+    before: "0",
+    line: "const situation = { failure, contentSeen: false, retries, defects: 0, spent, now }",
+    reason: "defects are judged by the turn loop before it asks a router; `Routes.direct` does not read them"
+  },
+  {
+    path: "packages/policy/src/SpendGuard.ts",
+    operator: "constant",
+    before: "0",
+    line: "const ofRequest = maxInputTokens === undefined ? 0 : countTokens(sent, target) // G3",
+    reason: "where there is no limit nothing is compared with it"
+  },
+  {
+    path: "packages/policy/src/gate/News.ts",
+    operator: "constant",
+    before: "0",
+    line: "return answeredAt - known >= Gate.PROBE_MIN_MS * Gate.EAGER_FACTOR ** tries ? { ...gate, triedAt: 0 } : gate // N2",
+    reason: "a millisecond of 1970: either way the probe is due"
+  },
+  {
+    path: "packages/policy/src/gate/Crowd.ts",
+    operator: "dropped",
+    before: "this.probeAlarm = againAt",
+    line: "this.probeAlarm = againAt",
+    reason: "more alarms than one cost time: the others find nothing to do"
+  },
+  {
+    path: "packages/policy/src/hint/Instant.ts",
+    operator: "constant",
+    before: "1",
+    line: "const monthOf = (name: string | undefined): number => (name === undefined ? -1 : MONTHS.indexOf(name))",
+    reason: "the patterns have a month wherever they match"
+  },
+  {
+    path: "packages/policy/src/hint/ErrorBody.ts",
+    operator: "branch",
+    before: "day === undefined || time === undefined || zone === undefined",
+    line: "if (day === undefined || time === undefined || zone === undefined) return undefined",
+    reason: "the patterns have all three wherever they match"
+  },
+  {
+    path: "packages/policy/src/hint/ErrorBody.ts",
+    operator: "branch",
+    before: "day === undefined || time === undefined",
+    line: "if (day === undefined || time === undefined || zone === undefined) return undefined",
+    reason: "the patterns have all three wherever they match"
+  },
+  {
+    path: "packages/policy/src/routing/FallbackChain.ts",
+    operator: "constant",
+    before: "0",
+    line: "return hasStandIns || (credentials[target.provider]?.length ?? 0) > 1",
+    reason: "none and one are both not several"
+  },
+  {
+    path: "packages/policy/src/routing/Standing.ts",
+    operator: "boundary",
+    before: "size < other",
+    line: "if (size !== other) return size < other ? -1 : 1",
+    reason: "where two sizes differ they are not equal"
+  },
+  {
+    path: "packages/policy/src/routing/Standing.ts",
+    operator: "constant",
+    before: "1",
+    line: "if (size !== other) return size < other ? -1 : 1",
+    reason: "only the sign of a comparison is read"
+  },
+  {
+    path: "packages/policy/src/routing/Standing.ts",
+    operator: "boundary",
+    before: "a.reason < b.reason",
+    line: "if (a.reason !== b.reason) return a.reason < b.reason ? -1 : 1",
+    reason: "two reasons that differ are not equal"
+  },
+  {
+    path: "packages/policy/src/routing/Standing.ts",
+    operator: "constant",
+    before: "1",
+    line: "if (a.reason !== b.reason) return a.reason < b.reason ? -1 : 1",
+    reason: "only the sign of a comparison is read"
+  },
+  {
+    path: "packages/policy/src/routing/Standing.ts",
+    operator: "boundary",
+    before: "compare(pause, by) < 0",
+    line: "return compare(pause, by) < 0 && !sizesOf(pause).some((size, i) => size > (other[i] ?? size))",
+    reason: "equal ones are compared by their place before"
+  },
+  {
+    path: "packages/policy/src/routing/Standing.ts",
+    operator: "constant",
+    before: "0",
+    line: "return compare(pause, by) < 0 && !sizesOf(pause).some((size, i) => size > (other[i] ?? size))",
+    reason: "equal ones are compared by their place before"
+  },
+  {
+    path: "packages/kernel/src/Summary.ts",
+    operator: "boundary",
+    before: "most >= LEAST_CHARACTERS",
+    line: "for (let most = MOST_CHARACTERS; most >= LEAST_CHARACTERS; most *= 0.75) {",
+    reason: "three quarters of three quarters of 16,000, and so on, are never 250"
+  },
+  {
+    path: "packages/policy/src/routing/Prospect.ts",
+    operator: "boundary",
+    before: "pauses.length > 0",
+    line: '!isDoubtful && pauses.length > 0 && pauses.every(({ reason }) => reason === "rate-limited")',
+    reason: "a credential in use comes first among the free ones too"
+  },
+  {
+    path: "packages/policy/src/Backoff.ts",
+    operator: "boundary",
+    before: "ms < LONGEST_MS",
+    line: "const bounded = (ms: number): number => (ms < LONGEST_MS ? Math.max(0, Math.round(ms)) : LONGEST_MS)",
+    reason: "the longest delay is a whole number: rounded it is itself"
   }
 ]
 

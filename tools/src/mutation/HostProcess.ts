@@ -19,10 +19,10 @@ export class HostProcess {
    *
    * **Details**
    *
-   * `limitFor` gives the time limit of a test file in milliseconds, from its beginning. A file that takes longer ends the host, and
+   * `limitFor` gives the time limit of a test file in milliseconds, from its beginning, and that of the time before the first. A file that takes longer ends the host, and
    * the answer is `Late`; so is a host that ended by itself, which only a change of the sources brings about.
    */
-  async ask(request: Request, limitFor: (test: string) => number = () => Infinity): Promise<Answer | Late> {
+  async ask(request: Request, limitFor: (test: string | undefined) => number = () => Infinity): Promise<Answer | Late> {
     const child = (this.child ??= start())
     const { promise, resolve } = Promise.withResolvers<Answer | Late>()
     let timer: NodeJS.Timeout | undefined
@@ -39,6 +39,7 @@ export class HostProcess {
     }
     child.on("message", onMessage)
     child.on("exit", giveUp)
+    arm(limitFor(undefined))
     child.send(request)
     const answer = await promise
     clearTimeout(timer)

@@ -66,6 +66,9 @@ const selected = (places: ReadonlyArray<Places.Place>, at: string): ReadonlyArra
 const LIMIT_FACTOR = 5
 const LIMIT_MS = 6000
 
+/** Guards against a host that does not start. */
+const START_LIMIT_MS = 120_000
+
 /** So often the limits are doubled on a machine that is too busy for them. */
 const MOST_DOUBLINGS = 3
 
@@ -82,7 +85,8 @@ const judge = async (
   const source = readFileSync(root + path, "utf8")
   const text = Places.mutate(source, place)
   for (let doublings = 0; ; doublings++) {
-    const limitFor = (test: string) => 2 ** doublings * (LIMIT_MS + LIMIT_FACTOR * (durations.get(test) ?? 0))
+    const limitFor = (test: string | undefined) =>
+      2 ** doublings * (test === undefined ? START_LIMIT_MS : LIMIT_MS + LIMIT_FACTOR * (durations.get(test) ?? 0))
     const answer = await host.ask({ type: "run", tests, path, text }, limitFor)
     if (answer.type === "ran") {
       const { failure } = answer

@@ -1,7 +1,7 @@
 /** `holdfast config check`: what is in force and where it came from, or everything that is wrong. */
-import { type Models, Profile } from "@holdfast/policy"
+import { type Allowance, type Models, Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
-import { Duration, Effect, Option } from "effect"
+import { Duration, Effect, Option, Redacted } from "effect"
 import { Command } from "effect/cli"
 import type { ProviderConfig, RequestOptions, ToolServer, Values } from "../config/Config.ts"
 import * as ProviderTable from "../config/ProviderTable.ts"
@@ -70,11 +70,25 @@ const settings = (config: Values): ReadonlyArray<Row> => [
       (provider) => [`providers.${provider.name}`, describe(provider, Secrets.make(Secrets.ofConfig(config)))] as const
     ),
   ["gate.enabled", String(config.gate.enabled)],
+  ...proxies(config),
   ["log.level", config.log.level],
   ...config.tools.map(
     (server) => [`tools.${server.name}`, toolsOf(server, Secrets.make(Secrets.ofConfig(config)))] as const
   )
 ]
+
+/** The proxies of the environment, under the names of their variables. */
+const proxies = (config: Values): ReadonlyArray<Row> => {
+  if (config.proxy === undefined) return []
+  const { exceptions, http, https } = config.proxy
+  const { redact } = Secrets.make(Secrets.ofConfig(config))
+  const shown = (address: Redacted.Redacted) => redact(Redacted.value(address))
+  return [
+    ...(http === undefined ? [] : [["HTTP_PROXY", shown(http)] as const]),
+    ...(https === undefined ? [] : [["HTTPS_PROXY", shown(https)] as const]),
+    ...(exceptions === "" ? [] : [["NO_PROXY", exceptions] as const])
+  ]
+}
 
 /** Where the data is, and who shares it. */
 const place = ({ cluster, database }: Values): ReadonlyArray<Row> =>
@@ -130,7 +144,15 @@ const originOf = ({ file, origins }: Values, key: string): string => {
 }
 
 /** Sections that are there because something says so: the file, or variables of others. */
-const WITHOUT_DEFAULT: ReadonlySet<string | undefined> = new Set(["providers", "models", "tools", "telemetry"])
+const WITHOUT_DEFAULT: ReadonlySet<string | undefined> = new Set([
+  "providers",
+  "models",
+  "tools",
+  "telemetry",
+  "HTTP_PROXY",
+  "HTTPS_PROXY",
+  "NO_PROXY"
+])
 
 const retentionOf = (retention: Duration.Duration): string =>
   Duration.isFinite(retention) ? Duration.format(retention) : "for ever"
@@ -164,9 +186,16 @@ const describe = (provider: ProviderConfig, secrets: Secrets.Secrets["Service"])
     ...set,
     ...unset,
     ...headers,
+    ...limitsOf(provider.limits),
     ...requestOf(provider.request).map(secrets.redact)
   ].join(", ")
 }
+
+const limitsOf = ({ calls, requestsPerMinute, tokensPerMinute }: Allowance.Allowance = {}): ReadonlyArray<string> => [
+  ...(calls === undefined ? [] : [`${calls} calls at once`]),
+  ...(requestsPerMinute === undefined ? [] : [`${requestsPerMinute} requests a minute`]),
+  ...(tokensPerMinute === undefined ? [] : [`${tokensPerMinute} tokens a minute`])
+]
 
 /** What is added to requests. */
 const requestOf = (request: RequestOptions | undefined): ReadonlyArray<string> => {

@@ -12,6 +12,7 @@ import type { Secrets } from "../config/Secrets.ts"
 import type { Conversations } from "../conversation/Conversations.ts"
 import type { Inspection } from "../inspection/Inspection.ts"
 import type * as Backup from "../storage/Backup.ts"
+import type { Store } from "../storage/Store.ts"
 
 /** A failure to start that can be told in its message. */
 export interface StartFailure {
@@ -24,6 +25,8 @@ export interface Parts<E extends StartFailure> {
   readonly simulated: SimulatedModels
   /** Conversations in this process, for one turn: those of other processes are left alone. */
   readonly conversations: Layer.Layer<Conversations, E, Config | Secrets>
+  /** The same with the database to itself, for a turn of a conversation that is in it already. */
+  readonly continued: Layer.Layer<Conversations | Store, E, Config | Secrets>
   /** A look into the database, beside a service or without one. */
   readonly inspection: Layer.Layer<Inspection, E, Config>
   /** Copies a SQLite database. */

@@ -16,20 +16,18 @@ export const summary = (policy: RetryPolicy.RetryPolicy): string => {
   return preview.rows.length === 0 ? "no retries" : `${retries} over ${Span.format(preview.totalMs)}`
 }
 
-/** The schedule as a table, with its sum, and why it ends there; `most` rows at most. */
+/** The schedule as a table of `most` rows at most, with its sum, what follows those rows, and why the turn fails in the end. */
 export const table = (policy: RetryPolicy.RetryPolicy, most: number): ReadonlyArray<string> => {
-  const preview = Preview.rows(policy, most)
-  if (preview.rows.length === 0) return [`No retries: ${because(policy, preview)}`]
-  const cells = preview.rows.map((row) => [
+  const whole = Preview.rows(policy, Math.max(most, FURTHEST))
+  if (whole.rows.length === 0) return [`No retries: ${because(policy, whole)}`]
+  const shown = whole.rows.slice(0, most)
+  const cells = shown.map((row) => [
     String(row.attempt + 1),
     Span.format(row.delayMs) + (row.clipped ? " (cut)" : ""),
     Span.format(row.atMs)
   ])
   const lines = aligned([["retry", "wait", "since the first failure"], ...cells])
-  const sum = `${count(preview.rows.length)}, ${Span.format(preview.totalMs)} of waiting in all.`
-  return preview.because === undefined
-    ? [...lines, "", `${sum} And so on: nothing in this configuration ends it, or not so soon.`]
-    : [...lines, "", `${sum} Then the turn fails: ${because(policy, preview)}`]
+  return [...lines, "", conclusion(policy, whole, shown)]
 }
 
 /**
@@ -107,6 +105,30 @@ export const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArr
 }
 
 // --- internal
+
+/** Retries after which nobody asks when the schedule ends. */
+const FURTHEST = 10_000
+
+/** The sum of the rows that are shown, and what follows them. */
+const conclusion = (
+  policy: RetryPolicy.RetryPolicy,
+  whole: Preview.Preview,
+  shown: ReadonlyArray<Preview.Row>
+): string => {
+  const most = whole.rows.length
+  const left = most - shown.length
+  const sofar = Span.format(shown.at(-1)?.atMs ?? 0)
+  if (whole.because === undefined) {
+    const isEndless =
+      policy.budget.totalMs === undefined && policy.maxRetries === undefined && (policy.maxDelayMs ?? 0) <= 0
+    const end = isEndless ? "nothing in this configuration ends it" : `it ends after more than ${count(most)}`
+    return `${count(shown.length)}, ${sofar} of waiting so far. And so on: ${end}.`
+  }
+  return left === 0
+    ? `${count(most)}, ${sofar} of waiting in all. Then the turn fails: ${because(policy, whole)}`
+    : `${shown.length} of ${count(most)}, ${sofar} of waiting so far. ${left} more follow${left === 1 ? "s" : ""}, ` +
+        `${Span.format(whole.totalMs)} of waiting in all. Then the turn fails: ${because(policy, whole)}`
+}
 
 /** Where a provider's own delay counts otherwise than everywhere else. */
 const hintsByReason = ({ hints, reasons }: RetryPolicy.RetryPolicy): ReadonlyArray<string> => {

@@ -5,14 +5,18 @@
  * R2. Ctrl-C aborts the turn and waits for its seal; a second one does not wait.
  * R3. The exit code is how the turn ended.
  */
-import { Text, type TurnEvent } from "@holdfast/wire"
-import { Clock, Deferred, Effect, Option, Stdio, Stream } from "effect"
+import { Profile } from "@holdfast/policy"
+import type { TurnEvent } from "@holdfast/wire"
+import { Clock, Deferred, Effect, Option, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import * as Continuation from "../conversation/Continuation.ts"
 import { Conversations, type Frame } from "../conversation/Conversations.ts"
 import * as Prose from "../text/Prose.ts"
-import { Ended, Refused } from "./Ended.ts"
+import { Ended } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
+import * as Keyboard from "./Keyboard.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
+import * as RunInput from "./RunInput.ts"
 import * as Screen from "./Screen.ts"
 import * as Setup from "./Setup.ts"
 import * as Signals from "./Signals.ts"
@@ -37,18 +41,28 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Flag.withDescription("Print the turn's events, one JSON object a line, instead of the answer"),
         Flag.withDefault(false)
       ),
+      profile: Flag.Literals("profile", Profile.ProfileName.literals).pipe(
+        Flag.withDescription("Retry profile instead of the configured one"),
+        Flag.optional
+      ),
+      ...RunInput.flags,
       config: Setup.configFlag
     },
-    (flags) =>
-      Setup.withConfig(
+    (flags) => {
+      const model = Option.getOrUndefined(flags.model)
+      return Setup.withConfig(
         parts,
-        { file: Option.getOrUndefined(flags.config), flags: { model: Option.getOrUndefined(flags.model) } },
-        () =>
+        { file: Option.getOrUndefined(flags.config), flags: { model, profile: Option.getOrUndefined(flags.profile) } },
+        ({ database }) =>
           Effect.gen(function* () {
-            const prompt = yield* readPrompt(Option.getOrUndefined(flags.prompt))
-            yield* Effect.provide(runTurn(prompt, flags.json), [parts.conversations, Signals.layer])
+            const place = yield* RunInput.readPlace(flags, database)
+            const wanted = { ...place, model, prompt: yield* RunInput.readPrompt(Option.getOrUndefined(flags.prompt)) }
+            yield* place.conversationId === undefined && place.turnId === undefined
+              ? Effect.provide(runTurn(begin(wanted), flags.json), [parts.conversations, Signals.layer])
+              : Effect.provide(runTurn(Continuation.accept(wanted), flags.json), [parts.continued, Signals.layer])
           })
       )
+    }
   ).pipe(
     Command.withDescription(
       "Ask one thing and stream the answer, however long the provider is down. Exit codes: 0 answered, 1 failed, 2 usage or configuration, 130 aborted"
@@ -57,7 +71,8 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
     Command.withExamples([
       { command: 'holdfast run "Why is the sky blue?"', description: "Ask, and watch" },
       { command: "git diff | holdfast run - > review.md", description: "Prompt from a pipe, answer into a file" },
-      { command: 'holdfast run --json "Hello" | jq .type', description: "The turn's events" }
+      { command: 'holdfast run --json "Hello" | jq .type', description: "The turn's events" },
+      { command: 'holdfast run --conversation ID "And at night?"', description: "Go on in a conversation" }
     ])
   )
 
@@ -70,11 +85,15 @@ export interface Showing {
   /** Asks for that end. */
   readonly abort: Effect.Effect<unknown, StartFailure>
   readonly timeOfDay: (epochMs: number) => string
+  /** Held while the turn waits; otherwise what is typed shows where it is typed. */
+  readonly keyboard?: Keyboard.Keyboard
+  /** Names the turn, for `holdfast explain`. */
+  readonly head?: string
 }
 
 /** Shows a turn to its end, which is the result. */
 export const show = Effect.fnUntraced(function* (showing: Showing) {
-  const { terminal } = showing
+  const { head, keyboard = Keyboard.none, terminal } = showing
   const screen = Screen.make(terminal)
   const plain = makePlainWaits(showing)
   let state = TurnView.initial
@@ -87,6 +106,9 @@ export const show = Effect.fnUntraced(function* (showing: Showing) {
   }
   const repaint = (now: number): void => {
     if (terminal.canRepaint) {
+      // What is typed would break the lines that are repainted.
+      if (state.wait === undefined) keyboard.release()
+      else keyboard.hold()
       screen.show(TurnView.view(state, now, { columns: terminal.columns(), timeOfDay: showing.timeOfDay }))
     } else plain(state.wait, now)
   }
@@ -111,26 +133,47 @@ export const show = Effect.fnUntraced(function* (showing: Showing) {
     })
   )
 
+  if (head !== undefined) screen.write([{ _tag: "Line", tone: "aside", text: head }])
   yield* Effect.ensuring(
     Effect.raceFirst(watch, Effect.raceFirst(ticks, abort)),
-    Effect.sync(() => screen.close())
+    Effect.sync(() => {
+      keyboard.release()
+      screen.close()
+    })
   )
   return state.end
 })
 
 // --- internal
 
-const runTurn = Effect.fnUntraced(function* (prompt: string, isJson: boolean) {
+/** A turn in a conversation of its own. */
+const begin = Effect.fnUntraced(function* ({ prompt, system }: Continuation.Wanted) {
+  const conversations = yield* Conversations
+  const conversationId = yield* conversations.create({ system })
+  return { conversationId, turnId: yield* conversations.prompt(conversationId, { prompt }) }
+})
+
+const runTurn = Effect.fnUntraced(function* <E extends StartFailure, R>(
+  accept: Effect.Effect<Continuation.Accepted, E, R>,
+  isJson: boolean
+) {
   const conversations = yield* Conversations
   const terminal = yield* Terminal
   const signals = yield* Signals.Signals
-  const conversationId = yield* conversations.create({})
-  const turnId = yield* conversations.prompt(conversationId, { prompt })
+  const { conversationId, turnId } = yield* accept
   const frames = conversations.watchTurn(turnId)
   const abort = conversations.abort(conversationId)
   const end = isJson
     ? yield* printEvents(frames, terminal, signals.first, abort)
-    : yield* show({ frames, terminal, interrupted: signals.first, abort, timeOfDay })
+    : yield* show({
+        frames,
+        terminal,
+        interrupted: signals.first,
+        abort,
+        timeOfDay,
+        keyboard: Keyboard.ofProcess(),
+        head: `Turn ${turnId} of conversation ${conversationId}.`
+      })
   const exitCode = exitCodeOf(end)
   if (exitCode !== ExitCode.COMPLETED) return yield* new Ended({ exitCode })
 })
@@ -169,20 +212,3 @@ const makePlainWaits = ({ terminal, timeOfDay }: Showing) => {
 }
 
 const timeOfDay = (epochMs: number): string => new Date(epochMs).toTimeString().slice(0, 8)
-
-/** The prompt from the command line, or else from standard input, whose last line break is not part of it. */
-const readPrompt = Effect.fnUntraced(function* (argument: string | undefined) {
-  const stdio = yield* Stdio.Stdio
-  if (argument === undefined && (yield* stdio.stdinIsTerminal)) {
-    return yield* refused('There is no prompt. Give one, as in: holdfast run "Why is the sky blue?"')
-  }
-  const prompt =
-    argument === undefined || argument === "-"
-      ? (yield* Stream.mkString(Stream.decodeText(stdio.stdin))).replace(/\r?\n$/, "")
-      : argument
-  if (prompt.trim() === "") return yield* refused("The prompt is empty.")
-  const nul = Text.findNul(prompt)
-  return nul === undefined ? prompt : yield* refused(`The prompt: ${nul.message}.`)
-})
-
-const refused = (message: string) => new Refused({ message, exitCode: ExitCode.USAGE })

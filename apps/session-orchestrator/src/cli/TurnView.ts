@@ -8,7 +8,8 @@
  *     it never grows, and it is never negative.
  * V2. No line of the view is wider than the terminal: a driver that repaints counts on it.
  */
-import { Failure, type TurnEvent } from "@holdfast/wire"
+import { Failure, Message, type TurnEvent } from "@holdfast/wire"
+import * as Words from "../inspection/Words.ts"
 import * as Prose from "../text/Prose.ts"
 import * as Span from "../text/Span.ts"
 
@@ -19,12 +20,21 @@ export interface State {
   readonly waits: number
   /** Some text of the step in progress was written. */
   readonly isAnswering: boolean
+  /** Text of an earlier step was written. */
+  readonly hasAnswered: boolean
   /** The person wants it to end. */
   readonly isAborting: boolean
   readonly end: TurnEvent.TurnEnd | undefined
 }
 
-export const initial: State = { wait: undefined, waits: 0, isAnswering: false, isAborting: false, end: undefined }
+export const initial: State = {
+  wait: undefined,
+  waits: 0,
+  isAnswering: false,
+  hasAnswered: false,
+  isAborting: false,
+  end: undefined
+}
 
 /** Written for good: a piece of the answer, or a line about it. */
 export type Output =
@@ -49,7 +59,21 @@ export const update = (state: State, event: TurnEvent.TurnEvent): Update => {
       return [{ ...state, wait: undefined }, over(state)]
     case "step-start":
       // Two answers of one turn are two paragraphs.
-      return [{ ...state, isAnswering: false }, state.isAnswering ? [{ _tag: "Answer", text: "\n" }] : []]
+      return [
+        { ...state, isAnswering: false, hasAnswered: false },
+        hasText(state) ? [{ _tag: "Answer", text: "\n" }] : []
+      ]
+    case "message": {
+      // Its text was seen as it came, unless the step had ended before this turn was watched.
+      const text = state.isAnswering || event.message.role !== "assistant" ? "" : Message.textOf(event.message)
+      const next = { ...state, isAnswering: false, hasAnswered: hasText(state) || text !== "" }
+      return [next, text === "" ? [] : [{ _tag: "Answer", text: hasText(state) ? `\n${text}` : text }]]
+    }
+    case "tools-missing": {
+      const names = event.servers.map(({ message, server }) => `${server} (${message})`).join(", ")
+      const what = event.until === undefined ? "Runs without the tools of" : "Waits for the tools of"
+      return [state, [line("notice", `${what} ${names}.`)]]
+    }
     case "tool-call":
       return [{ ...state, wait: undefined }, [...over(state), line("aside", `calls ${event.toolName}`)]]
     case "step-discarded":
@@ -143,6 +167,8 @@ const MESSAGE_LINES = 3
 
 const line = (tone: Tone, text: string): Output => ({ _tag: "Line", tone, text })
 
+const hasText = ({ hasAnswered, isAnswering }: State): boolean => isAnswering || hasAnswered
+
 /** `retry 3`, or `3/10` where there is a limit; people count from 1. */
 const ordinal = (wait: TurnEvent.ProviderRetry): string =>
   wait.maxAttempts === undefined ? `${wait.attempt + 1}` : `${wait.attempt + 1}/${wait.maxAttempts}`
@@ -196,8 +222,9 @@ const ending = (end: TurnEvent.TurnEnd): ReadonlyArray<Output> => {
   }
 }
 
-const failed = ({ attempts, error, sleptMs }: TurnEvent.TurnEnd): string => {
+const failed = ({ attempts, error, sleptMs, waitedMs }: TurnEvent.TurnEnd): string => {
   const what = error === undefined ? "no reason was given" : coded(Failure.codeOf(error), error.message)
-  const tried = attempts <= 1 ? "" : ` (${attempts} attempts, ${Span.format(sleptMs)} of waiting)`
+  const waited = Words.waiting({ sleptMs, waitedMs })
+  const tried = attempts <= 1 ? "" : ` (${attempts} attempts${waited === "" ? "" : `, ${waited}`})`
   return `Failed: ${what}${tried}`
 }

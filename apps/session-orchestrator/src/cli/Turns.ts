@@ -5,9 +5,13 @@ import { Secrets } from "../config/Secrets.ts"
 import { Inspection, type Service } from "../inspection/Inspection.ts"
 import type { TurnReport } from "../inspection/TurnReport.ts"
 import * as Prose from "../text/Prose.ts"
+import { Refused } from "./Ended.ts"
+import * as ExitCode from "./ExitCode.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as Setup from "./Setup.ts"
+import * as Since from "./Since.ts"
 import { paint, Terminal } from "./Terminal.ts"
+import * as TurnsFilter from "./TurnsFilter.ts"
 import * as TurnsTable from "./TurnsTable.ts"
 
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
@@ -23,24 +27,34 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Flag.withAlias("a"),
         Flag.withDescription("Print the turns that have ended too"),
         Flag.withDefault(false)
+      ),
+      failed: Flag.Boolean("failed").pipe(
+        Flag.withDescription("Print the turns that have failed, and no others"),
+        Flag.withDefault(false)
+      ),
+      since: Flag.String("since").pipe(
+        Flag.withMetavar("MOMENT"),
+        Flag.withDescription(`Print turns accepted or ended since then, ended ones too: ${Since.EXPECTED}`),
+        Flag.optional
+      ),
+      model: Flag.String("model").pipe(
+        Flag.withMetavar("PROVIDER/MODEL"),
+        Flag.withDescription("Print turns of this model, or of this provider"),
+        Flag.optional
+      ),
+      limit: Flag.Int("limit").pipe(
+        Flag.withMetavar("N"),
+        Flag.withDescription("Print the newest N turns of those"),
+        Flag.optional
       )
     },
-    ({ all, config: file, json }) =>
+    ({ all, config: file, failed, json, limit, model, since }) =>
       Setup.withConfig(parts, { file: Option.getOrUndefined(file) }, () =>
         Effect.gen(function* () {
-          const inspection = yield* Inspection
-          const terminal = yield* Terminal
-          const { redact } = yield* Secrets
-          const turns = yield* inspection.turns({ all })
-          if (json) {
-            for (const turn of turns) terminal.stdout(`${Prose.inJson(redact(JSON.stringify(turn)))}\n`)
-            return
-          }
           const now = yield* Clock.currentTimeMillis
-          terminal.stdout(`${redact(lines(turns, terminal, now).join("\n"))}\n`)
-          const note = noteOf(turns, yield* inspection.service)
-          if (note !== undefined) terminal.stderr(`${paint(terminal.colors.stderr, "yellow", note)}\n`)
-        }).pipe(Effect.provide(parts.inspection))
+          const filter = yield* filterOf({ failed, limit, model, since }, now)
+          yield* Effect.provide(print({ all, filter, json, now }), parts.inspection)
+        })
       )
   ).pipe(
     Command.withDescription("Print what runs and what sleeps, until when and why, with a service running or without"),
@@ -48,6 +62,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
     Command.withExamples([
       { command: "holdfast turns", description: "Turns that have not ended" },
       { command: "holdfast turns --all", description: "All of them" },
+      { command: "holdfast turns --failed --since 22:00", description: "What failed in the night" },
       {
         command: "holdfast turns --json | jq 'select(.state == \"waiting\") | .error.reason'",
         description: "For programs"
@@ -57,8 +72,62 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
 
 // --- internal
 
-const lines = (turns: ReadonlyArray<TurnReport>, terminal: Terminal["Service"], now: number): ReadonlyArray<string> =>
+const print = Effect.fnUntraced(function* ({
+  all,
+  filter,
+  json,
+  now
+}: {
+  readonly all: boolean
+  readonly filter: TurnsFilter.Filter
+  readonly json: boolean
+  readonly now: number
+}) {
+  const inspection = yield* Inspection
+  const terminal = yield* Terminal
+  const { redact } = yield* Secrets
+  const turns = TurnsFilter.apply(
+    yield* inspection.turns({ all: all || filter.failed || filter.since !== undefined }),
+    filter
+  )
+  if (json) {
+    for (const turn of turns) terminal.stdout(`${Prose.inJson(redact(JSON.stringify(turn)))}\n`)
+    return
+  }
+  const { database } = inspection
+  terminal.stdout(`${redact(lines(turns, terminal, { now, database }).join("\n"))}\n`)
+  const note = noteOf(turns, yield* inspection.service)
+  if (note !== undefined) terminal.stderr(`${paint(terminal.colors.stderr, "yellow", note)}\n`)
+})
+
+const filterOf = (
+  flags: {
+    readonly failed: boolean
+    readonly limit: Option.Option<number>
+    readonly model: Option.Option<string>
+    readonly since: Option.Option<string>
+  },
+  now: number
+): Effect.Effect<TurnsFilter.Filter, Refused> => {
+  const text = Option.getOrUndefined(flags.since)
+  const since = text === undefined ? undefined : Since.parse(text, now)
+  if (text !== undefined && since === undefined) {
+    return refused(`--since: found ${JSON.stringify(Prose.clip(Prose.oneLine(text), 60))}; expected ${Since.EXPECTED}.`)
+  }
+  const limit = Option.getOrUndefined(flags.limit)
+  if (limit !== undefined && limit < 1) return refused(`--limit: found ${limit}; expected a whole number from 1 on.`)
+  return Effect.succeed({ failed: flags.failed, since, limit, model: Option.getOrUndefined(flags.model) })
+}
+
+const refused = (message: string) => Effect.fail(new Refused({ message, exitCode: ExitCode.USAGE }))
+
+const lines = (
+  turns: ReadonlyArray<TurnReport>,
+  terminal: Terminal["Service"],
+  { database, now }: { readonly database: string; readonly now: number }
+): ReadonlyArray<string> =>
   TurnsTable.view(turns, {
+    database,
     // In a file or a pipe there is no edge to stop at.
     columns: terminal.isStdoutTerminal ? terminal.columns() : Number.POSITIVE_INFINITY,
     moment: (epochMs) => momentOf(epochMs, now),

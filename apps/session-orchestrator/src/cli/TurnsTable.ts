@@ -10,22 +10,22 @@ import * as Prose from "../text/Prose.ts"
 import * as Span from "../text/Span.ts"
 import type { Color } from "./Terminal.ts"
 
-/** How wide it may be, and how people here write a moment. */
+/** How wide it may be, how people here write a moment, and what was read. */
 export interface Surroundings {
+  readonly database: string
   readonly columns: number
   readonly moment: (epochMs: number) => string
   readonly paint: (color: Color, text: string) => string
 }
 
-/** Below this there is no room for a table. */
-export const TABLE_COLUMNS = 120
-
-/** Below this a table has no room for conversations' ids. */
-export const WIDE_COLUMNS = 170
+/** Below this there is no room for a table with whole ids (T2). */
+export const TABLE_COLUMNS = 170
 
 /** The turns, and their sum. */
 export const view = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): ReadonlyArray<string> => {
-  if (turns.length === 0) return Prose.wrap("There are no turns that run or wait.", surroundings.columns, 2)
+  if (turns.length === 0) {
+    return Prose.wrap(`There are no such turns in ${surroundings.database}.`, surroundings.columns, 2)
+  }
   const lines = surroundings.columns < TABLE_COLUMNS ? cards(turns, surroundings) : table(turns, surroundings)
   return [...lines, "", ...Prose.wrap(sum(turns, surroundings), surroundings.columns, 2)]
 }
@@ -41,23 +41,37 @@ const COLORS: { readonly [S in State]: Color } = {
   aborted: "dim"
 }
 
-const HEAD = ["STATE", "CONVERSATION", "TURN", "RETRY", "DUE", "BUDGET LEFT", "AGE"] as const
+/** A column: its name, and what it says of a turn. One that says nothing of any turn is left out. */
+type Column = readonly [name: string, of: (turn: TurnReport, surroundings: Surroundings) => string]
+
+const ALWAYS = new Set(["STATE", "CONVERSATION", "TURN"])
+
+const COLUMNS: ReadonlyArray<Column> = [
+  ["STATE", ({ state }) => state],
+  ["CONVERSATION", ({ conversationId }) => conversationId],
+  ["TURN", ({ turnId }) => turnId],
+  ["RETRY", (turn) => retryOf(turn)],
+  ["DUE", (turn, surroundings) => dueOf(turn, surroundings)],
+  ["BUDGET LEFT", (turn) => budgetOf(turn)],
+  ["TARGET", (turn) => targetOf(turn)],
+  ["ATTEMPTS", (turn) => (turn.endedAt === undefined ? "" : String(turn.attempts))],
+  ["BEGUN", (turn, { moment }) => (turn.endedAt === undefined ? "" : moment(turn.acceptedAt))],
+  ["ENDED", ({ endedAt }, { moment }) => (endedAt === undefined ? "" : moment(endedAt))],
+  ["WAITED", (turn) => waitedOf(turn)],
+  ["TOKENS", (turn) => tokensOf(turn)],
+  ["RETRIED BY", ({ retriedBy = "" }) => retriedBy],
+  ["AGE", ({ ageMs }) => Span.rough(ageMs)]
+]
 
 /** Room for why and prompt where no terminal sets a limit. */
 const LONGEST_TEXT = 60
 
 const table = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): ReadonlyArray<string> => {
-  const isWide = surroundings.columns >= WIDE_COLUMNS
-  const head = HEAD.filter((name) => isWide || name !== "CONVERSATION")
-  const rows = turns.map((turn) => [
-    turn.state,
-    ...(isWide ? [turn.conversationId] : []),
-    turn.turnId,
-    retryOf(turn),
-    dueOf(turn, surroundings),
-    budgetOf(turn),
-    Span.rough(turn.ageMs)
-  ])
+  const columns = COLUMNS.filter(
+    ([name, of]) => ALWAYS.has(name) || turns.some((turn) => of(turn, surroundings) !== "")
+  )
+  const head = columns.map(([name]) => name)
+  const rows = turns.map((turn) => columns.map(([, of]) => of(turn, surroundings)))
   const widths = head.map((head, column) =>
     rows.reduce((width, row) => Math.max(width, row[column]?.length ?? 0), head.length)
   )
@@ -65,7 +79,8 @@ const table = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): Re
   const rest = Number.isFinite(surroundings.columns)
     ? Math.max(0, surroundings.columns - fixed - GAP.length)
     : 2 * LONGEST_TEXT
-  const whyWidth = Math.min(LONGEST_TEXT, Math.ceil(rest / 2))
+  const longestWhy = turns.reduce((width, turn) => Math.max(width, Prose.widthOf(whyOf(turn))), "WHY".length)
+  const whyWidth = Math.min(longestWhy, LONGEST_TEXT, Math.ceil(rest / 2))
   const line = (cells: ReadonlyArray<string>, why: string, prompt: string): string => {
     const start = cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(GAP)
     return `${start}${GAP}${pad(fit(why, whyWidth), whyWidth)}${GAP}${fit(prompt, rest - whyWidth)}`.trimEnd()
@@ -88,7 +103,10 @@ const cards = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): Re
       ["retry", retryOf(turn)],
       ["why", whyOf(turn)],
       ["budget", budgetOf(turn) === "" ? "" : `${budgetOf(turn)} left`],
-      ["age", Span.rough(turn.ageMs)]
+      ["target", targetOf(turn)],
+      ["ended", endedOf(turn, surroundings)],
+      ["tokens", tokensOf(turn)],
+      ["age", turn.endedAt === undefined ? Span.rough(turn.ageMs) : ""]
     ]
     const head = Prose.clip(`${turn.state}  ${promptOf(turn)}`, columns)
     return [
@@ -96,11 +114,31 @@ const cards = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): Re
       paint(COLORS[turn.state], head),
       `  ${turn.turnId}`,
       `  ${turn.conversationId}`,
+      ...(turn.retriedBy === undefined ? [] : ["  retried by", `  ${turn.retriedBy}`]),
       ...facts
         .filter(([, text]) => text !== "")
         .map(([name, text]) => Prose.clip(`  ${name.padEnd(6)}  ${text}`, columns))
     ]
   })
+}
+
+/** Of a turn that has ended: of one that goes on it may change. */
+const targetOf = ({ endedAt, model }: TurnReport): string => (endedAt === undefined ? "" : model)
+
+const waitedOf = ({ waitedMs }: TurnReport): string =>
+  waitedMs === undefined || waitedMs === 0 ? "" : Span.rough(waitedMs)
+
+const tokensOf = ({ tokens }: TurnReport): string =>
+  tokens === undefined ? "" : `${tokens.input ?? "?"} in, ${tokens.output ?? "?"} out`
+
+const endedOf = (turn: TurnReport, { moment }: Surroundings): string => {
+  if (turn.endedAt === undefined) return ""
+  const waited = waitedOf(turn)
+  const attempts = `${turn.attempts} ${turn.attempts === 1 ? "attempt" : "attempts"}`
+  return [
+    `${moment(turn.endedAt)}, begun ${moment(turn.acceptedAt)}, ${attempts}`,
+    ...(waited === "" ? [] : [`waited ${waited}`])
+  ].join(", ")
 }
 
 /** People count retries from 1. */
@@ -129,7 +167,7 @@ const whyOf = ({ error, wait }: TurnReport): string => {
 const promptOf = ({ prompt }: TurnReport): string =>
   prompt === undefined ? "(the last prompt again)" : Prose.oneLine(prompt)
 
-const sum = (turns: ReadonlyArray<TurnReport>, { moment }: Surroundings): string => {
+const sum = (turns: ReadonlyArray<TurnReport>, { database, moment }: Surroundings): string => {
   const states = Object.keys(COLORS).flatMap((state) => {
     const count = turns.filter((turn) => turn.state === state).length
     return count === 0 ? [] : [`${count} ${state}`]
@@ -141,7 +179,7 @@ const sum = (turns: ReadonlyArray<TurnReport>, { moment }: Surroundings): string
   )
   const asking = waits.filter(({ asks }) => asks !== undefined).length
   return [
-    `${turns.length} ${turns.length === 1 ? "turn" : "turns"}: ${states.join(", ")}.`,
+    `${turns.length} ${turns.length === 1 ? "turn" : "turns"} in ${database}: ${states.join(", ")}.`,
     ...(Number.isFinite(next) ? [`The next is due at ${moment(next)}.`] : []),
     ...(asking > 0 ? [`${asking} ${asking === 1 ? "waits" : "wait"} for an answer (holdfast explain).`] : [])
   ].join(" ")

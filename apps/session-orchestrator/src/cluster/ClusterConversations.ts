@@ -35,10 +35,11 @@ export const layer = <E, R>(
       const store = yield* Store
       const alarms = yield* Alarms
       const client = yield* ConversationEntity.client
+      const reached = Owner.reached(store.check)
       /** The turn that a command is meant for (C1). */
       const headOf = (id: Ids.ConversationId, meant: Ids.TurnId | undefined) =>
         meant === undefined
-          ? Effect.map(Owner.reached(client(id).Head()), (turnId) => turnId ?? undefined)
+          ? Effect.map(reached(client(id).Head()), (turnId) => turnId ?? undefined)
           : Effect.succeed(meant)
       const ownerOf = (turnId: Ids.TurnId) =>
         Effect.flatMap(
@@ -53,24 +54,22 @@ export const layer = <E, R>(
         create,
         messages,
         counts: residents.counts(alarms),
-        prompt: (id, { prompt, turnId = TurnIds.make() }) => Owner.reached(client(id).Prompt({ prompt, turnId })),
-        retry: (id, { turnId = TurnIds.make() }) => Owner.reached(client(id).Retry({ turnId })),
+        prompt: (id, { prompt, turnId = TurnIds.make() }) => reached(client(id).Prompt({ prompt, turnId })),
+        retry: (id, { turnId = TurnIds.make() }) => reached(client(id).Retry({ turnId })),
         abort: (id, meant) =>
           Effect.flatMap(headOf(id, meant), (turnId) =>
-            turnId === undefined ? Effect.succeed(false) : Owner.reached(client(id).Abort({ turnId }))
+            turnId === undefined ? Effect.succeed(false) : reached(client(id).Abort({ turnId }))
           ),
         steer: (steering, origin, meant) => {
           const { commandId = newCommandId(), conversationId } = steering
           const command = { ...steering, commandId }
           return Effect.flatMap(headOf(conversationId, meant), (turnId) =>
-            Owner.reached(
-              client(conversationId).Steer({ command, origin, ...(turnId === undefined ? {} : { turnId }) })
-            )
+            reached(client(conversationId).Steer({ command, origin, ...(turnId === undefined ? {} : { turnId }) }))
           )
         },
-        setAutoRetry: (id, enabled) => Owner.reached(client(id).SetAutoRetry({ enabled })),
-        state: (id) => Owner.reached(client(id).State()),
-        result: (turnId) => Effect.flatMap(ownerOf(turnId), (owner) => Owner.reached(owner.Result({ turnId }))),
+        setAutoRetry: (id, enabled) => reached(client(id).SetAutoRetry({ enabled })),
+        state: (id) => reached(client(id).State()),
+        result: (turnId) => Effect.flatMap(ownerOf(turnId), (owner) => Owner.awaited(owner.Result({ turnId }))),
         watch: (id, after) =>
           Owner.followed(
             after,

@@ -18,8 +18,8 @@
  */
 import { Clock, Context, Duration, Effect, Latch, Layer } from "effect"
 import { RunnerStorage, type ShardId } from "effect/cluster"
-import * as Commands from "../conversation/Commands.ts"
 import type { Readings } from "../durable/Wait.ts"
+import * as Patience from "../storage/Patience.ts"
 import { StorageError } from "../storage/Store.ts"
 
 /** After this a runner that is silent counts as gone. Long enough for a full garbage collection, or a hiccup of the network. */
@@ -95,17 +95,17 @@ export const layer: Layer.Layer<Lease | RunnerStorage.RunnerStorage, never, Runn
     })
   )
 
-/** Waits until it is sure, for as long as somebody who waits for an answer may have to wait for a disk. */
+/** Waits until it is sure, for as long as a database may be silent. */
 export const inTime = (sure: Effect.Effect<void>): Effect.Effect<void, StorageError> =>
   Effect.timeoutOrElse(sure, {
-    duration: Commands.ANSWER_LIMIT,
+    duration: Patience.SILENCE_LIMIT,
     orElse: () => Effect.fail(new StorageError({ message: IN_DOUBT }))
   })
 
 // --- internal
 
 const IN_DOUBT =
-  `PostgreSQL has not confirmed for ${Duration.format(Commands.ANSWER_LIMIT)} that this runner still looks after the conversation. ` +
+  `PostgreSQL has not confirmed for ${Duration.format(Patience.SILENCE_LIMIT)} that this runner still looks after the conversation. ` +
   "Nothing was done. Check the database, then try again."
 
 /** L2 */

@@ -6,10 +6,13 @@
  *     client that connects again: text comes behind the `step-start` that begins it anew (X3).
  * O3. Whoever watches a turn that was stopped asks for it soon, and less and less often while nothing comes: it may stop whenever
  *     it is run.
+ * O4. Time counts, not tries: one that is made to a runner that does not answer may take as long as all of them.
+ * O5. Nobody waits for an owner for longer than a few seconds while the database is away: ownership is a lock in it.
  */
-import { Array as Arr, Cause, Duration, Effect, Schedule, Stream } from "effect"
+import { Array as Arr, Cause, Clock, Duration, Effect, Schedule, Stream } from "effect"
 import type { ClusterError } from "effect/cluster"
 import type { Frame } from "../conversation/Conversations.ts"
+import * as Patience from "../storage/Patience.ts"
 import { StorageError } from "../storage/Store.ts"
 import type { Batch } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
@@ -25,17 +28,37 @@ interface Tagged {
   readonly _tag: string
 }
 
-/** Asks again while there is no owner, and while the one that there is goes (O1). */
-export const reached = <A, E extends Tagged>(
-  call: Effect.Effect<A, E | Unreached>
-): Effect.Effect<A, E | StorageError> =>
-  Effect.catchCause(call, (cause): Effect.Effect<never, E | Unreached | OwnerGone> =>
-    // This fiber was not interrupted: it would not have come here.
-    Cause.hasInterruptsOnly(cause) ? Effect.fail(new OwnerGone()) : Effect.failCause(cause)
-  ).pipe(
-    Effect.retry({ schedule: Schedule.spaced(INTERVAL), times: TRIES, while: isPassing }),
-    Effect.mapError((error) => (isUnreached(error) ? outOfReach(error) : error))
-  )
+/** A call as it fails that was made to no owner, or to one that goes. */
+type Reaching<A, E> = Effect.Effect<A, E | StorageError>
+
+/**
+ * Asks again while there is no owner, and while the one that there is goes (O1), for `REACH_LIMIT` in all (O4).
+ *
+ * @param check whether there is a database, soon: without one there is no owner (O5)
+ */
+export const reached =
+  (check: Effect.Effect<void, StorageError>) =>
+  <A, E extends Tagged>(call: Effect.Effect<A, E | Unreached>): Reaching<A, E> =>
+    Patience.within<E | StorageError>(REACH_LIMIT, () => outOfReach("no answer"))(
+      Effect.flatMap(Clock.currentTimeMillis, (begun) => asking(call, begun, check))
+    )
+
+/** The same for what ends when a turn ends, however long its owner takes; the limit is on being without an owner. */
+export const awaited = <A, E extends Tagged>(call: Effect.Effect<A, E | Unreached>): Reaching<A, E> =>
+  Effect.suspend(() => {
+    let without: number | undefined
+    const again: Reaching<A, E> = Effect.flatMap(Clock.currentTimeMillis, (asked) =>
+      Effect.catch(passing(call), (error): Reaching<A, E> => {
+        if (!isPassing(error)) return Effect.fail(named(error))
+        return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          if (without === undefined || now - asked >= SERVED_MS) without = now
+          if (now - without >= Duration.toMillis(REACH_LIMIT)) return Effect.fail(named(error))
+          return Effect.delay(again, INTERVAL)
+        })
+      })
+    )
+    return again
+  })
 
 /**
  * Watches one owner after the other (O2), up to the last frame.
@@ -71,15 +94,52 @@ export const followed = <E extends Tagged>(
         Cause.hasInterruptsOnly(cause) ? Stream.fail(new OwnerGone()) : Stream.failCause(cause)
       ),
       Stream.retry(($) => $(intervals).pipe(Schedule.while(({ input }) => isPassing(input)))),
-      Stream.mapError((error) => (isUnreached(error) ? outOfReach(error) : error))
+      Stream.mapError(named)
     )
   })
 
 // --- internal
 
-/** Between two tries to reach an owner. One that died is replaced within 20 seconds; then whoever waits should be told. */
+const asking = <A, E extends Tagged>(
+  call: Effect.Effect<A, E | Unreached>,
+  begun: number,
+  check: Effect.Effect<void, StorageError>
+): Reaching<A, E> => {
+  let checkedAt = begun + CHECK_AFTER_MS - CHECK_INTERVAL_MS
+  const again: Reaching<A, E> = Effect.catch(passing(call), (error): Reaching<A, E> => {
+    if (!isPassing(error)) return Effect.fail(named(error))
+    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      if (now - begun >= Duration.toMillis(REACH_LIMIT)) return Effect.fail(named(error))
+      const later = Effect.delay(again, INTERVAL)
+      if (now - checkedAt < CHECK_INTERVAL_MS) return later
+      checkedAt = now
+      return Effect.andThen(check, later) // O5
+    })
+  })
+  return again
+}
+
+/** An owner that goes while it is asked interrupts the call. */
+const passing = <A, E extends Tagged>(
+  call: Effect.Effect<A, E | Unreached>
+): Effect.Effect<A, E | Unreached | OwnerGone> =>
+  Effect.catchCause(call, (cause): Effect.Effect<never, E | Unreached | OwnerGone> =>
+    // This fiber was not interrupted: it would not have come here.
+    Cause.hasInterruptsOnly(cause) ? Effect.fail(new OwnerGone()) : Effect.failCause(cause)
+  )
+
+/** Between two tries to reach an owner. */
 const INTERVAL = Duration.millis(200)
-const TRIES = 150
+
+/** An owner that died is replaced within 20 seconds; then whoever waits should be told. */
+const REACH_LIMIT = Duration.seconds(30)
+
+/** A take-over is common and a database that is away is not: it is asked only when no owner was found for so long, and then seldom. */
+const CHECK_AFTER_MS = 5_000
+const CHECK_INTERVAL_MS = 1_000
+
+/** A call that lasted for so long was with an owner. */
+const SERVED_MS = 1_000
 
 /** O3. By then its conversation comes back no more often either (`Comebacks`). */
 const LONGEST = Duration.seconds(5)
@@ -114,9 +174,13 @@ const UNREACHED: ReadonlySet<string> = new Set([
 
 const isUnreached = (error: Tagged): error is Unreached | OwnerGone => UNREACHED.has(error._tag)
 
-const outOfReach = ({ _tag }: Unreached | OwnerGone): StorageError =>
+/** What a caller is told: the error itself, unless it is about the way to an owner. */
+const named = <E extends Tagged>(error: E | Unreached | OwnerGone): E | StorageError =>
+  isUnreached(error) ? outOfReach(error._tag) : error
+
+const outOfReach = (why: string): StorageError =>
   new StorageError({
     message:
-      `No runner could be reached that owns this conversation (${_tag}). What was accepted is not lost. Check that the ` +
+      `No runner could be reached that owns this conversation (${why}). What was accepted is not lost. Check that the ` +
       "runners can reach each other at their cluster.runner addresses, then try again."
   })

@@ -187,6 +187,7 @@ const sureOf = (providers: Providers["Service"], sure: Effect.Effect<void>): Pro
 
 /** R2 */
 const sureToolsOf = (tools: Tools["Service"], sure: Effect.Effect<void>): Tools["Service"] => ({
+  ...tools,
   toolbox: Effect.map(tools.toolbox, (toolbox) => ({
     // Other ones from one step to the next.
     get definitions() {

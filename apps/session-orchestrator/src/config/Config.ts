@@ -4,7 +4,7 @@
  * G1. Whoever holds one holds a good one: every name in it was looked up, every key that `model` needs is there.
  * G2. Keys, tokens and headers are `Redacted` from the moment they are read.
  */
-import type { Models, Profile } from "@holdfast/policy"
+import type { Allowance, Models, Profile } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
 import { Context, Data, type Duration, type Redacted } from "effect"
 import * as Problem from "./Problem.ts"
@@ -32,6 +32,8 @@ export interface HttpProvider {
   readonly secrets?: ReadonlyArray<Redacted.Redacted>
   /** What the operator adds to requests; absent: nothing. */
   readonly request?: RequestOptions
+  /** What it may be asked at once and in a minute; absent: no limits. */
+  readonly limits?: Allowance.Allowance
 }
 
 /** What an operator adds to a provider's requests. */
@@ -78,6 +80,8 @@ export interface ToolServer {
   readonly timeout: Duration.Duration
   /** How long it may take from its start to its list of tools. */
   readonly startTimeout: Duration.Duration
+  /** Turns do not run without its tools. */
+  readonly isRequired: boolean
   /** How much of an output the model is given, in bytes. */
   readonly maxOutput: number
   /** Names of tools, or patterns with `*`: those that are run again after a crash (X8). */
@@ -159,6 +163,15 @@ export class Config extends Context.Service<
           }
         | undefined
     }
+    /** The proxies of the environment; absent: every server is reached directly. */
+    readonly proxy?:
+      | {
+          readonly http: Redacted.Redacted | undefined
+          readonly https: Redacted.Redacted | undefined
+          /** Hosts that are reached directly, as `NO_PROXY` lists them. */
+          readonly exceptions: string
+        }
+      | undefined
     /** By path. What is not here is the default. */
     readonly origins: ReadonlyMap<string, Origin>
     /** What the person should know although nothing is wrong: one sentence or two each. */

@@ -84,7 +84,8 @@ export const make = (
       headers: headers.values,
       secrets: headers.secrets,
       credentials: credentialsOf(apiKeyEnv, environment),
-      ...requestOf(name, entry, models)
+      ...requestOf(name, entry, models),
+      ...(entry.limits === undefined ? {} : { limits: entry.limits })
     })
   }
   for (const [name, { body }] of Object.entries(models)) {
@@ -159,7 +160,7 @@ const builtInAddress = (
 const NOTHING_LEAVES = 'a "simulated" provider has none: nothing leaves this machine.'
 
 const uselessKeys = (place: string, entry: Settings.ProviderSettings): ReadonlyArray<Problem.Problem> =>
-  (["baseUrl", "apiKeyEnv", "headers", "body", "maxTokens", "promptCaching"] as const)
+  (["baseUrl", "apiKeyEnv", "headers", "body", "maxTokens", "promptCaching", "limits"] as const)
     .filter((key) => entry[key] !== undefined)
     .map((key) => ({ place: `${place}.${key}`, message: NOTHING_LEAVES }))
 

@@ -17,6 +17,7 @@ import * as Partial from "./Partial.ts"
 import * as PolicyChecks from "./PolicyChecks.ts"
 import type * as Problem from "./Problem.ts"
 import * as ProviderTable from "./ProviderTable.ts"
+import * as ProxyChoice from "./ProxyChoice.ts"
 import * as Settings from "./Settings.ts"
 import * as Sources from "./Sources.ts"
 import * as TelemetryChoice from "./TelemetryChoice.ts"
@@ -53,6 +54,7 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
   const judged = withUnjudged(table.providers, settings, missing)
   const chosen = ModelChoice.choose(settings, judged, sources.simulated, originOf("model"))
   const tools = ToolTable.make(settings.tools ?? {}, sources.environment, (path) => sources.absolute(path, "file"))
+  const proxies = ProxyChoice.choose(sources.environment)
   const token = tokenOf(settings, sources.environment)
   const host = settings.server?.host ?? DEFAULT_HOST
 
@@ -72,6 +74,7 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
     ...chosen.problems,
     ...token.problems,
     ...untold,
+    ...proxies.problems,
     ...(isOpen ? [unprotected(host, originOf("server.host"))] : []),
     ...PolicyChecks.problems(settings, judged, sources.simulated)
   ]
@@ -104,6 +107,7 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
     models: capabilitiesOf(settings.models ?? {}),
     retry: settings.retry ?? {},
     telemetry,
+    proxy: proxies.proxy,
     origins,
     notices: [
       ...chosen.notices,
@@ -122,7 +126,9 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
 const databasePath = (sources: Sources.Sources, path: string | undefined, origin: Origin): string =>
   path === ":memory:"
     ? path
-    : sources.absolute(path ?? DEFAULT_DATABASE_PATH, origin === sources.file?.name ? "file" : "here")
+    : path === undefined
+      ? sources.absolute(DEFAULT_DATABASE_PATH, sources.file === undefined ? "here" : "file")
+      : sources.absolute(path, origin === sources.file?.name ? "file" : "here")
 
 /**
  * The providers, with those that have a mistake of their own as if they could be used: a target is not refused because its provider

@@ -71,6 +71,8 @@ export const ofConfig = (config: Values): ReadonlyArray<Redacted.Redacted> => [
     ...secrets.flatMap((value) => [value, ...withoutScheme(value)]),
     ...(reach.type === "http" ? inAddress(reach.url) : [])
   ]),
+  ...inProxy(config.proxy?.http),
+  ...inProxy(config.proxy?.https),
   ...inHeaders(config.telemetry.otlp?.headers ?? {}),
   ...inAddress(config.telemetry.otlp?.url ?? ""),
   ...inHeaders(config.telemetry.notifications?.webhook?.headers ?? {}),
@@ -117,6 +119,18 @@ const passwordsOf = (url: Redacted.Redacted | undefined): ReadonlyArray<Redacted
   return [password, percentDecoded(password), searchParams.get("password") ?? ""]
     .filter((text) => text !== "")
     .map((text) => Redacted.make(text))
+}
+
+/**
+ * A proxy's password, as it stands in the address and as it is sent, alone and behind its user. A user without a password is a token.
+ */
+const inProxy = (address: Redacted.Redacted | undefined): ReadonlyArray<Redacted.Redacted> => {
+  const url = address === undefined ? null : URL.parse(Redacted.value(address))
+  if (url === null || url.username === "") return []
+  const { password, username } = url
+  if (password === "") return [username, percentDecoded(username)].map((text) => Redacted.make(text))
+  const sent = percentDecoded(password)
+  return [password, sent, `${percentDecoded(username)}:${sent}`].map((text) => Redacted.make(text))
 }
 
 const percentDecoded = (text: string): string => {

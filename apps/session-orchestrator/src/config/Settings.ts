@@ -143,7 +143,17 @@ export const GateSettings = Schema.Struct({
   enabled: Schema.optionalKey(Schema.Boolean.annotate({ message: "Expected true or false" }))
 })
 
-const TOKENS = "an integer of tokens, 1 or more"
+const atLeastOne = (expected: string) =>
+  Schema.Number.annotate({ message: `Expected ${expected}` }).check(
+    Schema.isInt({ message: `Expected ${expected}` }),
+    Schema.isGreaterThanOrEqualTo(1, { message: `Expected ${expected}` })
+  )
+
+const LimitSettings = Schema.Struct({
+  calls: Schema.optionalKey(atLeastOne("an integer of calls, 1 or more")),
+  requestsPerMinute: Schema.optionalKey(atLeastOne("an integer of requests, 1 or more")),
+  tokensPerMinute: Schema.optionalKey(atLeastOne("an integer of tokens, 1 or more"))
+})
 
 export const ProviderSettings = Schema.Struct({
   type: Schema.Literals(["openai-compatible", "anthropic", "simulated"]).annotate({
@@ -157,13 +167,9 @@ export const ProviderSettings = Schema.Struct({
   ),
   headers: Schema.optionalKey(Headers),
   body: Schema.optionalKey(Body),
-  maxTokens: Schema.optionalKey(
-    Schema.Number.annotate({ message: `Expected ${TOKENS}` }).check(
-      Schema.isInt({ message: `Expected ${TOKENS}` }),
-      Schema.isGreaterThanOrEqualTo(1, { message: `Expected ${TOKENS}` })
-    )
-  ),
-  promptCaching: Schema.optionalKey(Schema.Boolean.annotate({ message: "Expected true or false" }))
+  maxTokens: Schema.optionalKey(atLeastOne("an integer of tokens, 1 or more")),
+  promptCaching: Schema.optionalKey(Schema.Boolean.annotate({ message: "Expected true or false" })),
+  limits: Schema.optionalKey(LimitSettings)
 })
 export type ProviderSettings = typeof ProviderSettings.Type
 
@@ -249,6 +255,7 @@ export const ToolServerSettings = Schema.Struct({
   headers: Schema.optionalKey(named(HEADER_NAME, "a header: letters, digits and '-'", HeaderValue)),
   timeout: Schema.optionalKey(Durations.Positive),
   startTimeout: Schema.optionalKey(Durations.Positive),
+  required: Schema.optionalKey(Schema.Boolean.annotate({ message: "Expected true or false" })),
   maxOutput: Schema.optionalKey(
     Schema.Number.annotate({ message: `Expected ${OUTPUT}` }).check(
       Schema.isInt({ message: `Expected ${OUTPUT}` }),

@@ -63,6 +63,7 @@ export const make = (
         reach,
         timeout: entry.timeout ?? DEFAULT_TIMEOUT,
         startTimeout: entry.startTimeout ?? DEFAULT_START_TIMEOUT,
+        isRequired: entry.required ?? false,
         maxOutput: entry.maxOutput ?? DEFAULT_MAX_OUTPUT,
         idempotent: entry.idempotent ?? [],
         allow: entry.allow,

@@ -5,6 +5,7 @@
  * A2. A turn that can run at once is written with what it says first. One that has others before it says it when they have ended,
  *     or its events would stand between theirs.
  * A3. The same turn again is accepted again, and run once.
+ * A5. A database that is away fails all that wait to be accepted together (`FailTogether`).
  * A4. A turn that is on disk, though nobody heard that it was accepted (its database went away right after the commit), is run when it
  *     is handed in again.
  */
@@ -90,7 +91,7 @@ export const recover: (
     for (const { turnId } of lost) yield* queue.add(session, turnId)
     return lost.length > 0
   })
-  return yield* Effect.uninterruptible(session.accepting.withPermits(1)(add))
+  return yield* Effect.uninterruptible(session.accepting.pass(add))
 }, Effect.scoped)
 
 // --- internal
@@ -251,5 +252,5 @@ const accept: (dependencies: Dependencies, wanted: Wanted) => Accepted = Effect.
   const session = yield* dependencies.sessions.hold(wanted.conversationId)
   // Read while there is a session, so that a switch that is turned from now on is heard (`Session.autoRetry`).
   const conversation = yield* dependencies.find(wanted.conversationId)
-  return yield* session.accepting.withPermits(1)(inOrder(dependencies, wanted, session, conversation))
+  return yield* session.accepting.pass(inOrder(dependencies, wanted, session, conversation))
 }, Effect.scoped)

@@ -7,12 +7,15 @@
  * A2. A pass is for one gate. Who goes elsewhere gives it back, and is there as a first attempt is.
  * A3. The gate hears of each call three times at most: it has shown content, it has failed, it has ended. A read in between costs one
  *     look at its last event.
+ * A4. Where a provider has limits, a call begins when it has a permit (`Limiter`). It may meet news of the endpoint by then.
  */
 import { Attempt, type Provider, type RetryStrategy } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { type Cause, Effect, Pull, Result, Scope, Stream } from "effect"
+import * as ContextSize from "../tokens/ContextSize.ts"
 import { type Awaited, type Call, isGates, type Pass, wakeEarly } from "./Gatekeeper.ts"
 import type { Gates } from "./Gates.ts"
+import type { Permit } from "./Limiter.ts"
 import type { Running } from "./Session.ts"
 
 type Handles = Pick<Running, "wait" | "pass">
@@ -99,16 +102,25 @@ export const gated = (
   stream: (request) =>
     Stream.suspend(() => {
       const gatekeeper = gates.of(request)
+      const limiter = gates.limiterOf(request.target.provider)
       const pass = running.pass
       running.pass = undefined
       const isLetIn = pass?.gatekeeper === gatekeeper && pass?.spend() === true
       if (!isLetIn) pass?.giveBack() // A2
-      if (gatekeeper === undefined) return provider.stream(request)
-      const shared = isLetIn ? pass.shared : isRetried() ? gatekeeper.shareFirst() : undefined
-      if (shared !== undefined) return Stream.succeed({ type: "error", failure: shared })
-      const call = gatekeeper.begin(isLetIn)
-      return Stream.transformPull(provider.stream(request), (pull, scope) =>
-        Effect.as(Scope.addFinalizer(scope, Effect.sync(call.ended)), told(pull, call))
+      const shareFirst = () => (isLetIn || !isRetried() ? undefined : gatekeeper?.shareFirst())
+      const shared = isLetIn ? pass.shared : shareFirst()
+      if (shared !== undefined) return failedWith(shared)
+      const call = (permit?: Permit) => begun(provider.stream(request), gatekeeper?.begin(isLetIn), permit)
+      if (limiter === undefined) return call()
+      const size = limiter.countsTokens ? sizeOf(request) : 0
+      return limiter.permit(size).pipe(
+        // A4
+        Effect.onInterrupt(() => Effect.sync(() => isLetIn && gatekeeper?.unused())),
+        Effect.map((permit) => {
+          const shared = shareFirst()
+          return shared === undefined ? call(limiter.countsTokens ? permit : undefined) : failedWith(shared)
+        }),
+        Stream.unwrap
       )
     })
 })
@@ -117,6 +129,30 @@ export const gated = (
 
 type Events = readonly [Provider.ProviderEvent, ...ReadonlyArray<Provider.ProviderEvent>]
 type EventPull = Pull.Pull<Events, Failure.ProviderFailure>
+type EventStream = ReturnType<Provider.Provider["Service"]["stream"]>
+
+const sizeOf = ({ messages, system, tools }: Provider.ProviderRequest): number =>
+  ContextSize.of({ messages, system, tools }, ContextSize.estimate)
+
+const failedWith = (failure: Failure.Failure): EventStream => Stream.succeed({ type: "error", failure })
+
+/** A call that is under way: told to its gate, and its tokens to its permit. */
+const begun = (stream: EventStream, call: Call | undefined, permit: Permit | undefined): EventStream => {
+  const measured =
+    permit === undefined
+      ? stream
+      : Stream.transformPull(stream, (pull) => Effect.succeed(Effect.tap(pull, (events) => counted(events, permit))))
+  return call === undefined
+    ? measured
+    : Stream.transformPull(measured, (pull, scope) =>
+        Effect.as(Scope.addFinalizer(scope, Effect.sync(call.ended)), told(pull, call))
+      )
+}
+
+const counted = (events: Events, permit: Permit): Effect.Effect<void> =>
+  Effect.sync(() => {
+    for (const event of events) if (event.type === "usage") permit.counted(event.usage)
+  })
 
 const told = (pull: EventPull, call: Call): EventPull => {
   let hasAnswered = false

@@ -20,11 +20,11 @@ import type { TurnQueue } from "./TurnQueue.ts"
 import { goingDown } from "./TurnRunner.ts"
 import type * as Wait from "./Wait.ts"
 
-/** How long a command may take to get on disk. Longer than a database is busy for; shorter than clients wait. */
+/** When a command is answered at the latest. Longer than a database is busy for; shorter than clients wait. */
 export const ANSWER_LIMIT = Duration.seconds(10)
 
-/** How long a disk may take to say why. */
-const CHECK_LIMIT = Duration.seconds(5)
+/** How long a disk may take to say why, out of that. */
+const CHECK_LIMIT = Duration.seconds(2)
 
 export interface Dependencies {
   readonly store: Pick<Store["Service"], "check">
@@ -109,9 +109,15 @@ const answered = ({ stopping, store }: Dependencies, hand: () => Wait.Answer | u
     // First, as a turn that was let go of has nothing to do any more, and that is not what the command should hear.
     return Effect.andThen(stopping, Effect.fail(goingDown)).pipe(
       Effect.raceFirst(answer),
-      Effect.timeoutOrElse({ duration: ANSWER_LIMIT, orElse: () => Effect.flatMap(whyNot(store), Effect.fail) })
+      Effect.raceFirst(tooLate(store))
     )
   })
+
+/** M3. The disk is asked ahead of the limit, so that the answer comes at it. */
+const tooLate = (store: Dependencies["store"]): Effect.Effect<never, StorageError> =>
+  Effect.all([Effect.delay(whyNot(store), Duration.subtract(ANSWER_LIMIT, CHECK_LIMIT)), Effect.sleep(ANSWER_LIMIT)], {
+    concurrency: "unbounded"
+  }).pipe(Effect.flatMap(([error]) => Effect.fail(error)))
 
 /** M3 */
 const whyNot = (store: Dependencies["store"]): Effect.Effect<StorageError> =>

@@ -297,16 +297,16 @@ export class Gatekeeper {
   }
 
   private wakeOne(): boolean {
-    // Those at the door come first (K1), and of an endpoint that nothing is known against nobody is told.
+    // Nobody is left at the door that there is room for (K1).
     const [sleeper] = this.asleep
-    const count = this.door.size > 0 || this.gate.phase === "open" ? 0 : this.asleep.size
+    const count = this.asleep.size
     const now = this.world.now()
     const early = Gate.wakes(this.gate, now, { count, meanWaitMs: count === 0 ? 0 : this.asleepMs / count })
     if (early.count > 0 && sleeper !== undefined) {
       this.wake(sleeper, Gate.Answer.Go(), Gate.admit(this.gate, now), now)
       return true
     }
-    this.setAlarm(count === 0 ? Infinity : early.againAt)
+    this.setAlarm(early.againAt)
     return false
   }
 

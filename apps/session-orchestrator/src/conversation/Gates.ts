@@ -6,19 +6,24 @@
  */
 import { createHash } from "node:crypto"
 import type { RetryStrategy, Route } from "@holdfast/kernel"
-import { Gate, News } from "@holdfast/policy"
+import { type Allowance, Gate, News } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer } from "effect"
 import type * as RecordedWait from "../durable/RecordedWait.ts"
 import { Timer } from "../durable/Timer.ts"
 import { GateTable, type Posted } from "../storage/GateTable.ts"
+import type { StorageError } from "../storage/Store.ts"
 import { type Awaited, Gatekeeper } from "./Gatekeeper.ts"
+import { Limiter } from "./Limiter.ts"
+import * as SharedLimits from "./SharedLimits.ts"
 
 export class Gates extends Context.Service<
   Gates,
   {
     /** Who keeps the gate of where an attempt goes; `undefined` where there are no gates. */
     readonly of: (route: Route.Route) => Gatekeeper | undefined
+    /** What keeps the limits of a provider, all its models and credentials together; `undefined` where it has none. */
+    readonly limiterOf: (provider: string) => Limiter | undefined
   }
 >()("@holdfast/session-orchestrator/conversation/Gates") {}
 
@@ -29,23 +34,29 @@ export interface Endpoint {
   readonly credential: string | undefined
 }
 
+/** The limits of a provider; `undefined`: it has none. */
+export type AllowanceOf = (provider: string) => Allowance.Allowance | undefined
+
 /** So many gates are kept although nobody waits at them. */
 const MOST_IDLE = 1_000
 
 /** Gates for every endpoint, of this process alone. */
-export const layer = (endpointOf: EndpointOf): Layer.Layer<Gates, never, Timer> =>
+export const layer = (endpointOf: EndpointOf, allowanceOf: AllowanceOf = none): Layer.Layer<Gates, never, Timer> =>
   Layer.effect(
     Gates,
-    Effect.map(make(endpointOf), ({ of }) => ({ of }))
+    Effect.map(make(endpointOf, allowanceOf), ({ limiterOf, of }) => ({ limiterOf, of }))
   )
 
 /** The same, told to the other runners on the database, and told by them, once a second while somebody waits. */
-export const layerShared = (endpointOf: EndpointOf): Layer.Layer<Gates, never, Timer | GateTable> =>
+export const layerShared = (
+  endpointOf: EndpointOf,
+  allowanceOf: AllowanceOf = none
+): Layer.Layer<Gates, never, Timer | GateTable> =>
   Layer.effect(
     Gates,
     Effect.gen(function* () {
-      const { gatekeepers, of } = yield* make(endpointOf)
-      const { exchange } = yield* GateTable
+      const { gatekeepers, limiterOf, limiters, of } = yield* make(endpointOf, allowanceOf)
+      const { exchange, share } = yield* GateTable
       const known = new Map<string, News.News>()
       const tell = Effect.suspend(() => {
         const own: Array<Posted> = []
@@ -65,19 +76,25 @@ export const layerShared = (endpointOf: EndpointOf): Layer.Layer<Gates, never, T
         for (const endpoint of known.keys()) if (!gatekeepers.has(endpoint)) known.delete(endpoint)
       }
       // Without the others' news a gate works by its own; a database that is away is told of by those who need it.
-      yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(EXCHANGE), Effect.ignore(tell))))
-      return { of }
+      const every = (told: Effect.Effect<void, StorageError>) =>
+        Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(EXCHANGE), Effect.ignore(told))))
+      yield* every(tell)
+      yield* every(
+        SharedLimits.make(limiters, share, (provider) => digest([provider, endpointOf(provider)?.baseUrl ?? ""]))
+      )
+      return { limiterOf, of }
     })
   )
 
-/** No gates: every turn keeps to its schedule, whatever the others find. */
-export const layerNoop: Layer.Layer<Gates> = Layer.succeed(Gates, { of: () => undefined })
+/** Limits alone: every turn keeps to its schedule, whatever the others find. */
+export const layerLimits = (allowanceOf: AllowanceOf): Layer.Layer<Gates, never, Timer> => layer(none, allowanceOf)
+
+/** Neither gates nor limits. */
+export const layerNoop: Layer.Layer<Gates> = Layer.sync(Gates, () => ({ of: none, limiterOf: none }))
 
 /** What stands for an endpoint, its credential and model, in a table too: an address may have secrets in its query. */
 export const keyOf = ({ credential, target }: Route.Route, endpoint: Endpoint): string =>
-  createHash("sha256")
-    .update(JSON.stringify([target.provider, endpoint.baseUrl, credential ?? endpoint.credential ?? "", target.model]))
-    .digest("base64url")
+  digest([target.provider, endpoint.baseUrl, credential ?? endpoint.credential ?? "", target.model])
 
 /** What a turn waits for that sleeps now. */
 export const awaited = (
@@ -116,7 +133,12 @@ const EXCHANGE = "1 second"
 
 const NOTHING: News.News = { triedAt: 0, answeredAt: 0, failedAt: 0, failure: undefined }
 
-const make = Effect.fnUntraced(function* (endpointOf: EndpointOf) {
+const digest = (parts: ReadonlyArray<string>): string =>
+  createHash("sha256").update(JSON.stringify(parts)).digest("base64url")
+
+const none = (): undefined => undefined
+
+const make = Effect.fnUntraced(function* (endpointOf: EndpointOf, allowanceOf: AllowanceOf) {
   const clock = yield* Clock.Clock
   const { at } = yield* Timer
   const world = { at, now: () => clock.currentTimeMillisUnsafe() }
@@ -134,5 +156,15 @@ const make = Effect.fnUntraced(function* (endpointOf: EndpointOf) {
     gatekeepers.set(key, gatekeeper)
     return gatekeeper
   }
-  return { gatekeepers, of }
+  const limiters = new Map<string, Limiter>()
+  const limiterOf = (provider: string): Limiter | undefined => {
+    const known = limiters.get(provider)
+    if (known !== undefined) return known
+    const allowance = allowanceOf(provider)
+    if (allowance === undefined) return undefined
+    const limiter = new Limiter(allowance, world)
+    limiters.set(provider, limiter)
+    return limiter
+  }
+  return { gatekeepers, limiters, limiterOf, of }
 })

@@ -18,6 +18,8 @@ export const prolonged = (wait: TurnEvent.ProviderRetry, until: number): TurnEve
 })
 
 export class InProgress {
+  /** The tools that the turn does not have, or is held for. */
+  private missing: TurnEvent.ToolsMissing | undefined = undefined
   private start: TurnEvent.StepStart | undefined = undefined
   private readonly said: Array<Delta> = []
   private last: { readonly event: Delta; readonly text: TextBuffer.TextBuffer } | undefined = undefined
@@ -64,8 +66,12 @@ export class InProgress {
         return
       case "step-start":
         this.clear()
+        if (this.missing?.until !== undefined) this.missing = undefined // the turn is held no longer
         this.start = event
         this.to = event.target
+        return
+      case "tools-missing":
+        this.missing = event
         return
       case "provider-retry":
         this.waiting = event.delayMs > 0 ? event : undefined // what goes on at once does not wait
@@ -82,6 +88,7 @@ export class InProgress {
     if (event.type === "model-change") this.to = event.to
     if (event.type === "turn-end") {
       this.isFinishing = false
+      this.missing = undefined
       this.to = undefined
     }
     if (event.type === "message" || event.type === "turn-end" || event.type === "step-discarded") this.clear()
@@ -90,6 +97,7 @@ export class InProgress {
   /** The turn has stopped unsealed: all of this is void. */
   reset(): void {
     this.isFinishing = false
+    this.missing = undefined
     this.to = undefined
     this.clear()
   }
@@ -110,6 +118,7 @@ export class InProgress {
   events(): ReadonlyArray<TurnEvent.TransientEvent> {
     this.settle()
     return [
+      ...(this.missing === undefined ? [] : [this.missing]),
       ...(this.start === undefined ? [] : [this.start]),
       ...this.said,
       ...(this.waiting === undefined ? [] : [this.waiting])

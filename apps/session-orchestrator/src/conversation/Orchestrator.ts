@@ -4,7 +4,8 @@
  * O1. A turn is on disk before anybody is told that it was accepted (C2).
  * O2. A turn that was accepted is run by a fiber of the service: a client that goes away takes nothing with it.
  * O3. A turn that the last process did not seal is queued again at start, in the order of acceptance.
- * O4. Until that is done nobody can do anything to a conversation, or be told anything of it: calls wait for it.
+ * O4. Until that is done nobody can do anything to a conversation, or be told anything of it: calls wait for it, as long as for a database
+ *     that is silent, and then fail with what the start says.
  */
 import { TurnStopped } from "@holdfast/kernel"
 import { Profile, RetryPolicy } from "@holdfast/policy"
@@ -18,8 +19,9 @@ import { Timer } from "../durable/Timer.ts"
 import { Interruptions } from "../storage/Interruptions.ts"
 import { Journal, type Record } from "../storage/Journal.ts"
 import * as OrderedId from "../storage/OrderedId.ts"
+import * as Patience from "../storage/Patience.ts"
 import { Standings } from "../storage/Standings.ts"
-import { type Conversation, type StorageError, Store, type Turn } from "../storage/Store.ts"
+import { type Conversation, StorageError, Store, type Turn } from "../storage/Store.ts"
 import { Tenancy } from "../storage/Tenancy.ts"
 import * as Tokenizer from "../tokens/Tokenizer.ts"
 import * as Acceptance from "./Acceptance.ts"
@@ -82,7 +84,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       const timer = yield* Timer
       const providers = yield* Providers
       const gates = yield* Gates
-      const { toolbox } = yield* Tools
+      const tools = yield* Tools
       const defaults = yield* Defaults
       const standings = yield* Standings
       const condition = yield* Condition
@@ -99,7 +101,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         life,
         providers,
         gates,
-        toolbox,
+        tools,
         defaults,
         standings,
         tokenizer: Tokenizer.load,
@@ -120,7 +122,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       })
       const find = (id: Ids.ConversationId): Effect.Effect<Conversation, ConversationNotFound | StorageError> =>
         Effect.flatMap(
-          Effect.andThen(condition.started, store.conversation(id)), // O4
+          Effect.andThen(startedInTime(condition), store.conversation(id)), // O4
           Option.match({
             onNone: () => Effect.fail(new ConversationNotFound({ conversationId: id })),
             onSome: Effect.succeed
@@ -261,6 +263,16 @@ const takeUp = (acceptance: Acceptance.Dependencies, condition: Condition["Servi
     Effect.orDie,
     Effect.andThen(condition.setStarting(undefined))
   )
+
+/** O4 */
+const startedInTime = ({ started, starting }: Condition["Service"]): Effect.Effect<void, StorageError> =>
+  Effect.timeoutOrElse(started, {
+    duration: Patience.SILENCE_LIMIT,
+    orElse: () =>
+      Effect.flatMap(starting, (what) =>
+        what === undefined ? Effect.void : Effect.fail(new StorageError({ message: what }))
+      )
+  })
 
 /** Between two tries to read what the last process left. */
 const TAKE_UP_INTERVAL = "5 seconds"

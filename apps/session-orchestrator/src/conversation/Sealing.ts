@@ -37,7 +37,7 @@ export const seal = Effect.fnUntraced(function* (
   const { model } = Option.getOrThrow(yield* patiently(store.conversation(conversationId)))
   const account = Account.of(yield* patiently(journal.load(turnId)))
   const endedAt = yield* Clock.currentTimeMillis
-  const { discarded, tally, unclosed } = standingOf(account, known)
+  const { discarded, tally, unclosed } = standingOf(account, known, endedAt)
   const { end, events } = KernelTurn.sealing(turn, tally, { ...outcome, endedAt, discarded, unclosed })
   const start = { conversationId, turnId, startedAt: acceptedAt, ...(prompt === undefined ? undefined : { prompt }) }
   const all = known.length === 0 ? Arr.appendAll(KernelTurn.opening(start), events) : events
@@ -63,7 +63,11 @@ interface Standing {
   readonly discarded: number | undefined
 }
 
-const standingOf = ({ attempts }: Account.Account, events: ReadonlyArray<TurnEvent.PersistedEvent>): Standing => {
+const standingOf = (
+  { attempts }: Account.Account,
+  events: ReadonlyArray<TurnEvent.PersistedEvent>,
+  endedAt: number
+): Standing => {
   const last = attempts.at(-1)
   const isCutOff = last !== undefined && last.hasContent && last.outcome === undefined
   const retries = attempts.flatMap(({ decision, step }) =>
@@ -77,6 +81,7 @@ const standingOf = ({ attempts }: Account.Account, events: ReadonlyArray<TurnEve
       steps: last?.step ?? 0,
       attempts: Account.endedCalls(attempts) + (isCutOff ? 1 : 0),
       sleptMs: attempts.reduce((sum, attempt) => sum + sleptOf(attempt), 0),
+      waitedMs: Account.waitedMs(attempts, endedAt),
       usage: attempts.reduce((sum, attempt) => Message.addUsage(sum, usageOf(attempt)), {})
     },
     unclosed: chains > closed ? retries.at(-1)?.attempt : undefined,

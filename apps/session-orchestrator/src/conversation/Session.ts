@@ -6,8 +6,9 @@
  */
 import type { Ids } from "@holdfast/wire"
 import type { TurnStopped } from "@holdfast/kernel"
-import { Deferred, Semaphore } from "effect"
-import type { Resumption } from "../storage/Store.ts"
+import { Deferred } from "effect"
+import { type Resumption, StorageError } from "../storage/Store.ts"
+import { FailTogether } from "./FailTogether.ts"
 import type { Interruption } from "../durable/Interruption.ts"
 import type * as Gatekeeper from "./Gatekeeper.ts"
 import { Hub } from "./Hub.ts"
@@ -73,7 +74,9 @@ export class Session {
    */
   autoRetry: boolean | undefined = undefined
   /** Accepting and queueing are one act, or two prompts could be queued in another order than they were accepted in. */
-  readonly accepting = Semaphore.makeUnsafe(1)
+  readonly accepting = new FailTogether(
+    (error): error is StorageError => error instanceof StorageError && error.concerns !== "one"
+  )
   /** Who holds on to this session besides its turns. */
   holders = 0
 

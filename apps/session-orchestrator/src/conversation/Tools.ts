@@ -2,6 +2,15 @@
 import { Toolbox } from "@holdfast/kernel"
 import { Context, Effect, Layer } from "effect"
 
+/** A tool server that is not up. */
+export interface MissingServer {
+  readonly server: string
+  /** Turns do not run without its tools. */
+  readonly isRequired: boolean
+  /** Why it is not up. */
+  readonly because: string
+}
+
 export class Tools extends Context.Service<
   Tools,
   {
@@ -14,8 +23,16 @@ export class Tools extends Context.Service<
      * them would tell its user that it has none.
      */
     readonly toolbox: Effect.Effect<Toolbox.Toolbox["Service"]>
+    /** Servers whose tools are not on offer at this moment. */
+    readonly missing: () => ReadonlyArray<MissingServer>
+    /** Waits until the tools of every required server are on offer. */
+    readonly isComplete: Effect.Effect<void>
   }
 >()("@holdfast/session-orchestrator/conversation/Tools") {}
 
 /** No tools. */
-export const layerNoop: Layer.Layer<Tools> = Layer.succeed(Tools, { toolbox: Effect.succeed(Toolbox.noop) })
+export const layerNoop: Layer.Layer<Tools> = Layer.succeed(Tools, {
+  toolbox: Effect.succeed(Toolbox.noop),
+  missing: () => [],
+  isComplete: Effect.void
+})

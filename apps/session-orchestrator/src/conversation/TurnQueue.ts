@@ -38,6 +38,7 @@ import type { Defaults } from "./Defaults.ts"
 import type { Gates } from "./Gates.ts"
 import type { Parking } from "./Parking.ts"
 import type { ParkingPlace } from "./ParkingPlace.ts"
+import * as MissingTools from "./MissingTools.ts"
 import type { Providers } from "./Providers.ts"
 import type { QuarantineService } from "./Quarantine.ts"
 import { Seals } from "./Seals.ts"
@@ -73,7 +74,7 @@ export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint" | 
   readonly providers: Providers["Service"]
   readonly gates: Gates["Service"]
   readonly defaults: Defaults["Service"]
-  readonly toolbox: Tools["Service"]["toolbox"]
+  readonly tools: Tools["Service"]
   readonly standings: Standings["Service"]
   readonly tokenizer: Effect.Effect<Tokenizer.Count>
   readonly timer: Timer["Service"]
@@ -265,7 +266,7 @@ const stoppedBy = (cause: Cause.Cause<TurnStopped.TurnStopped>): TurnStopped.Tur
   Option.getOrElse(Cause.findErrorOption(cause), () => TurnStopped.ofDefect(Cause.squash(cause)))
 
 const run = Effect.fnUntraced(function* (dependencies: Dependencies, session: Session, running: Running) {
-  const { providers, defaults, checkpointOf, gates, standings, tokenizer, toolbox, ...resources } = dependencies
+  const { providers, defaults, checkpointOf, gates, standings, tokenizer, tools, ...resources } = dependencies
   const { arrival, turnId, wait } = running
   const patiently = Setbacks.patiently(dependencies, turnId)
   const sealed = yield* Setbacks.enter(dependencies, session, running)
@@ -289,9 +290,31 @@ const run = Effect.fnUntraced(function* (dependencies: Dependencies, session: Se
     { standings, tokenizer, credentials, models: defaults.models },
     { policy, provider, history, isEnabled, patiently }
   )
+  const toolbox = yield* tools.toolbox
+  const failure = yield* MissingTools.settle(tools, {
+    conversationId: conversation.conversationId,
+    turnId,
+    isFirstLife: !checkpoint.isRecorded("step/0/attempt/0"),
+    live: (event) => session.hub.live(event),
+    makeRoom: () => {
+      running.leaveTurnstile()
+      running.ahead?.ready()
+    },
+    abort: Deferred.await(running.abort)
+  })
   return yield* TurnRunner.run(
-    { session, running, resumption, target, provider, gates, policy, ports, isEnabled },
-    { ...resources, checkpoint, toolbox: yield* toolbox }
+    {
+      session,
+      running,
+      resumption,
+      target,
+      provider: failure === undefined ? provider : MissingTools.failing(failure),
+      gates,
+      policy,
+      ports,
+      isEnabled
+    },
+    { ...resources, checkpoint, toolbox }
   )
 })
 

@@ -110,6 +110,16 @@ export const of = (records: ReadonlyArray<Record>): Account => {
   return { attempts, tools, finals, place: placeOf(attempts), spending: spendingOf(attempts), target, unread }
 }
 
+/** How long the waits of a turn really took. One that no record ends has lasted until `now`. */
+export const waitedMs = (attempts: ReadonlyArray<AttemptAccount>, now: number): number =>
+  attempts.reduce(
+    (sum, { decision, wakes }) =>
+      decision?._tag === "Retry" && !Directive.isImmediate(decision)
+        ? sum + RetryStrategy.waitedMs(decision, wakes, now)
+        : sum,
+    0
+  )
+
 /** Calls of a provider that have come to an end. */
 export const endedCalls = (attempts: ReadonlyArray<AttemptAccount>): number =>
   attempts.filter(

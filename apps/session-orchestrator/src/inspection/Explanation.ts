@@ -41,7 +41,7 @@ export const of = (evidence: Evidence, redact: Redact): TurnExplanation.TurnExpl
     acceptedAt: turn.acceptedAt,
     steps: stepsOf(evidence, account, redact),
     ...interruptionOf(evidence),
-    ...(end === undefined ? {} : { seal: sealOf(evidence, end, redact) }),
+    ...(end === undefined ? {} : { seal: sealOf(evidence, account, end, redact) }),
     isForgotten: records.length === 0 && end !== undefined && hasDecided(events, end),
     unread: account.unread
   }
@@ -71,15 +71,30 @@ const stepsOf = (
     }
   >()
   const first = firstTarget(events) ?? conversation.model
+  const bodies = bodiesOf(account.attempts)
   for (const attempt of [...account.attempts, ...unrecorded(turn, events, records, account)]) {
     const cause = account.finals.find(({ step }) => step === attempt.step)?.cause
     const final = cause === undefined ? undefined : { final: cause }
     const step = steps.get(attempt.step) ?? { step: attempt.step, ...final, attempts: [], tools: [] }
     steps.set(attempt.step, step)
-    step.attempts.push(attemptOf(attempt, attempt.target ?? first, turn.end, redact))
+    step.attempts.push(attemptOf(attempt, attempt.target ?? first, bodies.get(attempt), turn.end, redact))
     if (attempt.outcome?._tag === "Completed") step.tools = toolsOf(attempt, account.tools, turn.end)
   }
   return Array.from(steps.values())
+}
+
+/** What endpoints answered in full. A body that came again is recorded once a step. */
+const bodiesOf = (attempts: ReadonlyArray<Account.AttemptAccount>): ReadonlyMap<Account.AttemptAccount, string> => {
+  const bodies = new Map<Account.AttemptAccount, string>()
+  let last: string | undefined
+  for (const attempt of attempts) {
+    const { outcome } = attempt
+    const body = outcome !== undefined && "body" in outcome ? outcome.body : undefined
+    if (typeof body === "string" && outcome?._tag === "Failed" && "contentSeen" in outcome) last = body
+    const whole = body === true ? last : body
+    if (whole !== undefined) bodies.set(attempt, whole)
+  }
+  return bodies
 }
 
 /** What the turn ran on before anybody sent it elsewhere. */
@@ -110,6 +125,7 @@ const unrecorded = (
 const attemptOf = (
   account: Account.AttemptAccount,
   target: string,
+  body: string | undefined,
   end: TurnEvent.TurnEnd | undefined,
   redact: Redact
 ): TurnExplanation.Attempt => {
@@ -123,6 +139,7 @@ const attemptOf = (
     ...(outcome === undefined ? {} : { endedAt: outcome.endedAt }),
     hasContent: outcome?._tag === "Failed" && "contentSeen" in outcome ? outcome.contentSeen || hasContent : hasContent,
     ...(failure === undefined ? {} : { failure }),
+    ...(body === undefined ? {} : { body: redact(body) }),
     ...(outcome?._tag === "Completed" ? { finishReason: outcome.finishReason } : {}),
     ...compactionOf(outcome),
     ...(failure === undefined || decision === undefined ? {} : decided(account, decision, failure, end, redact)),
@@ -307,13 +324,29 @@ const ruleOf = ({ interruption }: Evidence, { error, status }: TurnEvent.TurnEnd
   return interruption.deaths > Interruption.SUSPECT ? ["X14"] : ["C10"]
 }
 
-const sealOf = (evidence: Evidence, end: TurnEvent.TurnEnd, redact: Redact): TurnExplanation.Seal => {
+/** A seal of an older version does not say how long the turn waited: the records do, as long as they are there. */
+const waitedOf = (
+  { records }: Evidence,
+  { attempts }: Account.Account,
+  { endedAt, waitedMs }: TurnEvent.TurnEnd
+): { readonly waitedMs?: number } => {
+  if (waitedMs !== undefined) return { waitedMs }
+  return records.length === 0 ? {} : { waitedMs: Account.waitedMs(attempts, endedAt) }
+}
+
+const sealOf = (
+  evidence: Evidence,
+  account: Account.Account,
+  end: TurnEvent.TurnEnd,
+  redact: Redact
+): TurnExplanation.Seal => {
   const { attempts, endedAt, error, sleptMs, status } = end
   const told = {
     status,
     endedAt,
     attempts,
     sleptMs,
+    ...waitedOf(evidence, account, end),
     ...(error === undefined ? {} : { error: cleaned(error, redact) }),
     rules: ruleOf(evidence, end)
   }

@@ -1,7 +1,8 @@
 /**
  * An explanation as lines of text: what happened, by the time at which it did.
  *
- * L1. A failure that comes again and again is told once; after that each retry is a line.
+ * L1. A failure that comes again and again from the same target is told once, with the whole of the first one's answer; after that each retry is a line. What else its provider
+ *     asks for is told each time.
  * L2. No line is wider than asked for. A date stands before the first line of its day.
  */
 import type { Failure, TurnExplanation } from "@holdfast/wire"
@@ -38,7 +39,7 @@ export const lines = (
   for (const step of steps) {
     page.blank()
     page.plain(`Step ${step.step + 1}, on ${step.attempts[0]?.target ?? "no target"}${Words.last(step.final)}`)
-    let known: Failure.Failure | undefined
+    let known: TurnExplanation.Attempt | undefined
     for (const attempt of step.attempts) known = writeAttempt(page, clock, attempt, known)
     for (const tool of step.tools) page.entry(tool.endedAt, Words.tool(tool))
   }
@@ -120,25 +121,28 @@ const standing = ({ seal, status, steps }: TurnExplanation.TurnExplanation, at: 
     : `waiting, to retry at ${at(wait.retryAt)}`
 }
 
-/** Writes an attempt and what followed from it; returns the failure that the reader knows by now. */
+/** Writes an attempt and what followed from it; returns the one whose failure the reader knows by now. */
 const writeAttempt = (
   page: Page,
   clock: Clock,
   attempt: TurnExplanation.Attempt,
-  known: Failure.Failure | undefined
-): Failure.Failure | undefined => {
-  const { decision, endedAt, failure, hasContent, wait } = attempt
+  known: TurnExplanation.Attempt | undefined
+): TurnExplanation.Attempt | undefined => {
+  const { decision, endedAt, failure, wait } = attempt
   if (failure === undefined) {
     page.entry(endedAt, Words.attempt(attempt))
     return known
   }
   const why = decision === undefined ? "" : Words.decision(decision, failure, seenFrom(clock, endedAt))
-  if (known !== undefined && !hasContent && attempt.compaction === undefined && isSame(known, failure)) {
-    page.entry(endedAt, `Attempt ${attempt.attempt + 1}: same. ${why}`) // L1
+  const before = known?.failure
+  if (before !== undefined && known?.target === attempt.target && isRepeated(attempt) && isSame(before, failure)) {
+    const asked = Words.asking(failure)
+    const isNews = asked !== "" && asked !== Words.asking(before)
+    page.entry(endedAt, `Attempt ${attempt.attempt + 1}: same. ${isNews ? `${asked} ` : ""}${why}`) // L1
   } else {
-    page.entry(endedAt, Words.attempt(attempt), Words.evidence(failure), why)
+    page.entry(endedAt, Words.attempt(attempt), Words.evidence(failure), Words.body(attempt), why)
   }
-  if (wait === undefined) return failure
+  if (wait === undefined) return attempt
   const changes = wait.changes.map((change) => ({
     at: change.at,
     text: Words.change(change, seenFrom(clock, change.at))
@@ -153,8 +157,12 @@ const writeAttempt = (
   if (end !== undefined && (end.type !== "elapsed" || end.heldMs !== undefined || Words.isLate(end, due))) {
     page.entry(end.at, Words.waitEnd(end, due))
   }
-  return failure
+  return attempt
 }
+
+/** Whether a failure may be one of many: not of an answer that had begun, nor of a call for a summary. */
+const isRepeated = ({ compaction, hasContent }: TurnExplanation.Attempt): boolean =>
+  !hasContent && compaction === undefined
 
 /** A moment, with its date where that is another one than that of `from`. */
 const seenFrom =

@@ -38,12 +38,13 @@ const retried = (
   if (basis?._tag === "AtOnce") return { ...decided, ...spendingsOf(basis), rules: atOnceRules(basis) }
   const may = route === undefined ? mayRetry(failure) : mayGo(route, basis?.routing)
   if (basis?._tag !== "Delay") return { ...decided, rules: may }
-  const { clipped = false, hintMs, jitterMs = 0, scheduledMs } = basis
+  const { clipped = false, hintMs, isEarlier, jitterMs = 0, scheduledMs } = basis
   return {
     ...decided,
     // A provider's own delay that stood instead of a longer schedule is told by the wait itself (A6).
     ...(isReplaced(basis) ? {} : { scheduledMs }),
     ...(hintMs === undefined || isReplaced(basis) ? {} : { hintMs }),
+    ...(isEarlier === undefined || isReplaced(basis) ? {} : { isEarlier }),
     ...(jitterMs > 0 ? { jitterMs } : {}),
     ...(clipped ? { clipped } : {}),
     ...spendingsOf(basis),

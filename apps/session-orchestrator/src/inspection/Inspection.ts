@@ -39,6 +39,8 @@ export class Inspection extends Context.Service<
     readonly turns: (options: {
       readonly all: boolean
     }) => Effect.Effect<ReadonlyArray<TurnReport.TurnReport>, StorageError>
+    /** What is read: a file, or an address without its password. */
+    readonly database: string
     /** Everything about one turn, to explain it from; none where there is no such turn. */
     readonly evidence: (turnId: Ids.TurnId) => Effect.Effect<Option.Option<Explanation.Evidence>, StorageError>
     /** Who runs them. */
@@ -54,7 +56,7 @@ export interface Options {
 /** For a database that several processes share: who of them is there only its cluster knows. */
 export const UNKNOWN: Effect.Effect<Service> = Effect.succeed({ _tag: "Unknown" })
 
-/** Looks into a SQLite file. Where there is none yet there are no turns. */
+/** Looks into a SQLite file. Fails where there is none. */
 export const layerSqlite = (path: string, options: Options): Layer.Layer<Inspection, StorageError> =>
   Layer.suspend(() =>
     fs.existsSync(path)
@@ -65,11 +67,15 @@ export const layerSqlite = (path: string, options: Options): Layer.Layer<Inspect
             )
           )
         )
-      : Layer.succeed(Inspection, {
-          turns: () => Effect.succeed([]),
-          evidence: () => Effect.succeedNone,
-          service: Effect.succeed<Service>({ _tag: "None" })
-        })
+      : Layer.effectContext(
+          Effect.fail(
+            new StorageError({
+              message:
+                `There is no database at ${path}. ` +
+                "Name the service's configuration with --config, or start `holdfast serve` once, which makes it."
+            })
+          )
+        )
   )
 
 /**
@@ -89,10 +95,12 @@ export const layerSql = (
       const read = <A>(what: string, effect: Effect.Effect<A, Failure>): Effect.Effect<A, StorageError> =>
         effect.pipe(
           Patience.whileBusy((error) => SqlError.isSqlError(error) && StorageFailure.scopeOf(error) === "busy"),
+          Patience.within<Failure>(Patience.SILENCE_LIMIT, () => StorageFailure.silence(Patience.SILENCE_LIMIT)),
           Effect.mapError((error) => explain(database, `read ${what}`, error))
         )
       yield* read("its version", refuseOther(database, sql))
       return {
+        database,
         service,
         evidence: (turnId) => read("the turn", sql.withTransaction(evidenceOf(sql, turnId))), // I2
         turns: ({ all }) =>
@@ -136,11 +144,12 @@ const reports = Effect.fnUntraced(function* (
   const begun = new Set<string>()
   const found: Array<TurnReport.TurnReport> = []
   const turns = yield* all ? TurnTable.all(sql) : TurnTable.unsealed(sql)
+  const endings = yield* all ? endingsOf(sql, turns) : Effect.succeed(new Map<Ids.TurnId, TurnReport.Ending>())
   for (const turn of turns) {
     const conversation = conversations.get(turn.conversationId) ?? (yield* conversationOf(sql, turn))
     conversations.set(turn.conversationId, conversation)
     if (turn.end !== undefined) {
-      found.push(TurnReport.ofSealed(turn, turn.end, conversation))
+      found.push(TurnReport.ofSealed(turn, turn.end, conversation, endings.get(turn.turnId)))
     } else if (begun.has(turn.conversationId)) {
       found.push(TurnReport.ofQueued(turn, conversation, now))
     } else {
@@ -151,6 +160,27 @@ const reports = Effect.fnUntraced(function* (
     }
   }
   return found
+})
+
+/** Where the last attempts of turns went, and which of them were retried by hand: from all turns, in the order of acceptance. */
+const endingsOf = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  turns: ReadonlyArray<Turn>
+): Effect.fn.Return<ReadonlyMap<Ids.TurnId, TurnReport.Ending>, Failure> {
+  const changes = yield* EventTable.modelChanges(sql)
+  /** Of each conversation, the target in use and the turn before. */
+  const conversations = new Map<Ids.ConversationId, { model?: string; before?: Turn }>()
+  const endings = new Map<Ids.TurnId, { model: string | undefined; retriedBy?: Ids.TurnId }>()
+  for (const turn of turns) {
+    const conversation = conversations.get(turn.conversationId) ?? {}
+    const model = changes.get(turn.turnId) ?? conversation.model
+    const { before } = conversation
+    const retried = turn.prompt === undefined && before !== undefined ? endings.get(before.turnId) : undefined
+    if (retried !== undefined) retried.retriedBy = turn.turnId
+    endings.set(turn.turnId, { model })
+    conversations.set(turn.conversationId, { ...(model === undefined ? {} : { model }), before: turn })
+  }
+  return endings
 })
 
 const evidenceOf = Effect.fnUntraced(function* (

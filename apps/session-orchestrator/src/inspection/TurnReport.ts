@@ -3,7 +3,7 @@
  * its records and the present.
  */
 import { Budget, ReasonLimits, type RetryPolicy } from "@holdfast/policy"
-import { Failure, type Ids, type TurnEvent } from "@holdfast/wire"
+import { Failure, type Ids, type Message, type TurnEvent } from "@holdfast/wire"
 import type { Conversation, Turn } from "../storage/Store.ts"
 import * as Account from "./Account.ts"
 
@@ -39,6 +39,11 @@ export interface BudgetReport {
   readonly leftMs?: number
 }
 
+export interface TokenReport {
+  readonly input?: number
+  readonly output?: number
+}
+
 export interface TurnReport {
   readonly conversationId: Ids.ConversationId
   readonly turnId: Ids.TurnId
@@ -53,6 +58,14 @@ export interface TurnReport {
   readonly ageMs: number
   /** Calls of a provider that have come to an end. */
   readonly attempts: number
+  /** When it ended, in epoch milliseconds. */
+  readonly endedAt?: number
+  /** How long a turn that has ended has waited; of one that an older version ran, what was scheduled. */
+  readonly waitedMs?: number
+  /** What an ended turn has used, where its providers reported it. */
+  readonly tokens?: TokenReport
+  /** The turn that ran the model again after this one had failed or was aborted (M1). */
+  readonly retriedBy?: Ids.TurnId
   readonly wait?: WaitReport
   /** What it waits for to pass, or what it failed with. */
   readonly error?: ErrorReport
@@ -60,11 +73,27 @@ export interface TurnReport {
   readonly budget?: BudgetReport
 }
 
+/** What is known of an ended turn besides its rows. */
+export interface Ending {
+  /** `provider/model` of its last attempt, where that is not the conversation's. */
+  readonly model?: string | undefined
+  readonly retriedBy?: Ids.TurnId | undefined
+}
+
 /** A turn that has ended. */
-export const ofSealed = (turn: Turn, end: TurnEvent.TurnEnd, conversation: Conversation): TurnReport => ({
-  ...headOf(turn, conversation, end.endedAt),
+export const ofSealed = (
+  turn: Turn,
+  end: TurnEvent.TurnEnd,
+  conversation: Conversation,
+  { model = conversation.model, retriedBy }: Ending = {}
+): TurnReport => ({
+  ...headOf(turn, { ...conversation, model }, end.endedAt),
   state: end.status,
   attempts: end.attempts,
+  endedAt: end.endedAt,
+  waitedMs: end.waitedMs ?? end.sleptMs,
+  ...tokensOf(end.usage),
+  ...(retriedBy === undefined ? {} : { retriedBy }),
   ...(end.error === undefined ? {} : { error: errorOf(end.error) })
 })
 
@@ -115,6 +144,11 @@ const headOf = (turn: Turn, { model }: Conversation, until: number) => ({
   acceptedAt: turn.acceptedAt,
   ageMs: Math.max(0, until - turn.acceptedAt)
 })
+
+const tokensOf = ({ inputTokens: input, outputTokens: output }: Message.Usage): { readonly tokens?: TokenReport } =>
+  input === undefined && output === undefined
+    ? {}
+    : { tokens: { ...(input === undefined ? {} : { input }), ...(output === undefined ? {} : { output }) } }
 
 const errorOf = (failure: Failure.Failure): ErrorReport => {
   const code = Failure.codeOf(failure)

@@ -22,14 +22,22 @@ export const failure = ({ code, message, reason, status }: Failure.Failure): str
   return `${reason}${codes === "" ? "" : `, ${codes}`}: "${Prose.oneLine(message)}"`
 }
 
+/** What the provider asked for, and where that was found. Empty where it asked for nothing. */
+export const asking = ({ evidence = {}, hint }: Failure.Failure): string =>
+  hint === undefined ? "" : `The provider asked for ${Span.format(hint.retryAfterMs)} (${source(hint, evidence)}).`
+
 /** What else the provider said: a hint, with where it was found, and the request's id. Empty where it said nothing. */
-export const evidence = ({ evidence = {}, hint }: Failure.Failure): string => {
-  const asked =
-    hint === undefined ? [] : [`The provider asked for ${Span.format(hint.retryAfterMs)} (${source(hint, evidence)}).`]
+export const evidence = (failure: Failure.Failure): string => {
+  const { evidence = {}, hint } = failure
+  const asked = hint === undefined ? [] : [asking(failure)]
   const others = Object.entries(evidence).filter(([name]) => name !== hint?.source)
   const said = others.map(([name, value]) => `${name}: ${Prose.oneLine(value)}`)
   return [...asked, ...(said.length === 0 ? [] : [`Its answer had ${said.join(", ")}.`])].join(" ")
 }
+
+/** The whole of what the endpoint answered; empty where that was no more than its failure says. */
+export const body = ({ body }: Pick<TurnExplanation.Attempt, "body">): string =>
+  body === undefined ? "" : `It answered in full: ${Prose.oneLine(body)}`
 
 /** What came of an attempt. */
 export const attempt = (attempt: Untold<TurnExplanation.Attempt>): string => {
@@ -137,11 +145,32 @@ export const tool = ({ outcome, tool, toolName }: Untold<TurnExplanation.Tool>):
 }
 
 /** How the turn ended. */
-export const seal = ({ attempts, error, rules, sleptMs, status }: Untold<TurnExplanation.Seal>): string => {
-  const effort = `after ${count(attempts, "attempt")}${sleptMs === 0 ? "" : ` and ${Span.format(sleptMs)} of waiting`}`
+export const seal = ({ attempts, error, rules, sleptMs, status, waitedMs }: Untold<TurnExplanation.Seal>): string => {
+  const waited = waiting({ sleptMs, waitedMs })
+  const effort = `after ${count(attempts, "attempt")}${waited === "" ? "" : ` and ${waited}`}`
   const why = error === undefined ? "" : `: ${failure(error)}`
   const how = status === "completed" ? "was answered" : status === "aborted" ? "was aborted" : status
   return ended(`The turn ${how} ${effort}${why}${rules.length === 0 ? "" : ` ${ruled(rules)}`}`)
+}
+
+/**
+ * How long a turn waited, and how long its waits were meant to be where they were cut short: `4 h 15 m of waiting (4 h 39 m 45 s were
+ * scheduled)`. Empty where it did not wait. Older seals have only what was scheduled.
+ */
+export const waiting = ({
+  sleptMs,
+  waitedMs
+}: {
+  readonly sleptMs: number
+  readonly waitedMs?: number | undefined
+}): string => {
+  const scheduled = Span.format(sleptMs)
+  if (waitedMs === undefined) return sleptMs === 0 ? "" : `${scheduled} of scheduled waiting`
+  // Timers of a busy process are not exact to the millisecond.
+  const isAsScheduled = Math.abs(waitedMs - sleptMs) < LATE_MS
+  if (isAsScheduled) return sleptMs === 0 ? "" : `${scheduled} of waiting`
+  const waited = `${waitedMs < LATE_MS ? Span.format(waitedMs) : Span.format(wholeSeconds(waitedMs))} of waiting`
+  return waitedMs < sleptMs ? `${waited} (${scheduled} were scheduled)` : waited
 }
 
 /** What has interrupted a turn. */
@@ -159,7 +188,8 @@ export const interruption = ({ deaths, defects, rules }: Untold<TurnExplanation.
 const WHY_LAST: Readonly<Record<string, string>> = {
   "max-turns": "the turn had as many steps as it may have",
   context: "the next request would have been too long",
-  "malformed-report": "a final report had been handed in that would not do"
+  "malformed-report": "a final report had been handed in that would not do",
+  "retries-exhausted": "the attempts of the step before ran out on responses that would not do"
 }
 
 /** Timers of a busy process are late by less. */
@@ -214,23 +244,31 @@ const whereOf = ({ credential, role, target }: Untold<TurnExplanation.Retry>): s
 
 /** The wait and where its length comes from. */
 const lengthOf = (decision: Untold<TurnExplanation.Retry>, { hint }: Failure.Failure): string => {
-  const { clipped, delayMs, hintMs = 0, jitterMs = 0, scheduledMs } = decision
+  const { clipped, delayMs, hintMs = 0, isEarlier, jitterMs = 0, scheduledMs } = decision
   const wait = Span.format(delayMs)
   if (scheduledMs === undefined) return wait
   const isHint = hintMs > scheduledMs
-  const base = isHint ? "the provider's" : "the schedule's"
+  const theirs = isEarlier === true ? "as its provider had asked before:" : "the provider's"
+  const base = isHint ? theirs : "the schedule's"
   const other = isHint ? `longer than the schedule's ${Span.format(scheduledMs)}` : unheeded(decision, hint)
   const beside = other === "" ? "" : `, ${other}`
-  if (jitterMs === 0 && clipped === undefined) return `${wait}, ${base}${beside}`
+  if (jitterMs === 0 && clipped === undefined) return `${wait}, ${base.replace(/:$/, "")}${beside}`
   const cut = clipped === undefined ? "" : ", cut to what was left of the budget"
   const chance = jitterMs === 0 ? "" : ` and ${Span.format(jitterMs)} of jitter`
   return `${wait}: ${base} ${Span.format(Math.max(hintMs, scheduledMs))}${chance}${beside}${cut}`
 }
 
 /** A hint that changed nothing. */
-const unheeded = ({ hintMs }: Untold<TurnExplanation.Retry>, hint: Failure.Hint | undefined): string => {
-  if (hintMs !== undefined) return `no shorter than the provider's ${Span.format(hintMs)}`
-  return hint === undefined
+const unheeded = (
+  { hintMs, isEarlier, target }: Untold<TurnExplanation.Retry>,
+  hint: Failure.Hint | undefined
+): string => {
+  if (hintMs !== undefined)
+    return isEarlier === true
+      ? `no shorter than the ${Span.format(hintMs)} that its provider had asked for before`
+      : `no shorter than the provider's ${Span.format(hintMs)}`
+  // What is said of one target counts for no other.
+  return hint === undefined || target !== undefined
     ? ""
     : `not the provider's ${Span.format(hint.retryAfterMs)}, which is not followed (retry.hints)`
 }

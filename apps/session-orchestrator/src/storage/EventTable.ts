@@ -98,6 +98,18 @@ export const messages = (
     events.flatMap(({ event }) => (event.type === "message" ? [event.message] : []))
   )
 
+/** The target that each turn changed to last, `provider/model`; of turns that changed none, nothing. */
+export const modelChanges = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyMap<Ids.TurnId, string>, Failure> =>
+  Effect.map(
+    select(
+      sql,
+      sql`FROM events e JOIN turns t ON t.number = e.turn JOIN conversations c ON c.number = e.conversation
+        WHERE e.type = 'model-change' ORDER BY e.conversation, e.event_id`
+    ),
+    (events) =>
+      new Map(events.flatMap(({ event }) => (event.type === "model-change" ? [[event.turnId, event.to] as const] : [])))
+  )
+
 /** Reads where the next event of the newest conversation would go: what is damaged there is found before a prompt is. */
 export const probe = (sql: SqlClient.SqlClient): Effect.Effect<void, SqlError.SqlError> =>
   Effect.asVoid(sql`

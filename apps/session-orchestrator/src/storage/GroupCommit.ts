@@ -6,8 +6,10 @@
  *
  * G1. A caller goes on after the commit that holds its write, and fails only if its write is not there.
  * G2. A write that is refused (a constraint, a damaged row) fails alone: its neighbours are committed without it.
- * G3. What concerns all (a full disk, a lost connection) fails all writes of the commit, and none is there.
- * G4. A lock of another process is waited for without stopping this one (`Patience`).
+ * G3. What concerns all (a full disk, a lost connection) fails all writes of the commit, and none is there; and those that were queued
+ *     meanwhile, which would each wait as long for the same.
+ * G4. A lock of another process is waited for without stopping this one (`Patience`), and a database that is silent no longer than
+ *     callers wait.
  * G5. Closing takes no more writes and commits what was queued. An interrupted caller's write is made all the same.
  * G6. Behind the commit of a crowd it gives way a few times, to find the crowd's next writes together again: each commit is a
  *     sync that stops the thread. That takes microseconds where nobody has anything to do, and few writes never wait for it.
@@ -15,7 +17,7 @@
  * Writes of one lane keep their order. Writes of one commit are made lane by lane: callers that were waiting at the same
  * time have no order between them.
  */
-import { Array as Arr, Cause, Effect, Exit, Fiber, Latch, Option, Result, type Scope } from "effect"
+import { Array as Arr, Cause, Effect, Exit, Fiber, identity, Latch, Option, Result, type Scope } from "effect"
 import * as Patience from "./Patience.ts"
 
 /** How a lane writes: all inputs at once, inside a transaction, with one result for each, in order. It may run again. */
@@ -31,6 +33,8 @@ export interface Options<E> {
   readonly transaction: <A>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
   /** `one`: this write was refused (G2). `all`: no write can be made (G3). `busy`: worth another try (G4). */
   readonly scope: (error: E) => "one" | "all" | "busy"
+  /** Gives a commit up that is not answered in time; whether it was made is not known then. Absent: every commit is answered. */
+  readonly answered?: <A>(commit: Effect.Effect<A, E>) => Effect.Effect<A, E>
   /** What a write fails with that comes after closing. */
   readonly closed: () => E
   /** What a write fails with whose commit died of a bug. */
@@ -65,7 +69,7 @@ export const make = Effect.fnUntraced(function* <E>(
       // Whoever is about to write in this turn of the event loop gets into this commit (G6).
       for (let round = 0; round < rounds; round++) yield* Effect.yieldNow
       const taken = lanes.filter((lane) => !lane.isEmpty()).map((lane) => lane.take())
-      yield* commit(options, taken)
+      yield* commit(options, taken, lanes)
       rounds = taken.reduce((count, { size }) => count + size, 0) > CROWD ? CROWD_ROUNDS : 1
     }
   }).pipe(Effect.forkScoped)
@@ -102,6 +106,8 @@ interface Pending<In, Out, E> {
 /** A lane as the writer sees it, whatever it writes. */
 interface Lane<E> {
   readonly isEmpty: () => boolean
+  /** Takes all writes that wait, to fail them. */
+  readonly giveUp: () => (error: E) => void
   readonly take: () => Taken<E>
 }
 
@@ -113,21 +119,27 @@ interface Taken<E> {
   readonly fail: (error: E) => void
 }
 
-const commit = <E>(options: Options<E>, taken: ReadonlyArray<Taken<E>>): Effect.Effect<void> =>
+const commit = <E>(
+  options: Options<E>,
+  taken: ReadonlyArray<Taken<E>>,
+  lanes: ReadonlyArray<Lane<E>>
+): Effect.Effect<void> =>
   options.transaction(Effect.forEach(taken, (writes) => writes.together)).pipe(
     Effect.catchIf(
       (error) => options.scope(error) === "one",
       () => options.transaction(Effect.forEach(taken, (writes) => writes.oneByOne))
     ),
     Patience.whileBusy((error) => options.scope(error) === "busy"),
+    options.answered ?? identity,
     Effect.matchCause({
       onSuccess: (tellAll) => tellAll.forEach((tell) => tell()),
       onFailure: (cause) => {
-        const error = Result.match(Cause.findError(cause), {
-          onSuccess: (error) => error,
-          onFailure: (rest) => options.died(rest)
-        })
+        const found = Cause.findError(cause)
+        const error = Result.isSuccess(found) ? found.success : options.died(found.failure)
+        // G3. Before anybody is told, who may be back with another write at once.
+        const behind = Result.isSuccess(found) ? lanes.map((lane) => lane.giveUp()) : []
         for (const writes of taken) writes.fail(error)
+        for (const fail of behind) fail(error)
       }
     })
   )
@@ -138,6 +150,10 @@ const laneOf = <In, Out, E>(
   apply: Apply<In, Out, E>
 ): Lane<E> => ({
   isEmpty: () => waiting.length === 0,
+  giveUp: () => {
+    const given = waiting.splice(0)
+    return (error) => given.forEach(({ resume }) => resume(Exit.fail(error)))
+  },
   take: () => {
     const taken = waiting.splice(0, MAX_WRITES)
     const tell = (outcomeOf: (index: number) => Exit.Exit<Out, E>) => () =>

@@ -1,18 +1,67 @@
 /**
- * How long Holdfast waits for another program's lock on the database: long enough for a backup to begin or a person's query
- * to end, and without stopping anything but the waiting operation.
+ * How long Holdfast waits for a database that is busy or silent: long enough for a backup to begin, a person's query to end or a server
+ * to restart, and short enough that a caller gets an answer within ten seconds.
+ *
+ * P1. Time counts, not tries: one try can take as long as all of them may.
+ * P2. A caller does not wait for the end of what it has given up on. A statement on a connection that is silent cannot be ended at once.
  */
-import { Effect, Schedule } from "effect"
+import { Clock, Duration, Effect } from "effect"
 
 /** Often enough to slip in between two transactions of the other program. */
-const INTERVAL = "100 millis"
-const TRIES = 50
+const INTERVAL = Duration.millis(100)
 
-const retries = { schedule: Schedule.spaced(INTERVAL), times: TRIES - 1 }
+/** No try begins after this. */
+export const BUSY_LIMIT = Duration.seconds(5)
 
-/** Runs an effect again while it fails for being locked out, for about five seconds. */
+/** A database that has not answered within this is away. A page of a history, or a commit of a crowd, takes a hundredth of it. */
+export const SILENCE_LIMIT = Duration.seconds(8)
+
+/** Runs an effect again while it fails for being locked out, until `BUSY_LIMIT` has passed since its first try (P1). */
 export const whileBusy =
   <E>(isBusy: (error: E) => boolean) =>
   <A, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    // The schedule comes into it when there is something to wait for: reads are many, and locks are rare.
-    Effect.catchIf(effect, isBusy, () => Effect.delay(Effect.retry(effect, { while: isBusy, ...retries }), INTERVAL))
+    Effect.flatMap(Clock.Clock, (clock) => {
+      const until = nowMs(clock) + Duration.toMillis(BUSY_LIMIT)
+      const again: Effect.Effect<A, E, R> = Effect.catchIf(Effect.delay(effect, INTERVAL), isBusy, (error) =>
+        nowMs(clock) < until ? again : Effect.fail(error)
+      )
+      return Effect.catchIf(effect, isBusy, () => again)
+    })
+
+/**
+ * Fails when an effect has not ended within a limit, in a region without interruption too. The effect is interrupted then, and nobody
+ * waits for its end (P2).
+ */
+export const within =
+  <E>(limit: Duration.Duration, silent: () => E) =>
+  <A, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.flatMap(Effect.context<R>(), (context) =>
+      Effect.callback<A, E>((resume) => {
+        const fork = Effect.runForkWith(context)
+        const work = fork(effect)
+        const timer = fork(Effect.sleep(limit))
+        let isOver = false
+        work.addObserver((exit) => {
+          if (isOver) return
+          isOver = true
+          timer.interruptUnsafe()
+          resume(exit)
+        })
+        timer.addObserver(() => {
+          if (isOver) return
+          isOver = true
+          work.interruptUnsafe()
+          resume(Effect.fail(silent()))
+        })
+        return Effect.sync(() => {
+          isOver = true
+          work.interruptUnsafe()
+          timer.interruptUnsafe()
+        })
+      })
+    )
+
+// --- internal
+
+/** Not the wall clock: one that is set must not end a wait, nor prolong it. */
+const nowMs = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6

@@ -6,7 +6,7 @@
  * database that is away for some seconds (`Patience`).
  */
 import { type Ids, TurnEvent } from "@holdfast/wire"
-import { Cause, Clock, Context, Effect, Layer, Option, type Schema, Stream } from "effect"
+import { Cause, Clock, Context, Duration, Effect, identity, Layer, Option, type Schema, Stream } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import type { Interruption } from "../durable/Interruption.ts"
 import * as Acceptances from "./Acceptances.ts"
@@ -42,6 +42,12 @@ const READS_AT_ONCE = 64
 
 /** The ports that a database serves. */
 export type Storage = Store | Journal | Standings | Interruptions
+
+/** Whoever asks whether there is a database does not wait until it has been given up. */
+const CHECK_LIMIT = Duration.millis(1500)
+
+/** A hundred thousand turns are read in seconds. */
+const LONG_READ_LIMIT = Duration.minutes(2)
 
 /** Enough of a UUID to tell apart those who write to one turn: it is in each of its rows. */
 const WRITER_LENGTH = 13
@@ -96,21 +102,41 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
       if (SqlError.isSqlError(error)) damage.note(error, explained)
       return explained
     })
+  // A file answers or fails; a server can be silent.
+  const isServer = sql.onDialectOrElse({ pg: () => true, orElse: () => false })
+  const answered = (limit: Duration.Duration): (<A>(effect: Effect.Effect<A, Failure>) => Effect.Effect<A, Failure>) =>
+    isServer ? Patience.within<Failure>(limit, () => StorageFailure.silence(limit)) : identity
+  const patiently = <A>(effect: Effect.Effect<A, Failure>) =>
+    answered(Patience.SILENCE_LIMIT)(Patience.whileBusy(isBusy)(effect))
   const read =
     (attempted: string) =>
     <A>(effect: Effect.Effect<A, Failure>) =>
-      effect.pipe(Patience.whileBusy(isBusy), failed(`read ${attempted}`))
+      effect.pipe(patiently, failed(`read ${attempted}`))
+  /** The last failure of a transaction that concerned all, for whoever cannot wait until the database is given up. */
+  let trouble: SqlError.SqlError | undefined
 
   yield* migrate(database)
-  const transaction = sql.onDialectOrElse({
+  const begin: GroupCommit.Options<Failure>["transaction"] = sql.onDialectOrElse({
     pg: () => PostgresTransaction.make(sql),
     orElse: () => sql.withTransaction
   })
+  const transaction: GroupCommit.Options<Failure>["transaction"] = (effect) =>
+    Effect.tapError(begin(effect), (error) =>
+      Effect.sync(() => {
+        if (SqlError.isSqlError(error) && scopeOf(error) !== "one") trouble = error
+      })
+    )
   const writer = sql.onDialectOrElse({
     pg: () => globalThis.crypto.randomUUID().slice(0, WRITER_LENGTH),
     orElse: () => undefined
   })
-  const group = yield* GroupCommit.make<Failure>({ transaction, scope: scopeOf, closed, died })
+  const group = yield* GroupCommit.make<Failure>({
+    transaction,
+    scope: scopeOf,
+    answered: answered(Patience.SILENCE_LIMIT),
+    closed,
+    died
+  })
   const create = group.lane(ConversationTable.insert(sql))
   const setAutoRetry = group.lane(ConversationTable.setAutoRetry(sql))
   const accept = group.lane(Acceptances.accept(sql))
@@ -127,7 +153,11 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
   )
 
   const together = <In, Out>(size: number, apply: GroupRead.Apply<In, Out, Failure>) =>
-    GroupRead.make(size, (inputs: ReadonlyArray<In>) => Patience.whileBusy(isBusy)(apply(inputs)))
+    GroupRead.make(
+      size,
+      (inputs: ReadonlyArray<In>) => patiently(apply(inputs)),
+      (error) => scopeOf(error) !== "one"
+    )
   const findConversation = yield* together(READS_AT_ONCE, (ids: ReadonlyArray<Ids.ConversationId>) =>
     Effect.map(ConversationTable.findAll(sql, ids), (found) => ids.map((id) => Option.fromUndefinedOr(found.get(id))))
   )
@@ -167,7 +197,12 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
       Effect.map(resume(id), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
     lastTurn: (id) => TurnTable.last(sql, id).pipe(read(`the last turn of conversation ${id}`)),
     unsealedTurnsOf: (id) => JournalTable.unsealed(sql, id).pipe(read(`the unsealed turns of conversation ${id}`)),
-    unsealedTurns: JournalTable.unsealed(sql).pipe(read("the turns that are not sealed")),
+    // Many rows, which nobody waits for but the start.
+    unsealedTurns: JournalTable.unsealed(sql).pipe(
+      Patience.whileBusy(isBusy),
+      answered(LONG_READ_LIMIT),
+      failed("read the turns that are not sealed")
+    ),
     appendEvents: (conversationId, turnId, events, position) =>
       Effect.suspend(() => append({ conversationId, turnId, position, events: events.map(encoded) })).pipe(
         failed(`record the events of turn ${turnId}`)
@@ -178,6 +213,8 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
     check: Effect.andThen(
       damage.refuse,
       Effect.andThen(EventTable.probe(sql), Effect.flatMap(Clock.currentTimeMillis, probe)).pipe(
+        Patience.within<Failure>(CHECK_LIMIT, () => trouble ?? StorageFailure.silence(CHECK_LIMIT)),
+        Effect.tap(() => Effect.sync(() => void (trouble = undefined))),
         failed("read and write")
       )
     )

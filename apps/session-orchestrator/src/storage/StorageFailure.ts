@@ -4,8 +4,8 @@
  *
  * Both depend on SQLite's result code or PostgreSQL's SQLSTATE where there is one, and on the kind of error otherwise.
  */
-import { Predicate } from "effect"
-import type { SqlError } from "effect/sql"
+import { Duration, Predicate } from "effect"
+import { SqlError } from "effect/sql"
 import { codeOf } from "./SqliteError.ts"
 import { StorageError } from "./Store.ts"
 
@@ -29,7 +29,17 @@ export const scopeOf = (error: SqlError.SqlError): "one" | "all" | "busy" => {
  */
 export const explain = (database: string, attempted: string, error: SqlError.SqlError): StorageError =>
   new StorageError({
-    message: `Could not ${attempted} in ${database}: the database said "${saidBy(error)}". ${adviceFor(database, error)}`
+    message: `Could not ${attempted} in ${database}: ${saidBy(error)}. ${adviceFor(database, error)}`,
+    ...(scopeOf(error) === "one" ? { concerns: "one" } : undefined)
+  })
+
+/** A database that has not answered for so long. */
+export const silence = (limit: Duration.Duration): SqlError.SqlError =>
+  new SqlError.SqlError({
+    reason: new SqlError.ConnectionError({
+      cause: new Silence(`it has not answered for ${Duration.format(limit)}`),
+      operation: "execute"
+    })
   })
 
 /** Whether SQLite says that the file is damaged, or is no database. */
@@ -49,14 +59,21 @@ export const damaged = (database: string, attempted: string, detail: string): St
   new StorageError({
     message:
       `Could not ${attempted} in ${database}: a row does not hold what Holdfast writes (${detail}). ` +
-      "It was changed by another program or is damaged; restore the database from a backup."
+      "It was changed by another program or is damaged; restore the database from a backup.",
+    concerns: "one"
   })
 
 // --- internal
 
+class Silence extends Error {
+  override readonly name = "Silence"
+}
+
 /** In its own words, where the driver has put others around them. */
-const saidBy = ({ message, reason: { cause } }: SqlError.SqlError): string =>
-  cause instanceof Error && cause.message !== "" ? cause.message : message
+const saidBy = ({ message, reason: { cause } }: SqlError.SqlError): string => {
+  if (cause instanceof Silence) return cause.message
+  return `the database said "${cause instanceof Error && cause.message !== "" ? cause.message : message}"`
+}
 
 const CORRUPT = 11
 const NOT_A_DATABASE = 26

@@ -15,7 +15,9 @@ import type { Record } from "./Journal.ts"
 /** The disk said no: full, read-only, locked, corrupt. Nothing of the write is there. */
 export class StorageError extends Schema.TaggedError<StorageError>()("StorageError", {
   /** What was attempted, in words a person understands, and what the database said. */
-  message: Schema.String
+  message: Schema.String,
+  /** `one`: it is about this call alone. Absent: it would meet every other call too. */
+  concerns: Schema.optionalKey(Schema.Literal("one"))
 }) {}
 
 /** A conversation as it is kept. */

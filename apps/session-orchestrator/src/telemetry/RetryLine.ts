@@ -18,6 +18,8 @@ interface Line {
   readonly model: string
   /** The wire format: `openai-compatible`, `anthropic`, `simulated`; absent for a provider that is not configured. */
   readonly api?: string
+  /** How much the model was asked to think, as the configuration sets it; absent where it sets nothing. */
+  readonly thinkingLevel?: string
   /** 0-based. */
   readonly step: number
   /** The working directory of the service. */
@@ -69,12 +71,15 @@ export interface TurnLine extends Line, Trouble {
   readonly totalAttempts: number
   /** From a step's first failure to its response or its end, over all steps. */
   readonly retryLoopDurationMs: number
+  /** How much of that were waits, as long as they really took. */
+  readonly waitedMs?: number
 }
 
 /** What lines say of the service. */
 export interface Surroundings {
   readonly cwd: string
   readonly apiOf: (provider: string) => string | undefined
+  readonly thinkingOf: (target: Target.Target) => string | undefined
 }
 
 /** What an attempt is worth writing down for: that a retry succeeded, or that somebody asked for one. */
@@ -131,6 +136,7 @@ export const ofSeal = (sealed: Observer.Sealed, surroundings: Surroundings): Tur
     finalStatus: end.status,
     totalAttempts: end.attempts,
     retryLoopDurationMs: retryLoopMs,
+    ...(end.waitedMs === undefined ? undefined : { waitedMs: end.waitedMs }),
     ...(end.error === undefined ? undefined : troubleOf(end.error))
   }
 }
@@ -148,13 +154,15 @@ const lineOf = (
 const placeOf = (
   { conversationId, step, target, turnId }: Observer.Place,
   at: number,
-  { apiOf, cwd }: Surroundings
+  { apiOf, cwd, thinkingOf }: Surroundings
 ): Line => {
   const api = apiOf(target.provider)
+  const thinkingLevel = thinkingOf(target)
   return {
     time: new Date(at).toISOString(),
     ...target,
     ...(api === undefined ? undefined : { api }),
+    ...(thinkingLevel === undefined ? undefined : { thinkingLevel }),
     step,
     cwd,
     sessionId: conversationId,

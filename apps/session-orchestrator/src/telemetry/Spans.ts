@@ -51,8 +51,7 @@ export const traceIdOf = (turnId: string): string => digest(turnId).slice(0, 32)
 
 /** An attempt's span, and that of its step if the step is over with it. */
 export const ofAttempt = (ended: Observer.AttemptEnded, addressOf: AddressOf): ReadonlyArray<Span> => {
-  const { attempt, firstContentAt, isReportRefused, outcome, request, retry, startedAt, step, stepStartedAt, target } =
-    ended
+  const { attempt, firstContentAt, outcome, report, request, retry, startedAt, step, stepStartedAt, target } = ended
   const failure = outcome._tag === "Failed" ? outcome.failure : undefined
   const usage = outcome._tag === "Completed" || outcome._tag === "Failed" ? outcome.usage : undefined
   const address = addressOf(target.provider)
@@ -79,7 +78,7 @@ export const ofAttempt = (ended: Observer.AttemptEnded, addressOf: AddressOf): R
       "holdfast.attempt": attempt,
       "holdfast.retry": retry,
       "holdfast.credential": request?.credential,
-      "holdfast.report.refused": isReportRefused ? true : undefined
+      "holdfast.report.refused": report === undefined || report === "accepted" ? undefined : true
     }
   }
   const isStepOver = outcome._tag === "Completed" && !outcome.content.some(({ type }) => type === "tool-call")
@@ -181,6 +180,7 @@ export const ofSeal = (sealed: Observer.Sealed): ReadonlyArray<Span> => {
       "holdfast.turn.steps": end.steps,
       "holdfast.turn.attempts": end.attempts,
       "holdfast.turn.slept_ms": end.sleptMs,
+      "holdfast.turn.waited_ms": end.waitedMs,
       "holdfast.turn.retry_loop_ms": retryLoopMs,
       "holdfast.turn.report": end.report?.source
     }

@@ -11,17 +11,21 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Observer } from "@holdfast/kernel"
 import { Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
+import * as Proxy from "@holdfast/providers/proxy"
 import { Effect, Layer } from "effect"
 import { HttpClient } from "effect/http"
 import { ChildProcessSpawner } from "effect/process"
 import { Config, type Values } from "../config/Config.ts"
 import { DEFAULT_AFTER } from "../config/TelemetryChoice.ts"
+import { proxiesOf } from "../config/ProxyChoice.ts"
 import * as Secrets from "../config/Secrets.ts"
 import { Timer } from "../durable/Timer.ts"
 import * as Delivery from "./Delivery.ts"
 import * as IncidentFile from "./IncidentFile.ts"
 import { Labels } from "./Labels.ts"
 import * as Notifications from "./Notifications.ts"
+import * as ThinkingLevel from "./ThinkingLevel.ts"
+import type * as RetryLine from "./RetryLine.ts"
 import * as RetryLog from "./RetryLog.ts"
 import * as Traces from "./Traces.ts"
 import * as TurnLog from "./TurnLog.ts"
@@ -38,7 +42,11 @@ export const layer: Layer.Layer<Observer.Observer, never, Config | Timer> = Laye
     yield* ProcessMetrics.showBuild
     const listeners = [TurnMetrics.observer(labelsOf(config, redact), context), TurnLog.observer(redact, context)]
     if (retryLog !== undefined) {
-      const surroundings = { cwd: process.cwd(), apiOf: (name: string) => config.providers.get(name)?.type }
+      const surroundings: RetryLine.Surroundings = {
+        cwd: process.cwd(),
+        apiOf: (name) => config.providers.get(name)?.type,
+        thinkingOf: ({ model, provider }) => ThinkingLevel.of(config.providers.get(provider), model)
+      }
       listeners.push(yield* RetryLog.make({ ...retryLog, surroundings, redact }))
     }
     if (otlp !== undefined) {
@@ -55,9 +63,19 @@ export const layer: Layer.Layer<Observer.Observer, never, Config | Timer> = Laye
     )
     return Observer.all(listeners)
   })
-).pipe(Layer.provide([NodeHttpClient.layerUndici, NodeServices.layer]))
+).pipe(Layer.provide([Layer.suspend(() => http), NodeServices.layer]))
 
 // --- internal
+
+/** For webhooks and traces, through the proxies of the configuration. */
+const http = NodeHttpClient.layerUndiciNoDispatcher.pipe(
+  Layer.provide(
+    Layer.effect(
+      NodeHttpClient.Dispatcher,
+      Effect.flatMap(Config, (config) => Proxy.dispatcher(proxiesOf(config)))
+    )
+  )
+)
 
 const labelsOf = (
   { model, models, providers, retry }: Values,

@@ -9,7 +9,7 @@
  *     of fixed labels and of configured targets exist from the start; those of another target from the first observation of it.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
-import { Directive, FinalStep, Observer } from "@holdfast/kernel"
+import { Directive, FinalReport, FinalStep, Observer } from "@holdfast/kernel"
 import { Failure, type Message, Target, TurnEvent } from "@holdfast/wire"
 import type { Context } from "effect"
 import { Metric } from "effect"
@@ -64,13 +64,13 @@ export const syntheticRetries = counter(
   "holdfast_synthetic_retries_total",
   "Whole responses that would not do and were asked for again, by provider and model."
 )
-export const reportsRefused = counter(
-  "holdfast_malformed_reports_total",
-  "Final reports that were handed in and would not do, by provider and model."
+export const reports = counter(
+  "holdfast_final_reports_total",
+  "Final reports that were handed in, by provider, model and outcome: accepted, malformed (could not be read), incomplete (the response ended before it), invalid (does not fit its schema)."
 )
 export const finalSteps = counter(
   "holdfast_final_steps_total",
-  "Steps that were made the last of their turn, by why: max-turns, context, malformed-report."
+  "Steps that were made the last of their turn, by why: max-turns, context, malformed-report, retries-exhausted."
 )
 export const compactions = counter(
   "holdfast_compactions_total",
@@ -87,6 +87,10 @@ export const turnAttempts = Metric.histogram("holdfast_turn_attempts", {
 })
 export const retryLoopSeconds = Metric.histogram("holdfast_turn_retry_loop_seconds", {
   description: "From a step's first failure to its response or the turn's end, of turns that met a failure, by status.",
+  boundaries: HOURS
+})
+export const waitedSeconds = Metric.histogram("holdfast_turn_waited_seconds", {
+  description: "How long the waits before retries really took, of turns that waited, by the turn's status.",
   boundaries: HOURS
 })
 export const tokens = counter(
@@ -158,8 +162,8 @@ export const observer = (known: Known, context: Context.Context<never>): Observe
     ...ofEvents,
     attempt: (ended) => {
       const where = at(ended)
-      const { firstContentAt, isReportRefused, outcome, startedAt } = ended
-      if (isReportRefused) count(reportsRefused, 1, where)
+      const { firstContentAt, outcome, report, startedAt } = ended
+      if (report !== undefined) count(reports, 1, { ...where, outcome: report })
       count(attempts, 1, { ...where, status: statusOf(outcome) })
       if (isShared(outcome)) return
       if (startedAt !== undefined) count(attemptSeconds, seconds(startedAt, outcome.endedAt), where)
@@ -182,8 +186,8 @@ export const observer = (known: Known, context: Context.Context<never>): Observe
     },
     wait: ({ wake }) => count(waitsEnded, 1, { by: wake.type === "now" && wake.early === true ? "early" : wake.type }),
     tool: (ended) => {
-      const { call, endedAt, isError, isReport, startedAt } = ended
-      if (isReport && isError) count(reportsRefused, 1, at(ended))
+      const { call, endedAt, isError, report, startedAt } = ended
+      if (report !== undefined) count(reports, 1, { ...at(ended), outcome: report })
       const tool = known.tools.of(call.toolName)
       open(`tool ${tool}`, OF_TOOLS, { tool })
       const outcome = call.malformed !== undefined ? "malformed" : isError ? "error" : "ok"
@@ -191,10 +195,11 @@ export const observer = (known: Known, context: Context.Context<never>): Observe
       count(toolSeconds, seconds(startedAt, endedAt), { tool })
     },
     seal: ({ end, retryLoopMs }) => {
-      const { attempts, status } = end
+      const { attempts, status, waitedMs = 0 } = end
       count(turns, 1, { status })
       count(turnAttempts, attempts, { status })
       if (retryLoopMs > 0) count(retryLoopSeconds, retryLoopMs / 1_000, { status })
+      if (waitedMs > 0) count(waitedSeconds, waitedMs / 1_000, { status })
     }
   }
 }
@@ -227,7 +232,8 @@ const OF_TURNS: ReadonlyArray<Fixed> = [
   [stepsDiscarded, {}],
   [turns, { status: STATUSES }],
   [turnAttempts, { status: STATUSES }],
-  [retryLoopSeconds, { status: STATUSES }]
+  [retryLoopSeconds, { status: STATUSES }],
+  [waitedSeconds, { status: STATUSES }]
 ]
 
 const OF_TARGETS: ReadonlyArray<Fixed> = [
@@ -239,7 +245,7 @@ const OF_TARGETS: ReadonlyArray<Fixed> = [
   [fallbacks, { outcome: ["applied", "answered"] }],
   [targetChanges, {}],
   [syntheticRetries, {}],
-  [reportsRefused, {}],
+  [reports, { outcome: ["accepted", ...FinalReport.Refusal.literals] }],
   [tokens, { direction: ["input", "output"] }]
 ]
 

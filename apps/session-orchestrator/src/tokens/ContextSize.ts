@@ -25,6 +25,9 @@ export const of = ({ messages, system, tools }: Request, count: Count): number =
   return messages.slice(last + 1).reduce((sum, message) => sum + sizeOf(message, count), before)
 }
 
+/** A quick estimate of a text, for where a tokenizer would take too long; English has some 4 characters a token. */
+export const estimate: Count = (text) => Math.ceil(text.length / 4)
+
 /** Roughly what messages take in memory, in characters. */
 export const charactersOf = (messages: ReadonlyArray<Message.Message>): number =>
   messages.reduce((sum, { content }) => content.reduce((sum, part) => sum + textOf(part).length, sum + ENVELOPE), 0)
@@ -44,10 +47,17 @@ const isCounted = (message: Message.Message, at: number, all: ReadonlyArray<Mess
 
 const isLater = (a: Message.Message, b: Message.Message): boolean => a.createdAt > b.createdAt
 
-/** By message, so that it goes when the message goes (S2). */
-const sizes = new WeakMap<Message.Message, number>()
+/** By counter and message, so that it goes when the message goes (S2). */
+const counted = new WeakMap<Count, WeakMap<Message.Message, number>>()
+
+const sizesBy = (count: Count): WeakMap<Message.Message, number> => {
+  const known = counted.get(count) ?? new WeakMap()
+  counted.set(count, known)
+  return known
+}
 
 const sizeOf = (message: Message.Message, count: Count): number => {
+  const sizes = sizesBy(count)
   const known = sizes.get(message)
   if (known !== undefined) return known
   const size = FRAME + message.content.reduce((sum, part) => sum + count(textOf(part)), 0)

@@ -40,6 +40,10 @@ export interface ToolServer {
   readonly known: () => ReadonlyArray<Offer>
   /** Whether they are on offer (S5). */
   readonly isOffered: () => boolean
+  /** Waits until they are. */
+  readonly offered: Effect.Effect<void>
+  /** Why they are not. */
+  readonly because: () => string
   /** Waits until the first start has ended, well or not. */
   readonly tried: Effect.Effect<void>
   /** Calls a tool by the server's own name for it. */
@@ -167,6 +171,8 @@ export const make = Effect.fnUntraced(function* (
     config,
     known: () => known,
     isOffered: () => isOffered,
+    offered: up.await,
+    because: () => because,
     tried: tried.await,
     call: (tool, input) =>
       isObject(input)

@@ -103,7 +103,24 @@ export const make = Effect.fnUntraced(function* (
       FIRST_PATIENCE
     )
   )
-  return { toolbox: Effect.as(Fiber.await(tried), toolbox) }
+  const required = servers.filter(({ config }) => config.isRequired)
+  /** All at once: one that was up may be gone when the last one comes. */
+  const isComplete: Effect.Effect<void> = Effect.suspend(() => {
+    const missing = required.find((server) => !server.isOffered())
+    return missing === undefined ? Effect.void : Effect.andThen(missing.offered, isComplete)
+  })
+  return {
+    toolbox: Effect.as(Fiber.await(tried), toolbox),
+    missing: () =>
+      servers
+        .filter((server) => !server.isOffered())
+        .map(({ because, config }) => ({
+          server: config.name,
+          isRequired: config.isRequired,
+          because: conceal(because())
+        })),
+    isComplete
+  }
 })
 
 // --- internal

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { spawn } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { spawn, spawnSync } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
@@ -27,6 +27,10 @@ const holdfast = (
     readonly stdin?: string
     /** Sends Ctrl-C once this has been written. */
     readonly interruptAfter?: RegExp
+    /** Done first, with what was written until then. */
+    readonly before?: (stderr: string) => Promise<void>
+    /** Sent instead of Ctrl-C. */
+    readonly signal?: NodeJS.Signals
   } = {}
 ): Promise<Outcome> =>
   new Promise((resolve, reject) => {
@@ -40,7 +44,7 @@ const holdfast = (
     const watch = (): void => {
       if (isInterrupted || options.interruptAfter?.test(stdout + stderr) !== true) return
       isInterrupted = true
-      child.kill("SIGINT")
+      void Promise.resolve(options.before?.(stderr)).then(() => child.kill(options.signal ?? "SIGINT"), reject)
     }
     child.stdout.on("data", (chunk) => {
       stdout += String(chunk)
@@ -61,6 +65,9 @@ const write = (name: string, content: string): string => {
   return path
 }
 
+/** What `run` names its turn with. */
+const HEAD = /^Turn (\S+) of conversation (\S+)\.\n$/
+
 describe("holdfast", () => {
   it("--help names every command, and a command's help its flags", async () => {
     const root = await holdfast(["--help"])
@@ -68,13 +75,24 @@ describe("holdfast", () => {
     for (const command of ["serve", "run", "turns", "backup", "schedule", "config"])
       expect(root.stdout).toContain(`\n  ${command} `)
     const run = await holdfast(["run", "--help"])
-    for (const flag of ["--model", "--json", "--config", "Exit codes"]) expect(run.stdout).toContain(flag)
+    for (const flag of [
+      "--model",
+      "--json",
+      "--config",
+      "--system",
+      "--system-file",
+      "--conversation",
+      "--turn-id",
+      "--profile",
+      "Exit codes"
+    ])
+      expect(run.stdout).toContain(flag)
   })
 
   it("an error that quotes what it was given shows no character that turns a line round", async () => {
     for (const args of [
       ["run", "--model", "no\u202epe/x\u009b31m", "hi"],
-      ["explain", "no\u202epe"]
+      ["turns", "--since", "no\u202epe"]
     ]) {
       const { code, stderr } = await holdfast(args)
       expect(code).not.toBe(0)
@@ -86,6 +104,19 @@ describe("holdfast", () => {
   it("--version is that of the package", async () => {
     const { version } = JSON.parse(readFileSync(join(MAIN, "../../package.json"), "utf8"))
     expect(await holdfast(["--version"])).toEqual({ code: 0, stdout: `holdfast ${version}\n`, stderr: "" })
+  })
+
+  it("is a command of any folder, through links, without Node in PATH", () => {
+    const manifest = JSON.parse(readFileSync(join(MAIN, "../../package.json"), "utf8"))
+    const folder = mkdtempSync(join(directory, "bin of "))
+    symlinkSync(join(MAIN, "../..", manifest.bin.holdfast), join(folder, "installed"))
+    symlinkSync("installed", join(folder, "holdfast"))
+    const { status, stderr, stdout } = spawnSync(join(folder, "holdfast"), ["--version"], {
+      cwd: "/",
+      env: { PATH: "/usr/bin:/bin" },
+      encoding: "utf8"
+    })
+    expect({ status, stderr, stdout }).toEqual({ status: 0, stderr: "", stdout: `holdfast ${manifest.version}\n` })
   })
 
   it("--completions prints a script that knows the commands", async () => {
@@ -158,6 +189,22 @@ describe("holdfast", () => {
       ["run", "--model", "openai/gpt-5", "hi"],
       /--model: openai\/gpt-5 needs a key, and OPENAI_API_KEY is not set/
     ],
+    ["a profile that does not exist", ["run", "--profile", "nightly", "hi"], /--profile.*"nightly".*"overnight"/s],
+    [
+      "two system prompts",
+      ["run", "--system", "a", "--system-file", "b", "hi"],
+      /^holdfast: --system and --system-file both give the system prompt\. Give one of them\.\n$/
+    ],
+    [
+      "a system prompt that is not there",
+      ["run", "--system-file", "nowhere.txt", "hi"],
+      /^holdfast: --system-file nowhere\.txt: there is no such file\.\n$/
+    ],
+    [
+      "an id with other characters",
+      ["run", "--turn-id", "a b", "hi"],
+      /^holdfast: --turn-id: found "a b"; expected 1 to 64 letters, digits, "_" or "-"\.\n$/
+    ],
     ["an empty prompt", ["run", "  "], /^holdfast: The prompt is empty\.\n$/]
   ])("%s ends the start with 2, in one paragraph and without a stack trace", async (_what, args, expected) => {
     const { code, stderr, stdout } = await holdfast(args)
@@ -166,14 +213,13 @@ describe("holdfast", () => {
     expect(stderr).not.toMatch(/\n\s+at /)
   })
 
-  it("turns finds none where there is no database, and makes none", async () => {
+  it("turns names a database that is not there, and makes none", async () => {
     const env = { HOLDFAST_DATABASE_PATH: join(directory, "nowhere.db") }
-    expect(await holdfast(["turns"], { env })).toEqual({
-      code: 0,
-      stdout: "There are no turns that run or wait.\n",
-      stderr: ""
-    })
-    expect(await holdfast(["turns", "--json"], { env })).toEqual({ code: 0, stdout: "", stderr: "" })
+    for (const args of [["turns"], ["turns", "--json"], ["explain", "some-turn"]]) {
+      const { code, stderr, stdout } = await holdfast(args, { env })
+      expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
+      expect(stderr).toContain(`There is no database at ${env.HOLDFAST_DATABASE_PATH}.`)
+    }
     const backup = await holdfast(["backup", "copy.db"], { env })
     expect(backup).toMatchObject({ code: 1, stdout: "" })
     expect(backup.stderr).toContain("so there is nothing to back up")
@@ -183,7 +229,8 @@ describe("holdfast", () => {
     const { code, stderr, stdout } = await holdfast(["run", "--model", "simulated/steady+instant", "-"], {
       stdin: "Hello there\n"
     })
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
+    expect(code).toBe(0)
+    expect(stderr).toMatch(HEAD)
     expect(stdout).toMatch(/“Hello there”.*\n$/)
   })
 
@@ -193,6 +240,123 @@ describe("holdfast", () => {
     })
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
     expect(stderr).toContain("The prompt: expected text without the character U+0000, which is at position 5.")
+  })
+
+  describe("run in a database", () => {
+    const model = ["--model", "simulated/steady+instant"]
+    const env = (name: string) => ({ HOLDFAST_DATABASE_PATH: join(directory, name) })
+
+    it("the same turn id again is the same turn, with its answer and without a second one", async () => {
+      const args = ["run", ...model, "--turn-id", "t-1", "Hello"]
+      const first = await holdfast(args, { env: env("same.db") })
+      const second = await holdfast(args, { env: env("same.db") })
+      expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining("Hello") })
+      expect(HEAD.exec(first.stderr)?.[1]).toBe("t-1")
+      expect(second).toEqual(first)
+      const other = await holdfast(["run", ...model, "--turn-id", "t-1", "Bye"], { env: env("same.db") })
+      expect(other).toEqual({
+        code: 1,
+        stdout: "",
+        stderr: "holdfast: The turn id t-1 belongs to another turn. Choose a new one.\n"
+      })
+    })
+
+    it("a conversation goes on, under the system prompt that it began with", async () => {
+      const file = write("system.txt", "Be brief.\n")
+      const run = (...args: ReadonlyArray<string>) => holdfast(["run", ...model, ...args], { env: env("goes-on.db") })
+      const begun = await run("--system-file", file, "Hello")
+      const conversation = HEAD.exec(begun.stderr)?.[2] ?? ""
+      const more = await run("--conversation", conversation, "--turn-id", "t-2", "More")
+      expect(more).toMatchObject({ code: 0, stderr: `Turn t-2 of conversation ${conversation}.\n` })
+      expect(await run("--conversation", conversation, "--system", "Be brief.", "Again")).toMatchObject({ code: 0 })
+
+      const refusals: ReadonlyArray<[ReadonlyArray<string>, RegExp]> = [
+        [
+          ["--conversation", conversation, "--system", "Be long."],
+          /has another system prompt, and it cannot be changed/
+        ],
+        [["--conversation", "c-nowhere"], /^holdfast: There is no conversation c-nowhere\.\n$/],
+        [["--conversation", conversation, "--model", "simulated/outage-2"], /is on simulated\/steady\+instant, not on/]
+      ]
+      for (const [args, expected] of refusals) {
+        const { code, stderr, stdout } = await holdfast(["run", ...args, "Hello"], { env: env("goes-on.db") })
+        expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
+        expect(stderr).toMatch(expected)
+      }
+      const elsewhere = HEAD.exec((await run("Hello")).stderr)?.[2] ?? ""
+      const foreign = await run("--conversation", elsewhere, "--turn-id", "t-2", "More")
+      expect(foreign).toMatchObject({ code: 1, stdout: "" })
+      expect(foreign.stderr).toContain(`Turn t-2 belongs to conversation ${conversation}, not to ${elsewhere}.`)
+    })
+
+    it("beside a service a turn of its own runs, and a conversation of the service is refused with where it is", async () => {
+      const outcomes: Array<Outcome> = []
+      const before = async (): Promise<void> => {
+        for (const args of [["Hello"], ["--turn-id", "t-9", "Hello"], ["--conversation", "c-9", "Hello"]]) {
+          outcomes.push(await holdfast(["run", ...model, ...args], { env: env("served.db") }))
+        }
+      }
+      await holdfast(["serve", "--port", "0"], { env: env("served.db"), interruptAfter: /Ctrl-C stops/, before })
+      expect(outcomes.map(({ code }) => code)).toEqual([0, 1, 1])
+      for (const { stderr, stdout } of outcomes.slice(1)) {
+        expect(stdout).toBe("")
+        expect(stderr).toMatch(/^holdfast: The database \S+served\.db belongs to another Holdfast \(process \d+ on /)
+      }
+    })
+
+    it("X1: a conversation with a turn that has not ended takes no other, and that turn's id goes on with it", async () => {
+      const name = "unsealed.db"
+      const waiting = ["--model", "simulated/overloadedx*"]
+      const refused: Array<Outcome> = []
+      let conversation = ""
+      const first = { env: env(name), interruptAfter: /retry 1 in/, signal: "SIGKILL" } as const
+      await holdfast(["run", ...waiting, "Hello"], {
+        ...first,
+        before: async (stderr) => {
+          const theirs = /conversation (\S+)\./.exec(stderr)?.[1] ?? ""
+          refused.push(await holdfast(["run", "--conversation", theirs, "Hello"], { env: env(name) }))
+        }
+      })
+      await holdfast(["run", ...waiting, "--turn-id", "t-4", "Hello"], {
+        ...first,
+        before: async (stderr) => {
+          conversation = /conversation (\S+)\./.exec(stderr)?.[1] ?? ""
+        }
+      })
+      refused.push(await holdfast(["run", "--conversation", conversation, "Hello"], { env: env(name) }))
+      expect(refused.map(({ code, stdout }) => ({ code, stdout }))).toEqual([
+        { code: 1, stdout: "" },
+        { code: 1, stdout: "" }
+      ])
+      expect(refused[0]?.stderr).toMatch(
+        /has not ended: another process runs it\. Wait for its end, and try again\.\n$/
+      )
+      expect(refused[1]?.stderr).toMatch(
+        /^holdfast: Turn t-4 of conversation \S+ has not ended, and no process runs it\./
+      )
+      const again = await holdfast(["run", ...waiting, "--turn-id", "t-4", "Hello"], {
+        env: env(name),
+        interruptAfter: /retry \d in/
+      })
+      expect(again).toMatchObject({ code: 130, stdout: "" })
+      expect(again.stderr).toContain(`Turn t-4 of conversation ${conversation}.\n`)
+    })
+
+    it("D8: an interrupted turn is named, and its id shows how it ended", async () => {
+      const args = ["run", "--model", "simulated/overloadedx*", "--turn-id", "t-3", "Hello"]
+      const first = await holdfast(args, { env: env("waits.db"), interruptAfter: /retry 1 in/ })
+      expect(first).toMatchObject({ code: 130, stdout: "" })
+      expect(await holdfast(args, { env: env("waits.db") })).toMatchObject({ code: 130, stdout: "" })
+    })
+
+    it("with a profile the turn has the retries of that profile", async () => {
+      const { code, stderr } = await holdfast(
+        ["run", "--model", "simulated/overloadedx*", "--profile", "interactive", "Hello"],
+        { interruptAfter: /retry 1\/3 in 2 s/ }
+      )
+      expect(code).toBe(130)
+      expect(stderr).toContain("retry 1/3 in 2 s")
+    })
   })
 
   it("run --json prints the events, from turn-start to turn-end", async () => {
@@ -208,7 +372,7 @@ describe("holdfast", () => {
   it("run ends with 1 when the turn failed, and says with what", async () => {
     const { code, stderr, stdout } = await holdfast(["run", "--model", "simulated/400", "Hello"])
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
-    expect(stderr).toMatch(/^Failed: 400 /)
+    expect(stderr).toMatch(/^Turn \S+ of conversation \S+\.\nFailed: 400 /)
   })
 
   it("D8: Ctrl-C during a wait aborts the turn, and run ends with 130", async () => {

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { TurnExplanation } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
+import * as Given from "../service/Given.ts"
 import * as Process from "../service/Process.ts"
 
 const config = (model: string, delay: string) => ({
@@ -60,7 +61,8 @@ describe("holdfast explain", () => {
 
   it.live("says that there is no such turn, where to find those that there are, and ends with 1", () =>
     Effect.gen(function* () {
-      const directory = yield* Process.directory
+      const { directory, start } = yield* Given.stage()
+      yield* start
       const { code, stderr, stdout } = yield* holdfast(directory, "explain", "no such turn")
       assert.deepStrictEqual(
         { code, stderr, stdout },

@@ -6,6 +6,19 @@ const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.m
 
 export const delta = (text: string): TurnEvent.TextDelta => ({ type: "text-delta", ...ids, delta: text })
 
+export const answer = (text: string): TurnEvent.MessageEvent => ({
+  type: "message",
+  ...ids,
+  message: {
+    role: "assistant",
+    id: Ids.messageIdOf(ids.turnId, 0),
+    turnId: ids.turnId,
+    createdAt: 0,
+    content: [{ type: "text", text }],
+    target: { provider: "anthropic", model: "claude" }
+  }
+})
+
 export const retry = (over: Partial<TurnEvent.ProviderRetry> = {}): TurnEvent.ProviderRetry => ({
   type: "provider-retry",
   ...ids,

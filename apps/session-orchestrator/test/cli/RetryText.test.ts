@@ -29,6 +29,21 @@ describe("RetryText", () => {
     )
   })
 
+  it("D1: of a schedule that is printed in part, says what follows the rows and what ends it", () => {
+    expect(RetryText.table(policy({}), 2).slice(2)).toEqual([
+      "    2   10 s   15 s",
+      "",
+      "2 of 21 retries, 15 s of waiting so far. 19 more follow, 7 h 31 m 45 s of waiting in all. " +
+        "Then the turn fails: the next wait would not fit into the budget of 8 h (retry.budget)."
+    ])
+    expect(last({}, 20)).toContain("1 more follows,")
+  })
+
+  it("D1: as many rows as there are retries are all of them", () => {
+    expect(RetryText.table(policy({}), 21)).toEqual(RetryText.table(policy({}), 100))
+    expect(last({ profile: "interactive" }, 3)).toBe(last({ profile: "interactive" }))
+  })
+
   it("D1: a clipped budget shows its last wait cut", () => {
     const table = RetryText.table(policy({ budget: { clip: true } }), 100)
     expect(table[22]).toBe("   22   28 m 15 s (cut)   8 h")
@@ -42,7 +57,12 @@ describe("RetryText", () => {
 
   it("says so when retries are switched off, never end, or grow beyond the cap", () => {
     expect(last({ enabled: false })).toBe("No retries: they are switched off (retry.enabled).")
-    expect(last({ budget: "Infinity" }, 5)).toContain("And so on")
+    expect(last({ budget: "Infinity" }, 5)).toBe(
+      "5 retries, 6 m 45 s of waiting so far. And so on: nothing in this configuration ends it."
+    )
+    expect(last({ schedule: { type: "steps", delays: ["1 second"] } }, 5)).toBe(
+      "5 retries, 5 s of waiting so far. And so on: it ends after more than 10000 retries."
+    )
     expect(last({ schedule: { type: "exponential", base: "1 second" }, maxDelay: "10 seconds" })).toContain(
       "the next wait would be longer than 10 s (retry.maxDelay)."
     )

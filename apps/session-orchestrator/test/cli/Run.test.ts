@@ -11,6 +11,7 @@ const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
   const frames = yield* Queue.unbounded<TurnEvent.TurnEvent>()
   const ctrlC = yield* Deferred.make<void>()
   const aborted = yield* Deferred.make<void>()
+  const keys: Array<string> = []
   const fiber = yield* Effect.forkChild(
     Run.show({
       frames: Stream.fromQueue(frames).pipe(
@@ -20,13 +21,21 @@ const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
       terminal: recorder.terminal,
       interrupted: Deferred.await(ctrlC),
       abort: Deferred.succeed(aborted, undefined),
-      timeOfDay: () => "02:14:05"
+      timeOfDay: () => "02:14:05",
+      // Repainting asks for it again and again; only changes are of interest.
+      keyboard: {
+        hold: () => keys.at(-1) === "held" || keys.push("held"),
+        release: () => keys.at(-1) === "held" && keys.push("released")
+      },
+      head: "Turn t of conversation c."
     })
   )
   return {
     happens: (...events: ReadonlyArray<TurnEvent.TurnEvent>) =>
       Effect.andThen(Queue.offerAll(frames, events), TestClock.adjust(0)),
     passes: TestClock.adjust,
+    keys,
+    interrupt: Fiber.interrupt(fiber),
     ctrlC: Deferred.succeed(ctrlC, undefined),
     aborted: Deferred.await(aborted),
     ended: Fiber.join(fiber)
@@ -42,17 +51,23 @@ describe("run", () => {
       const turn = yield* showing(recorder)
       yield* turn.happens(wait)
       expect(recorder.seen()).toEqual([
+        "Turn t of conversation c.",
         "! anthropic/claude: 529 Overloaded",
         "  Retry 1 in 10 s, at 02:14:05 (Ctrl-C aborts)"
       ])
       expect(recorder.all()).toContain("\u001b[33m")
       yield* turn.passes("3 seconds")
-      expect(recorder.seen()[1]).toBe("  Retry 1 in 7 s, at 02:14:05 (Ctrl-C aborts)")
+      expect(recorder.seen()[2]).toBe("  Retry 1 in 7 s, at 02:14:05 (Ctrl-C aborts)")
       yield* turn.passes("7 seconds")
-      expect(recorder.seen()[1]).toBe("  Retry 1 runs now …")
+      expect(recorder.seen()[2]).toBe("  Retry 1 runs now …")
       yield* turn.happens(delta("Hello, "), delta("world."), end("completed"))
       expect(yield* turn.ended).toMatchObject({ status: "completed" })
-      expect(recorder.seen()).toEqual(["! anthropic/claude: 529 Overloaded - retry 1 after 10 s", "Hello, world.", ""])
+      expect(recorder.seen()).toEqual([
+        "Turn t of conversation c.",
+        "! anthropic/claude: 529 Overloaded - retry 1 after 10 s",
+        "Hello, world.",
+        ""
+      ])
       expect(recorder.stdout()).toBe("Hello, world.\n")
     })
   )
@@ -82,6 +97,7 @@ describe("run", () => {
       yield* turn.ended
       expect(recorder.stderr()).toBe(
         [
+          "Turn t of conversation c.",
           "anthropic/claude: 529 Overloaded - retry 1 at once, with SPARE_KEY",
           "Goes on with openai/gpt-5 instead of anthropic/claude.",
           "What was shown is void: The process died. It is answered anew.",
@@ -101,7 +117,8 @@ describe("run", () => {
       yield* turn.ended
       expect(recorder.stdout()).toBe("Hello\u001b[0m\n")
       expect(recorder.stderr()).toBe(
-        "anthropic/claude: 529 Overloaded - retry 1 in 10 m 0 s, at 02:14:05\nretry 1 in 5 m 0 s\n"
+        "Turn t of conversation c.\n" +
+          "anthropic/claude: 529 Overloaded - retry 1 in 10 m 0 s, at 02:14:05\nretry 1 in 5 m 0 s\n"
       )
     })
   )
@@ -126,12 +143,38 @@ describe("run", () => {
       yield* turn.happens(end("aborted"))
       expect(yield* turn.ended).toMatchObject({ status: "aborted" })
       expect(recorder.seen()).toEqual([
+        "Turn t of conversation c.",
         "Half an ans",
         "Aborting the turn. Ctrl-C again quits at once.",
         "! anthropic/claude: 529 Overloaded",
         "Aborted.",
         ""
       ])
+    })
+  )
+
+  it.effect("D13: what is typed is kept off the screen while the turn waits, and no longer", () =>
+    Effect.gen(function* () {
+      const turn = yield* showing(Recorder.make({ stdout: true, stderr: true }))
+      yield* turn.passes("2 seconds")
+      expect(turn.keys).toEqual([])
+      yield* turn.happens(wait)
+      yield* turn.passes("3 seconds")
+      expect(turn.keys).toEqual(["held"])
+      yield* turn.happens(delta("Hello"))
+      expect(turn.keys).toEqual(["held", "released"])
+      yield* turn.happens(wait)
+      yield* turn.interrupt
+      expect(turn.keys).toEqual(["held", "released", "held", "released"])
+    })
+  )
+
+  it.effect("D13: where nothing is repainted the keyboard is left alone", () =>
+    Effect.gen(function* () {
+      const turn = yield* showing(Recorder.make({ stdout: false, stderr: true }))
+      yield* turn.happens(wait, end("failed"))
+      yield* turn.ended
+      expect(turn.keys).toEqual([])
     })
   )
 })

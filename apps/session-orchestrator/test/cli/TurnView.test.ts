@@ -3,7 +3,7 @@ import type { TurnEvent } from "@holdfast/wire"
 import { CliOutput } from "effect/cli"
 import * as fc from "fast-check"
 import * as TurnView from "../../src/cli/TurnView.ts"
-import { delta, end, retry, retryEnd, stepStart } from "./GivenTurn.ts"
+import { answer, delta, end, retry, retryEnd, stepStart } from "./GivenTurn.ts"
 
 const surroundings = { columns: 80, timeOfDay: () => "02:14:05" }
 
@@ -46,6 +46,22 @@ describe("TurnView", () => {
     expect(TurnView.view(after(retry(), delta("Hello")), 0, surroundings)).toEqual([])
   })
 
+  it("X3: an answer that was on disk before anybody watched is shown, and one that was seen as it came is not again", () => {
+    expect(written(answer("Hello"), end("completed"))).toEqual(["Hello"])
+    expect(written(answer("One."), answer("Two."), stepStart(2), delta("Three."), answer("Three."))).toEqual([
+      "One.",
+      "\nTwo.",
+      "\n",
+      "Three."
+    ])
+    expect(written(stepStart(0), delta("Hel"), delta("lo"), answer("Hello"), stepStart(1), delta("Bye"))).toEqual([
+      "Hel",
+      "lo",
+      "\n",
+      "Bye"
+    ])
+  })
+
   it("X11: a wait that asks shows what it asks, and until when there can be an answer", () => {
     const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 0, message: "May it go on?" }
     const asking = retry({ asks })
@@ -79,8 +95,18 @@ describe("TurnView", () => {
 
   it("a turn that failed says with what, how often it tried and how long it waited", () => {
     const error = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 } as const
-    expect(written(end("failed", { error, attempts: 22, sleptMs: 27_105_000 }))).toEqual([
+    const saysOf = (tally: { readonly sleptMs: number; readonly waitedMs?: number }) =>
+      written(end("failed", { error, attempts: 22, ...tally }))
+    expect(saysOf({ sleptMs: 27_105_000, waitedMs: 27_105_040 })).toEqual([
       "[failure] Failed: 529 Overloaded (22 attempts, 7 h 31 m 45 s of waiting)"
+    ])
+    // A wait that was cut short counts as what it was.
+    expect(saysOf({ sleptMs: 27_105_000, waitedMs: 7_200_000 })).toEqual([
+      "[failure] Failed: 529 Overloaded (22 attempts, 2 h of waiting (7 h 31 m 45 s were scheduled))"
+    ])
+    expect(saysOf({ sleptMs: 0, waitedMs: 0 })).toEqual(["[failure] Failed: 529 Overloaded (22 attempts)"])
+    expect(saysOf({ sleptMs: 5_000 })).toEqual([
+      "[failure] Failed: 529 Overloaded (22 attempts, 5 s of scheduled waiting)"
     ])
   })
 

@@ -27,6 +27,7 @@ const waiting = turn(1, {
 
 const at = (columns: number): TurnsTable.Surroundings => ({
   columns,
+  database: "a.db",
   moment: (epochMs) => `T${epochMs}`,
   paint: (_color, text) => text
 })
@@ -34,14 +35,50 @@ const at = (columns: number): TurnsTable.Surroundings => ({
 const text = (turns: ReadonlyArray<TurnReport>, columns: number) => TurnsTable.view(turns, at(columns)).join("\n")
 
 describe("TurnsTable", () => {
-  it("is a table where there is room", () => {
-    expect(text([waiting, turn(2, { state: "queued" })], 120)).toBe(
+  it("is a table where there is room, with both ids at every width", () => {
+    expect(text([waiting, turn(2, { state: "queued" })], TurnsTable.TABLE_COLUMNS)).toBe(
       [
-        "STATE    TURN  RETRY  DUE             BUDGET LEFT  AGE      WHY                            PROMPT",
-        "waiting  t-1   4      T60000, in 9 s  1 m          2 h 3 m  overloaded: 529 Overloaded     Why is the sky blue?",
-        "queued   t-2                                       2 h 3 m                                 Why is the sky blue?",
+        "STATE    CONVERSATION  TURN  RETRY  DUE             BUDGET LEFT  AGE      WHY                         PROMPT",
+        "waiting  c-1           t-1   4      T60000, in 9 s  1 m          2 h 3 m  overloaded: 529 Overloaded  Why is the sky blue?",
+        "queued   c-2           t-2                                       2 h 3 m                              Why is the sky blue?",
         "",
-        "2 turns: 1 waiting, 1 queued. The next is due at T60000."
+        "2 turns in a.db: 1 waiting, 1 queued. The next is due at T60000."
+      ].join("\n")
+    )
+    expect(text([waiting], 60)).toContain("  c-1\n")
+    expect(text([waiting], Number.POSITIVE_INFINITY)).toContain("waiting  c-1           t-1 ")
+  })
+
+  it("says of an ended turn where it ended, what it took and what it cost, and which turn retried it", () => {
+    const ended = turn(3, {
+      state: "failed",
+      attempts: 2,
+      endedAt: 90_000,
+      waitedMs: 5_000,
+      tokens: { input: 10, output: 3 },
+      retriedBy: Ids.TurnId.make("t-4"),
+      error: { reason: "auth", message: "No such key" }
+    })
+    const { [0]: head, [1]: row } = text([ended], TurnsTable.TABLE_COLUMNS).split("\n")
+    expect(head).toMatch(
+      /^STATE +CONVERSATION +TURN +TARGET +ATTEMPTS +BEGUN +ENDED +WAITED +TOKENS +RETRIED BY +AGE +WHY +PROMPT$/
+    )
+    expect(row).toMatch(
+      /^failed +c-3 +t-3 +anthropic\/claude +2 +T0 +T90000 +5 s +10 in, 3 out +t-4 +2 h 3 m +auth: No such key +Why/
+    )
+    expect(text([ended], 60)).toBe(
+      [
+        "failed  Why is the sky blue?",
+        "  t-3",
+        "  c-3",
+        "  retried by",
+        "  t-4",
+        "  why     auth: No such key",
+        "  target  anthropic/claude",
+        "  ended   T90000, begun T0, 2 attempts, waited 5 s",
+        "  tokens  10 in, 3 out",
+        "",
+        "1 turn in a.db: 1 failed."
       ].join("\n")
     )
   })
@@ -49,19 +86,9 @@ describe("TurnsTable", () => {
   it("X11: a turn that asks says until when, and what", () => {
     const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 0, message: "May it go on?" }
     const asking = { ...waiting, wait: { retry: 3, retryAt: 60_000, leftMs: 9_000, since: 0, asks } }
-    expect(text([asking], 120)).toBe(
-      [
-        "STATE    TURN  RETRY  DUE                BUDGET LEFT  AGE      WHY                           PROMPT",
-        "waiting  t-1   4      asks until T60000  1 m          2 h 3 m  May it go on?                 Why is the sky blue?",
-        "",
-        "1 turn: 1 waiting. 1 waits for an answer (holdfast explain)."
-      ].join("\n")
-    )
-  })
-
-  it("has the conversations where there is more room, and everything where nothing limits it", () => {
-    expect(text([waiting], TurnsTable.WIDE_COLUMNS)).toContain("waiting  c-1           t-1 ")
-    expect(text([waiting], Number.POSITIVE_INFINITY)).toContain("waiting  c-1           t-1 ")
+    const lines = text([asking], TurnsTable.TABLE_COLUMNS).split("\n")
+    expect(lines[1]).toMatch(/ asks until T60000 .* May it go on\? /)
+    expect(lines.at(-1)).toBe("1 turn in a.db: 1 waiting. 1 waits for an answer (holdfast explain).")
   })
 
   it("is a few lines a turn in a narrow terminal", () => {
@@ -81,20 +108,20 @@ describe("TurnsTable", () => {
         "  c-2",
         "  age     2 h 3 m",
         "",
-        "2 turns: 1 running, 1 waiting. The next",
-        "is due at T60000."
+        "2 turns in a.db: 1 running, 1 waiting.",
+        "The next is due at T60000."
       ].join("\n")
     )
   })
 
   it("says that there are none", () => {
-    expect(text([], 80)).toBe("There are no turns that run or wait.")
+    expect(text([], 80)).toBe("There are no such turns in a.db.")
   })
 
   it("an overdue turn is due now, and a prompt that is none is told", () => {
     const { prompt: _prompt, ...late } = { ...waiting, wait: { retry: 0, retryAt: 5, leftMs: 0, since: 0 } }
-    expect(text([late], 120)).toContain("T5, now")
-    expect(text([late], 120)).toContain("(the last prompt again)")
+    expect(text([late], TurnsTable.TABLE_COLUMNS)).toContain("T5, now")
+    expect(text([late], TurnsTable.TABLE_COLUMNS)).toContain("(the last prompt again)")
   })
 
   it("T1: no line is wider than the terminal, whatever is in it, and none moves the cursor", () => {
@@ -118,8 +145,8 @@ describe("TurnsTable", () => {
 
   it("takes as many turns as a database has", () => {
     const turns = Array.from({ length: 150_000 }, () => waiting)
-    const lines = TurnsTable.view(turns, at(120))
+    const lines = TurnsTable.view(turns, at(TurnsTable.TABLE_COLUMNS))
     expect(lines).toHaveLength(turns.length + 3)
-    expect(lines.at(-1)).toBe("150000 turns: 150000 waiting. The next is due at T60000.")
+    expect(lines.at(-1)).toBe("150000 turns in a.db: 150000 waiting. The next is due at T60000.")
   })
 })

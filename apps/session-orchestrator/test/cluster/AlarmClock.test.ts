@@ -61,6 +61,15 @@ describe("AlarmClock", () => {
     }).pipe(Effect.provide(Timer.layer))
   )
 
+  it.effect("A1: what a conversation wanted when it left counts, not what was read of it before", () =>
+    Effect.gen(function* () {
+      const { alarms, leaves } = yield* make
+      leaves(one, waiting(60_000))
+      alarms.cover([1], [[one, waiting(5)]])
+      expect(alarms.find(one)).toEqual(expect.objectContaining(waiting(60_000)))
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
   it.effect("it rings until the conversation is there", () =>
     Effect.gen(function* () {
       const { alarms, leaves, roused } = yield* make

@@ -1,6 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import type { Provider } from "@holdfast/kernel"
-import { Effect, Fiber, Layer, Logger, References, type Scope, Stream } from "effect"
+import { Effect, Exit, Fiber, Layer, Logger, References, type Scope, Stream } from "effect"
 import { type Sharding, TestRunner } from "effect/cluster"
 import { TestClock } from "effect/testing"
 import * as Alarms from "../../src/cluster/Alarms.ts"
@@ -31,7 +31,7 @@ const provider: Provider.Provider["Service"] = {
 
 /** A runner alone; which turns it has begun to run, and what it has logged. */
 const make = () => {
-  const state = { runs: [] as Array<string>, asked: 0, logged: [] as Array<string>, hasConflict: false }
+  const state = { runs: [] as Array<string>, asked: 0, logged: [] as Array<string>, hasConflict: false, isSure: true }
   const counting = Layer.effect(
     Store,
     Effect.map(Store, (store) => ({
@@ -59,7 +59,7 @@ const make = () => {
   const services = Layer.mergeAll(
     Layer.succeed(Providers, { get: () => counted, names: ["scripted"], unusable: () => undefined, credentials: {} }),
     Layer.succeed(Defaults, { model: { provider: "scripted", model: "m" }, models: {}, retry: {} }),
-    Layer.succeed(Lease, { sure: () => Effect.void }),
+    Layer.succeed(Lease, { sure: () => Effect.suspend(() => (state.isSure ? Effect.void : Effect.never)) }),
     Gates.layerNoop,
     Tools.layerNoop
   )
@@ -132,4 +132,35 @@ test("C10: a turn that diverges from its journal is sealed at the third try, and
     const { end, text } = yield* Fiber.join(answer)
     expect([end.status, text]).toEqual(["completed", "Hello"])
     expect(state.asked).toBe(1)
+  }))
+
+test("H3: a runner that is not sure that it is the owner takes no turn and no command, and says so in time", (state) =>
+  Effect.gen(function* () {
+    yield* (yield* Store).createConversation(Given.conversation(1, { model: "scripted/m" }))
+    yield* TestClock.adjust("5 seconds") // the runner gets its shards
+    const owner = (yield* ConversationEntity.client)(id)
+    yield* owner.State()
+    state.isSure = false
+    const command = { type: "retry-now", conversationId: id } as const
+    const calls: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
+      owner.Prompt({ prompt: "Hi", turnId: Given.turnId(1) }),
+      owner.Retry({ turnId: Given.turnId(2) }),
+      owner.Head(),
+      owner.Abort({ turnId: Given.turnId(1) }),
+      owner.Steer({ command, origin: "a test" }),
+      owner.SetAutoRetry({ enabled: false })
+    ]
+    const asked = yield* Effect.forEach(calls, (call) =>
+      Effect.forkChild(Effect.exit(call), { startImmediately: true })
+    )
+    yield* seconds(7)
+    expect(asked.map((fiber) => fiber.pollUnsafe())).toEqual(calls.map(() => undefined))
+    yield* seconds(2)
+    for (const fiber of asked) {
+      const exit = yield* Fiber.join(fiber)
+      expect(Exit.isFailure(exit) && JSON.stringify(exit.cause)).toContain("PostgreSQL has not confirmed")
+    }
+    expect(state.asked).toBe(0)
+    state.isSure = true
+    expect(yield* owner.Head()).toBeNull()
   }))

@@ -24,6 +24,8 @@ describe("Frames", () => {
     const [frame] = Frames.fromBatch([["no event at all", null]])
     expect(frame?.json).toBe("no event at all")
     expect(() => frame?.event).toThrow()
+    // Only persisted events end a turn, and the others are many.
+    expect(frame && Frames.isEnd(frame)).toBe(false)
   })
 
   it("what a model says of an end is none", () => {

@@ -1,11 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import { TurnStopped } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
-import { Effect, Exit, Stream } from "effect"
+import { Cause, Clock, Deferred, type Duration, Effect, Exit, Fiber, Stream } from "effect"
+import { ClusterError, EntityAddress, EntityId, EntityType, ShardId } from "effect/cluster"
 import { TestClock } from "effect/testing"
 import type { Batch } from "../../src/cluster/ConversationEntity.ts"
 import * as Frames from "../../src/cluster/Frames.ts"
 import * as Owner from "../../src/cluster/Owner.ts"
+import { StorageError } from "../../src/storage/Store.ts"
 import * as Given from "../storage/Given.ts"
 
 const ids = { conversationId: Given.conversationId(1), turnId: Given.turnId(1) }
@@ -38,6 +40,105 @@ const watchFrom = (after: number, ...owners: ReadonlyArray<ReadonlyArray<Batch>>
   })
 
 const watch = (...owners: ReadonlyArray<ReadonlyArray<Batch>>) => watchFrom(0, ...owners)
+
+const away = new StorageError({ message: "The database is away." })
+
+const address = EntityAddress.make({
+  shardId: ShardId.make("default", 1),
+  entityType: EntityType.make("Conversation"),
+  entityId: EntityId.make("c")
+})
+
+/** What the cluster says where there is no owner, after some time. */
+const unowned = (takes: Duration.Input = 0) =>
+  Effect.delay(Effect.fail(new ClusterError.EntityNotAssignedToRunner({ address })), takes)
+
+/** How long something takes on the test clock, and what it ends with. */
+const timed = <A, E>(effect: Effect.Effect<A, E>) =>
+  Effect.gen(function* () {
+    const begun = yield* Clock.currentTimeMillis
+    const ended = yield* Deferred.make<number>()
+    const fiber = yield* Effect.forkChild(
+      Effect.onExit(Effect.exit(effect), () =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) => Deferred.succeed(ended, now - begun))
+      )
+    )
+    yield* TestClock.adjust("5 minutes")
+    return { exit: yield* Fiber.join(fiber), ms: yield* Deferred.await(ended) }
+  })
+
+const messageOf = <A, E>(exit: Exit.Exit<A, E>): string =>
+  Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "it succeeded"
+
+describe("Owner.reached", () => {
+  it.effect("O4: gives up after 30 seconds, however long each try takes", () =>
+    Effect.gen(function* () {
+      for (const takes of [0, 1_000, 4_900, 60_000]) {
+        const { exit, ms } = yield* timed(Owner.reached(Effect.void)(unowned(takes)))
+        expect(messageOf(exit)).toContain("No runner could be reached that owns this conversation")
+        expect(ms).toBe(30_000)
+      }
+      const { exit, ms } = yield* timed(Owner.reached(Effect.void)(Effect.uninterruptible(Effect.never)))
+      expect([messageOf(exit), ms]).toEqual([expect.stringContaining("(no answer)"), 30_000])
+    })
+  )
+
+  it.effect("O5: gives up within 10 seconds where there is no database, and says what that says", () =>
+    Effect.gen(function* () {
+      for (const takes of [0, 1_000, 3_000]) {
+        const { exit, ms } = yield* timed(Owner.reached(Effect.delay(Effect.fail(away), "1500 millis"))(unowned(takes)))
+        expect(messageOf(exit)).toContain("The database is away.")
+        expect(ms).toBeGreaterThanOrEqual(5_000)
+        expect(ms).toBeLessThan(10_000)
+      }
+    })
+  )
+
+  it.effect("O1: a take-over is waited for, and the database is asked seldom meanwhile", () =>
+    Effect.gen(function* () {
+      let [checks, tries] = [0, 0]
+      const check = Effect.sync(() => void checks++)
+      const owner = Effect.suspend(() => (++tries <= 100 ? unowned() : Effect.succeed("done")))
+      const { exit, ms } = yield* timed(Owner.reached(check)(owner))
+      expect([exit, ms]).toEqual([Exit.succeed("done"), 20_000])
+      expect(checks).toBe(15)
+    })
+  )
+
+  it.effect("O1: an owner that goes while it is asked is followed by the next; what an owner refuses is refused", () =>
+    Effect.gen(function* () {
+      let tries = 0
+      const going = Effect.suspend(() => (++tries === 1 ? Effect.interrupt : Effect.succeed("done")))
+      expect((yield* timed(Owner.reached(Effect.die("not asked"))(going))).exit).toEqual(Exit.succeed("done"))
+      const refusing = yield* timed(Owner.reached(Effect.die("not asked"))(Effect.fail(away)))
+      expect([refusing.exit, refusing.ms]).toEqual([Exit.fail(away), 0])
+    })
+  )
+})
+
+describe("Owner.awaited", () => {
+  it.effect("waits for as long as an owner takes, and 30 seconds for each that is missing", () =>
+    Effect.gen(function* () {
+      const answers = [
+        ...Array.from({ length: 100 }, () => unowned()),
+        Effect.delay(Effect.interrupt, "40 seconds"),
+        ...Array.from({ length: 100 }, () => unowned()),
+        Effect.succeed("done").pipe(Effect.delay("1 minute"))
+      ]
+      let asked = 0
+      const { exit, ms } = yield* timed(Owner.awaited(Effect.suspend(() => answers[asked++] ?? Effect.die("enough"))))
+      expect(exit).toEqual(Exit.succeed("done"))
+      expect(ms).toBe(20_000 + 40_000 + 200 + 20_000 + 60_000)
+      const missing = yield* timed(Owner.awaited(unowned()))
+      expect([messageOf(missing.exit), missing.ms]).toEqual([
+        expect.stringContaining("No runner could be reached"),
+        30_000
+      ])
+      const refusing = yield* timed(Owner.awaited(Effect.fail(away)))
+      expect([refusing.exit, refusing.ms]).toEqual([Exit.fail(away), 0])
+    })
+  )
+})
 
 describe("Owner.followed", () => {
   it.effect("X3: goes on at the next owner after the last id, and gives no persisted event twice", () =>

@@ -4,6 +4,7 @@ import { Clock, Duration, Effect, Exit, Fiber, Latch, Layer, Scope, Stream } fro
 import { TestClock } from "effect/testing"
 import { type Alarm, AlarmClock } from "../../src/cluster/AlarmClock.ts"
 import * as Resident from "../../src/cluster/Resident.ts"
+import { Residents } from "../../src/cluster/Residents.ts"
 import { Defaults } from "../../src/conversation/Defaults.ts"
 import { HOLD_LIMIT_MS } from "../../src/conversation/Gatekeeper.ts"
 import * as Gates from "../../src/conversation/Gates.ts"
@@ -69,6 +70,8 @@ const make = Effect.gen(function* () {
       credentials: {}
     }),
     Effect.provideService(Tools, {
+      missing: () => [],
+      isComplete: Effect.void,
       toolbox: Effect.suspend(() => (state.hasTools ? Effect.succeed(toolbox) : Effect.never))
     }),
     Effect.provideService(Defaults, {
@@ -106,6 +109,57 @@ const services = Layer.mergeAll(
 const settle = TestClock.adjust(0).pipe(Effect.repeat({ times: 100 }))
 
 describe("Resident", () => {
+  test(
+    "R3: whoever waits for it to be quiet asks the database once while a turn runs that has waited here before",
+    Effect.gen(function* () {
+      const store = yield* Store
+      let asked = 0
+      const counting = Store.of({
+        ...store,
+        unsealedTurnsOf: (id) => Effect.suspend(() => (asked++, store.unsealedTurnsOf(id)))
+      })
+      const { left, resident, state, sure } = yield* make
+      yield* left
+      const { conversations, untilQuiet } = yield* resident.pipe(Effect.provideService(Store, counting))
+      yield* settle
+      yield* sure.close
+      state.isUp = true
+      yield* Effect.forkScoped(conversations.steer({ type: "retry-now", conversationId: id }, "a test"))
+      yield* settle
+      asked = 0
+      const quiet = yield* Effect.forkScoped(untilQuiet)
+      yield* settle
+      expect([asked, quiet.pollUnsafe()]).toEqual([1, undefined])
+      yield* sure.open
+      yield* Fiber.join(quiet)
+      expect(asked).toBe(2)
+      expect(state.asked).toBe(2)
+    })
+  )
+
+  test(
+    "the turns of a runner are those in memory and those that its alarm clock looks after, each counted once",
+    Effect.gen(function* () {
+      const { alarms, resident, state } = yield* make
+      state.isUp = false
+      const residents = new Residents()
+      const counts = residents.counts(alarms)
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const here = yield* resident
+          yield* residents.add(here)
+          yield* here.conversations.prompt(id, { prompt: "Hello?", turnId })
+          yield* here.conversations.prompt(id, { prompt: "And?", turnId: Given.turnId(2) })
+          yield* settle
+          alarms.cover([1], [[Given.conversationId(2), { at: MINUTE, isWaiting: false, queued: 3 }]])
+          expect(yield* counts).toEqual({ running: 1, retrying: 1, queued: 4 })
+        })
+      )
+      // It has left memory, and is looked after by the alarm clock.
+      expect(yield* counts).toEqual({ running: 1, retrying: 1, queued: 4 })
+    })
+  )
+
   test(
     "X6: asks no provider while it is not sure that this runner is the owner",
     Effect.gen(function* () {

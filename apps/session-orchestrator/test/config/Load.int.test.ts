@@ -1,7 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Simulated } from "@holdfast/providers"
-import { Effect, FileSystem, Path } from "effect"
+import { Effect, FileSystem, Path, PlatformError } from "effect"
 import type { Environment } from "../../src/config/Environment.ts"
 import * as Load from "../../src/config/Load.ts"
 
@@ -57,6 +57,24 @@ describe("Load", () => {
       const config = yield* Load.load({ environment: {}, simulated: Simulated })
       expect(config.file).toBeUndefined()
     }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("a default file that is there and cannot be read is a mistake", () =>
+    Effect.gen(function* () {
+      const files = FileSystem.layerNoop({
+        readFileString: () =>
+          Effect.fail(
+            PlatformError.systemError({ _tag: "PermissionDenied", module: "FileSystem", method: "readFileString" })
+          )
+      })
+      const error = yield* Effect.flip(
+        Load.load({ environment: {}, simulated: Simulated }).pipe(
+          Effect.provide(files),
+          Effect.provide(NodeServices.layer)
+        )
+      )
+      expect(error.message).toContain("it cannot be read: PermissionDenied.")
+    })
   )
 
   it.effect("a file that cannot be read does not hide what else is wrong", () =>

@@ -161,6 +161,11 @@ describe("mistakes of all phases", () => {
     ],
     ["a bad token is a token", { server: { host: "0.0.0.0", token: "short" } }, ["server.token:"]],
     ["and so is a bad variable's name", { server: { host: "0.0.0.0", tokenEnv: "a b" } }, ["server.tokenEnv:"]],
+    [
+      "and so is one whose variable is not set",
+      { server: { host: "0.0.0.0", tokenEnv: "NOT_SET" } },
+      ["server.tokenEnv:"]
+    ],
     ["a bad command is a command", { tools: { a: { command: 5 } } }, ["tools.a.command:"]],
     ["a bad webhook is one", { telemetry: { notifications: { webhook: "x" } } }, ["telemetry.notifications.webhook:"]]
   ])("%s", (_, file, expected) => {

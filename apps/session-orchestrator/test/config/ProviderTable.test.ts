@@ -17,7 +17,7 @@ describe("providers", () => {
       const { models, providers } = Given.config({
         file: own(
           { body: { temperature: 0, stream_options: null } },
-          { models: { "own/a/b": { body: { seed: 1 } }, "own/c": { tools: false, body: { seed: 2 } } } }
+          { models: { "own/a/b": { body: { seed: 1 } }, "own/c": { tools: false, body: { seed: 2 } }, "own/d": {} } }
         )
       })
       expect(providers.get("own")).toMatchObject({
@@ -29,8 +29,16 @@ describe("providers", () => {
           ])
         }
       })
-      expect(models).toEqual({ "own/c": { tools: false } })
+      expect(models).toEqual({ "own/c": { tools: false }, "own/d": {} })
     })
+
+    it.each([{ maxTokens: 5 }, { promptCaching: false }, { body: { top_k: 1 } }])(
+      "each alone is something: %j",
+      (entry) => {
+        const config = Given.config({ file: file({ own: { type: "anthropic", ...entry } }) })
+        expect(config.providers.get("own")).toMatchObject({ request: entry })
+      }
+    )
 
     it("of a built-in provider's model need no entry of the provider", () => {
       const { providers } = Given.config({
@@ -155,6 +163,63 @@ describe("providers", () => {
     })
   })
 
+  describe("keys", () => {
+    const environment = {
+      OPENAI_API_KEY: "sk-openai-01234",
+      ANTHROPIC_API_KEY: "sk-anthropic-01234",
+      GEMINI_API_KEY: " sk-twice-01234 ",
+      GOOGLE_API_KEY: "sk-twice-01234",
+      MINE: "sk-mine-01234"
+    }
+    const keysOf = (name: string, providers: object = {}) => {
+      const provider = Given.config({ file: file(providers), environment }).providers.get(name)
+      return provider?.type === "simulated" ? undefined : provider?.credentials.map(({ name }) => name)
+    }
+
+    it("T2: are those of the built-in provider as long as an entry names no address of its own", () => {
+      expect(keysOf("openai")).toEqual(["OPENAI_API_KEY"])
+      expect(keysOf("openai", { openai: { type: "openai-compatible" } })).toEqual(["OPENAI_API_KEY"])
+      expect(keysOf("openai", { openai: { type: "openai-compatible", baseUrl: ADDRESS } })).toEqual([])
+      expect(keysOf("openai", { openai: { type: "openai-compatible", baseUrl: ADDRESS, apiKeyEnv: "MINE" } })).toEqual([
+        "MINE"
+      ])
+      expect(keysOf("openai", { openai: { type: "openai-compatible", apiKeyEnv: ["MINE", "NOT_SET"] } })).toEqual([
+        "MINE"
+      ])
+    })
+
+    it("T2: an Anthropic of another name has Anthropic's address and keys; another type under a built-in name has not", () => {
+      expect(keysOf("claude", { claude: { type: "anthropic" } })).toEqual(["ANTHROPIC_API_KEY"])
+      expect(keysOf("claude", { claude: { type: "anthropic", baseUrl: ADDRESS } })).toEqual([])
+      expect(keysOf("openai", { openai: { type: "anthropic" } })).toEqual(["ANTHROPIC_API_KEY"])
+      expect(
+        Given.config({ file: file({ openai: { type: "anthropic" } }), environment }).providers.get("openai")
+      ).toMatchObject({ baseUrl: "https://api.anthropic.com" })
+    })
+
+    it("one key under two names is one credential, without the blanks around it", () => {
+      const google = Given.config({ file: file({}), environment }).providers.get("google")
+      expect(
+        google?.type === "openai-compatible" &&
+          google.credentials.map(({ name, value }) => [name, Redacted.value(value)])
+      ).toEqual([["GEMINI_API_KEY", "sk-twice-01234"]])
+    })
+  })
+
+  it("limits are as they are written, and refused where they are none", () => {
+    const limits = { calls: 1, requestsPerMinute: 30, tokensPerMinute: 6000 }
+    const config = Given.config({ file: own({ limits }) })
+    expect(config.providers.get("own")).toMatchObject({ limits })
+    expect(ConfigCheck.report(config).join("\n")).toContain(
+      "1 calls at once, 30 requests a minute, 6000 tokens a minute"
+    )
+    expect(Given.problems({ file: own({ limits: { calls: 0, tokensPerMinute: 1.5, request: 1 } }) })).toEqual([
+      'providers.own.limits.request: unknown key. Did you mean "requestsPerMinute"? Known here: calls, requestsPerMinute, tokensPerMinute.',
+      "providers.own.limits.calls: found 0; expected an integer of calls, 1 or more.",
+      "providers.own.limits.tokensPerMinute: found 1.5; expected an integer of tokens, 1 or more."
+    ])
+  })
+
   describe("an address that ends in what Holdfast adds", () => {
     it.each<[string, string, string]>([
       [
@@ -195,6 +260,13 @@ describe("providers", () => {
       expect(Given.problems({ environment: { OPENAI_BASE_URL: "http://localhost:1/v1/chat/completions" } })).toEqual([
         'OPENAI_BASE_URL: it ends in /chat/completions, which Holdfast adds itself. Write "http://localhost:1/v1".'
       ])
+    })
+
+    it("is not looked for in a variable that an entry of the file replaces", () => {
+      const environment = { OPENAI_BASE_URL: "http://localhost:1/v1/chat/completions" }
+      expect(
+        Given.problems({ file: file({ openai: { type: "openai-compatible", baseUrl: ADDRESS } }), environment })
+      ).toEqual([])
     })
 
     it.each(["https://example.org/v1", "https://example.org/completions", "https://messages.example.org"])(

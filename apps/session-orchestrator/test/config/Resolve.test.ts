@@ -162,7 +162,7 @@ describe("Resolve", () => {
         "a key under a key that does not exist, without showing it",
         { file: { providers: { openai: { type: "openai-compatible", apiKey: KEY } } } },
         [
-          'providers.openai.apiKey: unknown key. Did you mean "apiKeyEnv"? Known here: type, baseUrl, apiKeyEnv, headers, body, maxTokens, promptCaching.'
+          'providers.openai.apiKey: unknown key. Did you mean "apiKeyEnv"? Known here: type, baseUrl, apiKeyEnv, headers, body, maxTokens, promptCaching, limits.'
         ]
       ],
       [
@@ -339,6 +339,8 @@ describe("Resolve", () => {
     expect(Given.config({ file, environment: { HOLDFAST_DATABASE_PATH: "./data.db" } }).database.path).toBe(
       "/home/data.db"
     )
+    // So every command finds the database of the service that was started with that file.
+    expect(Given.config({ file: {} }).database.path).toBe("/etc/.holdfast/holdfast.db")
     expect(Given.config().database.path).toBe("/home/.holdfast/holdfast.db")
     expect(Given.config({ file: { database: { path: ":memory:" } } }).database.path).toBe(":memory:")
   })

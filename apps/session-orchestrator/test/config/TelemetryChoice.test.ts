@@ -61,7 +61,7 @@ describe("notifications", () => {
       "https://hooks.example.org/T0/B0/abcdefgh"
     )
     expect(notifications?.after).toEqual(Duration.minutes(5))
-    expect(notifications?.state).toBe("/home/.holdfast/incidents.json")
+    expect(notifications?.state).toBe("/etc/.holdfast/incidents.json")
   })
 
   it("have an address that is a secret, as a whole and by its path", () => {

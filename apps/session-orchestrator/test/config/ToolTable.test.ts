@@ -13,7 +13,13 @@ describe("tools", () => {
     const [files, remote] = Given.config(
       tools({
         files: { command: "npx", args: ["-y", "server-files"], cwd: "./work", idempotent: ["read_*"] },
-        remote: { url: "https://tools.example.org/mcp", timeout: "5 minutes", allow: ["search"], maxOutput: 2048 }
+        remote: {
+          url: "https://tools.example.org/mcp",
+          timeout: "5 minutes",
+          required: true,
+          allow: ["search"],
+          maxOutput: 2048
+        }
       })
     ).tools
     expect(files?.reach).toEqual({
@@ -26,6 +32,7 @@ describe("tools", () => {
     expect(files?.timeout).toEqual(Duration.seconds(60))
     expect(files?.idempotent).toEqual(["read_*"])
     expect(files?.allow).toBeUndefined()
+    expect([files?.isRequired, remote?.isRequired]).toEqual([false, true])
     expect(remote?.reach).toEqual({ type: "http", url: "https://tools.example.org/mcp", headers: {} })
     expect(remote?.timeout).toEqual(Duration.minutes(5))
     expect(remote?.maxOutput).toBe(2048)
@@ -59,6 +66,12 @@ describe("tools", () => {
     expect(config.tools[0]?.secrets.map((secret) => Redacted.value(secret))).toContain(TOKEN)
     const { redact } = Secrets.make(Secrets.ofConfig(config))
     expect(redact(`it said ${TOKEN} of tracker.example`)).toBe(`it said ${Secrets.PLACEHOLDER} of tracker.example`)
+  })
+
+  it("a variable in env may have several lines, which no header can", () => {
+    const reach = Given.config(tools({ one: { command: "one", env: { PEM: "${PEM}" } } }, { PEM: "a\nb" })).tools[0]
+      ?.reach
+    expect(reach?.type === "stdio" && reach.env["PEM"] && Redacted.value(reach.env["PEM"])).toBe("a\nb")
   })
 
   it("what is written out in env is a secret when its name says so", () => {
@@ -110,7 +123,7 @@ describe("tools", () => {
       "an unknown key",
       { a: { comand: "x" } },
       [
-        'tools.a.comand: unknown key. Did you mean "command"? Known here: command, args, env, cwd, url, headers, timeout, startTimeout, maxOutput, idempotent, allow, deny.'
+        'tools.a.comand: unknown key. Did you mean "command"? Known here: command, args, env, cwd, url, headers, timeout, startTimeout, required, maxOutput, idempotent, allow, deny.'
       ]
     ],
     [

@@ -11,7 +11,10 @@ import {
   failedFor,
   failsWith,
   refused,
-  reported
+  reported,
+  SPENT,
+  spent,
+  END_NOW
 } from "./ReportShapes.ts"
 import { BEGUN, BEGUN_AGAIN, type Scenario, TARGET, aborted, atOnce, called } from "./Scenario.ts"
 import { BOTH, SECOND } from "./Shapes.ts"
@@ -218,15 +221,17 @@ const chained: ReadonlyArray<Scenario> = [
     retry: { ...REPORTING, maxRetries: 2 },
     turns: [
       {
-        given: [says("One."), says("Two.")],
+        given: [says("One."), says("Two."), says("Three."), says("Four.")],
         follows: {
           events: [
             ...BEGUN,
             ...refused(0, true),
+            ...spent(0, 1),
+            ...refused(0, true),
             "text-delta",
-            ...failsWith("invalid-response", `After 2 attempt(s), in step 1: ${NEITHER}`, 0)
+            ...failsWith("invalid-response", `After 4 attempt(s), in step 2: ${NEITHER}`, 0)
           ],
-          shown: "One.Two."
+          shown: "One.Two.Three.Four."
         }
       },
       {
@@ -240,6 +245,10 @@ const chained: ReadonlyArray<Scenario> = [
       "assistant (invalid-response): One.",
       `told: ${failedFor(NEITHER, GO_ON)}`,
       "assistant (invalid-response): Two.",
+      `told: ${SPENT}`,
+      "assistant (invalid-response): Three.",
+      `told: ${failedFor(NEITHER, END_NOW)}`,
+      "assistant (invalid-response): Four.",
       ...HANDED_IN
     ]
   }
@@ -251,15 +260,47 @@ const failing: ReadonlyArray<Scenario> = [
     retry: REPORTING,
     turns: [
       {
-        given: [says("One."), says("Two."), says("Three.")],
+        given: [says("One."), says("Two."), says("Three."), says("Four."), says("Five."), says("Six.")],
         follows: {
           events: [
             ...BEGUN,
             ...refused(0, true),
             ...refused(1, true),
+            ...spent(1, 1),
+            ...refused(0, true),
+            ...refused(1, true),
             "text-delta",
-            ...failsWith("invalid-response", `After 3 attempt(s), in step 1: ${NEITHER}`, 1)
+            ...failsWith("invalid-response", `After 6 attempt(s), in step 2: ${NEITHER}`, 1)
           ],
+          shown: "One.Two.Three.Four.Five.Six."
+        }
+      }
+    ],
+    history: [
+      "user: Hello",
+      "assistant (invalid-response): One.",
+      `told: ${failedFor(NEITHER, GO_ON)}`,
+      "assistant (invalid-response): Two.",
+      `told: ${failedFor(NEITHER, GO_ON)}`,
+      "assistant (invalid-response): Three.",
+      `told: ${SPENT}`,
+      "assistant (invalid-response): Four.",
+      `told: ${failedFor(NEITHER, END_NOW)}`,
+      "assistant (invalid-response): Five.",
+      `told: ${failedFor(NEITHER, END_NOW)}`,
+      "assistant (invalid-response): Six."
+    ]
+  },
+  {
+    title: "A14: when all attempts were spent on words, a last step offers the report alone, and may mend the turn",
+    retry: REPORTING,
+    tools: ["look"],
+    turns: [
+      {
+        given: [says("One."), says("Two."), says("Three."), reports(GOOD)],
+        follows: {
+          offered: [["look", REPORT], ["look", REPORT], ["look", REPORT], [REPORT]],
+          events: [...BEGUN, ...refused(0, true), ...refused(1, true), ...spent(1, 1), ...reported()],
           shown: "One.Two.Three."
         }
       }
@@ -270,7 +311,9 @@ const failing: ReadonlyArray<Scenario> = [
       `told: ${failedFor(NEITHER, GO_ON)}`,
       "assistant (invalid-response): Two.",
       `told: ${failedFor(NEITHER, GO_ON)}`,
-      "assistant (invalid-response): Three."
+      "assistant (invalid-response): Three.",
+      `told: ${SPENT}`,
+      ...HANDED_IN
     ]
   },
   {

@@ -25,6 +25,7 @@ export const lastStep = (because: string): string => `This is the last step of t
 
 export const AT_LIMIT = lastStep("it has as many steps as it may have")
 export const MENDING = lastStep("the final report could not be accepted")
+export const SPENT = lastStep("none of the responses before it could be used")
 export const FULL = lastStep("its context is nearly full")
 
 /** An answer that would not do, and what the model is told of it. */
@@ -34,6 +35,16 @@ export const refused = (attempt: number, shows: boolean): ReadonlyArray<Expected
   "synthetic-retry",
   "message",
   atOnce(attempt, "invalid-response")
+]
+
+/** The attempts of a step ran out on such answers: one last step begins, in which the report alone is offered (A14). */
+export const spent = (attempt: number, step: number): ReadonlyArray<Expected> => [
+  "text-delta",
+  { type: "retry-end", success: false, attempt },
+  "message",
+  { type: "final-turn", step, cause: "retries-exhausted" },
+  "message",
+  "step-start"
 ]
 
 /** The report is handed in, and the turn ends with it; `attempt` is the last retry of a chain that was open. */

@@ -1,83 +1,131 @@
-/** What becomes of a pass that no call follows: the gate has it back at once, for the next turn. */
+/** Calls of turns before a provider with limits: what its gate and its permit hear of them. */
 import { describe, expect, it } from "@effect/vitest"
-import type { RetryStrategy } from "@holdfast/kernel"
-import { ScriptedProvider } from "@holdfast/kernel/testing"
-import { Ids } from "@holdfast/wire"
-import { Effect, Stream } from "effect"
+import type { Provider } from "@holdfast/kernel"
+import type { Allowance } from "@holdfast/policy"
+import { Limits } from "@holdfast/providers"
+import { type Failure, Ids } from "@holdfast/wire"
+import { Deferred, Duration, Effect, Fiber, Layer, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import * as Admission from "../../src/conversation/Admission.ts"
-import { Gatekeeper, type Pass } from "../../src/conversation/Gatekeeper.ts"
+import * as Gates from "../../src/conversation/Gates.ts"
+import type { Pass } from "../../src/conversation/Gatekeeper.ts"
 import { Wait } from "../../src/conversation/Wait.ts"
+import * as Timer from "../../src/durable/Timer.ts"
 
-const gatekeeper = () => new Gatekeeper({ now: () => 0, at: () => () => {} })
-
-const handles = (pass: Pass | undefined) => ({ wait: new Wait(), pass })
-
-const awaited = (gatekeeper: Gatekeeper) => ({ gatekeeper, since: 0, waitMs: 1, notBefore: 0, isWanted: false })
-
-const by = { commandId: Ids.CommandId.make("k"), origin: "a test" }
-
-const request = {
+const request: Provider.ProviderRequest = {
   conversationId: Ids.ConversationId.make("c"),
   turnId: Ids.TurnId.make("t"),
   step: 0,
   attempt: 0,
-  target: { provider: "p", model: "m" },
+  target: { provider: "own", model: "m" },
+  system: "x".repeat(400),
   messages: [],
   tools: []
 }
 
-describe("Admission", () => {
-  it("a pass is given back once, and is gone from its turn", () => {
-    const gate = gatekeeper()
-    const running = handles(gate.admit())
-    expect(gate.isIdle).toBe(false)
-    Admission.giveBack(running)
-    expect(gate.isIdle).toBe(true)
-    expect(running.pass).toBeUndefined()
-  })
+const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
 
-  it.effect("A1: a turn that a person wants now calls with one pass, and gives the one back that it had", () =>
+/** A provider whose calls each last until the test ends them with their events. */
+const provider = () => {
+  const calls: Array<Deferred.Deferred<ReadonlyArray<Provider.ProviderEvent>>> = []
+  const service: Provider.Provider["Service"] = {
+    stream: () =>
+      Stream.unwrap(
+        Effect.suspend(() => {
+          const call = Deferred.makeUnsafe<ReadonlyArray<Provider.ProviderEvent>>()
+          calls.push(call)
+          return Effect.map(Deferred.await(call), (events) => Stream.fromIterable(events))
+        })
+      )
+  }
+  return { calls, service }
+}
+
+const answer = (inputTokens: number, outputTokens: number): ReadonlyArray<Provider.ProviderEvent> => [
+  { type: "text-delta", delta: "Yes" },
+  { type: "usage", usage: { inputTokens, outputTokens } },
+  { type: "finish", finishReason: "stop" }
+]
+
+const layer = (allowance: Allowance.Allowance) =>
+  Gates.layer(
+    () => ({ baseUrl: "http://own", credential: undefined }),
+    () => allowance
+  ).pipe(Layer.provide(Timer.layer))
+
+/** Runs one attempt in the background. */
+const attempt = (service: Provider.Provider["Service"], gates: Gates.Gates["Service"], pass?: Pass) => {
+  const running = { wait: new Wait(), pass }
+  return Effect.forkChild(Stream.runCollect(Admission.gated(service, gates, running, () => true).stream(request)), {
+    startImmediately: true
+  })
+}
+
+describe("a call to a provider with limits", () => {
+  it.effect("L3: waits for its permit for as long as it takes, and no limit on silence counts meanwhile", () =>
     Effect.gen(function* () {
-      const gate = gatekeeper()
-      const first = gate.admit()
-      const running = handles(first)
-      yield* Admission.heard(Effect.succeed({ type: "now", by }), running, awaited(gate))
-      expect(running.pass).toBeDefined()
-      expect(running.pass).not.toBe(first)
-      running.pass?.giveBack()
-      expect(gate.isIdle).toBe(true)
-    })
+      const gates = yield* Gates.Gates
+      const { calls, service } = provider()
+      const limited = Limits.withLimits(service, { firstContentMs: 1_000, idleMs: 1_000 })
+      const first = yield* attempt(service, gates)
+      const second = yield* attempt(limited, gates)
+      yield* TestClock.adjust(Duration.hours(1))
+      expect(calls).toHaveLength(1)
+      yield* Deferred.succeed(calls[0] ?? (yield* Effect.die("no call")), answer(1, 1))
+      yield* Fiber.join(first)
+      expect(calls).toHaveLength(2)
+      // From its beginning on they do.
+      yield* TestClock.adjust(1_000)
+      expect(yield* Effect.flip(Fiber.join(second))).toMatchObject({ failure: { reason: "timeout" } })
+      expect(gates.limiterOf("own")?.use.underway).toBe(0)
+    }).pipe(Effect.provide(layer({ calls: 1 })))
   )
 
-  const others: ReadonlyArray<RetryStrategy.Wake> = [
-    { type: "until", until: 1, by },
-    { type: "extended", byMs: 1, by },
-    { type: "switched", target: { provider: "other", model: "m" }, by },
-    { type: "cancelled", by }
-  ]
-  for (const wake of others) {
-    it.effect(`A1: a turn whose wait ends with ${wake.type} makes no call, and gives its pass back`, () =>
-      Effect.gen(function* () {
-        const gate = gatekeeper()
-        const running = handles(gate.admit())
-        yield* Admission.heard(Effect.succeed(wake), running, awaited(gate))
-        expect(gate.isIdle).toBe(true)
-        expect(running.pass).toBeUndefined()
-      })
-    )
-  }
-
-  it.effect("A2: a turn that goes elsewhere gives its pass back, and is at the other gate as a first attempt is", () =>
+  it.effect("A4: is measured before it begins, and charged what it used", () =>
     Effect.gen(function* () {
-      const [left, taken] = [gatekeeper(), gatekeeper()]
-      const running = handles(left.admit())
-      const gates = { of: () => taken }
-      const scripted = ScriptedProvider.make([ScriptedProvider.answer("Hello")])
-      const provider = Admission.gated(scripted, gates, running, () => true)
-      yield* Stream.runDrain(provider.stream(request))
-      expect(left.isIdle).toBe(true)
-      expect(taken.isIdle).toBe(true)
-      expect(running.pass).toBeUndefined()
-    })
+      const gates = yield* Gates.Gates
+      const { calls, service } = provider()
+      const first = yield* attempt(service, gates)
+      const limiter = gates.limiterOf("own")
+      expect(limiter?.use.seconds).toMatchObject([{ tokens: 100, requests: 1 }])
+      yield* Deferred.succeed(calls[0] ?? (yield* Effect.die("no call")), answer(40, 30))
+      yield* Fiber.join(first)
+      expect(limiter?.use.seconds.reduce((sum, { tokens }) => sum + tokens, 0)).toBe(70)
+      expect(limiter?.use.underway).toBe(0)
+      yield* attempt(service, gates)
+      expect(calls).toHaveLength(1)
+      yield* TestClock.adjust(Duration.seconds(61))
+      expect(calls).toHaveLength(2)
+    }).pipe(Effect.provide(layer({ tokensPerMinute: 120 })))
+  )
+
+  it.effect("is no longer under way for its gate when it is given up while it waits", () =>
+    Effect.gen(function* () {
+      const gates = yield* Gates.Gates
+      const { service } = provider()
+      const gatekeeper = gates.of({ target: request.target })
+      yield* attempt(service, gates)
+      const waiting = yield* attempt(service, gates, gatekeeper?.admit())
+      expect(gatekeeper?.isIdle).toBe(false)
+      yield* Fiber.interrupt(waiting)
+      expect(gatekeeper?.isIdle).toBe(true)
+      expect(gates.limiterOf("own")?.waiting).toBe(0)
+    }).pipe(Effect.provide(layer({ calls: 1 })))
+  )
+
+  it.effect("shares a failure that is beyond doubt by the time that it has a permit", () =>
+    Effect.gen(function* () {
+      const gates = yield* Gates.Gates
+      const { calls, service } = provider()
+      const gatekeeper = gates.of({ target: request.target })
+      const first = yield* attempt(service, gates)
+      const second = yield* attempt(service, gates)
+      for (let i = 0; i < 10; i++) gatekeeper?.begin(false).failed(overloaded)
+      yield* Deferred.succeed(calls[0] ?? (yield* Effect.die("no call")), [{ type: "error", failure: overloaded }])
+      yield* Fiber.join(first)
+      expect(yield* Fiber.join(second)).toMatchObject([{ type: "error", failure: { shared: true } }])
+      expect(calls).toHaveLength(1)
+      expect(gates.limiterOf("own")?.use.underway).toBe(0)
+    }).pipe(Effect.provide(layer({ calls: 1 })))
   )
 })

@@ -40,4 +40,13 @@ describe("Comebacks", () => {
     comebacks.stopped(one, 1_000 + SETTLED_MS)
     expect(comebacks.size).toBe(1)
   })
+
+  it("one that is stopped again does not keep those that have settled since its first stop", () => {
+    const comebacks = new Comebacks()
+    comebacks.stopped(one, 0)
+    comebacks.stopped(two, 1)
+    comebacks.stopped(one, 2)
+    comebacks.stopped(Given.conversationId(3), SETTLED_MS + 500)
+    expect(comebacks.size).toBe(2)
+  })
 })

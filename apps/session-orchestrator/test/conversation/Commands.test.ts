@@ -82,7 +82,7 @@ const commandsOf = (records: ReadonlyArray<Record>): ReadonlyArray<string | unde
 const NAMES = ["extend-budget", "wait-until", "extend-budget", "retry-now"] as const
 
 /** Fewer, and a fiber would never get anywhere. */
-const GIVES_WAY = 4
+const GIVES_WAY = 5
 
 const commandOf = (conversationId: Ids.ConversationId, type: Name | "wait-until", id: string): Command.Steering => {
   const common = { conversationId, commandId: Ids.CommandId.make(id) }

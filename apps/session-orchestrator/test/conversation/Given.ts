@@ -31,6 +31,7 @@ export interface Options {
   readonly store?: (store: Store["Service"]) => Partial<Store["Service"]>
   readonly journal?: (journal: Journal["Service"]) => Partial<Journal["Service"]>
   readonly gates?: Gates.Gates["Service"]
+  readonly tools?: Tools.Tools["Service"]
   readonly standings?: (standings: Standings["Service"]) => Partial<Standings["Service"]>
 }
 
@@ -43,7 +44,8 @@ export const withService = <E>(
     store = () => ({}),
     journal = () => ({}),
     standings = () => ({}),
-    gates
+    gates,
+    tools
   }: Options,
   test: (service: {
     readonly conversations: Conversations["Service"]
@@ -73,7 +75,7 @@ export const withService = <E>(
       }),
       Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry, models: {} }),
       gates === undefined ? Gates.layerNoop : Layer.succeed(Gates.Gates, gates),
-      Tools.layerNoop,
+      tools === undefined ? Tools.layerNoop : Layer.succeed(Tools.Tools, tools),
       Timer.layer,
       Condition.layer
     )

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
-import { Deferred, Duration, Effect, Exit, Fiber, Option, type Scope, Stream } from "effect"
+import { Cause, Deferred, Duration, Effect, Exit, Fiber, Option, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Comebacks from "../../src/conversation/Comebacks.ts"
 import type { Conversations } from "../../src/conversation/Conversations.ts"
@@ -530,6 +530,43 @@ describe("a conversation with settings of its own", () => {
         assert.strictEqual(message, "retry: it has 600040 characters as JSON; expected 65536 at most.")
       })
     )
+  )
+
+  it.effect(
+    "a start that cannot read what was left unfinished refuses calls with the reason, and takes them once it can",
+    () => {
+      const damaged = new StorageError({ message: "Could not read the turns: the file is damaged." })
+      let isDamaged = true
+      return withService(
+        {
+          scripts: [],
+          store: (real) => ({
+            unsealedTurns: Effect.suspend(() => (isDamaged ? Effect.fail(damaged) : real.unsealedTurns))
+          })
+        },
+        Effect.fnUntraced(function* ({ conversations }) {
+          const id = yield* conversations.create({})
+          for (const call of [
+            conversations.prompt(id, { prompt: "Hi" }),
+            conversations.state(id),
+            conversations.messages(id),
+            conversations.abort(id)
+          ]) {
+            const asked = yield* Effect.forkChild(Effect.exit(Effect.asVoid<unknown, unknown, never>(call)), {
+              startImmediately: true
+            })
+            yield* TestClock.adjust("7999 millis")
+            assert.isUndefined(asked.pollUnsafe())
+            yield* TestClock.adjust("1 milli")
+            const exit = yield* Fiber.join(asked)
+            assert.include(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "it was taken", damaged.message)
+          }
+          isDamaged = false
+          yield* TestClock.adjust("5 seconds")
+          assert.strictEqual((yield* conversations.state(id)).status, "idle")
+        })
+      )
+    }
   )
 })
 

@@ -27,6 +27,37 @@ describe("what the log warns of", () => {
     assert.include(line, "a final report's where one is asked for")
   })
 
+  it("A12: that a report shortened the turn, with the old limit and the new one", () => {
+    const final = { ...turn, type: "final-turn", step: 2, cause: "malformed-report" } as const
+    const [line] = Warnings.of({ ...final, shortenedFrom: 10 })
+    assert.match(line ?? "", /^agent:orchestrator: .* maxTurns is 3 instead of 10\.$/)
+    assert.match(Warnings.of(final)[0] ?? "", /^agent:orchestrator: .* maxTurns is 3 instead of unlimited\.$/)
+    assert.lengthOf(Warnings.of({ ...final, cause: "max-turns" }), 1)
+  })
+
+  it("A9: a response that would not do and is asked for again, with what the model was told", () => {
+    const [line] = Warnings.of({ ...turn, type: "synthetic-retry", step: 0, guidance: "TURN-FAILED: No report." })
+    assert.match(line ?? "", /response of step 1 .* TURN-FAILED: No report\.$/)
+  })
+
+  it("A14: that a turn ended without its report, with what stands in its place, and of no other end", () => {
+    const end = {
+      ...turn,
+      type: "turn-end",
+      status: "failed",
+      endedAt: 0,
+      steps: 1,
+      attempts: 3,
+      sleptMs: 0,
+      usage: {}
+    } as const
+    const report = { source: "synthetic", success: false, content: { reason: "auth", context: "no key" } } as const
+    const [line] = Warnings.of({ ...end, report })
+    assert.match(line ?? "", /^agent:failure-report: .*"reason":"auth","context":"no key"/)
+    assert.deepStrictEqual(Warnings.of(end), [])
+    assert.deepStrictEqual(Warnings.of({ ...end, report: { ...report, source: "tool-call", success: true } }), [])
+  })
+
   it("A10: a tool call whose arguments could not be read, with all of them", () => {
     const input = `{"path": "${"x".repeat(5_000)}`
     const [line] = said({

@@ -1,7 +1,7 @@
 /** What a watcher assembles, whenever it begins to watch. */
 import { assert, describe, it } from "@effect/vitest"
 import { Property } from "@holdfast/kernel/testing"
-import { Ids, type TurnEvent } from "@holdfast/wire"
+import { Ids, TurnEvent } from "@holdfast/wire"
 import { Effect, Fiber, Stream } from "effect"
 import * as fc from "fast-check"
 import type { Frame } from "../../src/conversation/Conversations.ts"
@@ -56,17 +56,12 @@ class Stage {
   readonly disk: Array<StoredEvent> = []
 
   say(event: TurnEvent.TurnEvent): void {
-    if (
-      event.type === "step-start" ||
-      event.type === "text-delta" ||
-      event.type === "reasoning-delta" ||
-      event.type === "provider-retry"
-    ) {
-      this.session.hub.live(event)
-    } else {
+    if (TurnEvent.isPersisted(event)) {
       const stored = { id: this.disk.length + 1, event, json: JSON.stringify(event) }
       this.disk.push(stored)
       this.session.hub.persisted([stored])
+    } else {
+      this.session.hub.live(event)
     }
   }
 }

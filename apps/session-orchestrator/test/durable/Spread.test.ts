@@ -13,7 +13,15 @@ const sleepersOf = (wakeTimes: ReadonlyArray<number>): ReadonlyArray<Spread.Slee
   }))
 
 const sleepers = fc
-  .array(fc.integer({ min: NOW - 100_000_000, max: NOW + 100_000_000 }), { maxLength: 200 })
+  .array(
+    fc.oneof(
+      fc.integer({ min: NOW - 100_000_000, max: NOW + 100_000_000 }),
+      fc.integer({ min: NOW - 1, max: NOW + 1 })
+    ),
+    {
+      maxLength: 200
+    }
+  )
   .map(sleepersOf)
 
 describe("Spread", () => {

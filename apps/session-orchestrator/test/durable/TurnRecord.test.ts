@@ -85,8 +85,25 @@ describe("RecordedWait", () => {
     assert.deepStrictEqual(RecordedWait.of(waiting), wait)
     const moved = [...waiting, record("step/0/sleep/0", { type: "until", until: 9_000 })]
     assert.deepStrictEqual(RecordedWait.of(moved), { ...wait, delayMs: 8_000, retryAt: 9_000 })
+    const past = [...waiting, record("step/0/sleep/0", { type: "until", until: 500 })]
+    assert.deepStrictEqual(RecordedWait.of(past), { ...wait, delayMs: 0, retryAt: 500 })
     const extended = [...moved, record("step/0/sleep/0/1", { type: "extended", byMs: 1 })]
     assert.deepStrictEqual(RecordedWait.of(extended), { ...wait, delayMs: 8_000, retryAt: 9_000 })
+  })
+
+  it("P7: names the credential that the retry goes to, and the target that it has gone to before", () => {
+    const route = { target: { provider: "other", model: "m" }, credential: "SPARE_KEY" }
+    const first = [waiting[0], record("step/0/decision/0", { ...retry, route })].filter((each) => each !== undefined)
+    assert.deepInclude(RecordedWait.of(first), { credential: "SPARE_KEY", target: undefined })
+    const decided = record("step/0/decision/1", { ...retry, attempt: 1 })
+    const second = [
+      ...first,
+      record("step/0/sleep/0", { type: "elapsed" }),
+      record("step/0/attempt/1", failed),
+      decided
+    ]
+    assert.deepInclude(RecordedWait.of(second), { attempt: 1, target: "other/m" })
+    assert.notProperty(RecordedWait.of(second), "credential")
   })
 
   it("X11: is one for an answer where it has asked, until there is one", () => {

@@ -37,6 +37,23 @@ describe("Account", () => {
     })
   })
 
+  it("D2: waits took as long as they really did; one that has not ended has lasted until now", () => {
+    const records = [
+      failed(0, 1_000),
+      retry(0, 5_000, 6_000),
+      wake(0, 0, { type: "now", at: 2_500 }),
+      failed(1, 3_000),
+      retry(1, 10_000, 13_000),
+      wake(1, 0, { type: "until", until: 90_000, at: 4_000 }),
+      wake(1, 1, { type: "elapsed" }),
+      failed(2, 90_000),
+      retry(2, 30_000, 120_000)
+    ]
+    expect(Account.waitedMs(Account.of(records).attempts, 91_000)).toBe(1_500 + 87_000 + 1_000)
+    const elsewhere = [failed(0, 1_000), sent(0, 0, 1_000, "other"), completed(1, 9_000)]
+    expect(Account.waitedMs(Account.of(elsewhere).attempts, 9_000)).toBe(0)
+  })
+
   it("X4: commands move the end of a wait and add to the budget, and the wait goes on", () => {
     const records = [
       failed(0, 1_000),

@@ -111,7 +111,7 @@ describe("a wait", () =>
       plan: { scripts: down(1), strategy: asking },
       says: [
         "Nobody had answered, and the turn gave up (X11).",
-        'The turn failed after 1 attempt: overloaded: "May it go on? Nobody answered within 8h. The last error was: Overloaded".'
+        'The turn failed after 1 attempt and 8 h 5 s of waiting: overloaded: "May it go on? Nobody answered within 8h. The last error was: Overloaded".'
       ]
     }
   ]))

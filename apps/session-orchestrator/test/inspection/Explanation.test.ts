@@ -117,6 +117,30 @@ describe("an explanation", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
+  it.effect(
+    "D2: tells what a turn really waited beside what was scheduled, of older seals too while the records are kept",
+    () =>
+      Effect.gen(function* () {
+        const { seal } = yield* ScriptedTurn.happened({ scripts: [...down(2), answer("Hello")] }, ({ pass, wake }) =>
+          Effect.gen(function* () {
+            yield* pass(Duration.seconds(5))
+            yield* pass(Duration.seconds(4))
+            yield* wake({ type: "now", by })
+          })
+        )
+        const words = "The turn was answered after 3 attempts and 9 s of waiting (15 s were scheduled)."
+        assert.deepInclude(seal, { sleptMs: 15_000, waitedMs: 9_000, words })
+
+        const found = yield* evidence
+        const { waitedMs: _, ...end } = found.turn.end ?? assert.fail("it has not ended")
+        const older = { ...found, turn: { ...found.turn, end } }
+        assert.deepInclude(Explanation.of(older, (text) => text).seal, { sleptMs: 15_000, waitedMs: 9_000, words })
+        const forgotten = Explanation.of({ ...older, records: [] }, (text) => text).seal
+        assert.isUndefined(forgotten?.waitedMs)
+        assert.strictEqual(forgotten?.words, "The turn was answered after 3 attempts and 15 s of scheduled waiting.")
+      }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
   it.effect("X1: says by how much a turn was woken late", () =>
     Effect.gen(function* () {
       yield* ScriptedTurn.happened({ scripts: down(1) }, () => Effect.void)

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
-import { Duration, Effect } from "effect"
+import { Profile, Routers } from "@holdfast/policy"
+import { Duration, Effect, Result } from "effect"
 import { CliOutput } from "effect/cli"
 import * as ExplanationText from "../../src/inspection/ExplanationText.ts"
 import * as Night from "./Night.ts"
@@ -52,6 +53,66 @@ describe("ExplanationText", () => {
         "  2031-04-02",
         "  07:58:00  The turn was accepted."
       ])
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
+  it.effect("P8, X9: calls no failure the same that another target has met, nor hides what it asked for", () =>
+    Effect.gen(function* () {
+      const asks = (retryAfterMs: number) =>
+        emits({
+          reason: "quota-exhausted",
+          message: "Used up.",
+          retryable: true,
+          status: 429,
+          hint: { retryAfterMs, source: "retry-after" }
+        })
+      const settings = { routing: { type: "fallback-chain", chains: { default: ["anthropic/small"] } } }
+      const retry = Result.getOrThrow(Profile.decode(settings))
+      const explanation = yield* ScriptedTurn.happened({
+        scripts: [asks(7_200_000), asks(3_600_000), asks(60_000), ScriptedProvider.answer("Hello")],
+        retry,
+        services: Routers.layerMemory(Profile.resolve(retry), { credentials: { anthropic: ["KEY"] } })
+      })
+      const lines = ExplanationText.lines(explanation, surroundings)
+      assert.deepStrictEqual(
+        lines.filter((line) => /Attempt \d|asked for|Retry/.test(line)),
+        [
+          '  22:58:00  Attempt 1 failed before any content: quota-exhausted, 429: "Used up."',
+          "            The provider asked for 2 h (retry-after).",
+          "            Retry 1 at once, on anthropic/small, of the chain default (P8); 0 s of 8 h spent.",
+          '  22:58:00  Attempt 2 failed before any content: quota-exhausted, 429: "Used up."',
+          "            The provider asked for 1 h (retry-after).",
+          "            Retry 2 at 23:58:00, after 1 h, the provider's, longer than the schedule's 10 s (C2, P5); 1 h of 8 h spent.",
+          "  23:58:00  Attempt 3: same. The provider asked for 1 m (retry-after). Retry 3 at 23:59:00, after 1 m, the provider's,",
+          "  23:59:00  Attempt 4 was answered (stop)."
+        ]
+      )
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
+  it.effect("C12: says of a wait that another failure had asked for whose it is", () =>
+    Effect.gen(function* () {
+      const asks = (retryAfterMs: number) =>
+        emits({
+          reason: "rate-limited",
+          message: "Slow down.",
+          retryable: true,
+          status: 429,
+          hint: { retryAfterMs, source: "retry-after" }
+        })
+      const settings = { routing: { type: "fallback-chain", chains: { default: ["openai/small"] } } }
+      const retry = Result.getOrThrow(Profile.decode(settings))
+      const explanation = yield* ScriptedTurn.happened({
+        scripts: [asks(3_600_000), asks(7_200_000), ScriptedProvider.answer("Hello")],
+        retry,
+        services: Routers.layerMemory(Profile.resolve(retry))
+      })
+      assert.include(
+        ExplanationText.lines(explanation, surroundings)
+          .join("\n")
+          .replaceAll(/\n {12}/g, " "),
+        "Retry 2 at 23:58:00, after 1 h, as its provider had asked before, longer than the schedule's 10 s, on anthropic/claude-sonnet-4-5 (P8, P5)"
+      )
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 

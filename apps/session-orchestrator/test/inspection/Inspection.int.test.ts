@@ -70,13 +70,47 @@ it.effect("all of it, when all is asked for, in the order of acceptance", () =>
     yield* Effect.provide(fill, SqlStore.layer({ path: filename }))
     const { turns } = yield* look(filename, true)
     expect(turns.map(({ state }) => state)).toEqual(["waiting", "completed", "queued"])
+    expect(turns[1]).toMatchObject({ attempts: 3, endedAt: 1_760_000_001_000, waitedMs: 15_000 })
+  })
+)
+
+it.effect("has of ended turns where they ended, and which turn retried which", () =>
+  Effect.gen(function* () {
+    const filename = yield* temporaryFile
+    yield* Effect.gen(function* () {
+      const store = yield* Store
+      yield* store.createConversation(Given.conversation(1))
+      const { prompt: _prompt, ...retry } = Given.turn(2, 1)
+      const change = {
+        type: "model-change",
+        conversationId: Given.conversationId(1),
+        turnId: Given.turnId(1),
+        from: "a/m",
+        to: "b/m"
+      } as const
+      yield* store.acceptTurn(Given.turn(1, 1))
+      yield* store.appendEvents(change.conversationId, change.turnId, [change, Given.end(1, 1)], 0)
+      yield* store.acceptTurn({ ...retry, prompt: undefined })
+      yield* store.appendEvents(change.conversationId, Given.turnId(2), [Given.end(2, 1)], 0)
+      yield* store.createConversation(Given.conversation(2))
+      yield* store.acceptTurn(Given.turn(3, 2))
+      yield* store.appendEvents(Given.conversationId(2), Given.turnId(3), [Given.end(3, 2)], 0)
+    }).pipe(Effect.provide(SqlStore.layer({ path: filename })))
+    const { turns } = yield* look(filename, true)
+    // The second went on where the first had been sent.
+    expect(turns.map(({ model, retriedBy }) => [model, retriedBy])).toEqual([
+      ["b/m", Given.turnId(2)],
+      ["b/m", undefined],
+      [Given.conversation(2).model, undefined]
+    ])
   })
 )
 
 it.effect("I1: changes nothing, and where there is no database it makes none", () =>
   Effect.gen(function* () {
     const filename = yield* temporaryFile
-    expect(yield* look(filename)).toEqual({ turns: [], service: { _tag: "None" } })
+    const { message } = yield* Effect.flip(look(filename))
+    expect(message).toContain(`There is no database at ${filename}.`)
     expect(fs.existsSync(filename)).toBe(false)
     yield* Effect.provide(fill, SqlStore.layer({ path: filename }))
     const before = fs.readFileSync(filename)

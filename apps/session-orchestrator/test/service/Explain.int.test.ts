@@ -3,6 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { TurnExplanation } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import * as Service from "./Service.ts"
 
 const { ErrorBody, answerFrames } = ScriptedServer
@@ -38,6 +41,7 @@ describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
       const { seal, status, steps } = yield* explain(service, id, "t1")
       assert.strictEqual(status, "completed")
       assert.deepInclude(seal, { status: "completed", attempts: 2, sleptMs: 10 })
+      assert.isAtLeast(seal?.waitedMs ?? 0, 10)
       const [failed, answered] = steps[0]?.attempts ?? []
       assert.deepInclude(failed?.failure, {
         reason: "overloaded",
@@ -124,6 +128,72 @@ describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
       assert.include(words.text, "x-request-id: req-")
       assert.notInclude(json.text + words.text, "planted")
     })
+  )
+
+  it.live(
+    "D5: has the whole of what an endpoint answered, without keys, which is in nothing else that leaves the service",
+    () =>
+      Effect.gen(function* () {
+        const apiKey = "planted-0123456789-key"
+        const directory = mkdtempSync(join(tmpdir(), "holdfast-"))
+        yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(directory, { recursive: true })))
+        const log = join(directory, "retries.jsonl")
+        const database = join(directory, "holdfast.db")
+        const service = yield* Service.start({
+          apiKey,
+          database,
+          telemetry: { retryLog: { path: log, maxBytes: 1_000_000, keep: 1 } }
+        })
+        const note = `the upstream is being drained for ${apiKey}`
+        const more = { message: "Provider returned error", code: 502, details: { region: "eu-1", note } }
+        const page = `<html><title>Bad Gateway</title>${"<p>draining the upstream</p>".repeat(1_000)}</html>`
+        service.provider.respond(
+          { status: 502, body: JSON.stringify({ error: more }) },
+          { status: 502, body: JSON.stringify({ error: more }) },
+          { frames: [`data: ${JSON.stringify({ error: { ...more, details: { note: "draining the pool" } } })}\n\n`] },
+          { status: 502, body: page },
+          overloaded,
+          { frames: answerFrames("openai", "Here") }
+        )
+        const id = yield* service.create()
+        const live = yield* service.call({
+          path: `/v1/conversations/${id}/turns`,
+          headers: { accept: "application/x-ndjson" },
+          body: { prompt: "Hello", turnId: "t1" }
+        })
+        const { seal, steps } = yield* explain(service, id, "t1")
+        assert.strictEqual(seal?.status, "completed")
+        const attempts = steps[0]?.attempts ?? []
+        const concealed = JSON.stringify({ error: more }).replace(apiKey, "[redacted]")
+        assert.deepStrictEqual(
+          attempts.map(({ body, failure }) => [failure?.message, body?.slice(0, 200)]),
+          [
+            ["Provider returned error", concealed],
+            ["Provider returned error", concealed],
+            ["Provider returned error", JSON.stringify({ error: { ...more, details: { note: "draining the pool" } } })],
+            ["Bad Gateway (HTTP 502, an HTML page)", page.slice(0, 200)],
+            ["Overloaded", undefined],
+            [undefined, undefined]
+          ]
+        )
+        assert.strictEqual(attempts[3]?.body?.length, 8_192)
+        const words = yield* service.call({ path: pathOf(id, "t1"), headers: { accept: "text/plain" } })
+        assert.include(words.text.replaceAll(/\s+/g, " "), `It answered in full: ${concealed}`)
+
+        const others = yield* Effect.all([
+          service.call({ path: `/v1/conversations/${id}` }),
+          service.call({ path: `/v1/conversations/${id}/messages` }),
+          service.call({ path: "/metrics" })
+        ])
+        yield* service.stop
+        const lines = readFileSync(log, "utf8")
+        const elsewhere = [live, ...others].map(({ text }) => text).join("") + lines
+        assert.include(elsewhere, "Provider returned error")
+        assert.notMatch(elsewhere, /drain/)
+        const disk = readFileSync(database, "latin1")
+        assert.include(disk, "draining the pool")
+        assert.notInclude(elsewhere + words.text + JSON.stringify(steps) + disk, "planted")
+      })
   )
 
   it.live(

@@ -147,6 +147,140 @@ describe("an outage that outlasts the budget of every turn", () => {
   )
 })
 
+describe("a night of twenty mixed turns", () => {
+  const EACH = 4
+  const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "anthropic") }
+  const quota = {
+    status: 429,
+    body: {
+      error: { message: "You exceeded your current quota.", type: "insufficient_quota", code: "insufficient_quota" }
+    }
+  }
+  /** What becomes of each kind of turn: its provider's responses, and how it ends. */
+  const kinds = {
+    answered: { responses: [overloaded, Given.answer("Good morning")], reason: undefined },
+    revoked: { responses: [refused], reason: "auth" },
+    used_up: { responses: [quota], reason: "quota-exhausted" },
+    outlasting: { responses: [overloaded, overloaded, overloaded], reason: "overloaded" },
+    too_long: {
+      responses: [{ status: 400, body: ErrorBody.envelope("too-long", "openai") }],
+      reason: "context-overflow"
+    }
+  } as const
+
+  it.live("A16, X12: log, notices, metrics, the list of turns and explanations agree with what the providers saw", () =>
+    Effect.gen(function* () {
+      const webhook = yield* Receivers.receiver()
+      const { config, directory, provider } = yield* Given.stage({
+        delays: ["20 millis"],
+        isGated: false,
+        retry: { maxRetries: 2 }
+      })
+      const names = Object.keys(kinds)
+      const night = {
+        ...config,
+        providers: Object.fromEntries(
+          names.map((name) => [name, { ...config.providers.scripted, apiKeyEnv: "SCRIPTED_KEY" }])
+        ),
+        model: "answered/m",
+        telemetry: { notifications: { after: "1 second", webhook: webhook.url } }
+      }
+      const turns = Object.entries(kinds).flatMap(([name, kind]) =>
+        Array.from({ length: EACH }, (_, n) => ({ ...kind, name, turnId: `${name}-${n}` }))
+      )
+      const calls = Given.script(
+        provider,
+        Object.fromEntries(turns.map(({ responses, turnId }) => [turnId, responses]))
+      )
+      const env = { SCRIPTED_KEY: KEY }
+      const service = yield* Process.start({ directory, config: night, env })
+      const before = yield* metricsOf(service)
+      yield* Effect.forEach(
+        turns,
+        ({ name, turnId }) =>
+          Effect.flatMap(service.create({ model: `${name}/m` }), (id) => Given.turn(service, id, turnId)),
+        { concurrency: 5 }
+      )
+      const failing = turns.filter(({ reason }) => reason !== undefined)
+      const isFailed = ({ type }: Body) => type === "turns-failed"
+      // One for each endpoint and cause.
+      yield* Receivers.until(() => bodiesOf(webhook.requests).filter(isFailed).length >= 4, "every notice")
+      const after = yield* metricsOf(service)
+
+      // What the provider saw is the measure of all.
+      const callsOf = (turnId: string) => calls.filter((prompt) => prompt === turnId).length
+      for (const { responses, turnId } of turns) assert.strictEqual(callsOf(turnId), responses.length, turnId)
+
+      const list = yield* Effect.flatMap(
+        Process.run({ args: ["turns", "--all", "--json"], directory, env }),
+        ({ exit }) => exit
+      )
+      const reports = list.stdout
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+      assert.lengthOf(reports, turns.length)
+      for (const { name, reason, turnId } of turns) {
+        const report = reports.find((each) => each.turnId === turnId)
+        assert.deepInclude(report, {
+          state: reason === undefined ? "completed" : "failed",
+          model: `${name}/m`,
+          attempts: callsOf(turnId)
+        })
+        assert.strictEqual(report.error?.reason, reason)
+      }
+
+      for (const { reason, turnId } of turns.filter(({ turnId }) => turnId.endsWith("-0"))) {
+        const { stdout } = yield* Effect.flatMap(
+          Process.run({ args: ["explain", "--json", turnId], directory, env }),
+          ({ exit }) => exit
+        )
+        const { seal, steps } = JSON.parse(stdout)
+        assert.strictEqual(seal.attempts, callsOf(turnId))
+        assert.strictEqual(seal.error?.reason, reason)
+        // A context that cannot be made smaller costs no call.
+        const made = steps.flatMap((step: { attempts: ReadonlyArray<{ compaction?: unknown }> }) =>
+          step.attempts.filter(({ compaction }) => compaction === undefined)
+        )
+        assert.strictEqual(made.length, callsOf(turnId))
+      }
+
+      const notices = bodiesOf(webhook.requests)
+      // How many had failed when the notice left depends on the machine; the log and the metrics have all of them.
+      const told = notices.filter(isFailed)
+      assert.deepStrictEqual(told.map(({ reason }) => reason).toSorted(), [
+        "auth",
+        "context-overflow",
+        "overloaded",
+        "quota-exhausted"
+      ])
+      for (const { failed } of told) assert.isTrue(failed >= 1 && failed <= EACH, `${failed} failed`)
+
+      const increase = (name: string, labels: Readonly<Record<string, string>>) =>
+        PrometheusText.valueOf(after, name, labels) - PrometheusText.valueOf(before, name, labels)
+      assert.strictEqual(increase("holdfast_turns_sealed_total", { status: "completed" }), EACH)
+      assert.strictEqual(increase("holdfast_turns_sealed_total", { status: "failed" }), failing.length)
+      const attempts = (samples: typeof after) =>
+        samples.samples
+          .filter(({ name }) => name === "holdfast_attempts_total")
+          .reduce((sum, { value }) => sum + value, 0)
+      assert.strictEqual(attempts(after) - attempts(before), provider.count())
+
+      const { stderr } = yield* service.end("SIGTERM")
+      const failed = linesOf(stderr).filter(
+        ({ level, message }) => level === "WARN" && message.startsWith("Turn failed")
+      )
+      assert.deepStrictEqual(
+        failed
+          .map(({ annotations }) => `${annotations["turn"]} ${annotations["reason"]} ${annotations["attempts"]}`)
+          .toSorted(),
+        failing.map(({ reason, turnId }) => `${turnId} ${reason} ${callsOf(turnId)}`).toSorted()
+      )
+      assert.notInclude(stderr + JSON.stringify(notices), KEY)
+    })
+  )
+})
+
 describe("the level of the log", () => {
   it.live("is HOLDFAST_LOG_LEVEL's, and --log-level overrides it", () =>
     Effect.gen(function* () {

@@ -66,6 +66,7 @@ const parts = {
   version: "0.0.0",
   simulated: Simulated,
   conversations: Composition.conversations,
+  continued: Composition.continued,
   inspection: Composition.inspection,
   backup: Effect.succeed(Backup.make),
   service: Composition.service

@@ -1,12 +1,14 @@
 /** Copies of a database that is at work. */
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
+import { Reactivity } from "effect/reactivity"
 import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
 import * as Backup from "../../src/storage/Backup.ts"
+import * as SqliteClient from "../../src/storage/SqliteClient.ts"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
@@ -111,6 +113,33 @@ describe("a backup", () => {
       expect(fs.readdirSync(copies)).toEqual([])
       // And nothing is in the way of the next.
       yield* Backup.make(filename, to, quietly)
+    })
+  )
+
+  it.live("one that is given up copies nothing more", () =>
+    Effect.gen(function* () {
+      const { copies, filename, to } = yield* given
+      yield* SqliteClient.make({ filename }).pipe(
+        Effect.flatMap((sql) =>
+          Effect.andThen(sql`CREATE TABLE filler (bytes BLOB)`, sql`INSERT INTO filler VALUES (zeroblob(40000000))`)
+        ),
+        Effect.provide(Reactivity.layer),
+        Effect.scoped
+      )
+      let steps = 0
+      const begun = yield* Deferred.make<void>()
+      const backup = yield* Effect.forkChild(
+        Backup.make(filename, to, () => {
+          steps++
+          Deferred.doneUnsafe(begun, Effect.void)
+        })
+      )
+      yield* Deferred.await(begun)
+      yield* Fiber.interrupt(backup)
+      const before = steps
+      // By the time that another has been made from end to end, this one would have gone on.
+      yield* Backup.make(filename, path.join(copies, "other.db"), quietly)
+      expect(steps - before).toBeLessThanOrEqual(1)
     })
   )
 

@@ -193,6 +193,10 @@ describe("Damage", () => {
       fs.appendFileSync(name, Buffer.alloc(PAGE))
       yield* TestClock.adjust("2 seconds")
       yield* damage.refuse
+      // It is what it was at its largest that counts.
+      fs.truncateSync(name, PAGE + 16)
+      yield* TestClock.adjust("2 seconds")
+      expect((yield* Effect.flip(damage.refuse)).message).toMatch(/it has shrunk/)
     })
   )
 

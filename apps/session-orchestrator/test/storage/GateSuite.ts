@@ -2,7 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import type { Failure } from "@holdfast/wire"
 import { Effect, type Layer } from "effect"
-import { GateTable, type Posted } from "../../src/storage/GateTable.ts"
+import { GateTable, type Posted, STALE_MS } from "../../src/storage/GateTable.ts"
 
 const overloaded: Failure.Failure = { reason: "overloaded", message: 'It\'s "busy"', retryable: true, status: 529 }
 const limited: Failure.Failure = { reason: "rate-limited", message: "Slower", retryable: true }
@@ -37,5 +37,23 @@ export const suite = <E>(name: string, layer: Layer.Layer<GateTable, E>) => {
       expect(yield* exchange([older], ["a"])).toEqual([both])
       const newer = posted("a", { triedAt: 6, answeredAt: 2, failedAt: 6, failure: limited })
       expect(yield* exchange([newer], ["a"])).toEqual([{ ...newer, answeredAt: 9 }])
+    }))
+
+  test("limits: what a runner uses is there for the others, the newest of each, and what a dead one had under way is not", ({
+    share
+  }) =>
+    Effect.gen(function* () {
+      const now = Date.UTC(2031, 3, 1)
+      const one = { provider: "a", runner: "1", underway: 2, seconds: [{ at: now, requests: 3, tokens: 40 }] }
+      const two = { provider: "a", runner: "2", underway: 1, seconds: [] }
+      expect(yield* share([one, { ...one, provider: "b" }], ["a"], now)).toEqual([one])
+      const both = yield* share([two], ["a"], now + 1_000)
+      expect(both.toSorted((a, b) => a.runner.localeCompare(b.runner))).toEqual([one, two])
+      const later = { ...one, underway: 0 }
+      expect(yield* share([later], ["a"], now + 2_000)).toContainEqual(later)
+      const dead = yield* share([], ["a"], now + 1_000 + STALE_MS)
+      expect(dead.find(({ runner }) => runner === "2")).toEqual({ ...two, underway: 0 })
+      yield* share([later], ["a"], now + 200_000)
+      expect((yield* share([], ["a", "b"], now)).map(({ provider, runner }) => provider + runner)).toEqual(["a1"])
     }))
 }

@@ -1,7 +1,8 @@
 import { assert, describe, expect, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Fiber, Latch, type Scope } from "effect"
+import { Cause, Duration, Effect, Exit, Fiber, Latch, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as GroupCommit from "../../src/storage/GroupCommit.ts"
+import * as Patience from "../../src/storage/Patience.ts"
 
 interface Refusal {
   readonly scope: "one" | "all" | "busy"
@@ -117,6 +118,51 @@ describe("GroupCommit", () => {
       expect(rows()).toEqual([])
       isFull = false
       expect(yield* write("c")).toBe("C")
+    })
+  )
+
+  it.effect("G3: what concerns all fails those too that were queued meanwhile, and nobody who comes later", () =>
+    Effect.gen(function* () {
+      const { insert, options, rows } = database()
+      const away: Refusal = { scope: "busy", why: "away" }
+      let tries = 0
+      let isAway = true
+      const [one, other] = yield* Effect.map(GroupCommit.make(options), (group) => {
+        const apply = (inputs: ReadonlyArray<string>) =>
+          Effect.suspend(() => (tries++, isAway ? Effect.fail(away) : insert(inputs)))
+        return [group.lane(apply), group.lane(apply)] as const
+      })
+      const first = yield* Effect.forkChild(together([one("a")]))
+      yield* TestClock.adjust("4 seconds")
+      const late = yield* Effect.forkChild(together([one("b"), other("c"), other("d")]), { startImmediately: true })
+      const before = tries
+      yield* TestClock.adjust(Patience.BUSY_LIMIT)
+      expect(yield* Fiber.join(first)).toEqual([Exit.fail(away)])
+      expect(yield* Fiber.join(late)).toEqual([Exit.fail(away), Exit.fail(away), Exit.fail(away)])
+      // No try was made for those that came late.
+      expect(tries - before).toBeLessThanOrEqual(11)
+      isAway = false
+      expect(yield* one("e")).toBe("E")
+      expect(rows()).toEqual(["e"])
+    })
+  )
+
+  it.effect("G4: a commit that is not answered is given up, whatever becomes of it, and the next is made", () =>
+    Effect.gen(function* () {
+      const { insert, options, rows } = database()
+      const silent: Refusal = { scope: "busy", why: "silent" }
+      let isFrozen = true
+      const apply = (inputs: ReadonlyArray<string>) =>
+        Effect.suspend(() => (isFrozen ? Effect.uninterruptible(Effect.never) : insert(inputs)))
+      const write = yield* start(apply, { ...options, answered: Patience.within(Patience.SILENCE_LIMIT, () => silent) })
+      const first = yield* Effect.forkChild(Effect.exit(write("a")))
+      yield* TestClock.adjust(Duration.toMillis(Patience.SILENCE_LIMIT) - 1)
+      expect(first.pollUnsafe()).toBeUndefined()
+      yield* TestClock.adjust("1 milli")
+      expect(yield* Fiber.join(first)).toEqual(Exit.fail(silent))
+      isFrozen = false
+      expect(yield* write("b")).toBe("B")
+      expect(rows()).toEqual(["b"])
     })
   )
 

@@ -1,18 +1,21 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
+import { TestClock } from "effect/testing"
 import * as GroupRead from "../../src/storage/GroupRead.ts"
 
 /** Answers in capitals, refuses what begins with a "!", and notes what was asked for together. */
 const reader = (size: number) =>
   Effect.gen(function* () {
     const queries: Array<ReadonlyArray<string>> = []
-    const read = yield* GroupRead.make(size, (names: ReadonlyArray<string>) => {
+    const apply = (names: ReadonlyArray<string>) => {
       queries.push(names)
+      if (names.includes("?")) return Effect.delay(Effect.fail("the database is away"), "5 seconds")
       const damaged = names.find((name) => name.startsWith("!"))
       return damaged === undefined
         ? Effect.succeed(names.map((name) => name.toUpperCase()))
         : Effect.fail(`${damaged} is damaged`)
-    })
+    }
+    const read = yield* GroupRead.make(size, apply, (error) => error.includes("away"))
     return { queries, read }
   })
 
@@ -37,6 +40,21 @@ describe("GroupRead", () => {
         Exit.fail("!b is damaged"),
         Exit.succeed("C")
       ])
+    })
+  )
+
+  it.effect("G4: what concerns all fails all who wait, with one query, and nobody who comes later", () =>
+    Effect.gen(function* () {
+      const { queries, read } = yield* reader(2)
+      const asked = yield* Effect.forkChild(together(["?", "b", "c", "d", "e"].map(read)), { startImmediately: true })
+      yield* TestClock.adjust("4 seconds")
+      const late = yield* Effect.forkChild(together(["f"].map(read)), { startImmediately: true })
+      yield* TestClock.adjust("1 second")
+      const away = Exit.fail("the database is away")
+      assert.deepStrictEqual(yield* Fiber.join(asked), [away, away, away, away, away])
+      assert.deepStrictEqual(yield* Fiber.join(late), [away])
+      assert.deepStrictEqual(queries, [["?", "b"]])
+      assert.strictEqual(yield* read("g"), "G")
     })
   )
 

@@ -104,6 +104,9 @@ describe("a PostgreSQL database", () => {
         })
       )
       yield* Upgrade.check.pipe(Effect.provide(Postgres.layer({ url })))
+      const sql = Context.get(yield* Layer.build(Postgres.layerClient({ url })), SqlClient.SqlClient)
+      const tables = yield* sql`SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`
+      expect(tables.filter(({ name }) => String(name).endsWith("_5"))).toEqual([])
     })
   )
 
@@ -337,13 +340,56 @@ describe("a transaction whose connection is lost", () => {
       const sql = yield* client
       yield* sql`CREATE TABLE t (n INTEGER)`
       // The answer to COMMIT is what gets lost: it is made, and then the client is told of a failure.
-      const withTransaction = (effect: Effect.Effect<unknown>) =>
-        Effect.andThen(sql.withTransaction(effect), sql`SELECT 1 / 0`)
+      const reserve = Effect.map(sql.reserve, (connection) => ({
+        ...connection,
+        executeRaw: (statement: string, params: ReadonlyArray<unknown>) =>
+          Effect.tap(connection.executeRaw(statement, params), () =>
+            statement === "COMMIT" ? Effect.asVoid(sql`SELECT 1 / 0`) : Effect.void
+          ),
+        execute: connection.execute.bind(connection)
+      }))
       const deaf = new Proxy(sql, {
-        get: (target, key) => (key === "withTransaction" ? withTransaction : Reflect.get(target, key))
+        get: (target, key) => (key === "reserve" ? reserve : Reflect.get(target, key))
       })
       expect(yield* PostgresTransaction.make(deaf)(Effect.as(sql`INSERT INTO t VALUES (1)`, "written"))).toBe("written")
       expect(yield* sql`SELECT n FROM t`).toEqual([{ n: 1 }])
+    })
+  )
+
+  it.live("a savepoint takes back what failed in it, and nothing else; the whole takes back all", () =>
+    Effect.gen(function* () {
+      const sql = yield* client
+      yield* sql`CREATE TABLE t (n INTEGER PRIMARY KEY)`
+      const transaction = PostgresTransaction.make(sql)
+      const insert = (n: number) => sql`INSERT INTO t VALUES (${n})`
+      const inner = transaction(Effect.andThen(insert(2), insert(1)))
+      yield* transaction(
+        Effect.gen(function* () {
+          yield* insert(1)
+          expect(Result.isFailure(yield* Effect.result(inner))).toBe(true)
+          yield* transaction(insert(3))
+        })
+      )
+      expect(yield* sql`SELECT n FROM t ORDER BY n`).toEqual([{ n: 1 }, { n: 3 }])
+      yield* Effect.exit(transaction(Effect.andThen(insert(4), Effect.fail("no"))))
+      yield* Effect.exit(transaction(Effect.andThen(insert(5), Effect.die("bug"))))
+      const begun = yield* Deferred.make<void>()
+      const half = transaction(
+        Effect.andThen(insert(6), Effect.andThen(Deferred.succeed(begun, undefined), Effect.never))
+      )
+      const fiber = yield* Effect.forkChild(half)
+      yield* Deferred.await(begun)
+      yield* Fiber.interrupt(fiber)
+      // A failure that was swallowed: PostgreSQL takes the transaction back at its COMMIT, and says so.
+      const swallowed = yield* Effect.result(transaction(Effect.andThen(insert(7), Effect.exit(insert(1)))))
+      expect(Result.isFailure(swallowed)).toBe(true)
+      expect(yield* sql`SELECT n FROM t ORDER BY n`).toEqual([{ n: 1 }, { n: 3 }])
+      // No connection went back to the pool with a transaction open.
+      const states = yield* Effect.all(
+        Array.from({ length: 12 }, () => sql`SELECT pg_current_xact_id_if_assigned()::text AS open, pg_sleep(0.05)`),
+        { concurrency: "unbounded" }
+      )
+      expect(states.map(([row]) => row?.["open"])).toEqual(states.map(() => null))
     })
   )
 

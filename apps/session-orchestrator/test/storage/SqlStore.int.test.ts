@@ -189,6 +189,9 @@ describe("a SQLite file", () => {
           expect(yield* sql`PRAGMA foreign_key_check`).toEqual([])
           expect(yield* sql`PRAGMA integrity_check`).toEqual([{ integrity_check: "ok" }])
           expect(yield* sql`SELECT name FROM sqlite_schema WHERE name GLOB '*_5'`).toEqual([])
+          expect(
+            yield* sql`SELECT name FROM sqlite_schema WHERE type = 'index' AND name GLOB 'turns_*' ORDER BY name`
+          ).toEqual([{ name: "turns_by_conversation" }, { name: "turns_unsealed" }])
         })
       )
     })
@@ -251,6 +254,31 @@ describe("a SQLite file", () => {
 })
 
 describe("a disk that says no", () => {
+  it.live(
+    "that it is locked for longer than a probe may take is told by that probe, and forgotten when it is free",
+    () =>
+      Effect.gen(function* () {
+        const filename = yield* temporaryFile
+        yield* withStore(filename, (store) =>
+          Effect.gen(function* () {
+            const whileLocked = withSql(filename, (sql) =>
+              sql.withTransaction(
+                Effect.gen(function* () {
+                  yield* sql`UPDATE probe SET probed_at = 1`
+                  expect((yield* Effect.flip(store.check)).message).toMatch(
+                    /locked.*Another program holds the database/
+                  )
+                })
+              )
+            )
+            yield* Effect.orDie(whileLocked)
+            yield* store.createConversation(Given.conversation(1))
+            yield* store.check
+          })
+        )
+      })
+  )
+
   it.live("a full one fails the write with words for a person, keeps what was there, and works again with room", () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile

@@ -35,6 +35,26 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
+    "events of a turn that is another conversation's are refused, alone, and nothing of them is there",
+    Effect.gen(function* () {
+      const store = yield* Given.oneTurn
+      yield* store.createConversation(Given.conversation(2))
+      yield* store.acceptTurn(Given.turn(2, 2))
+      const [strange, own] = yield* Effect.all(
+        [
+          Effect.result(store.appendEvents(Given.conversationId(2), Given.turnId(1), [Given.usage(1, 2, 0)], 0)),
+          Effect.result(store.appendEvents(Given.conversationId(2), Given.turnId(2), [Given.usage(2, 2, 0)], 0))
+        ],
+        { concurrency: "unbounded" }
+      )
+      expect(Result.isFailure(strange) && strange.failure.message).toContain("has no turn")
+      expect(Result.isSuccess(own)).toBe(true)
+      expect(yield* all(store, 1, 0)).toEqual([])
+      expect((yield* all(store, 2, 0)).map(({ id }) => id)).toEqual([1])
+    })
+  )
+
+  test(
     "U+0000 in what a model or a tool said comes back as it was said, in the history and in what a turn goes on with",
     Effect.gen(function* () {
       const store = yield* Given.oneTurn

@@ -43,7 +43,7 @@ export const attempt = (given: Partial<Observer.AttemptEnded> = {}): Observer.At
   startedAt: 1_500,
   firstContentAt: undefined,
   outcome: failed,
-  isReportRefused: false,
+  report: undefined,
   ...given
 })
 
@@ -76,7 +76,7 @@ export const tool = (given: Partial<Observer.ToolEnded> = {}): Observer.ToolEnde
   startedAt: 3_000,
   endedAt: 4_000,
   isError: false,
-  isReport: false,
+  report: undefined,
   othersRunning: 0,
   ...given
 })
@@ -94,6 +94,7 @@ export const seal = (given: Partial<Observer.Sealed["end"]> = {}): Observer.Seal
     steps: 1,
     attempts: 2,
     sleptMs: 5_000,
+    waitedMs: 800,
     usage: { inputTokens: 10, outputTokens: 5 },
     ...given
   }

@@ -3,9 +3,19 @@ import type { Route } from "@holdfast/kernel"
 import * as RetryLine from "../../src/telemetry/RetryLine.ts"
 import * as Given from "./Given.ts"
 
-const surroundings: RetryLine.Surroundings = { cwd: "/work", apiOf: () => "openai-compatible" }
+const surroundings: RetryLine.Surroundings = {
+  cwd: "/work",
+  apiOf: () => "openai-compatible",
+  thinkingOf: () => undefined
+}
 
 describe("a line of the retry log", () => {
+  it("M4: has the thinking level of what was asked, where one is set", () => {
+    const thinking = { ...surroundings, thinkingOf: ({ model }: { readonly model: string }) => `${model}: high` }
+    expect(RetryLine.ofDecision(Given.decision(), thinking)).toMatchObject({ thinkingLevel: "gpt-5: high" })
+    expect(RetryLine.ofDecision(Given.decision(), surroundings)).not.toHaveProperty("thinkingLevel")
+  })
+
   it("A1, M4: tells of a retry: provider, model, API, stop reason, error, attempt, delay, directory and session", () => {
     expect(RetryLine.ofDecision(Given.decision(), surroundings)).toEqual({
       type: "retry",
@@ -83,6 +93,7 @@ describe("a line of the retry log", () => {
       finalStatus: "failed",
       totalAttempts: 2,
       retryLoopDurationMs: 1_000,
+      waitedMs: 800,
       errorMessage: "Overloaded",
       reason: "overloaded",
       status: 529

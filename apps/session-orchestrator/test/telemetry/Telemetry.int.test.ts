@@ -114,6 +114,8 @@ describe("metrics", () => {
       assert.strictEqual(value("holdfast_waits_ended_total", { by: "elapsed" }), 1)
       assert.strictEqual(value("holdfast_turns_sealed_total", { status: "completed" }), 3)
       assert.strictEqual(value("holdfast_turns_sealed_total", { status: "failed" }), 1)
+      // One turn of those has waited.
+      assert.strictEqual(value("holdfast_turn_waited_seconds", { status: "completed" }), 1)
       assert.strictEqual(value("holdfast_tool_calls_total", { tool: "search", outcome: "error" }), 1)
       assert.strictEqual(value("holdfast_commands_total", { command: "prompt", outcome: "done" }), 2)
       assert.strictEqual(value("holdfast_commands_total", { command: "abort", outcome: "idle" }), 1)
@@ -171,10 +173,13 @@ describe("metrics", () => {
     }).pipe(alone)
   )
 
-  it.live("A12: count final reports that were malformed, and the last steps that followed from it", () =>
+  it.live("A12: count final reports by what became of them, and the last steps that followed from it", () =>
     Effect.gen(function* () {
       const metrics = yield* metricsOf(yield* everything)
-      assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_malformed_reports_total"), 1)
+      for (const outcome of ["invalid", "accepted"]) {
+        assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_final_reports_total", { outcome }), 1, outcome)
+      }
+      assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_final_reports_total"), 2)
       assert.strictEqual(
         PrometheusText.valueOf(metrics, "holdfast_final_steps_total", { cause: "malformed-report" }),
         1

@@ -10,6 +10,7 @@ export const server = (name: string, given: Partial<ToolServer> = {}): ToolServe
   reach: { type: "stdio", command: process.execPath, args: [UNRULY], env: {}, cwd: undefined },
   timeout: Duration.seconds(60),
   startTimeout: Duration.seconds(30),
+  isRequired: false,
   maxOutput: 65_536,
   idempotent: [],
   allow: undefined,

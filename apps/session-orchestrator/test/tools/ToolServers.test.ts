@@ -82,6 +82,34 @@ describe("the toolbox of all servers", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("tells which servers are not up and why, and waits for those that are required", () =>
+    Effect.gen(function* () {
+      const starts = { good: [new Life("a")], broken: ["no database of hunter2-hunter2", new Life("b")] } as const
+      const tools = yield* ToolServers.make(
+        [server("good"), server("broken", { isRequired: true, secrets: [Redacted.make("hunter2-hunter2")] })],
+        (
+          ({ ways }) =>
+          ({ name }) =>
+            ways[name] ?? Effect.never
+        )({
+          ways: { good: connect(starts.good), broken: connect(starts.broken) } as Record<
+            string,
+            ReturnType<typeof connect>
+          >
+        })
+      )
+      const complete = yield* Effect.forkChild(tools.isComplete, { startImmediately: true })
+      yield* TestClock.adjust(0)
+      assert.deepStrictEqual(tools.missing(), [
+        { server: "broken", isRequired: true, because: "no database of [redacted]" }
+      ])
+      assert.isUndefined(complete.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(complete)
+      assert.deepStrictEqual(tools.missing(), [])
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("V2: describes its tools without the secrets that its servers were given", () =>
     Effect.gen(function* () {
       const one = new Life()

@@ -37,6 +37,9 @@ const exact: Table = [
       "payload_too_large",
       "string_above_max_length",
       "prompt_too_long",
+      "too_many_tokens",
+      "too_many_prompt_tokens",
+      "requested_too_many_tokens",
       "tokens_limit_reached",
       "model_max_prompt_tokens_exceeded"
     ]
@@ -72,8 +75,10 @@ const exact: Table = [
       "in_flight_budget_exhausted",
       "weight_exceeds_budget",
       "credit_balance_exhausted",
+      "AllocationQuota.FreeTierOnly",
       "1113",
-      "1308"
+      "1308",
+      "1310"
     ]
   ],
   [
@@ -206,9 +211,14 @@ const family: Table = [
       "user_model_rate_limited",
       "user_global_rate_limited",
       "upstream_provider_shared_pool",
+      "request_quota_exceeded",
+      "token_quota_exceeded",
+      "rpm_rate_limit_exceeded",
+      "tpm_rate_limit_exceeded",
       "1302",
       "1303",
-      "1305"
+      "1305",
+      "1313"
     ]
   ]
 ]
@@ -234,6 +244,12 @@ const vague: Table = [
     ]
   ]
 ]
+
+/**
+ * Whether a code counts tokens and no more: of a request that is too long (Cohere's `TOO_MANY_TOKENS`), or, at 429, of those that
+ * were sent within a minute (Cerebras' `too_many_tokens_error`).
+ */
+export const countsTokens = (code: string): boolean => keyOf(code) === "toomanytokens"
 
 /** The code without what spellings differ in. */
 export const keyOf = (code: string): string =>

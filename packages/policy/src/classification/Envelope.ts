@@ -196,7 +196,7 @@ const merge = (wrapped: Envelope, own: Envelope): Envelope => {
   }
 }
 
-const codesIn = (value: object): ReadonlyArray<string> => {
+const codesIn = (value: unknown): ReadonlyArray<string> => {
   const codes: Array<string> = []
   for (const key of CODE_KEYS) {
     const field = Fields.get(value, key)
@@ -249,7 +249,7 @@ const detailsOf = (value: object): Pick<Envelope, "codes" | "implied" | "scope">
   const codes: Array<string> = []
   const quotas: Array<string> = []
   let scope: Failure.Scope | undefined
-  if (Fields.isObject(details) && !Array.isArray(details)) codes.push(...codesIn(details))
+  codes.push(...codesIn(details)) // a list has none
   for (const entry of [
     ...Fields.list(details, MAX_ENTRIES),
     ...Fields.list(Fields.get(value, "errors"), MAX_ENTRIES)

@@ -55,6 +55,8 @@ const patterns: ReadonlyArray<readonly [scope: Failure.Scope, pattern: RegExp]> 
   ["model", /limit reached for [a-z0-9][\w.:/-]* (?:in|on) (?:organization|project)/],
   // Google: "Quota exceeded for metric: …, limit: 20, model: gemini-2.5-flash"; Anthropic: "(model: claude-x)"
   ["model", /(?:limit|quota)\b.{0,250}[,(] ?model: ?\S/s],
+  // Alibaba, Volcengine
+  ["model", /free tier of the model|limit for the \S{1,80} model\b/],
   ["model", /this model(?:'s)? .{0,40}(?:limit|quota|rate)|per_(?:base_)?model\b/],
   ["model", /模型.{0,20}(?:限制|上限|限流|频率|频次)/],
   // OpenRouter: "Key limit exceeded (weekly limit)"

@@ -167,5 +167,5 @@ const bodyOf = (error: unknown, response: unknown, http: unknown): unknown => {
 const withoutHeaderValue = (message: string): string => {
   const end = message.search(/["'`] is an invalid (?:http )?header/i)
   const start = message.search(/["'`]/)
-  return end < 0 || start === end ? message : `${message.slice(0, start + 1)}…${message.slice(end)}`
+  return end === -1 || start === end ? message : `${message.slice(0, start + 1)}…${message.slice(end)}`
 }

@@ -29,14 +29,18 @@ export interface Verdict {
 
 /** The reason, or `undefined` where nothing says anything. */
 export const decide = (evidence: Evidence): Verdict | undefined => {
-  const { codes, implied, status, texts } = evidence
+  const { implied, status, texts } = evidence
+  // Nothing that is too long is answered with 429.
+  const codes = status === 429 ? evidence.codes.filter((code) => !Codes.countsTokens(code)) : evidence.codes
   const found = Codes.strongest(codes)
   const code = found?.code ?? codes[0]
   const known = found?.verdict
   const of = (reason: Failure.Reason): Verdict => ({ reason, code })
 
   const wording = narrowest(texts)
-  const exact = known?.weight === "exact" ? known.reason : undefined
+  const typed = known?.weight === "exact" ? known.reason : undefined
+  // Who has to pay is told so by the status, whatever a gateway calls its upstream's error (C2).
+  const exact = status === 402 && typed === "server-error" ? undefined : typed
   // V1. An exact code for something else wins over the wording, but never over 413.
   if (status === 413 || exact === "context-overflow" || (exact === undefined && wording === "context-overflow")) {
     return of("context-overflow")
@@ -45,7 +49,7 @@ export const decide = (evidence: Evidence): Verdict | undefined => {
   if (exact !== undefined) return of(exact)
   if (implied !== undefined) return of(implied)
   if (known?.weight === "family") return of(wording === "quota-exhausted" ? wording : known.reason)
-  if (wording !== undefined && isBroad(status)) return of(wording)
+  if (wording !== undefined && isBroad(status, texts)) return of(wording)
   const byStatus = Status.reasonOf(status)
   if (byStatus !== undefined) return of(byStatus)
   if (known !== undefined) return of(known.reason)
@@ -85,5 +89,8 @@ const narrowest = (texts: ReadonlyArray<string>): Failure.Reason | undefined => 
 }
 
 /** Statuses that providers use for many things; and no status, or success. */
-const isBroad = (status: number | undefined): boolean =>
-  status === undefined || Status.isSuccess(status) || [400, 403, 404, 410, 422, 429].includes(status)
+const isBroad = (status: number | undefined, texts: ReadonlyArray<string>): boolean =>
+  status === undefined ||
+  Status.isSuccess(status) ||
+  [400, 403, 404, 410, 412, 422, 429].includes(status) ||
+  (status === 500 && texts.some(Wording.isUnpaid))

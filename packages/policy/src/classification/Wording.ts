@@ -47,6 +47,16 @@ const overflow: ReadonlyArray<RegExp> = [
   /exceeded model token limit/,
   /range of input length should be/,
   /prompt exceeds max length/,
+  // Cohere
+  /too many tokens: (?:total number of tokens|size limit exceeded)/,
+  // Perplexity
+  /following a prompt of length \d+, which exceeds the max limit/,
+  // TGI and Together, which quote the names of fields
+  /(?:''|inputs) tokens \+ (?:''|max_new_tokens) must be <=/,
+  // SGLang, vLLM, llama-cpp-python, SiliconFlow
+  /longer than the (?:model's context length|maximum model length)/,
+  /exceed context window of/,
+  /prompt_tokens \(\d+\) must be less than max_seq_len/,
   // proxies
   /(?:request entity|payload|content|request body) too large/,
   /context[ _-]?(?:length|window)[ _-]?exceeded/
@@ -68,6 +78,16 @@ const narrowing: ReadonlyArray<Pattern> = [
   ["quota-exhausted", /insufficient (?:account )?(?:balance|funds|quota)|exceeded_current_quota/],
   ["quota-exhausted", /billing hard limit|account is not active, please check your billing/],
   ["quota-exhausted", /(?:requests?|tokens?)[ _]per[ _]day\b|\b(?:tpd|rpd)\b|exhausted your (?:daily|monthly) quota/],
+  // Z.ai, MiniMax, Ollama
+  ["quota-exhausted", /(?:\b\d+[ -]hour|weekly|monthly|daily|session) usage limit|usage limit reached for \d+ hour/],
+  ["quota-exhausted", /weekly\/monthly limit exhausted|已达到.{0,20}使用上限/s],
+  // Alibaba, Volcengine
+  ["quota-exhausted", /free tier of the model has been exhausted|free allocated quota exceeded/],
+  ["quota-exhausted", /has reached the set inference limit/],
+  // Fireworks
+  ["quota-exhausted", /reaching the monthly spending limit/],
+  // Anthropic
+  ["quota-exhausted", /exceeded your daily rate limit/],
   // Google code assist
   ["quota-exhausted", /quota will reset after/],
   // a key that is missing or wrong, where the status is 400 or missing
@@ -86,6 +106,10 @@ const narrowing: ReadonlyArray<Pattern> = [
   ],
   ["model-unavailable", /models\/\S+ is not found|no endpoints found|no allowed providers|unknown model|no such model/],
   ["model-unavailable", /not have access to (?:the )?model/],
+  // Cohere, Perplexity
+  ["model-unavailable", /\b(?:model|api) .{0,60}was removed on|^invalid model /],
+  // Bedrock
+  ["model-unavailable", /model identifier is invalid|with on-demand throughput isn.t supported/],
   ["model-unavailable", /deployment for this resource does not exist/]
 ]
 
@@ -98,7 +122,7 @@ const digits = (statuses: string): RegExp =>
 /** P1, in the order in which a sentence that fits several of them is read. */
 const passing: ReadonlyArray<Pattern> = [
   ["overloaded", /overloaded|over capacity|at capacity|no capacity|capacity (?:exceeded|exhausted|constraints)/],
-  ["rate-limited", /rate[ _-]?limit|usage[ _-]?limit|too many requests|throttl/],
+  ["rate-limited", /rate[ _-]?limit|usage[ _-]?limit|too many (?:requests|tokens, please wait)|throttl/],
   ["overloaded", /service[ _-]?(?:is )?(?:temporarily |currently )?unavailable|temporarily unavailable|high demand/],
   ["overloaded", /server (?:is )?(?:too )?busy|no healthy upstream|slow down/],
   ["timeout", /time[ds]?[ -]?out|deadline exceeded/],
@@ -143,3 +167,6 @@ export const narrow = matcher(narrowing)
 
 /** W2. */
 export const transient = matcher(passing)
+
+/** An account without money, as MiniMax says it with its own number, at a status of 500 too. */
+export const isUnpaid = (text: string): boolean => readable(text).includes("insufficient balance (1008)")

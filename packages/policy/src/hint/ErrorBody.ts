@@ -4,9 +4,9 @@
  * Fields before words: a field is meant for programs. Words are matched only behind a verb of waiting ("try again in",
  * "resets after"), so that "timed out after 60 seconds" and "limit of 50 requests per 1 minute" name no delay.
  */
+import { Rfc3339 } from "@holdfast/wire"
 import type * as Body from "../classification/Body.ts"
 import * as Fields from "../classification/Fields.ts"
-import * as Instant from "./Instant.ts"
 import { type Headers, until } from "./Limits.ts"
 import * as Span from "./Span.ts"
 
@@ -56,11 +56,13 @@ export const fieldDelays = ({ objects }: Said, serverNow: number): ReadonlyArray
 export const textDelays = ({ texts }: Said, serverNow: number): ReadonlyArray<number> =>
   texts.flatMap((text) => {
     const searched = text.slice(0, SEARCHED)
-    if (!/\d/.test(searched)) return [] // as most do; both patterns want a number
+    if (!/\d/.test(searched)) return [] // as most do; all patterns want a number
     const delays: Array<number | undefined> = []
     for (const [, span] of searched.matchAll(WAIT)) delays.push(Span.parse(span ?? ""))
     for (const [, day, time, zone] of searched.matchAll(WAIT_UNTIL))
       delays.push(untilWritten(day, time, zone, serverNow))
+    for (const [, day, time] of searched.matchAll(CHINESE_RESET))
+      delays.push(untilWritten(day, time, "+08:00", serverNow))
     return delays.filter((delay) => delay !== undefined)
   })
 
@@ -98,6 +100,13 @@ const WAIT = new RegExp(
 const WAIT_UNTIL =
   /\b(?:try again|retry|resets?|access|available(?: again)?)\s{1,4}(?:at|on|after|until)\s{1,4}(\d{4}-\d{2}-\d{2})(?:T| at | )(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?) ?(Z|UTC|GMT|[+-]\d{2}:\d{2})/gi
 
+/**
+ * Z.ai writes no zone, and means China Standard Time: "Your limit will reset at 2026-11-22 07:01:25",
+ * "您的限额将在 2026-08-25 07:41:44 重置".
+ */
+const CHINESE_RESET =
+  /(?:your limit will reset at|您的限额将在)\s{0,4}(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}:\d{2})(?! ?(?:Z|UTC|GMT|[+-]\d))/gi
+
 const untilWritten = (
   day: string | undefined,
   time: string | undefined,
@@ -106,7 +115,7 @@ const untilWritten = (
 ): number | undefined => {
   if (day === undefined || time === undefined || zone === undefined) return undefined
   const offset = /^[+-]/.test(zone) ? zone : "Z"
-  const at = Instant.parseRfc3339(`${day}T${time.length === "00:00".length ? `${time}:00` : time}${offset}`)
+  const at = Rfc3339.parse(`${day}T${time.length === "00:00".length ? `${time}:00` : time}${offset}`)
   return at === undefined ? undefined : at - serverNow
 }
 

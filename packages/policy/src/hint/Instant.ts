@@ -1,9 +1,9 @@
 /**
  * Points in time in the notations of providers, read to epoch milliseconds.
  *
- * I1. Strict, unlike `Date.parse`, which takes "12" for a month and "try 5" for a day.
- * I2. A day that no calendar has (31 February) is `undefined`, not the next one that it has.
+ * I1. Strict, unlike `Date.parse`, which takes "12" for a month and "try 5" for a day; so is `Rfc3339.parse`, for the dates of that form.
  */
+import { Rfc3339 } from "@holdfast/wire"
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
@@ -18,21 +18,18 @@ const RFC_850 = new RegExp(String.raw`^[A-Z][a-z]{5,8}, (\d{2})-([A-Z][a-z]{2})-
 /** `Sun Nov  6 08:49:37 1994`: obsolete, still to be understood (RFC 9110, 5.6.7: asctime-date). */
 const ASCTIME = new RegExp(String.raw`^[A-Z][a-z]{2} ([A-Z][a-z]{2}) ([ \d]\d) ${TIME} (\d{4})$`)
 
-/** `2026-03-01T00:00:00.5Z`, with an offset and a space for the T as RFC 3339 allows. */
-const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/
-
 /** An HTTP date in any of the three forms of RFC 9110. `now` is needed for the one with a year of two digits. */
 export const parseHttpDate = (text: string, now: number): number | undefined => {
   const trimmed = text.trim()
   const fixed = IMF_FIXDATE.exec(trimmed)
   if (fixed !== null) {
     const [, day, month, year, hour, minute, second] = fixed
-    return epochOf(Number(year), monthOf(month), Number(day), Number(hour), Number(minute), Number(second))
+    return Rfc3339.epochOf(Number(year), monthOf(month), Number(day), Number(hour), Number(minute), Number(second))
   }
   const old = RFC_850.exec(trimmed)
   if (old !== null) {
     const [, day, month, year, hour, minute, second] = old
-    return epochOf(
+    return Rfc3339.epochOf(
       fullYear(Number(year), now),
       monthOf(month),
       Number(day),
@@ -44,21 +41,9 @@ export const parseHttpDate = (text: string, now: number): number | undefined => 
   const asctime = ASCTIME.exec(trimmed)
   if (asctime !== null) {
     const [, month, day, hour, minute, second, year] = asctime
-    return epochOf(Number(year), monthOf(month), Number(day), Number(hour), Number(minute), Number(second))
+    return Rfc3339.epochOf(Number(year), monthOf(month), Number(day), Number(hour), Number(minute), Number(second))
   }
   return undefined
-}
-
-/** A timestamp as RFC 3339 writes it. */
-export const parseRfc3339 = (text: string): number | undefined => {
-  const match = RFC_3339.exec(text.trim())
-  if (match === null) return undefined
-  const [, year, month, day, hour, minute, second, fraction = "", sign, offsetHours = "0", offsetMinutes = "0"] = match
-  const epoch = epochOf(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second))
-  if (epoch === undefined || Number(offsetHours) > 23 || Number(offsetMinutes) > 59) return undefined
-  const offsetMs = (Number(offsetHours) * 60 + Number(offsetMinutes)) * 60_000
-  const fractionMs = fraction === "" ? 0 : Number(`0.${fraction}`) * 1000
-  return epoch + fractionMs - (sign === "-" ? -offsetMs : offsetMs)
 }
 
 /**
@@ -83,19 +68,4 @@ const fullYear = (twoDigits: number, now: number): number => {
   const thisYear = new Date(now).getUTCFullYear()
   const year = thisYear - (thisYear % 100) + twoDigits
   return year > thisYear + 50 ? year - 100 : year
-}
-
-const epochOf = (
-  year: number,
-  month: number,
-  day: number,
-  hour: number,
-  minute: number,
-  second: number
-): number | undefined => {
-  // A leap second is written :60, and is over a second later.
-  if (hour > 23 || minute > 59 || second > 60) return undefined
-  const epoch = Date.UTC(year, month, day, hour, minute, second)
-  const midnight = new Date(Date.UTC(year, month, day))
-  return midnight.getUTCMonth() === month && midnight.getUTCDate() === day ? epoch : undefined // I2
 }

@@ -10,6 +10,7 @@
  * (`7.66s`), openrouter.ai/docs/api-reference/limits (epoch ms), docs.anthropic.com/en/api/rate-limits (RFC 3339); the
  * `unified` ones (epoch seconds, a status and a spent fraction) come with Anthropic's subscriptions.
  */
+import { Rfc3339 } from "@holdfast/wire"
 import * as Instant from "./Instant.ts"
 import * as Span from "./Span.ts"
 
@@ -53,7 +54,7 @@ export const until = (value: string, serverNow: number): number | undefined => {
 
 /** The wait until a date, RFC 3339 or HTTP. */
 export const untilDate = (value: string, serverNow: number): number | undefined => {
-  const at = Instant.parseRfc3339(value) ?? Instant.parseHttpDate(value, serverNow)
+  const at = Rfc3339.parse(value) ?? Instant.parseHttpDate(value, serverNow)
   return at === undefined ? undefined : at - serverNow
 }
 

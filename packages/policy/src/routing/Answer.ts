@@ -56,6 +56,9 @@ export const stay = (
     : retry(situation, decision.delayMs, { ...state, basis: Basis.decided(policy, decision, situation) })
 }
 
+/** The source of a hint that comes from what was known: a provider had asked for it before, and not by this failure. */
+export const STANDING = "standing"
+
 /**
  * The failure as it counts for the wait before a call of `to`: with what was asked for there. A hint of `here` says nothing about
  * another target or credential.
@@ -72,7 +75,7 @@ export const askedOf = (
   const ownMs = (isOwn ? Waits.askedMs(failure) : undefined) ?? 0
   const theirMs = (to.askedUntil ?? now) - now
   // A pause is whole milliseconds long.
-  if (theirMs > Math.ceil(ownMs)) return { ...unasked, hint: { retryAfterMs: theirMs, source: "standing" } }
+  if (theirMs > Math.ceil(ownMs)) return { ...unasked, hint: { retryAfterMs: theirMs, source: STANDING } }
   return isOwn && hint !== undefined ? failure : unasked
 }
 

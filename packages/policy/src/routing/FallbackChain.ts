@@ -248,13 +248,14 @@ const waitOrEnd = (scene: Scene): Directive.Directive => {
   const to = hopeful.find(({ freeAt }) => freeAt <= at) ?? Prospect.soonest(hopeful)
   if (to === undefined) return Answer.stay(policy, situation, untried(question)) // F5
 
-  const decision = RetryPolicy.decide(policy, retries, Answer.askedOf(failure, to, here, known, now), spent) // F4
+  const asked = Answer.askedOf(failure, to, here, known, now)
+  const decision = RetryPolicy.decide(policy, retries, asked, spent) // F4
   if (decision._tag === "Refused") return Answer.exhausted(policy, decision, situation, ways)
   const route = Plan.routeTo(plan, to)
   return Answer.retry(situation, decision.delayMs, {
     ...(Answer.isSameRoute(route, here) ? {} : { route }),
     ...untried(question),
-    basis: Basis.decided(policy, decision, situation, ways)
+    basis: Basis.decided(policy, decision, situation, ways, asked.hint?.source === Answer.STANDING)
   })
 }
 

@@ -198,18 +198,19 @@ const telling = (pauses: ReadonlyArray<Pause>): ReadonlyArray<Pause> => {
  * ends the second has ended the first (S3).
  */
 const isCovered = (pause: Pause, by: Pause): boolean => {
-  const [own, other] = [sizesOf(pause), sizesOf(by)]
-  if (own.some((size, i) => size > (other[i] ?? size))) return false
-  return own.some((size, i) => size !== other[i]) || compare(pause, by) < 0
+  const other = sizesOf(by)
+  return compare(pause, by) < 0 && !sizesOf(pause).some((size, i) => size > (other[i] ?? size))
 }
 
 const sizesOf = (pause: Pause): ReadonlyArray<number> => [pause.since ?? -Infinity, pause.until, askedOf(pause)]
 
 /** Any order, as long as it is always the same. */
 const compare = (a: Pause, b: Pause): number => {
-  const [own, other] = [sizesOf(a), sizesOf(b)]
-  const differs = own.findIndex((size, i) => size !== other[i])
-  if (differs >= 0) return (own[differs] ?? 0) < (other[differs] ?? 0) ? -1 : 1
+  const others = sizesOf(b)
+  for (const [i, size] of sizesOf(a).entries()) {
+    const other = others[i] ?? size
+    if (size !== other) return size < other ? -1 : 1
+  }
   if (a.reason !== b.reason) return a.reason < b.reason ? -1 : 1
   return Number(a.retryable) - Number(b.retryable)
 }

@@ -77,6 +77,54 @@ describe("an error in a body", () => {
   })
 })
 
+describe("lists in a body", () => {
+  const coded = { error: { message: "Out of credit.", code: "insufficient_quota" } }
+
+  it("N4: a body that is a list is looked into for its first three elements", () => {
+    expect(respond(400, [{}, {}, coded])).toMatchObject({ reason: "quota-exhausted", message: "Out of credit." })
+    expect(respond(400, [{}, {}, {}, coded]).reason).toBe("bad-request")
+  })
+
+  it("N4: the first ten details are read, and the first ten of what one of them lists", () => {
+    const info = { reason: "insufficient_quota" }
+    const reasonOf = (details: ReadonlyArray<object>) => respond(400, { error: { message: "no", details } }).reason
+    const others = (n: number) => Array.from({ length: n }, () => ({}))
+    expect([reasonOf([...others(9), info]), reasonOf([...others(10), info])]).toEqual([
+      "quota-exhausted",
+      "bad-request"
+    ])
+    const violations = (n: number) => [{ violations: [...others(n), { quotaId: "RequestsPerDay" }] }]
+    expect([reasonOf(violations(9)), reasonOf(violations(10))]).toEqual(["quota-exhausted", "bad-request"])
+  })
+
+  it("C1: details that are one object have codes, too", () => {
+    const ofDetails = (details: unknown) => respond(400, { error: { message: "no", details } }).reason
+    expect(ofDetails({ error_code: "insufficient_quota" })).toBe("quota-exhausted")
+    for (const details of [[{ error_code: "insufficient_quota" }], "insufficient_quota", null, 7]) {
+      expect(ofDetails(details)).toBe("bad-request")
+    }
+  })
+})
+
+describe("a moderation", () => {
+  it("C1: has refused where it names a reason and the input that it flagged, and not with one of them", () => {
+    const ofMetadata = (metadata: object) => respond(400, { error: { message: "no", metadata } }).reason
+    expect(ofMetadata({ reasons: ["violence"], flagged_input: "…" })).toBe("refused")
+    expect(ofMetadata({ reasons: [], flagged_input: "…" })).toBe("bad-request")
+    expect(ofMetadata({ reasons: ["violence"] })).toBe("bad-request")
+    expect(ofMetadata({ flagged_input: "…" })).toBe("bad-request")
+  })
+})
+
+describe("an envelope behind a prefix", () => {
+  it("C1: is read to its last bracket, whatever stands behind that", () => {
+    const json = JSON.stringify({ error: { message: "Out of credit.", code: "insufficient_quota" } })
+    for (const text of [`429 ${json}`, `429 ${json} (request 7)`, `Error: [${json}]`, `Error: [${json}] and no more`]) {
+      expect(respond(400, text)).toMatchObject({ reason: "quota-exhausted", message: "Out of credit." })
+    }
+  })
+})
+
 describe("of several words", () => {
   it("C2: 413 is a context that is too long, whatever code comes with it", () => {
     for (const code of ["authentication_error", "rate_limit_exceeded", "insufficient_quota"]) {

@@ -1,4 +1,15 @@
 /** Every payload. */
+import { alibaba } from "./Alibaba.ts"
+import { bedrock } from "./Bedrock.ts"
+import { cohere } from "./Cohere.ts"
+import { copilot } from "./Copilot.ts"
+import { hosts } from "./Hosts.ts"
+import { huggingFace } from "./HuggingFace.ts"
+import { local } from "./Local.ts"
+import { miniMax } from "./MiniMax.ts"
+import { moonshot } from "./Moonshot.ts"
+import { perplexity } from "./Perplexity.ts"
+import { zai } from "./Zai.ts"
 import { anthropic } from "./Anthropic.ts"
 import { azure } from "./Azure.ts"
 import { cloudflare } from "./Cloudflare.ts"
@@ -26,6 +37,17 @@ export const corpus: ReadonlyArray<Payload> = [
   ...xai,
   ...deepSeek,
   ...cloudflare,
+  ...alibaba,
+  ...bedrock,
+  ...cohere,
+  ...copilot,
+  ...hosts,
+  ...huggingFace,
+  ...local,
+  ...miniMax,
+  ...moonshot,
+  ...perplexity,
+  ...zai,
   ...proxies,
   ...gateways,
   ...node,

@@ -21,6 +21,17 @@ export type Origin =
   | "cloudflare"
   | "proxies"
   | "gateways"
+  | "cohere"
+  | "perplexity"
+  | "zai"
+  | "alibaba"
+  | "moonshot"
+  | "minimax"
+  | "bedrock"
+  | "huggingface"
+  | "hosts"
+  | "copilot"
+  | "local"
   | "node"
   | "sdks"
 
@@ -47,6 +58,7 @@ export interface Expected {
   readonly code?: string
   readonly message?: string
   readonly retryAfterMs?: number
+  readonly scope?: Failure.Scope
   readonly defect?: true
 }
 

@@ -73,12 +73,20 @@ describe("a gate before an endpoint that fails", () => {
     expect(Gate.ask(failed, T + 2_000, 5_000)[0]).toEqual(Gate.Answer.Share({ failure: overloaded }))
   })
 
+  it("X5: a retry that is being answered holds nobody up, though the endpoint refuses the others", () => {
+    const busy = { ...shut, underway: 1, answering: 1 }
+    expect(Gate.ask(busy, T + 1e9, 5_000)[0]).toEqual(Gate.Answer.Go())
+    expect(Gate.wakes(busy, T + 1e9, { count: 5, meanWaitMs: 1 }).count).toBe(1)
+    expect(Gate.ask({ ...busy, underway: 2 }, T + 1e9, 5_000)[0]).toEqual(Gate.Answer.Hold())
+  })
+
   it("X5: a first attempt shares the failure once so many in a row were refused, and only while it is news", () => {
     const certain = { ...shut, refusals: Gate.CERTAIN }
     expect(Gate.askFirst({ ...shut, refusals: Gate.CERTAIN - 1 }, T)).toEqual(Gate.Answer.Go())
     expect(Gate.askFirst(certain, T + Gate.CERTAIN_MS)).toEqual(Gate.Answer.Share({ failure }))
     expect(Gate.askFirst(certain, T + Gate.CERTAIN_MS + 1)).toEqual(Gate.Answer.Go())
     expect(Gate.askFirst({ ...certain, phase: "ramp" }, T)).toEqual(Gate.Answer.Go())
+    expect([Gate.CERTAIN, Gate.CERTAIN_MS, Gate.MAX_PATIENCE]).toEqual([10, 2_000, 16])
   })
 
   it("X5: first attempts that fail are counted, and make a probe due later, never earlier", () => {
@@ -133,7 +141,7 @@ describe("probes", () => {
     const alone = { count: 1, meanWaitMs: 1e9 }
     // Two that were answering broke off, one after the other; the third comes to its end.
     let gate = answering(Gate.answered(probing(shut, T + 1)), 2)
-    while (gate.phase === "ramp") gate = refused(gate, T, true)
+    for (let n = 0; n < Gate.FINAL; n++) gate = refused(gate, T, true)
     gate = Gate.ended(gate, true)
     expect(gate).toMatchObject({ phase: "shut", underway: 0, probes: 0 })
     for (const apart of [5_000, 15_000, 45_000, 135_000, 405_000]) {

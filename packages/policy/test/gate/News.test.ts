@@ -48,6 +48,36 @@ describe("news of an endpoint", () => {
     expect(Gate.wakes(News.heard(refused, answering(53_000)), 53_000, crowd).count).toBe(1)
   })
 
+  it("X5: are none where nothing was seen", () => {
+    expect(News.of(Gate.open, 0)).toEqual(NOTHING)
+    expect(News.isNewer(News.of(Gate.open, 0), NOTHING)).toBe(false)
+    expect(News.heard(Gate.open, NOTHING)).toEqual(Gate.open)
+    expect(News.heard(shut, { ...NOTHING, failedAt: 60_000 })).toEqual(shut)
+  })
+
+  it("X5: of a first failure shut a gate that knows of none, whenever that was", () => {
+    for (const at of [1, 60_000]) {
+      expect(News.heard(Gate.open, failing(at))).toMatchObject({ phase: "shut", last: { failure: overloaded, at } })
+    }
+  })
+
+  it("X5: of an answer count from the millisecond of another process's failure, and after that of one's own", () => {
+    const both = { triedAt: 60_000, answeredAt: 60_000, failedAt: 60_000, failure: overloaded }
+    expect(News.heard(shut, both).phase).toBe("ramp")
+    expect(News.heard(shut, answering(1_001)).phase).toBe("ramp")
+    expect(News.heard(shut, answering(1_000))).toEqual(shut)
+  })
+
+  it("X5: of an answer change nothing but the time of the last call while it answers here", () => {
+    // It has been refused here while it answered: it has made a probe alone, and that was answered.
+    const [, asked] = Gate.ask(shut, 30_000, 10_000)
+    const began = { beganAt: 31_000, hadAnswered: false }
+    const full = Gate.failed(Gate.ended(Gate.admit(Gate.answered(asked), 31_000), true), 32_000, overloaded, began)
+    const ramp = Gate.answered(Gate.admit(full, 40_000))
+    expect([ramp.phase, ramp.probes]).toEqual(["ramp", 0])
+    expect(News.heard(ramp, answering(3_600_000))).toEqual({ ...ramp, triedAt: 3_600_000 })
+  })
+
   it("X5: are new where one thing in them is later, whatever else is not", () => {
     const known = { triedAt: 10, answeredAt: 10, failedAt: 10, failure: overloaded }
     const old = { ...known, triedAt: 9, answeredAt: 9, failedAt: 9 }

@@ -157,6 +157,18 @@ describe("what a limit belongs to", () => {
     expect(new Rig({ settings: overnight({}), primary: "a/b", credentials, standing }).begin()).toBe("a/b")
   })
 
+  it("C12: without stand-ins a rate limit is worth knowing only where the provider has another credential", () => {
+    const pausesOf = (names: ReadonlyArray<string>, chains: Record<string, ReadonlyArray<string>> = {}) => {
+      const rig = new Rig({ settings: overnight(chains), primary: "a/a", credentials: { a: names } })
+      rig.begin()
+      rig.fails(asking("rate-limited", HOUR))
+      return Object.keys(rig.standing.models)
+    }
+    expect(pausesOf(["one"])).toEqual([])
+    expect(pausesOf(["one", "two"])).toEqual(["a/one/a"])
+    expect(pausesOf(["one"], { default: ["b/b"] })).toEqual(["a/one/a"])
+  })
+
   it("C12, P7: a success ends the older pauses of what it used, and keeps those of other models", () => {
     const rig = new Rig({ settings: overnight({ default: ["a/small"] }), primary: "a/big", credentials: key })
     rig.begin()

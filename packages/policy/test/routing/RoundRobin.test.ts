@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Failure } from "@holdfast/wire"
-import { Routes } from "../../src/index.ts"
+import { Routes, Standing } from "../../src/index.ts"
 import { asking, failure, HOUR, Rig, START } from "./Rig.ts"
 
 const cycling = (targets: ReadonlyArray<string>, over: object = {}) => ({
@@ -163,6 +163,44 @@ describe("without a limit of retries", () => {
     ])
   })
 
+  it("P5: the wait after a round is as long as its target asked for, and not as another one did", () => {
+    const rig = new Rig({ settings: endless, primary: "a/a" })
+    const skip = failure("overloaded", { status: 529 })
+    const asks = { ...asking("overloaded", HOUR), status: 529 }
+    expect(goes(rig, skip, asks)).toEqual(["at once on b/b", "10000 ms on a/a"])
+    const alone = new Rig({ settings: { ...endless, routing: { type: "round-robin", targets: [] } }, primary: "a/a" })
+    expect(goes(alone, asks)).toEqual([`${HOUR} ms on a/a`])
+  })
+
+  it("A7, A15: a wait on the way begins the round anew", () => {
+    const rig = new Rig({ settings: endless, primary: "a/a" })
+    const skip = failure("overloaded", { status: 529 })
+    expect(goes(rig, skip, failure("network"), skip, skip)).toEqual([
+      "at once on b/b",
+      "10000 ms on b/b",
+      "at once on a/a",
+      "60000 ms on b/b"
+    ])
+  })
+
+  it("D3: what was hopeful in one round counts for that round alone", () => {
+    const rig = new Rig({ settings: endless, primary: "a/a" })
+    const auth = failure("auth")
+    expect(goes(rig, failure("overloaded", { status: 529 }), auth, auth, auth)).toEqual([
+      "at once on b/b",
+      "10000 ms on a/a",
+      "at once on b/b",
+      "gave up: not-retryable"
+    ])
+  })
+
+  it("A5: a rule without a wait makes none once all are limited", () => {
+    const reasons = { "rate-limited": { schedule: "none", maxRetries: 5 } }
+    const rig = new Rig({ settings: { ...endless, reasons }, primary: "a/a" })
+    expect(goes(rig, limited, limited, limited)).toEqual(["at once on b/b", "at once on a/a", "at once on b/b"])
+    expect(rig.sleptMs).toBe(0)
+  })
+
   it("D3: a round in which every failure was final is the last", () => {
     const rig = new Rig({ settings: endless, primary: "a/a" })
     expect(goes(rig, failure("auth"), failure("auth"))).toEqual(["at once on b/b", "gave up: not-retryable"])
@@ -190,7 +228,32 @@ describe("Routes", () => {
   })
 })
 
+describe("what is known afterwards", () => {
+  it("P7: of failures only a used-up quota is, and that only of a credential", () => {
+    const credentials = { a: ["first", "second"] }
+    const settings = cycling(["a/a", "b/b"], { maxRetries: 20 })
+    for (const failed of [asking("rate-limited", HOUR), failure("auth"), failure("overloaded", { status: 529 })]) {
+      const rig = new Rig({ settings, primary: "a/a", credentials })
+      goes(rig, failed)
+      expect(rig.standing).toEqual(Standing.empty)
+    }
+    const bare = new Rig({ settings, primary: "a/a" })
+    expect(goes(bare, asking("quota-exhausted", HOUR))).toEqual(["at once on b/b"])
+    expect(bare.standing).toEqual(Standing.empty)
+  })
+})
+
 describe("the record of a decision", () => {
+  it("X9: says whether the retry goes to the same target or to another one", () => {
+    const because = (failed: Failure.Failure) => {
+      const rig = three()
+      goes(rig, failed)
+      return rig.last
+    }
+    expect(because(failure("overloaded"))).toMatchObject({ basis: { because: "same-target" } })
+    expect(because(failure("auth"))).toMatchObject({ basis: { because: "other-target" } })
+  })
+
   it("X9: says which ways had had their turn in the cycle", () => {
     const rig = three()
     rig.begin()

@@ -74,6 +74,32 @@ describe("Standing", () => {
     )
   })
 
+  it("P7, P8: of two pauses one that says nothing beside the other leaves no trace", () => {
+    const thing = { kind: "targets", name: "a/a" } as const
+    const merged = (...pauses: ReadonlyArray<Standing.Pause>) =>
+      together(pauses.map((one) => Standing.paused(thing, one))).targets["a/a"]?.pauses
+    const most = { until: 9, reason: "overloaded", retryable: true, askedUntil: 7, since: 3 } as const
+    for (const less of [{ until: 8 }, { askedUntil: 6 }, { since: 2 }, { until: 8, askedUntil: 6, since: 2 }]) {
+      expect(merged(most, { ...most, ...less })).toEqual([most])
+      expect(merged({ ...most, ...less }, most)).toEqual([most])
+    }
+    const longer = { ...most, until: 10, since: 2 }
+    expect(merged(most, longer)).toHaveLength(2)
+  })
+
+  it("P8: of two that differ in whether time mends them alone, the one that time mends counts", () => {
+    const thing = { kind: "targets", name: "a/a" } as const
+    const hopeful = { until: 9, reason: "overloaded", retryable: true, since: 3 } as const
+    const hopeless = { ...hopeful, retryable: false }
+    for (const both of [
+      [hopeful, hopeless],
+      [hopeless, hopeful]
+    ]) {
+      const standing = together(both.map((one) => Standing.paused(thing, one)))
+      expect(standing.targets["a/a"]?.pauses).toEqual([hopeful])
+    }
+  })
+
   it("C12: a success ends the pauses of what it used that were known when its call began, and no other", () => {
     fc.assert(
       fc.property(standing, moment, (standing, began) => {

@@ -52,6 +52,22 @@ describe("anthropic/Response", () => {
     ])
   })
 
+  it("a block ends where it stops: its signature comes before the text behind it, and before the message stops", () => {
+    const thought = [
+      start(0, { type: "thinking", thinking: "", signature: "" }),
+      delta(0, { type: "thinking_delta", thinking: "hm" }),
+      delta(0, { type: "signature_delta", signature: "si" }),
+      delta(0, { type: "signature_delta", signature: "g" }),
+      stop(0)
+    ]
+    expect(frames(...thought).events).toEqual([
+      { type: "reasoning-delta", delta: "hm" },
+      { type: "reasoning-end", signature: "sig" }
+    ])
+    const { events } = frames(...thought, delta(1, { type: "text_delta", text: "yes" }), ...end("end_turn"))
+    expect(events.map((event) => event.type)).toEqual(["reasoning-delta", "reasoning-end", "text-delta", "finish"])
+  })
+
   it("C7: a call that ends at the token limit without arguments is not taken for whole; the one before it is", () => {
     const { events } = frames(start(0, tool), stop(0), start(1, { ...tool, id: "b" }), stop(1), ...end("max_tokens"))
     expect(events).toMatchObject([

@@ -5,9 +5,10 @@ import type { Machine, Standing } from "../../src/Protocol.ts"
 
 export const decode = (
   machine: Machine,
-  reads: ReadonlyArray<Uint8Array | string>
+  reads: ReadonlyArray<Uint8Array | string>,
+  most?: number
 ): { readonly events: ReadonlyArray<Provider.ProviderEvent>; readonly standing: Standing } => {
-  const decoder = Decoder.make(machine, (data) => ({ reason: "unknown", message: data }))
+  const decoder = Decoder.make(machine, (data) => ({ reason: "unknown", message: data }), most)
   decoder.feed(reads.map((read) => (typeof read === "string" ? new TextEncoder().encode(read) : read)))
   decoder.end()
   const standing = decoder.standing()

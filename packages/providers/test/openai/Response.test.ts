@@ -163,6 +163,19 @@ describe("openai/Response", () => {
     })
   })
 
+  it("C6: [DONE] ends an answer that has said something, called a tool, or stopped", () => {
+    const call = calls({ index: 0, id: "a", function: { name: "look", arguments: "{}" } })
+    for (const [chunk, type] of [
+      [delta({ content: "x" }), "text-delta"],
+      [call, "tool-call"],
+      [delta({}, "stop"), "finish"]
+    ] as const) {
+      const { events, standing } = frames(chunk, "[DONE]")
+      expect([standing, events[0]?.type, events.at(-1)?.type]).toEqual(["finished", type, "finish"])
+    }
+    expect(frames(call, "[DONE]").events.at(-1)).toEqual({ type: "finish", finishReason: "tool-calls" })
+  })
+
   it("C6: [DONE] alone is no answer", () => {
     expect(frames(delta({ role: "assistant", content: "" }), "[DONE]").standing).toBe("open")
   })

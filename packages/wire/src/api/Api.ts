@@ -20,7 +20,7 @@ export const DOCS_PATH = "/docs"
 const description = [
   "Holdfast keeps agent turns alive through provider outages: a prompt given to it is answered, however long the provider is down.",
   "",
-  "Every error is a problem detail (RFC 9457, `application/problem+json`); its `type` leads to the section below that explains it."
+  "Every error is a problem detail (RFC 9457, `application/problem+json`); its `type` leads to its explanation in [the list of problems](/docs/problems)."
 ].join("\n")
 
 export const Api = HttpApi.make("holdfast")

@@ -1,11 +1,13 @@
 /** Calls about a conversation: open it, read it, and what is done to the turn that it is in. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Extension, Moment } from "../Command.ts"
+import { Extension } from "../Command.ts"
 import { ConversationState } from "../ConversationState.ts"
 import { CommandId, ConversationId } from "../Ids.ts"
 import { Message } from "../Message.ts"
+import { MomentOrDate } from "../Moment.ts"
 import { JsonObject, NonEmptyText, Text } from "../Text.ts"
+import * as ExampleTurn from "./ExampleTurn.ts"
 import * as Problem from "./Problem.ts"
 
 /** What a path with a conversation in it carries. */
@@ -41,7 +43,10 @@ export const CreateConversation = Schema.Struct({
 }).annotate({
   identifier: "CreateConversation",
   description: "All of it is optional; so is the body.",
-  examples: [{ system: "Answer in one sentence." }]
+  examples: [
+    { system: "Answer in one sentence." },
+    { model: "openai/gpt-5", system: "Answer in one sentence.", retry: { profile: "interactive" } }
+  ]
 })
 export type CreateConversation = typeof CreateConversation.Type
 
@@ -55,15 +60,20 @@ export const ConversationCreated = Schema.Struct({
 
 export const Messages = Schema.Struct({
   messages: Schema.Array(Message)
-}).annotate({ identifier: "Messages", description: "The history, oldest first." })
+}).annotate({
+  identifier: "Messages",
+  description: "The history, oldest first.",
+  examples: [{ messages: ExampleTurn.messages }]
+})
 
 export const AutoRetry = Schema.Struct({
   enabled: Schema.Boolean
 }).annotate({ identifier: "AutoRetry", examples: [{ enabled: false }] })
 
-const State = ConversationState.annotate({
+export const State = ConversationState.annotate({
   identifier: "ConversationState",
-  description: "The conversation as it is now; while it waits, when the next attempt is due."
+  description: "The conversation as it is now; while it waits, when the next attempt is due.",
+  examples: [ExampleTurn.waiting]
 })
 
 /** What a command can be answered with besides: it is not on disk, and the client must send it again to be sure. */
@@ -112,14 +122,22 @@ const abort = HttpApiEndpoint.post("abort", "/v1/conversations/:conversationId/a
   )
 )
 
+/** The id that the examples of commands carry. */
+const exampleId = CommandId.make("k_9d3w7p")
+
 const commandId = {
   commandId: Schema.optionalKey(
     CommandId.annotate({ description: "Chosen by the client: the same one again does nothing a second time." })
   )
 }
 
+export const CommandOnly = Schema.Struct(commandId).annotate({
+  identifier: "CommandOnly",
+  examples: [{ commandId: exampleId }]
+})
+
 /** A body of nothing but an id may be left out; `null` is what an absent one decodes as. */
-const onlyId = [Schema.Struct(commandId).annotate({ identifier: "CommandOnly" }), Schema.Null] as const
+const onlyId = [CommandOnly, Schema.Null] as const
 
 const abortRetry = HttpApiEndpoint.post("abortRetry", "/v1/conversations/:conversationId/abort-retry", {
   params: conversationParams,
@@ -147,8 +165,8 @@ const retryNow = HttpApiEndpoint.post("retryNow", "/v1/conversations/:conversati
 
 export const WaitUntil = Schema.Struct({
   ...commandId,
-  until: Moment.annotate({ description: "Epoch milliseconds.", examples: [1_771_052_400_000] })
-}).annotate({ identifier: "WaitUntil" })
+  until: MomentOrDate
+}).annotate({ identifier: "WaitUntil", examples: [{ commandId: exampleId, until: 1_901_232_000_000 }] })
 
 const waitUntil = HttpApiEndpoint.post("waitUntil", "/v1/conversations/:conversationId/wait-until", {
   params: conversationParams,
@@ -162,7 +180,10 @@ const waitUntil = HttpApiEndpoint.post("waitUntil", "/v1/conversations/:conversa
 export const SwitchTarget = Schema.Struct({
   ...commandId,
   model: NonEmptyText.annotate({ description: "`provider/model`.", examples: ["anthropic/claude-sonnet-4-5"] })
-}).annotate({ identifier: "SwitchTarget" })
+}).annotate({
+  identifier: "SwitchTarget",
+  examples: [{ commandId: exampleId, model: "anthropic/claude-sonnet-4-5" }]
+})
 
 const switchTarget = HttpApiEndpoint.post("switchTarget", "/v1/conversations/:conversationId/switch-target", {
   params: conversationParams,
@@ -179,7 +200,7 @@ const switchTarget = HttpApiEndpoint.post("switchTarget", "/v1/conversations/:co
 export const ExtendBudget = Schema.Struct({
   ...commandId,
   byMs: Extension.annotate({ description: "Milliseconds; a year at most.", examples: [7_200_000] })
-}).annotate({ identifier: "ExtendBudget" })
+}).annotate({ identifier: "ExtendBudget", examples: [{ commandId: exampleId, byMs: 7_200_000 }] })
 
 const extendBudget = HttpApiEndpoint.post("extendBudget", "/v1/conversations/:conversationId/extend-budget", {
   params: conversationParams,

@@ -4,8 +4,11 @@
  * O1. Bodies that are sent are closed: an unknown key is an error. What is received is open: a client must live with a key
  *     that a later version adds.
  * O2. A call says that it may need the token; an empty list says that it never does.
+ * O3. Every body has complete examples, and every stream a command that reads it.
  */
 import { Predicate, SchemaAST } from "effect"
+import { fate } from "../TurnEvent.ts"
+import * as CodeSamples from "./CodeSamples.ts"
 import { problems } from "./Problem.ts"
 
 type Json = Record<string, unknown>
@@ -16,13 +19,14 @@ const OPEN_PATHS = new Set(["/healthz"])
 /** Completes the document. */
 export const complete = (document: Json): Json => {
   const components = objectAt(document, "components")
+  const schemas = completeSchemas(objectAt(components, "schemas"))
   return {
     ...document,
     paths: mapValues(objectAt(document, "paths"), (methods, path) =>
-      mapValues(toObject(methods), (operation) => completeOperation(toObject(operation), path))
+      mapValues(toObject(methods), (operation, method) => completeOperation(toObject(operation), method, path, schemas))
     ),
     components: {
-      schemas: completeSchemas(objectAt(components, "schemas")),
+      schemas,
       securitySchemes: {
         token: {
           type: "http",
@@ -56,13 +60,39 @@ const objectAt = (value: Json, key: string): Json => toObject(value[key])
 const mapValues = (value: Json, f: (value: unknown, key: string) => unknown): Json =>
   Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, f(inner, key)]))
 
-const completeOperation = (operation: Json, path: string): Json => {
+const completeOperation = (operation: Json, method: string, path: string, schemas: Json): Json => {
   const completed = toObject(rename(operation))
   delete completed["security"]
-  const body = completed["requestBody"]
-  if (body !== undefined) completed["requestBody"] = withOptionalBody(toObject(body))
+  let example: unknown
+  if (completed["requestBody"] !== undefined) {
+    const body = withOptionalBody(toObject(completed["requestBody"]))
+    const examples = examplesOf(body, schemas)
+    completed["requestBody"] = withExamples(body, examples)
+    example = examples[0]
+  }
+  const samples = CodeSamples.of(method, path, completed, example)
+  if (samples.length > 0) completed["x-codeSamples"] = samples
   return OPEN_PATHS.has(path) ? { ...completed, security: [] } : completed
 }
+
+/** The examples of the schema that a body refers to. */
+const examplesOf = (body: Json, schemas: Json): ReadonlyArray<unknown> => {
+  const reference = objectAt(objectAt(objectAt(body, "content"), "application/json"), "schema")["$ref"]
+  const name = typeof reference === "string" ? reference.slice(reference.lastIndexOf("/") + 1) : ""
+  const examples = objectAt(schemas, name)["examples"]
+  return Array.isArray(examples) ? examples : []
+}
+
+/** What readers show first is an example of the body (O3), not what they make up from its keys. */
+const withExamples = (body: Json, examples: ReadonlyArray<unknown>): Json => ({
+  ...body,
+  content: mapValues(objectAt(body, "content"), (media) => ({
+    ...toObject(media),
+    examples: Object.fromEntries(
+      examples.map((value) => [Predicate.isObject(value) ? Object.keys(value).join(", ") : String(value), { value }])
+    )
+  }))
+})
 
 /** A body that may be `null` may be absent. */
 const withOptionalBody = (body: Json): Json => {
@@ -76,14 +106,45 @@ const completeSchemas = (schemas: Json): Json => {
   const completed: Json = {}
   for (const [name, schema] of Object.entries(schemas)) {
     const named = toObject(rename(schema))
-    completed[renamed(name)] = isSent(name) ? named : name.endsWith(ENCODED) ? asProblem(name, named) : open(named)
+    completed[renamed(name)] = isSent(name)
+      ? named
+      : name.endsWith(ENCODED)
+        ? asProblem(name, named)
+        : name === "TurnEvent"
+          ? withFates(toObject(open(named)))
+          : open(named)
   }
   return completed
 }
 
 /** The bodies of requests (O1). */
-const SENT = new Set(["CreateConversation", "RunTurn", "RetryTurn", "AutoRetry"])
+const SENT = new Set([
+  "CreateConversation",
+  "RunTurn",
+  "RetryTurn",
+  "AutoRetry",
+  "CommandOnly",
+  "WaitUntil",
+  "SwitchTarget",
+  "ExtendBudget"
+])
 const isSent = (name: string): boolean => SENT.has(name)
+
+/** Each event under its name, with whether it is kept. */
+const withFates = (schema: Json): Json => {
+  const members = schema["anyOf"]
+  if (!Array.isArray(members)) return schema
+  const described = members.map((member) => {
+    const types = objectAt(objectAt(toObject(member), "properties"), "type")["enum"]
+    const type = Array.isArray(types) ? String(types[0]) : ""
+    const kept = Object.entries(fate).find(([name]) => name === type)?.[1]
+    return { ...toObject(member), title: type, description: kept === "persisted" ? PERSISTED : TRANSIENT }
+  })
+  return { ...schema, anyOf: described }
+}
+
+const PERSISTED = "Persisted: on disk before a client sees it, and with an `id:` in `text/event-stream`."
+const TRANSIENT = "Transient: seen live, or never."
 
 /** Problems decode leniently, as RFC 9457 wants; what is sent always has these. */
 const asProblem = (name: string, schema: Json): Json => {

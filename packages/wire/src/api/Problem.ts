@@ -1,8 +1,8 @@
 /**
  * Everything that can go wrong with a call, as RFC 9457 problem details (`application/problem+json`).
  *
- * A problem's `type` is where it is explained: a section of the page at `/docs`, so the link works wherever the service
- * runs. `title` is the same for all problems of a type; `detail` says what happened this time, and what to do about it.
+ * A problem's `type` is where it is explained: a section that the page at `/docs` leads to, so the link works wherever the
+ * service runs. `title` is the same for all problems of a type; `detail` says what happened this time, and what to do about it.
  *
  * P1. No problem carries a stack trace, a file name or a secret: an unexpected one carries an `incident`, and the log has
  *     the rest under the same id.
@@ -21,7 +21,7 @@ export const Issue = Schema.Struct({
 }).annotate({ identifier: "Issue" })
 export type Issue = typeof Issue.Type
 
-/** Every type is a section of the page at /docs. */
+/** The page at /docs leads on from every type to the section that explains it. */
 const type = <const Name extends string>(name: Name): `/docs#problem-${Name}` => `/docs#problem-${name}`
 
 /** The request is not what the call expects; `errors` names each place. */

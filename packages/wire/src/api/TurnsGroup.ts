@@ -17,6 +17,7 @@ import { NonEmptyText } from "../Text.ts"
 import { TurnEvent, TurnStatus } from "../TurnEvent.ts"
 import { TurnExplanation } from "../TurnExplanation.ts"
 import { conversationParams, conversationProblems } from "./ConversationsGroup.ts"
+import * as ExampleTurn from "./ExampleTurn.ts"
 import { withContent } from "./OpenApiDocument.ts"
 import * as Problem from "./Problem.ts"
 
@@ -31,12 +32,19 @@ const turnId = Schema.optionalKey(
 export const RunTurn = Schema.Struct({
   prompt: NonEmptyText.annotate({ examples: ["Summarise yesterday's incidents."] }),
   turnId
-}).annotate({ identifier: "RunTurn", examples: [{ prompt: "Summarise yesterday's incidents." }] })
+}).annotate({
+  identifier: "RunTurn",
+  examples: [
+    { prompt: "Summarise yesterday's incidents." },
+    { prompt: "Summarise yesterday's incidents.", turnId: TurnId.make("t_nightly-2031-04-01") }
+  ]
+})
 export type RunTurn = typeof RunTurn.Type
 
 export const RetryTurn = Schema.Struct({ turnId }).annotate({
   identifier: "RetryTurn",
-  description: "All of it is optional; so is the body."
+  description: "All of it is optional; so is the body.",
+  examples: [{ turnId: TurnId.make("t_nightly-2031-04-01") }]
 })
 export type RetryTurn = typeof RetryTurn.Type
 
@@ -56,25 +64,6 @@ export type TurnResult = typeof TurnResult.Type
 /** What both kinds of stream carry. */
 const Event = TurnEvent.annotate({ identifier: "TurnEvent" })
 
-const ids = { conversationId: "c_4f2k9x", turnId: "t_7hq2m1" }
-const exampleEvents = [
-  { type: "turn-start", ...ids, startedAt: 1_901_232_000_000 },
-  { type: "step-start", ...ids, step: 0, target: "anthropic/claude-sonnet-4-5" },
-  {
-    type: "provider-retry",
-    ...ids,
-    attempt: 0,
-    delayMs: 5000,
-    retryAt: 1_901_232_005_420,
-    message: "Overloaded",
-    code: "529",
-    reason: "overloaded",
-    target: "anthropic/claude-sonnet-4-5"
-  },
-  { type: "text-delta", ...ids, delta: "Nothing " },
-  { type: "text-delta", ...ids, delta: "happened." }
-].map((event) => JSON.stringify(event))
-
 /**
  * Both media types as their bytes look; the schema is that of one line, or of one frame's `data`. The generator would call
  * a stream NDJSON whatever its media type.
@@ -82,11 +71,11 @@ const exampleEvents = [
 const streams = {
   [Ndjson.CONTENT_TYPE]: {
     schema: { $ref: "#/components/schemas/TurnEvent" },
-    example: exampleEvents.join("\n")
+    example: ExampleTurn.lines
   },
   [Sse.CONTENT_TYPE]: {
     schema: { $ref: "#/components/schemas/TurnEvent" },
-    example: exampleEvents.map((json, index) => Sse.frame(json, index === 0 ? 1 : undefined).trimEnd()).join("\n\n")
+    example: ExampleTurn.frames
   }
 }
 
@@ -106,6 +95,9 @@ const howItIsAnswered = [
   "A stream that ends without `turn-end` broke off."
 ].join("\n")
 
+/** Readers of the format show the example of the first media type alone, which is no stream. */
+const howAStreamLooks = `A stream of \`application/x-ndjson\`, whole:\n\n\`\`\`json\n${ExampleTurn.lines}\`\`\``
+
 const run = HttpApiEndpoint.post("run", "/v1/conversations/:conversationId/turns", {
   params: conversationParams,
   payload: RunTurn,
@@ -114,7 +106,7 @@ const run = HttpApiEndpoint.post("run", "/v1/conversations/:conversationId/turns
 }).annotateMerge(
   OpenApi.annotations({
     summary: "Run a turn",
-    description: `Hands in a prompt. On a conversation that is busy it waits its turn.\n\n${howItIsAnswered}`,
+    description: `Hands in a prompt. On a conversation that is busy it waits its turn.\n\n${howItIsAnswered}\n\n${howAStreamLooks}`,
     transform: withContent(streams)
   })
 )

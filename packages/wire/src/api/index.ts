@@ -1,4 +1,5 @@
 export * as Api from "./Api.ts"
+export * as CodeSamples from "./CodeSamples.ts"
 export * as ConversationsGroup from "./ConversationsGroup.ts"
 export * as Problem from "./Problem.ts"
 export * as SystemGroup from "./SystemGroup.ts"

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { OpenApi } from "effect/http-api"
-import { Api, ConversationsGroup, Problem, TurnsGroup } from "../../src/api/index.ts"
+import { Api, CodeSamples, ConversationsGroup, Problem, TurnsGroup } from "../../src/api/index.ts"
+import * as TurnEvent from "../../src/TurnEvent.ts"
 
 const document = OpenApi.fromApi(Api.Api)
 
@@ -98,15 +99,78 @@ describe("examples", () => {
     for (const schema of [
       ConversationsGroup.CreateConversation,
       ConversationsGroup.ConversationCreated,
+      ConversationsGroup.State,
+      ConversationsGroup.Messages,
       ConversationsGroup.AutoRetry,
+      ConversationsGroup.CommandOnly,
+      ConversationsGroup.WaitUntil,
+      ConversationsGroup.SwitchTarget,
+      ConversationsGroup.ExtendBudget,
       TurnsGroup.RunTurn,
+      TurnsGroup.RetryTurn,
       TurnsGroup.TurnResult
     ]) {
       const examples = Schema.resolveAnnotations(schema)?.["examples"]
-      expect(examples).toHaveLength(1)
+      expect(Array.isArray(examples) ? examples.length : 0).toBeGreaterThan(0)
       for (const example of Array.isArray(examples) ? examples : []) expect(Schema.is(schema)(example)).toBe(true)
     }
   })
+
+  it("stand at every body that is sent, which is closed", () => {
+    const bodies = Object.entries(document.paths).flatMap(([path, { post, put }]) =>
+      [post, put].flatMap((operation) => {
+        const media = operation?.requestBody?.content["application/json"]
+        return media === undefined ? [] : [{ path, media }]
+      })
+    )
+    expect(bodies.length).toBe(9)
+    for (const { media, path } of bodies) {
+      expect([path, media]).toEqual([path, expect.objectContaining({ examples: expect.anything() })])
+      expect([path, Object.keys("examples" in media ? Object(media.examples) : {}).length]).not.toEqual([path, 0])
+      const name = JSON.stringify(media.schema).match(/schemas\/(\w+)"/)?.[1] ?? ""
+      expect([path, document.components.schemas[name]]).toEqual([
+        path,
+        expect.objectContaining({ additionalProperties: false })
+      ])
+    }
+  })
+
+  it("of streams are whole: events in the order of a turn, up to its end, each of which decodes", () => {
+    const content = document.paths["/v1/conversations/{conversationId}/turns"]?.post?.responses[200]?.content ?? {}
+    const exampleOf = (type: keyof typeof content): string => {
+      const media = Object(content[type])
+      return String(media.example)
+    }
+    const decode = Schema.decodeUnknownSync(Schema.fromJsonString(TurnEvent.TurnEvent))
+    const lines = exampleOf("application/x-ndjson")
+      .trimEnd()
+      .split("\n")
+      .map((line) => decode(line))
+    const frames = exampleOf("text/event-stream").trimEnd().split("\n\n")
+    expect(frames.map((frame) => decode(frame.slice(frame.indexOf("data: ") + 6)))).toEqual(lines)
+    expect(frames.map((frame) => frame.startsWith("id: "))).toEqual(lines.map(TurnEvent.isPersisted))
+    expect(lines.map(({ type }) => type).filter((type) => type.startsWith("turn-"))).toEqual(["turn-start", "turn-end"])
+    expect(lines.at(-1)).toMatchObject({ type: "turn-end", status: "completed" })
+  })
+
+  it("of calls that stream are commands for each kind of answer", () => {
+    for (const [path, method, kinds] of [
+      ["/v1/conversations/{conversationId}/turns", "post", 3],
+      ["/v1/conversations/{conversationId}/retry", "post", 3],
+      ["/v1/conversations/{conversationId}/events", "get", 1]
+    ] as const) {
+      const samples = Object(document.paths[path]?.[method])["x-codeSamples"]
+      expect([path, Array.isArray(samples) ? samples.length : 0]).toEqual([path, kinds])
+      for (const { source } of samples) expect(source).toContain(`${CodeSamples.ORIGIN}/v1/conversations/c_4f2k9x/`)
+    }
+  })
+})
+
+it("every event says whether it is kept", () => {
+  const text = JSON.stringify(document.components.schemas["TurnEvent"])
+  for (const [type, fate] of Object.entries(TurnEvent.fate)) {
+    expect(text).toContain(`"title":"${type}","description":"${fate === "persisted" ? "Persisted" : "Transient"}: `)
+  }
 })
 
 describe("a problem", () => {

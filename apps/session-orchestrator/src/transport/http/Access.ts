@@ -4,7 +4,8 @@
  * A1. A page that a person visits must not reach a service on their own machine. Its requests carry its `Origin`, which
  *     must be the service's own; and where DNS was bent so that the page's name leads here, `Host` is a name that the
  *     service does not have. Addresses as `Host` pass: no DNS server can bend those.
- * A2. With a token, every call but `/healthz` needs it. Comparing takes the same time wherever two tokens differ.
+ * A2. With a token, every call needs it but `/healthz` and the pages about the API, which hold no data: a browser brings no token
+ *     of its own, and enters it there. Comparing takes the same time wherever two tokens differ.
  * A3. A body is JSON and says so. Browsers send that to other origins only after asking, and they are refused.
  *
  * The order is that of the checks below: a request from elsewhere learns nothing about tokens or calls.
@@ -22,6 +23,8 @@ export interface Policy {
   /** Further names that clients reach it by, such as that of a proxy before it; without ports. */
   readonly hostnames?: ReadonlyArray<string> | undefined
   readonly token?: Redacted.Redacted | undefined
+  /** Paths that may be read without the token. */
+  readonly openPaths?: ReadonlyArray<string> | undefined
   /** The largest body that is taken, in bytes. */
   readonly maxBodyBytes: number
 }
@@ -39,6 +42,7 @@ export type Refusal = Problem.Forbidden | Problem.Unauthorized | Problem.Unsuppo
 /** Makes the decision that a policy means: `undefined` lets a request pass. */
 export const make = (policy: Policy): ((head: Head) => Refusal | undefined) => {
   const names = new Set([policy.host, ...(policy.hostnames ?? [])].map((name) => name.toLowerCase()))
+  const open = new Set([OPEN_PATH, ...(policy.openPaths ?? [])])
   const expected = policy.token === undefined ? undefined : digest(Redacted.value(policy.token))
 
   const isOurs = (host: string): boolean =>
@@ -59,7 +63,8 @@ export const make = (policy: Policy): ((head: Head) => Refusal | undefined) => {
       return new Problem.Forbidden({ detail: `Pages of ${quoted(origin)} may not call this service.` })
     }
     // A2
-    if (expected !== undefined && pathOf(head.url) !== OPEN_PATH && !carries(headers["authorization"], expected)) {
+    const isOpen = READ_METHODS.has(head.method) && open.has(pathOf(head.url))
+    if (expected !== undefined && !isOpen && !carries(headers["authorization"], expected)) {
       return new Problem.Unauthorized({ detail: "Send `Authorization: Bearer` with the token of server.token." })
     }
     // A3
@@ -82,8 +87,10 @@ export const tooLarge = (limitBytes: number): Problem.BodyTooLarge =>
 
 // --- internal
 
-/** The one call that needs no token: what supervisors ask. */
+/** The one call that never needs a token: what supervisors ask. */
 const OPEN_PATH = "/healthz"
+
+const READ_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"])
 
 const BODY_METHODS: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH", "DELETE"])
 

@@ -16,7 +16,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import * as Condition from "../../conversation/Condition.ts"
 import * as Access from "./Access.ts"
 import * as ConversationHandlers from "./ConversationHandlers.ts"
-import * as DocsPage from "./DocsPage.ts"
+import * as DocsRoutes from "./DocsRoutes.ts"
 import * as Drain from "./Drain.ts"
 import * as HttpMetrics from "./HttpMetrics.ts"
 import * as Loopback from "./Loopback.ts"
@@ -92,17 +92,20 @@ export const served = (options: Options = {}) => {
 
 // --- internal
 
-const routes = Layer.mergeAll(
-  HttpApiBuilder.layer(Api.Api, { openapiPath: Api.OPENAPI_PATH }),
-  HttpRouter.add("GET", Api.DOCS_PATH, (request) =>
-    Effect.sync(() => DocsPage.response(request.headers["host"] ?? `${DEFAULT_HOST}:${DEFAULT_PORT}`))
-  )
-).pipe(Layer.provide([ConversationHandlers.layer, TurnHandlers.layer, SystemHandlers.layer]))
+const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.OPENAPI_PATH }), DocsRoutes.layer).pipe(
+  Layer.provide([ConversationHandlers.layer, TurnHandlers.layer, SystemHandlers.layer])
+)
 
 /** Around every call, known or not: who may come in, how much is read, and what failures look like. */
 const guard = (host: string, options: Options) => {
   const maxBodyBytes = options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
-  const refusalOf = Access.make({ host, hostnames: options.hostnames, token: options.token, maxBodyBytes })
+  const refusalOf = Access.make({
+    host,
+    hostnames: options.hostnames,
+    token: options.token,
+    maxBodyBytes,
+    openPaths: DocsRoutes.paths
+  })
   return HttpRouter.middleware(
     (call) =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {

@@ -11,9 +11,9 @@ export const all = {
 /** On responses that take their time: proxies must pass on each write as it comes (nginx's own header). */
 export const live = { ...all, "x-accel-buffering": "no" } as const
 
-/** On a page: it may use nothing but its own style, which is named by its hash. */
-export const page = (styleHash: string) =>
+/** On a page: it may use what `sources` allow, and nothing else. */
+export const page = (sources: string) =>
   ({
     ...all,
-    "content-security-policy": `default-src 'none'; style-src '${styleHash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+    "content-security-policy": `default-src 'none'; ${sources}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
   }) as const

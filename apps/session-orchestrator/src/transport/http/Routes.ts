@@ -1,6 +1,7 @@
 /** The calls that there are, to tell a wrong method from a wrong path. */
 import { Api } from "@holdfast/wire/api"
 import { HttpApi } from "effect/http-api"
+import * as DocsRoutes from "./DocsRoutes.ts"
 
 interface Route {
   readonly method: string
@@ -19,7 +20,7 @@ const patternOf = (path: string): RegExp =>
 const routes: ReadonlyArray<Route> = (() => {
   const found: Array<Route> = [
     { method: "GET", pattern: patternOf(Api.OPENAPI_PATH) },
-    { method: "GET", pattern: patternOf(Api.DOCS_PATH) }
+    ...DocsRoutes.paths.map((path) => ({ method: "GET", pattern: patternOf(path) }))
   ]
   HttpApi.reflect(Api.Api, {
     onGroup: () => {},

@@ -71,11 +71,15 @@ describe("the token", () => {
     expect(decide({ authorization: `bearer ${TOKEN}` }, { token })).toBe(undefined)
   })
 
-  it("keeps out everybody else, from every call but /healthz", () => {
+  it("keeps out everybody else, from every call but /healthz and the paths that are open to read", () => {
     for (const authorization of [`Bearer ${TOKEN}x`, `Bearer ${TOKEN.slice(1)}`, `Basic ${TOKEN}`, "Bearer", TOKEN]) {
       expect([authorization, decide({ authorization }, { token })]).toEqual([authorization, "UnauthorizedProblem"])
     }
-    expect(decide({}, { token, url: "/docs" })).toBe("UnauthorizedProblem")
+    expect(decide({}, { token, url: "/openapi.json" })).toBe("UnauthorizedProblem")
+    const openPaths = ["/docs"]
+    expect(decide({}, { token, openPaths, url: "/docs?v=1" })).toBe(undefined)
+    expect(decide({}, { token, openPaths, url: "/docs", method: "DELETE" })).toBe("UnauthorizedProblem")
+    expect(decide({}, { token, openPaths, url: "/docs/../v1" })).toBe("UnauthorizedProblem")
     expect(decide({}, { token, url: "/healthz/../v1" })).toBe("UnauthorizedProblem")
     expect(decide({}, { token, url: "/healthz?verbose" })).toBe(undefined)
   })

@@ -96,11 +96,21 @@ it.effect("the history is read oldest first", () =>
 it.effect("X4: an end of a wait that no calendar has is refused, and told what was expected", () =>
   Effect.gen(function* () {
     const { server, path } = yield* withConversation
-    for (const until of [1_771_052_400_000_000_000, -1, 253_402_300_800_000]) {
+    for (const until of [
+      1_771_052_400_000_000_000,
+      -1,
+      253_402_300_800_000,
+      "2026-02-30T00:00:00Z",
+      "tomorrow",
+      true
+    ]) {
       const { status, text } = yield* server.call({ path: `${path}/wait-until`, body: { until } })
       expect(status).toBe(400)
       expect(text).toContain("epoch milliseconds")
+      expect(text).toContain("RFC 3339")
     }
-    expect((yield* server.call({ path: `${path}/wait-until`, body: { until: 1_771_052_400_000 } })).status).toBe(202)
+    for (const until of [1_771_052_400_000, "2026-02-14T08:00:00+01:00"]) {
+      expect((yield* server.call({ path: `${path}/wait-until`, body: { until } })).status).toBe(202)
+    }
   })
 )

@@ -185,7 +185,7 @@ it.effect("a bug is answered with an incident, and only the log says more", () =
 it.effect("a call without the token learns nothing, not even which calls there are", () =>
   Effect.gen(function* () {
     const server = yield* TestServer.start({ token: Redacted.make("a-token-of-some-length") })
-    for (const path of ["/v1/conversations/c_1", "/docs", "/openapi.json", "/metrics", "/readyz", "/nowhere"]) {
+    for (const path of ["/v1/conversations/c_1", "/docs/nowhere", "/openapi.json", "/metrics", "/readyz", "/nowhere"]) {
       const answer = yield* refused(server, { path })
       expect([answer.status, answer.headers["www-authenticate"]]).toEqual([401, "Bearer"])
     }

@@ -1,0 +1,116 @@
+/**
+ * What `holdfast run` asks: the prompt, the system prompt, and the turn and the conversation that they are for.
+ *
+ * RunInput.I1. A mistake is refused before anything is asked or written, with exit code 2.
+ */
+import { Ids, Text } from "@holdfast/wire"
+import { Effect, FileSystem, Option, Stdio, Stream } from "effect"
+import { Flag } from "effect/cli"
+import type { Values } from "../config/Config.ts"
+import { Refused } from "./Ended.ts"
+import * as ExitCode from "./ExitCode.ts"
+
+/** The flags that say where a turn belongs, and under which system prompt. */
+export const flags = {
+  system: Flag.String("system").pipe(
+    Flag.withMetavar("TEXT"),
+    Flag.withDescription("System prompt of the new conversation"),
+    Flag.optional
+  ),
+  systemFile: Flag.String("system-file").pipe(
+    Flag.withMetavar("FILE"),
+    Flag.withDescription("File with the system prompt"),
+    Flag.optional
+  ),
+  conversation: Flag.String("conversation").pipe(
+    Flag.withMetavar("ID"),
+    Flag.withDescription("Conversation of the database to go on in; needs the database to itself"),
+    Flag.optional
+  ),
+  turnId: Flag.String("turn-id").pipe(
+    Flag.withMetavar("ID"),
+    Flag.withDescription("The turn's id: the same one again is the same turn; needs the database to itself"),
+    Flag.optional
+  )
+}
+
+/** The flags as they were given. */
+export interface Given {
+  readonly system: Option.Option<string>
+  readonly systemFile: Option.Option<string>
+  readonly conversation: Option.Option<string>
+  readonly turnId: Option.Option<string>
+}
+
+/** What the flags say. */
+export interface Place {
+  readonly system: string | undefined
+  readonly conversationId: Ids.ConversationId | undefined
+  readonly turnId: Ids.TurnId | undefined
+}
+
+/** Reads the flags, and the file that one of them names. */
+export const readPlace = Effect.fnUntraced(function* (given: Given, database: Pick<Values["database"], "url">) {
+  const conversationId = yield* idOf("--conversation", given.conversation)
+  const turnId = yield* idOf("--turn-id", given.turnId)
+  if (database.url !== undefined && (conversationId ?? turnId) !== undefined) {
+    return yield* refused(
+      `${conversationId === undefined ? "--turn-id" : "--conversation"}: with database.url the conversations belong to the runners, and \`run\` has none of them. Send the prompt to a runner: POST /v1/conversations/ID/turns.`
+    )
+  }
+  const place: Place = {
+    system: yield* readSystem(given),
+    conversationId: conversationId === undefined ? undefined : Ids.ConversationId.make(conversationId),
+    turnId: turnId === undefined ? undefined : Ids.TurnId.make(turnId)
+  }
+  return place
+})
+
+/** The prompt from the command line, or else from standard input, whose last line break is not part of it. */
+export const readPrompt = Effect.fnUntraced(function* (argument: string | undefined) {
+  const stdio = yield* Stdio.Stdio
+  if (argument === undefined && (yield* stdio.stdinIsTerminal)) {
+    return yield* refused('There is no prompt. Give one, as in: holdfast run "Why is the sky blue?"')
+  }
+  const prompt =
+    argument === undefined || argument === "-"
+      ? withoutLastBreak(yield* Stream.mkString(Stream.decodeText(stdio.stdin)))
+      : argument
+  return yield* textOf("The prompt", prompt)
+})
+
+// --- internal
+
+const readSystem = Effect.fnUntraced(function* ({ system, systemFile }: Given) {
+  if (Option.isSome(system) && Option.isSome(systemFile)) {
+    return yield* refused("--system and --system-file both give the system prompt. Give one of them.")
+  }
+  if (Option.isSome(system)) return yield* textOf("--system", system.value)
+  if (Option.isNone(systemFile)) return undefined
+  const file = systemFile.value
+  const content = yield* Effect.flatMap(FileSystem.FileSystem, (files) => files.readFileString(file)).pipe(
+    Effect.mapError(({ reason }) => {
+      const why = reason._tag === "NotFound" ? "there is no such file" : `it cannot be read (${reason._tag})`
+      return new Refused({ message: `--system-file ${file}: ${why}.`, exitCode: ExitCode.USAGE })
+    })
+  )
+  return yield* textOf(`--system-file ${file}`, withoutLastBreak(content))
+})
+
+const withoutLastBreak = (text: string): string => text.replace(/\r?\n$/, "")
+
+const textOf = Effect.fnUntraced(function* (what: string, text: string) {
+  if (text.trim() === "")
+    return yield* refused(what === "The prompt" ? "The prompt is empty." : `${what}: it is empty.`)
+  const nul = Text.findNul(text)
+  return nul === undefined ? text : yield* refused(`${what}: ${nul.message}.`)
+})
+
+const idOf = (flag: string, given: Option.Option<string>): Effect.Effect<string | undefined, Refused> => {
+  const id = Option.getOrUndefined(given)
+  return id === undefined || Ids.ID_PATTERN.test(id)
+    ? Effect.succeed(id)
+    : refused(`${flag}: found ${JSON.stringify(id)}; expected 1 to 64 letters, digits, "_" or "-".`)
+}
+
+const refused = (message: string) => Effect.fail(new Refused({ message, exitCode: ExitCode.USAGE }))

@@ -1,0 +1,35 @@
+/** Reads a moment in the past as a person writes it: a length of time, a time of day, or a date. */
+import { Duration, Option } from "effect"
+
+/** What is expected, for the message of a refusal. */
+export const EXPECTED = '"12 hours", a time of day such as "22:00", or a date such as "2026-11-22T07:00:00Z"'
+
+/**
+ * The moment in epoch milliseconds; `undefined` where the text is none.
+ *
+ * **Details**
+ *
+ * A time of day is the last one that has passed, in local time: at seven in the morning "22:00" is yesterday's.
+ */
+export const parse = (text: string, now: number): number | undefined => {
+  const [, hours, minutes] = TIME_OF_DAY.exec(text) ?? []
+  if (hours !== undefined) return timeOfDay(Number(hours), Number(minutes), now)
+  const length = Option.getOrUndefined(Duration.fromInput(text as Duration.Input)) // any other text gives none
+  if (length !== undefined) return Duration.isFinite(length) ? now - Math.abs(Duration.toMillis(length)) : undefined
+  const date = DATE.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(date) ? undefined : date
+}
+
+// --- internal
+
+const TIME_OF_DAY = /^([01]?\d|2[0-3]):([0-5]\d)$/
+
+/** RFC 3339, or a day alone; `Date.parse` would take much else. */
+const DATE = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})?)?$/i
+
+const timeOfDay = (hours: number, minutes: number, now: number): number => {
+  const date = new Date(now)
+  date.setHours(hours, minutes, 0, 0)
+  if (date.getTime() > now) date.setDate(date.getDate() - 1)
+  return date.getTime()
+}

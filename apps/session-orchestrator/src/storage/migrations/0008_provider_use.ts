@@ -1,0 +1,22 @@
+/** What runners use of the limits of providers, for each other: a row a provider and runner. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+export const migration = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  // As in the first migration: epoch milliseconds need more than 32 bits.
+  const timestamp = sql.onDialectOrElse({
+    pg: () => sql.literal("DOUBLE PRECISION"),
+    orElse: () => sql.literal("INTEGER")
+  })
+
+  yield* sql`CREATE TABLE provider_use (
+    provider TEXT NOT NULL,
+    runner TEXT NOT NULL,
+    told_at ${timestamp} NOT NULL,
+    underway INTEGER NOT NULL,
+    seconds TEXT NOT NULL,
+    PRIMARY KEY (provider, runner)
+  )`
+})

@@ -1,0 +1,19 @@
+/** The routes of the pages about the API: `/docs`, its files, the problems, and the way there from `/`. */
+import { Api } from "@holdfast/wire/api"
+import { Effect, Layer } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import * as DocsPage from "./DocsPage.ts"
+import * as ProblemsPage from "./ProblemsPage.ts"
+import * as ScalarScript from "./ScalarScript.ts"
+import * as StaticFile from "./StaticFile.ts"
+
+/** Where they are. */
+export const paths = ["/", Api.DOCS_PATH, DocsPage.SCRIPT_PATH, DocsPage.SETTINGS_PATH, ProblemsPage.PATH] as const
+
+export const layer = Layer.mergeAll(
+  HttpRouter.add("GET", "/", Effect.succeed(HttpServerResponse.redirect(Api.DOCS_PATH))),
+  HttpRouter.add("GET", Api.DOCS_PATH, Effect.promise(DocsPage.page)),
+  HttpRouter.add("GET", DocsPage.SCRIPT_PATH, Effect.flatMap(Effect.promise(ScalarScript.load), StaticFile.serve)),
+  HttpRouter.add("GET", DocsPage.SETTINGS_PATH, Effect.flatMap(Effect.promise(DocsPage.settings), StaticFile.serve)),
+  HttpRouter.add("GET", ProblemsPage.PATH, Effect.sync(ProblemsPage.response))
+)

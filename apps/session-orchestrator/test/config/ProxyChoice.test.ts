@@ -1,0 +1,68 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as ConfigCheck from "../../src/cli/ConfigCheck.ts"
+import * as ProxyChoice from "../../src/config/ProxyChoice.ts"
+import * as Secrets from "../../src/config/Secrets.ts"
+import * as Given from "./Given.ts"
+
+const proxiesOf = (environment: Readonly<Record<string, string>>) =>
+  ProxyChoice.proxiesOf(Given.config({ environment }))
+
+describe("proxies", () => {
+  it("there are none where no variable is set, or none but NO_PROXY", () => {
+    expect(proxiesOf({})).toBeUndefined()
+    expect(proxiesOf({ NO_PROXY: "localhost", HTTP_PROXY: "", https_proxy: "" })).toBeUndefined()
+  })
+
+  it("lower case stands over upper case, and a variable that is empty is not set", () => {
+    expect(
+      proxiesOf({
+        HTTP_PROXY: "http://upper:1",
+        http_proxy: "http://lower:1",
+        HTTPS_PROXY: "http://upper:2",
+        https_proxy: "",
+        NO_PROXY: "upper",
+        no_proxy: "lower"
+      })
+    ).toEqual({ http: "http://lower:1/", https: "http://upper:2/", exceptions: "lower" })
+  })
+
+  it("host:port alone is an address", () => {
+    expect(proxiesOf({ https_proxy: "user:pass@proxy.example.org:3128" })).toEqual({
+      http: undefined,
+      https: "http://user:pass@proxy.example.org:3128/",
+      exceptions: ""
+    })
+  })
+
+  it.each(["socks5://127.0.0.1:1080", "http://", "not an address", "ftp://x:1/"])(
+    "%s is refused, without showing it",
+    (address) => {
+      expect(Given.problems({ environment: { https_proxy: address } })).toEqual([
+        'https_proxy: expected the address of an HTTP proxy, such as "http://proxy.example.org:3128".'
+      ])
+    }
+  )
+
+  it("credentials are secrets: the password, and it behind its user in base64; a user alone", () => {
+    const config = Given.config({
+      environment: {
+        HTTP_PROXY: "http://night:p%2Bss:w0rd@a:1",
+        HTTPS_PROXY: "http://token-0123456@b:1",
+        NO_PROXY: "c"
+      }
+    })
+    const { redact } = Secrets.make(Secrets.ofConfig(config))
+    const sent = Buffer.from("night:p+ss:w0rd").toString("base64")
+    for (const secret of ["p%2Bss:w0rd", "p+ss:w0rd", sent, "token-0123456"]) {
+      expect(redact(`at night it said ${secret}.`), secret).not.toContain(secret)
+    }
+    expect(redact("at night")).toBe("at night")
+    expect(JSON.stringify(config)).not.toMatch(/w0rd|token-0123456/)
+    const report = ConfigCheck.report(config)
+    expect(report.filter((line) => line.includes("_PROXY")).map((line) => line.trim().split(/\s+/))).toEqual([
+      ["HTTP_PROXY", "http://[redacted]@a:1/"],
+      ["HTTPS_PROXY", "http://[redacted]@b:1/"],
+      ["NO_PROXY", "c"]
+    ])
+  })
+})

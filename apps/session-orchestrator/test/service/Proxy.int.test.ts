@@ -1,0 +1,221 @@
+/** What leaves the service goes through the proxies of its environment: calls of providers, webhooks and traces. */
+import { assert, describe, expect, it } from "@effect/vitest"
+import * as Proxy from "@holdfast/providers/proxy"
+import * as ScriptedServer from "@holdfast/providers/testing"
+import type { Profile } from "@holdfast/policy"
+import { Effect } from "effect"
+import * as fs from "node:fs"
+import * as tls from "node:tls"
+import * as Given from "../config/Given.ts"
+import * as ProxyServer from "./ProxyServer.ts"
+import * as Service from "./Service.ts"
+
+const { ErrorBody, answerFrames } = ScriptedServer
+
+// As NODE_EXTRA_CA_CERTS does for a process as a whole.
+tls.setDefaultCACertificates([
+  ...tls.getCACertificates("default"),
+  fs.readFileSync(ProxyServer.CERTIFICATE_FILE, "utf8")
+])
+
+const PASSWORD = "pass+word/of:the~proxy"
+const CREDENTIALS = `night:${PASSWORD}`
+
+interface Rig {
+  readonly scheme: "http" | "https"
+  readonly proxy?: Partial<ProxyServer.Options>
+  readonly environment?: (proxy: ProxyServer.ProxyServer) => Readonly<Record<string, string>>
+  readonly file?: object
+  readonly retry?: Profile.RetrySettings
+}
+
+/** A service, a provider that only the proxy can find, and the proxy. */
+const start = Effect.fnUntraced(function* ({
+  environment,
+  file = {},
+  proxy: options = {},
+  retry = { enabled: false },
+  scheme
+}: Rig) {
+  const provider = yield* ScriptedServer.start()
+  const hosts = { "provider.test": scheme === "http" ? provider.port : yield* ProxyServer.startTls(provider.port) }
+  const proxy = yield* ProxyServer.start({ ...options, hosts: { ...hosts, ...options.hosts } })
+  const user = options.credentials === undefined ? "" : `night:${encodeURIComponent(PASSWORD)}@`
+  const config = Given.config({
+    file: {
+      server: { port: 0 },
+      database: { path: ":memory:" },
+      providers: { own: { type: "openai-compatible", baseUrl: `${scheme}://provider.test/v1` } },
+      model: "own/m",
+      ...file
+    },
+    environment: environment?.(proxy) ?? { [`${scheme.toUpperCase()}_PROXY`]: `http://${user}127.0.0.1:${proxy.port}` }
+  })
+  const service = yield* Service.start({ provider, config: { ...config, retry } })
+  const id = yield* service.create()
+  const ask = Effect.map(
+    service.call({ path: `/v1/conversations/${id}/turns`, body: { prompt: "Hello" } }),
+    ({ text }): { readonly status: string; readonly error?: { readonly reason: string; readonly message: string } } =>
+      JSON.parse(text)
+  )
+  return { provider, proxy, service, ask, config }
+})
+
+describe("calls through a proxy", () => {
+  it.live("an https provider is reached through a tunnel, by a name that the proxy resolves", () =>
+    Effect.gen(function* () {
+      const { ask, provider, proxy } = yield* start({ scheme: "https", proxy: { credentials: CREDENTIALS } })
+      provider.respond({ frames: answerFrames("openai", "Yes.") }, { frames: answerFrames("openai", "Yes.") })
+      assert.strictEqual((yield* ask).status, "completed")
+      assert.strictEqual((yield* ask).status, "completed")
+      // The connection behind the tunnel is used again.
+      assert.deepStrictEqual(proxy.tunnels(), ["provider.test:443"])
+      assert.strictEqual(provider.count(), 2)
+      assert.notInclude(JSON.stringify(provider.requests()), "proxy-authorization")
+    })
+  )
+
+  it.live("an http provider is asked in absolute form", () =>
+    Effect.gen(function* () {
+      const { ask, provider, proxy } = yield* start({ scheme: "http", proxy: { credentials: CREDENTIALS } })
+      provider.respond({ frames: answerFrames("openai", "Yes.") })
+      assert.strictEqual((yield* ask).status, "completed")
+      assert.deepStrictEqual(proxy.forwarded(), ["http://provider.test/v1/chat/completions"])
+      assert.deepStrictEqual(proxy.tunnels(), [])
+    })
+  )
+
+  it.live("NO_PROXY goes past it, and lower case stands over upper case", () =>
+    Effect.gen(function* () {
+      const { ask, provider, proxy } = yield* start({
+        scheme: "http",
+        environment: ({ port }) => ({
+          HTTP_PROXY: "http://127.0.0.1:1",
+          http_proxy: `http://127.0.0.1:${port}`,
+          NO_PROXY: "provider.test"
+        })
+      })
+      const failed = yield* ask
+      assert.strictEqual(failed.status, "failed")
+      assert.strictEqual(failed.error?.reason, "network")
+      assert.deepStrictEqual(proxy.forwarded(), [])
+      assert.strictEqual(provider.count(), 0)
+    })
+  )
+
+  describe.each(["http", "https"] as const)("to an %s provider", (scheme) => {
+    const trouble: ReadonlyArray<readonly [what: string, response: ScriptedServer.ScriptedResponse]> = [
+      ["429 that names its delay", { status: 429, headers: { "retry-after": "0.001" }, body: "{}" }],
+      ["503 on a connection that closes", { status: 503, headers: { connection: "close" }, body: "" }],
+      ["529", { status: 529, body: ErrorBody.envelope("overloaded", "openai") }],
+      ["a redirect that keeps the method", { status: 307, headers: { location: "/v1/elsewhere" }, body: "" }],
+      ["a connection that is cut before the headers", "reset"],
+      ["a stream that is cut before content", { frames: answerFrames("openai", "No.").slice(0, 1), cutAfter: 1 }],
+      ["an empty 200", { status: 200, body: "" }]
+    ]
+
+    it.live("C9: one attempt is one request, through a proxy too", () =>
+      Effect.gen(function* () {
+        const { ask, provider } = yield* start({ scheme })
+        let asked = 0
+        for (const [what, response] of trouble) {
+          provider.respond({ frames: answerFrames("openai", "Yes.") }, response)
+          assert.strictEqual((yield* ask).status, "completed", what)
+          assert.strictEqual((yield* ask).status, "failed", what)
+          asked += 2
+          assert.strictEqual(provider.count(), asked, what)
+        }
+      })
+    )
+  })
+
+  it.live.each<[string, Partial<ProxyServer.Options>, string, RegExp]>([
+    [
+      "407",
+      { credentials: "another:password" },
+      "auth",
+      /The proxy asks for a user and a password, or refused them \(HTTP 407\)/
+    ],
+    ["403", { refuse: 403 }, "auth", /The proxy refused the connection \(HTTP 403\)/],
+    ["502", { refuse: 502 }, "server-error", /The proxy refused the connection \(HTTP 502\)/],
+    ["a cut", { refuse: "cut" }, "network", /./]
+  ])(
+    "C9: a tunnel that is refused by %s fails the attempt, in words, and is asked for once",
+    ([, options, reason, words]) =>
+      Effect.gen(function* () {
+        const { ask, proxy } = yield* start({
+          scheme: "https",
+          proxy: options,
+          environment: ({ port }) => ({ HTTPS_PROXY: `http://127.0.0.1:${port}` })
+        })
+        const failed = yield* ask
+        assert.strictEqual(failed.status, "failed")
+        assert.strictEqual(failed.error?.reason, reason)
+        assert.match(failed.error?.message ?? "", words)
+        assert.strictEqual(proxy.tunnels().length, 1)
+      })
+  )
+
+  it.live("a 407 to a request in absolute form is the same", () =>
+    Effect.gen(function* () {
+      const { ask, proxy } = yield* start({
+        scheme: "http",
+        proxy: { credentials: CREDENTIALS },
+        environment: ({ port }) => ({ HTTP_PROXY: `http://night:wrong@127.0.0.1:${port}` })
+      })
+      const failed = yield* ask
+      assert.strictEqual(failed.error?.reason, "auth")
+      assert.match(failed.error?.message ?? "", /The proxy asks for a user and a password/)
+      assert.strictEqual(proxy.forwarded().length, 1)
+    })
+  )
+})
+
+describe("what else leaves the service", () => {
+  it.live("a 407 to undici's own client is an error with its status, and nothing comes after it", () =>
+    Effect.gen(function* () {
+      const proxy = yield* ProxyServer.start({ hosts: {}, credentials: CREDENTIALS })
+      const dispatcher = yield* Proxy.dispatcher({
+        http: `http://127.0.0.1:${proxy.port}`,
+        https: undefined,
+        exceptions: ""
+      })
+      const refused = yield* Effect.promise(() =>
+        dispatcher
+          .request({ origin: "http://hooks.test", path: "/night", method: "POST", body: "{}" })
+          .catch((error: unknown) => error)
+      )
+      expect(refused).toMatchObject({ status: 407 })
+    })
+  )
+
+  it.live("webhooks and traces go through the proxy too", () =>
+    Effect.gen(function* () {
+      const collector = yield* ScriptedServer.start()
+      collector.otherwise({ status: 200, body: "" })
+      const { ask, proxy, provider, service } = yield* start({
+        scheme: "http",
+        proxy: { hosts: { "collector.test": collector.port, "hooks.test": collector.port } },
+        environment: ({ port }) => ({ HTTP_PROXY: `127.0.0.1:${port}`, NO_PROXY: "*.example.org" }),
+        retry: Service.LONG,
+        file: {
+          telemetry: {
+            otlp: { endpoint: "http://collector.test" },
+            notifications: { after: "0 seconds", webhook: "http://hooks.test/night" }
+          }
+        }
+      })
+      provider.otherwise({ status: 503, body: "" })
+      yield* Effect.forkScoped(ask)
+      yield* collector.received(1)
+      yield* service.stop
+      expect(new Set(proxy.forwarded())).toEqual(
+        new Set([
+          "http://provider.test/v1/chat/completions",
+          "http://collector.test/v1/traces",
+          "http://hooks.test/night"
+        ])
+      )
+    })
+  )
+})

@@ -1,0 +1,53 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Failure } from "@holdfast/wire"
+import * as fc from "fast-check"
+import * as WholeBody from "../src/WholeBody.ts"
+
+const overloaded = {
+  reason: "overloaded",
+  message: "Overloaded",
+  status: 529,
+  code: "overloaded_error",
+  evidence: { "request-id": "req_01" }
+} as const
+
+describe("the whole of an error's body", () => {
+  it("D5: is not kept where all that it says is in the failure", () => {
+    const bodies = [
+      "",
+      "Overloaded",
+      " Overloaded\n",
+      '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_01"}',
+      '{"error":{"code":529,"message":"Overloaded","param":null,"fatal":false}}',
+      '[{"error":{"message":" Overloaded "}}]',
+      '{"error":{"message":"Overloaded","type":"service_unavailable_error","param":null,"code":"overloaded_error"}}',
+      '{"error":{"code":529,"message":"Overloaded","status":"UNAVAILABLE"}}'
+    ]
+    for (const body of bodies) expect(WholeBody.of(body, overloaded), body).toBeUndefined()
+  })
+
+  it("D5: is kept as it came where it says anything more", () => {
+    const bodies = [
+      '{"error":{"message":"Overloaded","metadata":{"raw":"upstream is restarting"}}}',
+      '{"error":{"message":"Overloaded","retry_in":7}}',
+      '{"error":{"message":"Overloaded","type":"the pool is being drained"}}',
+      "<html><title>Overloaded</title>Back at six.</html>",
+      '{"error":{"message":"Overloaded"'
+    ]
+    for (const body of bodies) expect(WholeBody.of(body, overloaded)).toBe(body)
+  })
+
+  it("D5: is as long as 8,192 characters at most, of whole characters", () => {
+    const text = fc.string({ unit: "binary", maxLength: 40 })
+    fc.assert(
+      fc.property(text, fc.nat(20_000), (piece, length) => {
+        const body = WholeBody.of(`x${piece}y`.repeat(Math.ceil(length / 2)).slice(0, length), overloaded)
+        expect((body ?? "").length).toBeLessThanOrEqual(Failure.MOST_OF_BODY)
+      })
+    )
+    const long = WholeBody.of("🙂".repeat(8_000), overloaded) ?? ""
+    expect(long.length).toBe(Failure.MOST_OF_BODY)
+    expect(long.isWellFormed()).toBe(true)
+    expect(WholeBody.of("[".repeat(60_000) + "]".repeat(60_000), overloaded)).toBeUndefined()
+  })
+})

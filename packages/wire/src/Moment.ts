@@ -1,0 +1,59 @@
+/**
+ * The end of a wait that a client names: epoch milliseconds, or in a request a date of RFC 3339.
+ *
+ * Moment.M1. A command has milliseconds, whatever the request had.
+ */
+import { Effect, Schema, SchemaIssue, SchemaTransformation } from "effect"
+import * as Rfc3339 from "./Rfc3339.ts"
+
+const LATEST = 253_402_300_799_999
+
+/**
+ * Epoch milliseconds: at most the last of the year 9999. What is later is no moment that a client waits for, but one in micro- or
+ * nanoseconds, or none that a calendar has.
+ */
+export const Moment = Schema.Finite.check(
+  Schema.isBetween(
+    { minimum: 0, maximum: LATEST },
+    { message: "expected a moment in epoch milliseconds, from 1970 to the end of the year 9999" }
+  )
+)
+
+const FORMS =
+  'epoch milliseconds, as in 1771052400000, or a date as RFC 3339 writes it, as in "2026-02-14T07:00:00Z" or ' +
+  '"2026-02-14T08:00:00+01:00", from 1970 to the end of the year 9999'
+
+/** A moment as a request has it: epoch milliseconds, or a date with `Z` or an offset. It is read to milliseconds (M1). */
+export const MomentOrDate = Schema.Union([Schema.Finite, Schema.String])
+  .annotate({
+    message: `expected ${FORMS}`,
+    description: `The moment: ${FORMS}.`,
+    examples: [1_771_052_400_000, "2026-02-14T07:00:00Z"]
+  })
+  .pipe(
+    Schema.decodeTo(
+      Schema.Finite,
+      SchemaTransformation.transformEffect<number, number | string>({
+        decode: (value, options) => {
+          // Later rather than earlier: a wait ends no sooner than its client asked.
+          const moment = typeof value === "number" ? value : Math.ceil(Rfc3339.parse(value) ?? Number.NaN)
+          return moment >= 0 && moment <= LATEST
+            ? Effect.succeed(moment)
+            : Effect.fail(
+                new SchemaIssue.InvalidValue({ message: `found ${found(value)}; expected ${FORMS}` }, value, options)
+              )
+        },
+        encode: (moment) => Effect.succeed(moment)
+      })
+    )
+  )
+
+// --- internal
+
+/** More of what a client sent helps nobody. */
+const LONGEST_FOUND = 60
+
+const found = (value: number | string): string =>
+  JSON.stringify(
+    typeof value === "string" && value.length > LONGEST_FOUND ? `${value.slice(0, LONGEST_FOUND)}…` : value
+  )

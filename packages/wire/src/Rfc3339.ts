@@ -1,0 +1,37 @@
+/**
+ * Dates as RFC 3339 writes them, and days of the calendar, read to epoch milliseconds.
+ *
+ * Rfc3339.R1. Strict, unlike `Date.parse`: an offset or `Z` is required.
+ * Rfc3339.R2. A day that no calendar has (31 February) is `undefined`, not the next one that it has.
+ */
+
+/** `2026-03-01T00:00:00.5Z`, with an offset and a space for the T as RFC 3339 allows. */
+const PATTERN = /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/
+
+/** A timestamp as RFC 3339 writes it; `undefined` for any other text. */
+export const parse = (text: string): number | undefined => {
+  const match = PATTERN.exec(text.trim())
+  if (match === null) return undefined
+  const [, year, month, day, hour, minute, second, fraction = "", sign, offsetHours = "0", offsetMinutes = "0"] = match
+  const epoch = epochOf(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second))
+  if (epoch === undefined || Number(offsetHours) > 23 || Number(offsetMinutes) > 59) return undefined
+  const offsetMs = (Number(offsetHours) * 60 + Number(offsetMinutes)) * 60_000
+  const fractionMs = fraction === "" ? 0 : Number(`0.${fraction}`) * 1000
+  return epoch + fractionMs - (sign === "-" ? -offsetMs : offsetMs)
+}
+
+/** A second of the calendar in UTC, its months counted from 0; `undefined` where there is none (R2). */
+export const epochOf = (
+  year: number,
+  month: number,
+  day: number,
+  hour: number,
+  minute: number,
+  second: number
+): number | undefined => {
+  // A leap second is written :60, and is over a second later.
+  if (hour > 23 || minute > 59 || second > 60) return undefined
+  const epoch = Date.UTC(year, month, day, hour, minute, second)
+  const midnight = new Date(Date.UTC(year, month, day))
+  return midnight.getUTCMonth() === month && midnight.getUTCDate() === day ? epoch : undefined
+}

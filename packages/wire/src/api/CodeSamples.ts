@@ -1,0 +1,41 @@
+/** The calls that answer with a stream, as commands for a terminal. */
+import { Predicate } from "effect"
+import * as Ndjson from "../Ndjson.ts"
+import * as Sse from "../Sse.ts"
+
+type Json = Record<string, unknown>
+
+/** Where the samples call. A page that shows them puts its own origin in its place. */
+export const ORIGIN = "http://127.0.0.1:4747"
+
+/** The samples of an operation; none where its answer is one document, which readers of the format write themselves. */
+export const of = (method: string, path: string, operation: Json, body: unknown): ReadonlyArray<Json> => {
+  const media = Object.keys(at(at(at(operation, "responses"), "200"), "content"))
+  if (!media.includes(Sse.CONTENT_TYPE)) return []
+  return media
+    .map((type) => ({ lang: "shell", label: labels[type] ?? type, source: curl(method, path, type, body) }))
+    .sort((a, b) => order.indexOf(a.label) - order.indexOf(b.label))
+}
+
+// --- internal
+
+const labels: Record<string, string> = {
+  "application/json": "The answer at the end",
+  [Ndjson.CONTENT_TYPE]: "Events, one a line",
+  [Sse.CONTENT_TYPE]: "Server-sent events"
+}
+const order = Object.values(labels)
+
+const curl = (method: string, path: string, accept: string, body: unknown): string =>
+  [
+    `curl -N ${method === "get" ? "" : `-X ${method.toUpperCase()} `}${ORIGIN}${path.replace("{conversationId}", "c_4f2k9x")}`,
+    `-H 'Accept: ${accept}'`,
+    ...(body === undefined
+      ? []
+      : ["-H 'Content-Type: application/json'", `-d '${JSON.stringify(body).replaceAll("'", String.raw`'\''`)}'`])
+  ].join(" \\\n  ")
+
+const at = (value: Json, key: string): Json => {
+  const inner = value[key]
+  return Predicate.isObject(inner) ? { ...inner } : {}
+}

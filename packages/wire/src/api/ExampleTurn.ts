@@ -1,0 +1,96 @@
+/** The turn of all examples: its provider is overloaded once, and then answers. */
+import type { ConversationState } from "../ConversationState.ts"
+import { ConversationId, MessageId, TurnId } from "../Ids.ts"
+import type { Message } from "../Message.ts"
+import * as Sse from "../Sse.ts"
+import { isPersisted, type TurnEvent } from "../TurnEvent.ts"
+
+const ids = { conversationId: ConversationId.make("c_4f2k9x"), turnId: TurnId.make("t_7hq2m1") }
+const target = "anthropic/claude-sonnet-4-5"
+const retry = {
+  attempt: 0,
+  delayMs: 5000,
+  retryAt: 1_901_232_005_420,
+  message: "Overloaded",
+  code: "529",
+  reason: "overloaded"
+} as const
+const usage = { inputTokens: 9, outputTokens: 3 }
+
+/** The history after the turn. */
+export const messages: readonly [Message, Message] = [
+  {
+    role: "user",
+    id: MessageId.make("t_7hq2m1.0"),
+    turnId: ids.turnId,
+    createdAt: 1_901_232_000_000,
+    content: [{ type: "text", text: "Summarise yesterday's incidents." }]
+  },
+  {
+    role: "assistant",
+    id: MessageId.make("t_7hq2m1.1"),
+    turnId: ids.turnId,
+    createdAt: 1_901_232_006_900,
+    content: [{ type: "text", text: "Nothing happened." }],
+    target: { provider: "anthropic", model: "claude-sonnet-4-5" },
+    finishReason: "stop",
+    usage
+  }
+]
+
+/** From the start to the end. */
+const events: ReadonlyArray<TurnEvent> = [
+  { type: "turn-start", ...ids, startedAt: 1_901_232_000_000 },
+  {
+    type: "message",
+    ...ids,
+    message: messages[0]
+  },
+  { type: "step-start", ...ids, step: 0, target },
+  {
+    type: "provider-retry",
+    ...ids,
+    ...retry,
+    target
+  },
+  { type: "text-delta", ...ids, delta: "Nothing " },
+  { type: "text-delta", ...ids, delta: "happened." },
+  { type: "retry-end", ...ids, attempt: 0, success: true },
+  { type: "usage", ...ids, step: 0, usage },
+  {
+    type: "message",
+    ...ids,
+    message: messages[1]
+  },
+  {
+    type: "turn-end",
+    ...ids,
+    status: "completed",
+    endedAt: 1_901_232_006_900,
+    steps: 1,
+    attempts: 2,
+    sleptMs: 5000,
+    usage
+  }
+]
+
+/** The turn as NDJSON. */
+export const lines = events.map((event) => `${JSON.stringify(event)}\n`).join("")
+
+/** The turn as server-sent events: those that are kept have their position as `id:`. */
+export const frames = ((position = 0) =>
+  events.map((event) => Sse.encode(event, isPersisted(event) ? ++position : undefined)).join(""))()
+
+/** The conversation while the turn waits. */
+export const waiting: ConversationState = {
+  conversationId: ids.conversationId,
+  status: "retrying",
+  model: target,
+  autoRetryEnabled: true,
+  isRetrying: true,
+  turnId: ids.turnId,
+  queued: [],
+  attempt: retry.attempt,
+  retryAt: retry.retryAt,
+  retry
+}
