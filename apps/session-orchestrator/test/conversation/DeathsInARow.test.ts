@@ -3,16 +3,20 @@ import { assert, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
 import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
-import { memory, Rig } from "./Rig.ts"
+import { type Attempt, memory, Rig } from "./Rig.ts"
 
 const id = Ids.TurnId.make
 
 /** A process on a database in memory, whose provider never answers as long as nobody turns the clock. */
-const test = (title: string, body: (rig: Rig) => Effect.Effect<void, unknown>) =>
+const test = (
+  title: string,
+  body: (rig: Rig) => Effect.Effect<void, unknown>,
+  script: ReadonlyArray<Attempt> = ["answers late"]
+) =>
   it.effect(title, () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const rig = new Rig(yield* memory, ["answers late"], false)
+        const rig = new Rig(yield* memory, script, false)
         yield* rig.up
         yield* body(rig)
         yield* rig.down(false)
@@ -84,6 +88,28 @@ test("X14: a turn that runs alone comes after the others, and a turn that comes 
     assert.strictEqual((yield* endOf(rig, "young"))?.status, "completed")
     assert.strictEqual((yield* endOf(rig, "suspect"))?.status, "completed")
   }))
+
+test(
+  "X14: a turn that runs alone does so until its next record: one that waits for that goes on while the first still retries",
+  (rig) =>
+    Effect.gen(function* () {
+      yield* begin(rig, "suspect")
+      yield* crashes(rig, 3)
+      const asked = rig.asked.length
+      yield* begin(rig, "young")
+      yield* settle
+      assert.strictEqual(rig.asked.length, asked)
+      // Its attempt fails, which is a record; it waits for a second in memory then.
+      yield* TestClock.adjust("400 millis")
+      yield* settle
+      assert.deepStrictEqual(
+        rig.asked.slice(asked).map(({ turnId }) => turnId),
+        [id("young")]
+      )
+      yield* finish(rig)
+    }),
+  ["fails late"]
+)
 
 test("X14: an orderly stop begins the count anew", (rig) =>
   Effect.gen(function* () {

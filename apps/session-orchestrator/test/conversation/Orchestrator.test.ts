@@ -126,6 +126,22 @@ describe("C10: a defect of the service while it runs a turn", () => {
     ]
   ]
 
+  it.effect("C10: an abort ends a turn at once whose every run is stopped by a defect, and as aborted", () =>
+    withService(
+      { scripts: [], store: (real) => ({ resumption: throwing(50, real.resumption) }) },
+      Effect.fnUntraced(function* ({ conversations, store }) {
+        const c = yield* conversations.create({})
+        yield* store.acceptTurn({ turnId: id("a"), conversationId: c, prompt: "Hi", acceptedAt: 0 })
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        // Nobody moves the clock: it does not wait for the next run.
+        assert.isTrue(yield* conversations.abort(c))
+        const { end } = Option.getOrThrow(yield* store.turn(id("a")))
+        assert.strictEqual(end?.status, "aborted")
+        assert.isUndefined(end?.error)
+      })
+    )
+  )
+
   for (const [what, broken] of cases) {
     const run = (times: number) =>
       withService({ scripts: [0, 1, 2, 3, 4].map(() => answer("one")), ...broken(times) }, (service) =>
