@@ -14,6 +14,7 @@
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Gate, News } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
+import { Alarm, type At } from "./Alarm.ts"
 import type { Command } from "./Wait.ts"
 
 /** A probe has an outcome within the time that a first content may take, by the profiles. */
@@ -33,8 +34,7 @@ export const isGates = ({ by }: Pick<RetryStrategy.Wake, "by">): boolean =>
 export interface World {
   /** Epoch milliseconds. */
   readonly now: () => number
-  /** Calls back at a time, never on the spot; returns what takes it out. */
-  readonly at: (endMs: number, act: () => void) => () => void
+  readonly at: At
 }
 
 /** What a turn waits for. */
@@ -129,11 +129,12 @@ export class Gatekeeper {
   private readonly deep = new Map<Sleeper, () => void>()
   /** Who is due, in order. */
   private readonly door = new Map<Sleeper, Held>()
-  private alarm: { readonly at: number; readonly cancel: () => void } | undefined = undefined
+  private readonly alarm: Alarm
   private isSettling = false
 
   constructor(world: World) {
     this.world = world
+    this.alarm = new Alarm(world.at, () => this.settle())
   }
 
   /** Nobody waits, and nobody who was let in is under way. */
@@ -306,20 +307,8 @@ export class Gatekeeper {
       this.wake(sleeper, Gate.Answer.Go(), Gate.admit(this.gate, now), now)
       return true
     }
-    this.setAlarm(early.againAt)
+    this.alarm.set(early.againAt)
     return false
-  }
-
-  private setAlarm(at: number): void {
-    if (this.alarm?.at === at) return
-    this.alarm?.cancel()
-    this.alarm = undefined
-    if (at === Infinity) return
-    const ring = () => {
-      this.alarm = undefined
-      this.settle()
-    }
-    this.alarm = { at, cancel: this.world.at(at, ring) }
   }
 }
 

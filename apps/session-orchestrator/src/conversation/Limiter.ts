@@ -8,6 +8,7 @@
  */
 import { Allowance } from "@holdfast/policy"
 import { Effect, type Scope } from "effect"
+import { Alarm } from "./Alarm.ts"
 import type { World } from "./Gatekeeper.ts"
 
 /** How often to look again where calls of other processes hold every permit. */
@@ -26,12 +27,13 @@ export class Limiter {
   private readonly allowance: Allowance.Allowance
   private readonly world: World
   private readonly queue = new Set<Waiting>()
-  private alarm: { readonly at: number; readonly cancel: () => void } | undefined = undefined
+  private readonly alarm: Alarm
   private isSettling = false
 
   constructor(allowance: Allowance.Allowance, world: World) {
     this.allowance = allowance
     this.world = world
+    this.alarm = new Alarm(world.at, () => this.settle())
   }
 
   /** Whether tokens are limited, so that a request has to be measured. */
@@ -87,7 +89,7 @@ export class Limiter {
       first === undefined ? Infinity : Allowance.nextAt(this.allowance, [this.own, ...this.others], now, first.tokens)
     if (first === undefined || at > now) {
       const isOthers = first !== undefined && at === Infinity && this.others.some(({ underway }) => underway > 0)
-      this.setAlarm(isOthers ? now + LOOK_AGAIN_MS : at)
+      this.alarm.set(isOthers ? now + LOOK_AGAIN_MS : at)
       return false
     }
     this.queue.delete(first)
@@ -114,18 +116,6 @@ export class Limiter {
         this.settle()
       }
     }
-  }
-
-  private setAlarm(at: number): void {
-    if (this.alarm?.at === at) return
-    this.alarm?.cancel()
-    this.alarm = undefined
-    if (at === Infinity) return
-    const ring = () => {
-      this.alarm = undefined
-      this.settle()
-    }
-    this.alarm = { at, cancel: this.world.at(at, ring) }
   }
 }
 
