@@ -1,7 +1,7 @@
 /**
  * Shows how far a copy is: a bar on a terminal, a line each tenth elsewhere.
  *
- * A copy that is over before anybody has read a line shows nothing.
+ * A copy that ends quickly shows no progress.
  */
 import type { Progress } from "../storage/Backup.ts"
 import * as Prose from "../text/Prose.ts"

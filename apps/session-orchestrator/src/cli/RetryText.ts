@@ -106,7 +106,7 @@ export const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArr
 
 // --- internal
 
-/** Retries after which nobody asks when the schedule ends. */
+/** The most retries that are counted to find the end of a schedule. */
 const FURTHEST = 10_000
 
 /** The sum of the rows that are shown, and what follows them. */

@@ -9,7 +9,7 @@ export const EXPECTED = '"12 hours", a time of day such as "22:00", or a date su
  *
  * **Details**
  *
- * A time of day is the last one that has passed, in local time: at seven in the morning "22:00" is yesterday's.
+ * A time of day means its latest past occurrence, in local time. At seven in the morning "22:00" means yesterday evening.
  */
 export const parse = (text: string, now: number): number | undefined => {
   const [, hours, minutes] = TIME_OF_DAY.exec(text) ?? []

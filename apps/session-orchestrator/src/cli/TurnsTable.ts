@@ -41,7 +41,7 @@ const COLORS: { readonly [S in State]: Color } = {
   aborted: "dim"
 }
 
-/** A column: its name, and what it says of a turn. One that says nothing of any turn is left out. */
+/** A column: its name, and its text for a turn. A column without any text is not printed. */
 type Column = readonly [name: string, of: (turn: TurnReport, surroundings: Surroundings) => string]
 
 const ALWAYS = new Set(["STATE", "CONVERSATION", "TURN"])
@@ -122,7 +122,7 @@ const cards = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): Re
   })
 }
 
-/** Of a turn that has ended: of one that goes on it may change. */
+/** Empty while a turn goes on: its target may still change. */
 const targetOf = ({ endedAt, model }: TurnReport): string => (endedAt === undefined ? "" : model)
 
 const waitedOf = ({ waitedMs }: TurnReport): string =>

@@ -6,8 +6,8 @@
  *     client that connects again: text comes behind the `step-start` that begins it anew (X3).
  * O3. Whoever watches a turn that was stopped asks for it soon, and less and less often while nothing comes: it may stop whenever
  *     it is run.
- * O4. Time counts, not tries: one that is made to a runner that does not answer may take as long as all of them.
- * O5. Nobody waits for an owner for longer than a few seconds while the database is away: ownership is a lock in it.
+ * O4. The limit counts time, not tries: a single try at a runner that does not answer may take all of it.
+ * O5. While the database is away a caller waits a few seconds at most: ownership is a lock in the database.
  */
 import { Array as Arr, Cause, Clock, Duration, Effect, Schedule, Stream } from "effect"
 import type { ClusterError } from "effect/cluster"
@@ -28,7 +28,7 @@ interface Tagged {
   readonly _tag: string
 }
 
-/** A call as it fails that was made to no owner, or to one that goes. */
+/** A call that failed because there was no owner, or because the owner is leaving. */
 type Reaching<A, E> = Effect.Effect<A, E | StorageError>
 
 /**
