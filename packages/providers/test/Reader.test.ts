@@ -57,6 +57,32 @@ const call = Effect.fnUntraced(function* () {
 const sizesOf = (reads: ReadonlyArray<Uint8Array>) => reads.map((read) => read.length)
 
 describe("an attempt over undici", () => {
+  it.effect("H4: a request is a POST of JSON without limits on time, to the path and its query", () =>
+    Effect.gen(function* () {
+      const sent: Array<unknown> = []
+      const http = Undici.make({
+        dispatch: (options) => {
+          sent.push(options)
+          return true
+        }
+      })
+      const post = http.endpoint("https://a.test:8443/v1/x?y=1#z", { "x-a": "b" })
+      const scope = yield* Scope.make()
+      for (const body of ["1", "2"]) yield* Effect.forkChild(post(body, scope), { startImmediately: true })
+      expect(sent).toEqual(
+        ["1", "2"].map((body) => ({
+          origin: "https://a.test:8443",
+          path: "/v1/x?y=1",
+          method: "POST",
+          headers: { "x-a": "b", "content-type": "application/json" },
+          body,
+          headersTimeout: 0,
+          bodyTimeout: 0
+        }))
+      )
+    })
+  )
+
   it.effect("a request that is given up before it has a connection is aborted when it gets one", () =>
     Effect.gen(function* () {
       const { close, controller, start } = yield* call()
