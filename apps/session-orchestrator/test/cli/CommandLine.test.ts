@@ -151,7 +151,14 @@ describe("holdfast turns", () => {
 describe("holdfast explain", () => {
   const evidence: Evidence = {
     turn: { conversationId, turnId, acceptedAt: 0, prompt: "Why?", end: undefined },
-    conversation: { conversationId, createdAt: 0, model: "anthropic/claude", autoRetryEnabled: true },
+    conversation: {
+      conversationId,
+      createdAt: 0,
+      model: "anthropic/claude",
+      system: undefined,
+      retry: undefined,
+      autoRetryEnabled: true
+    },
     events: [],
     records: []
   }
@@ -163,7 +170,7 @@ describe("holdfast explain", () => {
           database: "a.db",
           turns: () => Effect.succeed([]),
           evidence: (id) => Effect.succeed(id === turnId ? Option.some(evidence) : Option.none()),
-          service: Effect.succeed({ _tag: "None" })
+          service: Effect.succeed({ _tag: "None" } as const)
         })
       }
     })

@@ -25,7 +25,8 @@ const conversation = (conversationId: Ids.ConversationId, system?: string): Conv
   createdAt: 0,
   model: "a/m",
   autoRetryEnabled: true,
-  ...(system === undefined ? {} : { system })
+  retry: undefined,
+  system
 })
 
 const known = [conversation(HERE, "Be brief."), conversation(OTHER)]
@@ -49,7 +50,11 @@ const accept = Effect.fnUntraced(function* (
       turn: (id) => Effect.succeed(Option.fromUndefinedOr(turns.find(({ turnId }) => turnId === id))),
       conversation: (id) => Effect.succeed(Option.fromUndefinedOr(known.find((one) => one.conversationId === id))),
       unsealedTurnsOf: (id) =>
-        Effect.succeed(turns.filter(({ conversationId, end }) => conversationId === id && end === undefined))
+        Effect.succeed(
+          turns
+            .filter(({ conversationId, end }) => conversationId === id && end === undefined)
+            .map((turn) => ({ ...turn, model: "a/m", tail: undefined, records: 0, interruption: undefined }))
+        )
     }),
     Layer.succeed(Tenancy, { newTurnId: () => turnIdOf("unused"), isElsewhere: (id) => elsewhere.includes(id) })
   )

@@ -118,9 +118,9 @@ describe("an explanation", () => {
   it.effect("says of an aborted turn that its records are gone where it must have had some", () =>
     Effect.gen(function* () {
       const { answered, ofTurn, sealedWith } = yield* ended
-      const isForgotten = (...types: ReadonlyArray<"retry-end" | "tool-call" | "step-start">) => {
+      const isForgotten = (...types: ReadonlyArray<"retry-end" | "tool-call" | "model-change">) => {
         const events = types.map((type): TurnEvent.PersistedEvent => {
-          if (type === "step-start") return { type, ...ofTurn, step: 0, target: "a/m" }
+          if (type === "model-change") return { type, ...ofTurn, from: "a/m", to: "b/m" }
           if (type === "retry-end") return { type, ...ofTurn, success: false, attempt: 0 }
           return { type, ...ofTurn, toolCallId: "c1", toolName: "t", input: {} }
         })
@@ -128,8 +128,8 @@ describe("an explanation", () => {
         return Explanation.of({ ...found, events, records: [] }, (text) => text).isForgotten
       }
       assert.isFalse(isForgotten())
-      assert.isFalse(isForgotten("step-start"))
-      assert.isTrue(isForgotten("step-start", "retry-end"))
+      assert.isFalse(isForgotten("model-change"))
+      assert.isTrue(isForgotten("model-change", "retry-end"))
       assert.isTrue(isForgotten("tool-call"))
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )

@@ -53,7 +53,7 @@ describe("the grounds of a decision", () => {
     assert.deepStrictEqual(kept({}), nothing)
     assert.deepStrictEqual(kept({ delayMs: 53, jitterMs: 3 }), nothing)
     assert.deepStrictEqual(kept({ clipped: false }), nothing)
-    const all = { hintMs: 50, isEarlier: true, scheduledMs: 51 }
+    const all = { hintMs: 50, isEarlier: true as const, scheduledMs: 51 }
     assert.deepStrictEqual(kept({ scheduledMs: 50 }), { ...all, scheduledMs: 50 })
     assert.deepStrictEqual(kept({ clipped: true }), all)
     assert.deepStrictEqual(kept({ delayMs: 51 }), all)

@@ -21,8 +21,14 @@ const make = (now: () => number = () => 0) => {
   const written: Array<string> = []
   const heard: Array<JSONRPCMessage> = []
   const transport = new LineTransport((line) => written.push(line), now)
-  transport.onmessage = (message) => heard.push(message)
-  return { transport, written, heard }
+  let isClosed = false
+  Object.assign(transport, {
+    onmessage: (message: JSONRPCMessage) => heard.push(message),
+    onclose: () => {
+      isClosed = true
+    }
+  })
+  return { transport, written, heard, isClosed: () => isClosed }
 }
 
 /** Why reading ends the connection; `undefined` where it goes on. */
@@ -179,13 +185,10 @@ describe("messages, one a line", () => {
   )
 
   it("tell of their end when they are closed", async () => {
-    const { transport } = make()
-    let isClosed = false
-    transport.onclose = () => {
-      isClosed = true
-    }
+    const { isClosed, transport } = make()
     await transport.start()
+    assert.isFalse(isClosed())
     await transport.close()
-    assert.isTrue(isClosed)
+    assert.isTrue(isClosed())
   })
 })
