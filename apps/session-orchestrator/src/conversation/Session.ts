@@ -34,8 +34,8 @@ export interface Running {
   ahead: ReadAhead.Place | undefined
   /** It is due, and waits outside the turnstile: in its wait, or while it is still run up to that. */
   isOutside: boolean
-  /** When it wants to be taken up again, once it has left memory to wait, and what for. */
-  parked: { readonly until: number; readonly awaited: Gatekeeper.Awaited | undefined } | undefined
+  /** The gate that its wait ends at, where it waits for an endpoint that has one. */
+  awaited: Gatekeeper.Awaited | undefined
   /** What the gate has told it, for its next attempt; it is given back where there is none. */
   pass: Gatekeeper.Pass | undefined
   /** What had interrupted it when this process took it up in the middle of something (X14); nothing any more once it has come further. */
@@ -60,7 +60,7 @@ export const running = (turnId: Ids.TurnId, arrival?: Arrival, interruption?: In
   leaveTurnstile: () => {},
   ahead: undefined,
   isOutside: false,
-  parked: undefined,
+  awaited: undefined,
   pass: undefined,
   interruption,
   stay: undefined
