@@ -17,6 +17,8 @@ import { probe } from "./survive/Probe.ts"
 const ATTACK_MS = 20_000
 const IDLE_MS = 5_000
 const READERS = 2_000
+/** From one turn that they watch to the next. Without it the conversation grows by megabytes, and reading it is what is measured. */
+const TURN_INTERVAL_MS = 2_000
 
 /** Runs the benchmark and prints it. */
 export const run = async (): Promise<void> => {
@@ -120,8 +122,10 @@ const ATTACKS: ReadonlyArray<Attack> = [
       const readers = [join(import.meta.dirname, "survive/SlowReaders.ts"), String(service.port), path, String(READERS)]
       await start(children, folder, readers, /(there)/)
       while (!attacked.isOver()) {
+        const next = pause(TURN_INTERVAL_MS)
         const { status } = await post(service.port, `/v1/conversations/${conversationId}/turns`, { prompt: "Go" })
         attacked.ended[status ?? "?"] = (attacked.ended[status ?? "?"] ?? 0) + 1
+        await next
       }
     }
   }

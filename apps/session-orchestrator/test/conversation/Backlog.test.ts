@@ -6,7 +6,7 @@ import type { Frame } from "../../src/conversation/Conversations.ts"
 
 const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
 
-/** So many frames of a test are one write. */
+/** So many frames of a test are a page. */
 const MOST = 8
 
 const frame = (n: number): Frame => {
@@ -56,7 +56,9 @@ describe("a backlog", () => {
               continue
             }
             const taken = deltas(one.type === "take" ? backlog.take(reader) : backlog.takeSome(reader))
-            assert.deepStrictEqual(taken, one.type === "take" ? expected : expected.slice(0, MOST))
+            if (one.type === "take some") assert.strictEqual(taken.length > 0, expected.length > 0)
+            if (one.type === "take some") assert.isAtMost(taken.length, MOST)
+            assert.deepStrictEqual(taken, one.type === "take" ? expected : expected.slice(0, taken.length))
             readers.push({ reader, expected: expected.slice(taken.length) })
           }
         }
@@ -73,6 +75,34 @@ describe("a backlog", () => {
       const [first, ...others] = readers.map((reader) => backlog.takeSome(reader))
       assert.lengthOf(first ?? [], count)
       for (const other of others) assert.strictEqual(other, first)
+    }
+  })
+
+  it("Backlog.B2: gives readers that stopped at different frames the same arrays from the next page on", () => {
+    const backlog = new Backlog()
+    const readers = [backlog.join(), backlog.join(), backlog.join()]
+    for (let n = 0; n < 5; n++) {
+      backlog.push(frame(n))
+      const [reader] = readers.slice(n, n + 1)
+      if (reader !== undefined) backlog.takeSome(reader)
+    }
+    for (let n = 5; n < 3 * MOST; n++) backlog.push(frame(n))
+    const taken = readers.map((reader) => [
+      backlog.takeSome(reader),
+      backlog.takeSome(reader),
+      backlog.takeSome(reader)
+    ])
+    assert.deepStrictEqual(
+      taken.map((arrays) => arrays.map(({ length }) => length)),
+      [
+        [7, 8, 8],
+        [6, 8, 8],
+        [5, 8, 8]
+      ]
+    )
+    for (const [, second, third] of taken) {
+      assert.strictEqual(second, taken[0]?.[1])
+      assert.strictEqual(third, taken[0]?.[2])
     }
   })
 

@@ -65,3 +65,18 @@ it("X3: where the turn is, told again, is known; a step that has said something,
   turn.persisted({ type: "step-discarded", ...ids, step: 0, message: "Restarted." })
   expect(turn.isKnown(start)).toBe(false)
 })
+
+it("InProgress.P4: the text so far is encoded once for all who connect at the same point, and never again behind it", () => {
+  const turn = new InProgress()
+  turn.live(start)
+  turn.live(delta)
+  const first = turn.frames()
+  expect(turn.frames()).toBe(first)
+  expect(first.map(({ json }) => JSON.parse(json))).toEqual([start, delta])
+  turn.live({ ...delta, delta: " world" })
+  const second = turn.frames()
+  expect(second.map(({ json }) => JSON.parse(json))).toEqual([start, delta, { ...delta, delta: " world" }])
+  for (const [i, frame] of first.entries()) expect(second[i]).toBe(frame)
+  turn.persisted(answer)
+  expect(turn.frames()).toEqual([])
+})

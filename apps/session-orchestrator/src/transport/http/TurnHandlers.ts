@@ -14,6 +14,7 @@ import { Explanations } from "../../inspection/Explanations.ts"
 import * as ExplanationText from "../../inspection/ExplanationText.ts"
 import { orProblem } from "./DomainProblems.ts"
 import { Drain } from "./Drain.ts"
+import * as Encoding from "./Encoding.ts"
 import * as LiveResponse from "./LiveResponse.ts"
 import * as Negotiation from "./Negotiation.ts"
 
@@ -88,34 +89,17 @@ export const layer = HttpApiBuilder.group(
 
 // --- internal
 
-/**
- * Encodes frames once for all subscribers that got the same array, which `Backlog` sees to (Backlog.B2). They write one after
- * another, so the last array is the one to remember.
- */
-const sharing = (encode: (frames: ReadonlyArray<Frame>) => string): typeof encode => {
-  let last: { readonly frames: ReadonlyArray<Frame>; readonly text: string } | undefined
-  return (frames) => (last?.frames === frames ? last : (last = { frames, text: encode(frames) })).text
-}
-
 const ndjson = {
   contentType: Ndjson.CONTENT_TYPE,
   keepAlive: Ndjson.KEEP_ALIVE,
-  encode: sharing((frames: ReadonlyArray<Frame>): string => {
-    let text = ""
-    for (const frame of frames) text += frame.json + "\n"
-    return text
-  })
+  encode: Encoding.sharing(({ json }: Frame) => `${json}\n`)
 }
 
 const sse = {
   contentType: Sse.CONTENT_TYPE,
   keepAlive: Sse.KEEP_ALIVE,
   farewell: Sse.reconnect,
-  encode: sharing((frames: ReadonlyArray<Frame>): string => {
-    let text = ""
-    for (const frame of frames) text += Sse.frame(frame.json, frame.id)
-    return text
-  })
+  encode: Encoding.sharing(({ id, json }: Frame) => Sse.frame(json, id))
 }
 
 const toJson = ({ end, text, turnId }: TurnResult): TurnsGroup.TurnResult => ({
