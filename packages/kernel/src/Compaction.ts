@@ -15,6 +15,7 @@ import type { ProviderRequest } from "./Provider.ts"
 import * as Recovery from "./Recovery.ts"
 import * as Summary from "./Summary.ts"
 import type { TurnState } from "./TurnState.ts"
+import type { TurnParked } from "./TurnParked.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
 /** What came of a compaction, as it is recorded. `endedAt` is in epoch milliseconds. */
@@ -55,7 +56,7 @@ export const run = Effect.fnUntraced(function* (
   compactor: Compactor["Service"],
   from: number,
   messages: ProviderRequest["messages"]
-): Effect.fn.Return<Result, TurnStopped> {
+): Effect.fn.Return<Result, TurnParked | TurnStopped> {
   const { turn } = recovery
   for (let n = from; ; n++) {
     const record = yield* turn.ports.checkpoint.run(

@@ -18,6 +18,7 @@ import type { Route } from "./Route.ts"
 import * as Routing from "./Routing.ts"
 import { Spending } from "./Spending.ts"
 import type { TurnState } from "./TurnState.ts"
+import type { TurnParked } from "./TurnParked.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 import * as Waiting from "./Waiting.ts"
 
@@ -74,7 +75,7 @@ export const after = Effect.fnUntraced(function* (
   setback: Setback,
   messages: ProviderRequest["messages"],
   mending?: () => ReadonlyArray<TurnEvent.PersistedEvent>
-): Effect.fn.Return<GaveUp | undefined, TurnStopped> {
+): Effect.fn.Return<GaveUp | undefined, TurnParked | TurnStopped> {
   const { spending, turn } = recovery
   const { strategy } = turn.ports
   const { failure } = setback

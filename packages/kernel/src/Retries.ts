@@ -25,6 +25,7 @@ import type { Route } from "./Route.ts"
 import type { Router } from "./Router.ts"
 import * as Routing from "./Routing.ts"
 import type { TurnInput, TurnState } from "./TurnState.ts"
+import type { TurnParked } from "./TurnParked.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
 type Completed = Extract<Attempt.AttemptOutcome, { _tag: "Completed" }>
@@ -47,7 +48,9 @@ export const discarded = (
 ): TurnEvent.StepDiscarded => ({ conversationId, turnId, type: "step-discarded", step, message: LOST })
 
 /** Gets the response of the turn's current step. */
-export const respond = Effect.fnUntraced(function* (turn: TurnState): Effect.fn.Return<Result, TurnStopped> {
+export const respond = Effect.fnUntraced(function* (
+  turn: TurnState
+): Effect.fn.Return<Result, TurnParked | TurnStopped> {
   const { compactor } = turn.ports
   const path = `step/${turn.step}`
   let messages = ModelContext.of(turn.messages)

@@ -8,6 +8,7 @@ import { type Failure, type Message, Target, TurnEvent } from "@holdfast/wire"
 import { Context, type Duration, type Effect, Schema } from "effect"
 import type { ProviderRequest } from "./Provider.ts"
 import type { Route } from "./Route.ts"
+import type { TurnParked } from "./TurnParked.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
 /** Who ended a sleep, or changed it: the command as it came, so that the same one again does nothing (X4). */
@@ -153,8 +154,17 @@ export class RetryStrategy extends Context.Service<
     readonly delayFor: (attempt: number, failure?: Failure.Failure, spent?: Spent) => Duration.Duration | undefined
     /** What `delayFor` made its answer from, for the record (X9). */
     readonly basisFor?: (attempt: number, failure: Failure.Failure, spent: Spent) => Schema.Json
-    /** Waits. Interruptible; correct for any finite duration (D11). The kernel says what for. */
-    readonly sleep: (delay: Duration.Duration, awaited?: Awaited) => Effect.Effect<Wake, SleepFailure | TurnStopped>
+    /**
+     * Waits. Interruptible; correct for any finite duration (D11). The kernel says what for.
+     *
+     * **Details**
+     *
+     * With `TurnParked` the turn leaves memory for the time of the wait: it ends unsealed, and is run again from its records.
+     */
+    readonly sleep: (
+      delay: Duration.Duration,
+      awaited?: Awaited
+    ) => Effect.Effect<Wake, SleepFailure | TurnParked | TurnStopped>
     /** What has to be asked before the attempt that a wait has led to (X11); `undefined`: nothing. Pure. Absent: never anything. */
     readonly ask?: (outlook: Outlook) => Question | undefined
     readonly budget: Budget

@@ -6,7 +6,7 @@
  *     the model (P12).
  * T3. A turn that is taken up again first comes to where it was: an abort that is there already is heard then (`AbortGate`).
  * T4. Interrupting the effect is no abort: the turn stops unsealed, to be taken up again from its records. So does
- *     `TurnStopped`.
+ *     `TurnStopped`, and `TurnParked`, with which a turn leaves memory for the time of a wait.
  * T5. A bug in here, or in what the turn runs on, seals it as failed: a turn that hangs is worse than one that says why.
  */
 import { Failure, Ids, type Message, type TurnEvent } from "@holdfast/wire"
@@ -30,6 +30,7 @@ import * as Routing from "./Routing.ts"
 import { Toolbox } from "./Toolbox.ts"
 import * as ToolCalls from "./ToolCalls.ts"
 import { type TurnInput, TurnState } from "./TurnState.ts"
+import type { TurnParked } from "./TurnParked.ts"
 import * as TurnStopped from "./TurnStopped.ts"
 
 export type { TurnInput } from "./TurnState.ts"
@@ -44,7 +45,11 @@ export type { TurnInput } from "./TurnState.ts"
  */
 export const runTurn = Effect.fnUntraced(function* (
   input: TurnInput
-): Effect.fn.Return<TurnEvent.TurnEnd, TurnStopped.TurnStopped, Provider | Toolbox | EventSink | Checkpoint> {
+): Effect.fn.Return<
+  TurnEvent.TurnEnd,
+  TurnParked | TurnStopped.TurnStopped,
+  Provider | Toolbox | EventSink | Checkpoint
+> {
   const services = yield* Effect.context<Provider | Toolbox | EventSink | Checkpoint>()
   const checkpoint = Context.get(services, Checkpoint)
   const gate = input.abort === undefined ? undefined : new AbortGate(checkpoint)
@@ -187,7 +192,7 @@ const begin = (turn: TurnState): ReadonlyArray<TurnEvent.PersistedEvent> => {
 
 const steps = Effect.fnUntraced(function* (
   turn: TurnState
-): Effect.fn.Return<TurnEvent.TurnEnd, TurnStopped.TurnStopped> {
+): Effect.fn.Return<TurnEvent.TurnEnd, TurnParked | TurnStopped.TurnStopped> {
   yield* turn.persist(() => begin(turn))
   for (;;) {
     const final = FinalStep.enter(turn)

@@ -7,6 +7,7 @@
  * W4. A wait that ends without a person's doing may ask before it does (X11): once, and on record. From then on only a person ends it, or the end
  *     of the time for an answer; whatever wakes it before that does not.
  * W5. The turn counts how long each wait really took, from its records; a wait without an end in the records lasts until the seal.
+ * W6. A wait may end with the turn leaving memory (`TurnParked`): nothing is put on record of it.
  */
 import { Failure, type Target, type TurnEvent } from "@holdfast/wire"
 import { Cause, Clock, Duration, Effect, Option } from "effect"
@@ -14,6 +15,7 @@ import type * as Directive from "./Directive.ts"
 import * as Observer from "./Observer.ts"
 import { endsWait, type Question, type RetryStrategy, SleepFailure, waitedMs, Wake } from "./RetryStrategy.ts"
 import type { TurnState } from "./TurnState.ts"
+import type { TurnParked } from "./TurnParked.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
 /** What follows a wait. */
@@ -42,7 +44,7 @@ export const wait = Effect.fnUntraced(function* (
   failure: Failure.Failure,
   retry: Retry,
   ask?: Ask
-): Effect.fn.Return<Ended, TurnStopped> {
+): Effect.fn.Return<Ended, TurnParked | TurnStopped> {
   const since = retry.retryAt - retry.delayMs
   const until = (retryAt: number): Told => ({ ...retry, delayMs: Math.max(0, retryAt - since), retryAt })
   let told: Told = retry
@@ -136,7 +138,7 @@ const sleep = Effect.fnUntraced(function* (
   decided: Retry,
   told: Told,
   ask: Ask | undefined
-): Effect.fn.Return<Wake & { readonly at: number }, SleepFailure | TurnStopped> {
+): Effect.fn.Return<Wake & { readonly at: number }, SleepFailure | TurnParked | TurnStopped> {
   tell(turn, strategy, failure, told)
   const { retryAt } = told
   const since = decided.retryAt - decided.delayMs

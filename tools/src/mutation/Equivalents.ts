@@ -309,11 +309,25 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "a credential in use comes first among the free ones too"
   },
   {
+    path: "packages/providers/src/DeltaTemplate.ts",
+    operator: "boundary",
+    before: "end < known.before.length",
+    line: "if (end < known.before.length) return undefined",
+    reason: "where the two are equal the text is empty, which is no delta either"
+  },
+  {
     path: "packages/policy/src/Backoff.ts",
     operator: "boundary",
     before: "ms < LONGEST_MS",
     line: "const bounded = (ms: number): number => (ms < LONGEST_MS ? Math.max(0, Math.round(ms)) : LONGEST_MS)",
     reason: "the longest delay is a whole number: rounded it is itself"
+  },
+  {
+    path: "apps/session-orchestrator/src/transport/http/ScalarScript.ts",
+    operator: "dropped",
+    before: "await dispose()",
+    line: "await dispose()",
+    reason: "the handler is of an empty API, which holds nothing but memory"
   }
 ]
 
