@@ -10,6 +10,8 @@
  * S3. An integer that a JavaScript number cannot hold is refused, never rounded; under `SafeIntegers` it is a bigint.
  * S4. Closing moves what is in the write-ahead log into the database, so that one file is all there is to copy.
  * S5. That log grows to 64 MiB, and further only while another process reads.
+ * S6. Behind a statement that took long (a row of megabytes, its commit) the event loop has a turn before the caller goes on. Otherwise
+ *     all other requests would wait for several of them together.
  *
  * **Gotchas**
  *
@@ -49,6 +51,9 @@ const CHECKPOINT_PAGES = 16_000
  * that breaks under a read then ends the process (SIGBUS) instead of failing the statement; what was committed is where it was.
  */
 const MAPPED_BYTES = 1024 * 1024 * 1024
+
+/** A statement that took as long gives way to others (S6). Almost all take a hundredth of it. */
+const LONG_MS = 5
 
 /** More than there are different statements; the limit is there for statements whose text depends on their input. */
 const PREPARED_STATEMENTS = 200
@@ -141,8 +146,9 @@ const connectionOf = (database: DatabaseSync): SqlConnection.Connection => {
     params: ReadonlyArray<unknown>,
     read: (statement: StatementSync, params: ReadonlyArray<SQLInputValue>) => A
   ): Effect.Effect<A, SqlError.SqlError> =>
-    Effect.withFiber((fiber) =>
-      Effect.try({
+    Effect.withFiber((fiber) => {
+      const from = performance.now()
+      const done = Effect.try({
         try: () => {
           const statement = find(sql)
           statement.setReadBigInts(Context.get(fiber.context, SqlClient.SafeIntegers)) // S3
@@ -150,7 +156,8 @@ const connectionOf = (database: DatabaseSync): SqlConnection.Connection => {
         },
         catch: (cause) => classify(cause, "execute")
       })
-    )
+      return Effect.tap(done, () => (performance.now() - from > LONG_MS ? Effect.yieldNow : Effect.void)) // S6
+    })
 
   const unprepared = (sql: string): StatementSync => database.prepare(sql)
   return {
