@@ -71,6 +71,7 @@ export class Checkpoints {
     this.now = this.next
     this.next = []
     this.thread ??= this.started()
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin.
     this.thread.postMessage("checkpoint")
   }
 
