@@ -3,11 +3,11 @@
  *
  * E1. An array that several clients get is encoded once, whatever comes between (Backlog.B2), and its text is kept as long as the
  *     array is.
- * E2. A long text is bytes: Node keeps one copy for all clients that have not taken it, and does not encode it again for each of them.
- *     A short one is a string, which Node writes faster.
+ * E2. A long text is bytes from the second client on: Node keeps one copy of them for all clients that have not read it, and does not
+ *     encode it again for each. A string is cheaper where there is one client, as there almost always is.
  */
 
-/** Characters. Below this the copy that Node makes costs less than a buffer. */
+/** Characters. Below this the copies that Node makes cost less than a buffer. */
 export const LONG = 8 * 1024
 
 /** What a response is written as. */
@@ -18,11 +18,15 @@ export const sharing = <A>(textOf: (item: A) => string): ((items: ReadonlyArray<
   const known = new WeakMap<ReadonlyArray<A>, Text>()
   return (items) => {
     const found = known.get(items)
-    if (found !== undefined) return found
+    if (found !== undefined) {
+      if (typeof found !== "string" || found.length < LONG) return found
+      const bytes = Buffer.from(found)
+      known.set(items, bytes)
+      return bytes
+    }
     let text = ""
     for (const item of items) text += textOf(item)
-    const encoded = text.length < LONG ? text : Buffer.from(text)
-    known.set(items, encoded)
-    return encoded
+    known.set(items, text)
+    return text
   }
 }
