@@ -7,6 +7,7 @@
  * Backlog.B3. A frame goes when every subscriber has taken it or left; at the latest when as many others have come.
  */
 import type { Frame } from "./Conversations.ts"
+import * as SharedFrames from "./SharedFrames.ts"
 
 /** Below so many frames nothing is gained by looking for the slowest subscriber. */
 const LEAST_KEPT = 64
@@ -116,7 +117,7 @@ export class Backlog {
     if (known?.end === end) return known.frames // B2
     // Where no other reader needs any of them the array is given away: `caughtUp` begins a new one.
     if (this.lagging === 1 && from === this.first && end === this.end) return this.frames
-    const frames = this.frames.slice(from - this.first, end - this.first)
+    const frames = SharedFrames.mark(this.frames.slice(from - this.first, end - this.first))
     this.taken.set(from, { end, frames })
     return frames
   }
@@ -128,9 +129,9 @@ export class Backlog {
     if (this.lagging > 0) return
     this.first = this.end
     this.frames = []
-    this.pages = []
     this.filled = 0
-    this.taken.clear()
+    if (this.pages.length > 0) this.pages = []
+    if (this.taken.size > 0) this.taken.clear()
     this.trimAt = LEAST_KEPT
   }
 

@@ -9,6 +9,7 @@
 import { TextBuffer } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
 import type { Frame } from "./Conversations.ts"
+import * as SharedFrames from "./SharedFrames.ts"
 
 type Delta = TurnEvent.TextDelta | TurnEvent.ReasoningDelta
 
@@ -135,7 +136,8 @@ export class InProgress {
     const known = this.shown
     if (events.length === known.length && events.every((event, i) => event === known[i]?.event)) return known
     const frames = new Map(known.map((frame) => [frame.event, frame]))
-    this.shown = events.map((event) => frames.get(event) ?? { event, json: JSON.stringify(event), id: undefined })
+    const shown = events.map((event) => frames.get(event) ?? { event, json: JSON.stringify(event), id: undefined })
+    this.shown = SharedFrames.mark(shown)
     return this.shown
   }
 

@@ -3,6 +3,7 @@ import { Ids } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { Backlog, type Reader } from "../../src/conversation/Backlog.ts"
 import type { Frame } from "../../src/conversation/Conversations.ts"
+import * as SharedFrames from "../../src/conversation/SharedFrames.ts"
 
 const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
 
@@ -100,10 +101,18 @@ describe("a backlog", () => {
         [5, 8, 8]
       ]
     )
+    for (const frames of taken.flat()) assert.isTrue(SharedFrames.isMarked(frames))
     for (const [, second, third] of taken) {
       assert.strictEqual(second, taken[0]?.[1])
       assert.strictEqual(third, taken[0]?.[2])
     }
+  })
+
+  it("Backlog.B2: gives a reader that is alone an array that is not marked as shared", () => {
+    const backlog = new Backlog()
+    const reader = backlog.join()
+    backlog.push(frame(0))
+    assert.isFalse(SharedFrames.isMarked(backlog.takeSome(reader)))
   })
 
   it("Backlog.B3: keeps no frame that every reader has taken, though one of them is always behind", () => {

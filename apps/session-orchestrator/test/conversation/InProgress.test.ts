@@ -1,6 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { InProgress } from "../../src/conversation/InProgress.ts"
+import * as SharedFrames from "../../src/conversation/SharedFrames.ts"
 
 const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
 const common = { id: Ids.messageIdOf(ids.turnId, 0), turnId: ids.turnId, createdAt: 0, content: [] }
@@ -72,6 +73,7 @@ it("InProgress.P4: the text so far is encoded once for all who connect at the sa
   turn.live(delta)
   const first = turn.frames()
   expect(turn.frames()).toBe(first)
+  expect(SharedFrames.isMarked(first)).toBe(true)
   expect(first.map(({ json }) => JSON.parse(json))).toEqual([start, delta])
   turn.live({ ...delta, delta: " world" })
   const second = turn.frames()

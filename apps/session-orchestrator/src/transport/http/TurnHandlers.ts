@@ -10,6 +10,7 @@ import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Conversations, type Frame, ShuttingDown, type TurnResult } from "../../conversation/Conversations.ts"
+import * as SharedFrames from "../../conversation/SharedFrames.ts"
 import { Explanations } from "../../inspection/Explanations.ts"
 import * as ExplanationText from "../../inspection/ExplanationText.ts"
 import * as LongJson from "../../text/LongJson.ts"
@@ -93,14 +94,14 @@ export const layer = HttpApiBuilder.group(
 const ndjson = {
   contentType: Ndjson.CONTENT_TYPE,
   keepAlive: Ndjson.KEEP_ALIVE,
-  encode: Encoding.sharing(({ json }: Frame) => `${json}\n`)
+  encode: Encoding.sharing(({ json }: Frame) => `${json}\n`, SharedFrames.isMarked)
 }
 
 const sse = {
   contentType: Sse.CONTENT_TYPE,
   keepAlive: Sse.KEEP_ALIVE,
   farewell: Sse.reconnect,
-  encode: Encoding.sharing(({ id, json }: Frame) => Sse.frame(json, id))
+  encode: Encoding.sharing(({ id, json }: Frame) => Sse.frame(json, id), SharedFrames.isMarked)
 }
 
 const toJson = ({ end, text, turnId }: TurnResult): TurnsGroup.TurnResult => ({
