@@ -12,7 +12,7 @@ import type { Message } from "@holdfast/wire"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import * as FailedSteps from "../src/FailedSteps.ts"
+import * as FailedSteps from "../src/internal/FailedSteps.ts"
 import { FinalReport } from "../src/FinalReport.ts"
 
 const { bothWays, settle } = Scenario

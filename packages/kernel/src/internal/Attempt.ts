@@ -7,48 +7,17 @@
  * A3. On the path of a delta: one `switch`, one append, one call of the sink.
  * A4. A response that grows beyond its limit ends there, as a failure (C11); what came until then is kept.
  */
-import { Failure, Message } from "@holdfast/wire"
-import { Cause, Channel, Clock, Effect, Exit, Option, Pull, Random, Schema, Stream } from "effect"
+import type { Failure, Message } from "@holdfast/wire"
+import { Cause, Channel, Clock, Effect, Exit, Option, Pull, Random, Stream } from "effect"
 import { Content } from "./Content.ts"
-import type { EventSink } from "./EventSink.ts"
-import { Refusal } from "./FinalReport.ts"
-import type { Provider, ProviderEvent, ProviderRequest } from "./Provider.ts"
-import * as ResponseLimit from "./ResponseLimit.ts"
-import type { TurnStopped } from "./TurnStopped.ts"
+import type { EventSink } from "../EventSink.ts"
+import type { Provider, ProviderEvent, ProviderRequest } from "../Provider.ts"
+import type { AttemptOutcome } from "../Records.ts"
+import * as ResponseLimit from "../ResponseLimit.ts"
+import type { TurnStopped } from "../TurnStopped.ts"
 
-const common = {
-  content: Schema.Array(Message.AssistantPart),
-  usage: Schema.optionalKey(Message.Usage),
-  /** Epoch milliseconds. */
-  endedAt: Schema.Number
-}
-
-/**
- * The whole of what an endpoint answered, beside its failure, for the record alone (D5); `true`: the same as of the last failure in the
- * step that has one.
- */
-export const Body = Schema.Union([Schema.String, Schema.Literal(true)])
-export type Body = typeof Body.Type
-
-/** What came of an attempt, as it is recorded. */
-export const AttemptOutcome = Schema.Union([
-  Schema.TaggedStruct("Completed", { ...common, finishReason: Message.FinishReason }),
-  Schema.TaggedStruct("Failed", {
-    ...common,
-    failure: Failure.Failure,
-    body: Schema.optionalKey(Body),
-    contentSeen: Schema.Boolean,
-    /** The response was complete and would not do (A9). */
-    whole: Schema.optionalKey(Schema.Literal(true)),
-    /** It handed in a report, with which this was wrong (A12). */
-    report: Schema.optionalKey(Refusal),
-    /** Drawn for the decision about this failure (`Spent.spread`). */
-    spread: Schema.Number
-  }),
-  /** Its process died when content had left already; what was said is on no disk. */
-  Schema.TaggedStruct("Lost", { endedAt: Schema.Number })
-])
-export type AttemptOutcome = typeof AttemptOutcome.Type
+/** What comes of an attempt that is made. */
+export type Made = Exclude<AttemptOutcome, { readonly _tag: "Lost" }>
 
 /**
  * Makes one attempt.
@@ -64,7 +33,7 @@ export const run = (
   request: ProviderRequest,
   content: Content,
   mark: Effect.Effect<void, TurnStopped>
-): Effect.Effect<Exclude<AttemptOutcome, { readonly _tag: "Lost" }>, TurnStopped> => {
+): Effect.Effect<Made, TurnStopped> => {
   const ear = new Ear(sink, request, content)
   return Effect.scopedWith((scope) =>
     Effect.flatMap(Channel.toPullScoped(Stream.toChannel(provider.stream(request)), scope), (pull) =>
