@@ -202,7 +202,7 @@ export const inspection = Layer.unwrap(
     if (database.url === undefined) return Inspection.layerSqlite(database.path, options)
     const url = database.url
     const { layerClient } = yield* Effect.promise(() => import("./storage/Postgres.ts"))
-    return Inspection.layerSql(nameOf(url), Inspection.UNKNOWN, options).pipe(Layer.provide(layerClient({ url })))
+    return Inspection.layerShared(nameOf(url), options).pipe(Layer.provide(layerClient({ url })))
   })
 )
 

@@ -9,6 +9,7 @@ import { Context, type Duration, type Effect, Schema } from "effect"
 import type { ProviderRequest } from "./Provider.ts"
 import type { Wake } from "./Records.ts"
 import type { Route } from "./Route.ts"
+import type { TurnParked } from "./TurnParked.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
 export { Command, Wake } from "./Records.ts"
@@ -118,8 +119,17 @@ export class RetryStrategy extends Context.Service<
     readonly delayFor: (attempt: number, failure?: Failure.Failure) => Duration.Duration | undefined
     /** Decides about a failure, whose retry would be number `attempt` (0-based); `undefined`: there is none. Pure. */
     readonly decide: (attempt: number, failure: Failure.Failure, spent: Spent) => Decision | undefined
-    /** Waits. Interruptible; correct for any finite duration (D11). The kernel says what for. */
-    readonly sleep: (delay: Duration.Duration, awaited?: Awaited) => Effect.Effect<Wake, SleepFailure | TurnStopped>
+    /**
+     * Waits. Interruptible; correct for any finite duration (D11). The kernel says what for.
+     *
+     * **Details**
+     *
+     * With `TurnParked` the turn leaves memory for the time of the wait: it ends unsealed, and is run again from its records.
+     */
+    readonly sleep: (
+      delay: Duration.Duration,
+      awaited?: Awaited
+    ) => Effect.Effect<Wake, SleepFailure | TurnParked | TurnStopped>
     /** What has to be asked before the attempt that a wait has led to (X11); `undefined`: nothing. Pure. Absent: never anything. */
     readonly ask?: (outlook: Outlook) => Question | undefined
     readonly budget: Budget

@@ -9,7 +9,7 @@
  *     the model (P12).
  * Turn.T3. A turn that is taken up again first comes to where it was: an abort that is there already is heeded then.
  * Turn.T4. Interrupting the effect is no abort: the turn stops unsealed, to be taken up again from its records. So does
- *     `TurnStopped`.
+ *     `TurnStopped`, and `TurnParked`, with which a turn leaves memory for the time of a wait.
  * Turn.T5. A bug in here, or in what the turn runs on, seals it as failed: a turn that hangs is worse than one that says why.
  */
 import type { Failure, TurnEvent } from "@holdfast/wire"
@@ -31,6 +31,7 @@ import { Provider } from "./Provider.ts"
 import { RetryStrategy } from "./RetryStrategy.ts"
 import { Router } from "./Router.ts"
 import { Toolbox } from "./Toolbox.ts"
+import type { TurnParked } from "./TurnParked.ts"
 import * as TurnStopped from "./TurnStopped.ts"
 
 export { opening, type Tally }
@@ -51,7 +52,11 @@ export interface TurnInput extends Omit<TurnFacts, "report" | "maxRetries"> {
  */
 export const runTurn = Effect.fnUntraced(function* (
   input: TurnInput
-): Effect.fn.Return<TurnEvent.TurnEnd, TurnStopped.TurnStopped, Provider | Toolbox | EventSink | Checkpoint> {
+): Effect.fn.Return<
+  TurnEvent.TurnEnd,
+  TurnParked | TurnStopped.TurnStopped,
+  Provider | Toolbox | EventSink | Checkpoint
+> {
   const services = yield* Effect.context<Provider | Toolbox | EventSink | Checkpoint>()
   const { abort, ...facts } = input
   const checkpoint = Context.get(services, Checkpoint)

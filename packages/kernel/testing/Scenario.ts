@@ -16,6 +16,7 @@ import { RetryStrategy } from "../src/RetryStrategy.ts"
 import { Toolbox, layerNoop } from "../src/Toolbox.ts"
 import * as Turn from "../src/Turn.ts"
 import type { TurnLimits } from "../src/TurnLimits.ts"
+import type { TurnParked } from "../src/TurnParked.ts"
 import type { TurnStopped } from "../src/TurnStopped.ts"
 import { RecordingSink } from "./RecordingSink.ts"
 import { ReplayCheckpoint } from "./ReplayCheckpoint.ts"
@@ -45,7 +46,7 @@ export interface Options {
 export interface Run {
   readonly sink: RecordingSink
   readonly provider: ReturnType<typeof ScriptedProvider.make>
-  readonly fiber: Fiber.Fiber<TurnEvent.TurnEnd, TurnStopped>
+  readonly fiber: Fiber.Fiber<TurnEvent.TurnEnd, TurnParked | TurnStopped>
 }
 
 /** How a scenario is run. */
@@ -80,12 +81,12 @@ export const dying =
     })
 
 /** Lets everything run that is due within the hour, and gives how the turn ended. */
-export const settle = ({ fiber }: Run): Effect.Effect<TurnEvent.TurnEnd, TurnStopped> =>
+export const settle = ({ fiber }: Run): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> =>
   Effect.andThen(TestClock.adjust("1 hour"), Fiber.join(fiber))
 
 // --- internal
 
-type Turn = Effect.Effect<TurnEvent.TurnEnd, TurnStopped>
+type Turn = Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped>
 
 const start = (
   {

@@ -1,13 +1,14 @@
 /** A strategy over a list of delays, asleep on the test's clock, with a hand on its sleep. */
 import { Deferred, Duration, Effect } from "effect"
 import type { RetryStrategy, SleepFailure, Wake } from "../src/RetryStrategy.ts"
+import type { TurnParked } from "../src/TurnParked.ts"
 
 export interface Options {
   /** Milliseconds before each retry; after the last there is none. */
   readonly delays: ReadonlyArray<number>
   readonly maxRetries?: number
   /** Instead of sleeping. */
-  readonly sleep?: Effect.Effect<Wake, SleepFailure>
+  readonly sleep?: Effect.Effect<Wake, SleepFailure | TurnParked>
   /** What has to be asked after a wait (X11). */
   readonly ask?: RetryStrategy["Service"]["ask"]
 }

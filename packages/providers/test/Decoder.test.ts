@@ -14,6 +14,9 @@ const machines: ReadonlyArray<readonly [Dialect, typeof OpenAi.make]> = [
 const recordings = ["text", "reasoning", "toolCall", "noArguments", "parallel"] as const
 const idOf = (n: number) => `id${n}`
 
+const characters = (events: ReadonlyArray<Provider.ProviderEvent>) =>
+  events.reduce((sum, event) => sum + ("delta" in event ? event.delta.length : 0), 0)
+
 describe.each(machines)("Decoder", (dialect, make) => {
   it.each(recordings)(`${dialect.name}: any way of cutting the bytes of '%s' gives the same events`, (name) => {
     const bytes = new TextEncoder().encode(dialect[name].join(""))
@@ -48,8 +51,6 @@ describe.each(machines)("Decoder", (dialect, make) => {
       fc.constantFrom(first, next, dialect.ping, ...dialect.reasoning.slice(0, 6))
     )
     const stream = fc.array(frame, { maxLength: 30 }).map((frames) => frames.join(""))
-    const characters = (events: ReadonlyArray<Provider.ProviderEvent>) =>
-      events.reduce((sum, event) => sum + ("delta" in event ? event.delta.length : 0), 0)
     fc.assert(
       fc.property(stream, fc.nat(600), fc.array(fc.nat(3000), { maxLength: 10 }), (stream, most, places) => {
         const bytes = new TextEncoder().encode(stream)
@@ -65,6 +66,83 @@ describe.each(machines)("Decoder", (dialect, make) => {
       }),
       { numRuns: 200 }
     )
+  })
+
+  it(`C11: ${dialect.name}: a response of exactly its limit is whole, in a stream and in one document`, () => {
+    const frames = fc.array(
+      fc.oneof(
+        fc.integer({ min: 1, max: 40 }).map((length) => dialect.delta("x".repeat(length))),
+        fc.constantFrom(...dialect.endlessCall('{"x":1}'), ...dialect.reasoning.slice(0, 6))
+      ),
+      { minLength: 1, maxLength: 12 }
+    )
+    fc.assert(
+      fc.property(frames, (frames) => {
+        const machine = make(idOf)
+        const whole = decode(machine, frames)
+        const size = characters(whole.events) + machine.kept()
+        expect(decode(make(idOf), frames, size)).toEqual(whole)
+        if (size > 0) expect(decode(make(idOf), frames, size - 1).standing).toBe("failed")
+      })
+    )
+    const documentOf = (most?: number) => {
+      const machine = make(idOf)
+      const decoder = Decoder.make(machine, (message) => ({ reason: "unknown", message }), most)
+      expect(decoder.whole(dialect.whole())).toBe(true)
+      return { standing: decoder.standing(), events: decoder.take(), kept: machine.kept() }
+    }
+    const whole = documentOf()
+    const size = characters(whole.events) + whole.kept
+    expect(documentOf(size)).toEqual(whole)
+    expect(documentOf(size - 1)).toMatchObject({
+      standing: "failed",
+      events: [{ type: "error", failure: { reason: "invalid-response", retryable: false } }]
+    })
+  })
+
+  it(`C11: ${dialect.name}: a frame may have 16 Mi characters, and a line that long may be under way, but not one more`, () => {
+    const most = 16 * 1024 * 1024
+    const frame = (length: number) => `{"type":"ping","x":"${"x".repeat(length - 22)}"}`
+    expect(decode(make(idOf), [`data: ${frame(most)}\n\n`])).toEqual({ standing: "open", events: [] })
+    expect(decode(make(idOf), [`data: ${frame(most + 1)}\n\n`], 5).standing).toBe("failed")
+    const decoder = Decoder.make(make(idOf), (message) => ({ reason: "unknown", message }), 5)
+    decoder.feed([new TextEncoder().encode("x".repeat(most))])
+    expect(decoder.standing()).toBe("open")
+    decoder.feed([new TextEncoder().encode("x")])
+    expect(decoder.standing()).toBe("failed")
+    expect(Decoder.mostOfFrame(most + 1)).toBe(most + 1)
+  })
+
+  it(`C11: ${dialect.name}: a long frame may have ten thousand levels, and not one more; a short one is parsed as it is`, () => {
+    const frame = (levels: number, length: number) => {
+      const nested = `${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}`
+      return `data: {"type":"ping","x":${nested}${" ".repeat(Math.max(0, length - 20 - nested.length))}}\n\n`
+    }
+    const standing = (levels: number, length: number) => decode(make(idOf), [frame(levels, length)]).standing
+    expect(standing(10_000, 100_000)).toBe("open")
+    expect(standing(10_001, 100_000)).toBe("failed")
+    expect(standing(20_000, 65_536)).toBe("open")
+    expect(standing(20_000, 65_537)).toBe("failed")
+    const document = frame(10_001, 100_000).slice("data: ".length)
+    expect(Decoder.make(make(idOf), (message) => ({ reason: "unknown", message })).whole(document)).toBe(false)
+  })
+
+  it(`D1: ${dialect.name}: nothing is read behind an error, in one read or in the next`, () => {
+    const text = dialect.delta("no")
+    for (const reads of [[dialect.error + text], [dialect.error, text], [dialect.error, text, text]]) {
+      const { events, standing } = decode(make(idOf), reads)
+      expect(standing).toBe("failed")
+      expect(events.map((event) => event.type)).toEqual(["error"])
+    }
+  })
+
+  it(`C3: ${dialect.name}: a frame that is no object is an error, unless the end of the body cut it off`, () => {
+    for (const frame of ["1", "[]", '"a"', "null", "oops", '{"half":']) {
+      expect(decode(make(idOf), [`data: ${frame}\n\n`]).standing, frame).toBe("failed")
+      expect(decode(make(idOf), [`data: ${frame}`]), frame).toEqual({ standing: "open", events: [] })
+    }
+    const named = decode(make(idOf), ['event: error\ndata: {"message":"cut"}'])
+    expect(named).toMatchObject({ standing: "failed", events: [{ failure: { message: '{"message":"cut"}' } }] })
   })
 
   it(`C11: ${dialect.name}: a frame of a million levels is refused without being parsed`, () => {

@@ -7,6 +7,7 @@ import type { JsonObject } from "../src/Json.ts"
 import * as OpenAi from "../src/openai/Response.ts"
 import { decode } from "./harness/Decode.ts"
 import { anthropicMessages, openAiCompatible } from "./harness/Dialect.ts"
+import { heapUsed } from "./harness/Heap.ts"
 
 const idOf = (n: number) => `id${n}`
 
@@ -138,6 +139,81 @@ describe("DeltaTemplate", () => {
     }
     expect(deltas).toBeGreaterThan(2)
     expect(taken).toBeGreaterThan(deltas / 2)
+  })
+
+  it("a frame is matched by what stands around its text and padding, whole, and by its name", () => {
+    const learned = (frame: string, delta: string, event?: string) => {
+      const template = DeltaTemplate.make()
+      template.learn(frame, event, [{ type: "text-delta", delta }])
+      return (data: string, name?: string) => template.match(data, name)
+    }
+    const plain = learned('{"a":"x","b":1}', "x", "delta")
+    const text = (delta: string) => ({ type: "text-delta", delta })
+    expect(plain('{"a":"yes","b":1}', "delta")).toEqual(text("yes"))
+    expect(plain('{"a":"a text of more than \\u0031\\u0033","b":1}', "delta")).toEqual(text("a text of more than 13"))
+    for (const [data, name] of [
+      ['{"a":"yes","b":1}', "other"],
+      ['{"a":"yes","b":1}', undefined],
+      ['{"a":"yes","b":2}', "delta"],
+      ['{"c":"yes","b":1}', "delta"],
+      ['{"a":"yes","b":1} ', "delta"],
+      ['{"a":"","b":1}', "delta"],
+      ['{"a":"y","b":"n","b":1}', "delta"],
+      ['{"a":"a long text","b":"another","b":1}', "delta"],
+      ['{"a":"","b":1', "delta"],
+      ['{"a":","b":1}', "delta"],
+      ["", "delta"]
+    ] as const) {
+      expect(plain(data, name), data).toBeUndefined()
+    }
+    const padded = learned('{"a":"x","obfuscation":"pad","b":1}', "x")
+    expect(padded('{"a":"yes","obfuscation":"","b":1}')).toEqual(text("yes"))
+    expect(padded('{"a":"yes","obfuscation":"padpadpad","b":1}')).toEqual(text("yes"))
+    for (const data of [
+      '{"a":"yes","obfuscation":"pad","b":2}',
+      '{"a":"yes","obfuscatiom":"pad","b":1}',
+      '{"a":"yes","obfuscation":"pad","c":"","b":1}',
+      '{"a":"yes","b":1}',
+      '{"c":"yes","obfuscation":"pad","b":1}'
+    ]) {
+      expect(padded(data), data).toBeUndefined()
+    }
+  })
+
+  it("a text that stands twice in its frame, or nowhere, teaches nothing", () => {
+    for (const frame of ['{"a":"x","b":"x"}', '{"a":["x"]}', '{"a":"y"}']) {
+      const template = DeltaTemplate.make()
+      template.learn(frame, undefined, [{ type: "text-delta", delta: "x" }])
+      expect(template.match(frame, undefined), frame).toBeUndefined()
+    }
+  })
+
+  it("T2: what a frame in between has changed is not passed over", () => {
+    const machineOf = () => OpenAi.make(idOf)
+    const text = (content: string, prompt_tokens: number) => ({
+      choices: [{ index: 0, delta: { content } }],
+      usage: { prompt_tokens }
+    })
+    const call = { choices: [{ index: 0, delta: { tool_calls: [{ index: 0, id: "a", function: { name: "f" } }] } }] }
+    const usage = { choices: [], usage: { prompt_tokens: 2 } }
+    const stop = { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }
+    for (const between of [{ ...call, usage: usage.usage }, usage, { ...stop, usage: usage.usage }]) {
+      const frames = [text("a", 1), text("b", 1), text("c", 1), between, text("d", 1), stop]
+      expect(quick(OpenAi.make, frames)).toEqual(thorough(machineOf, frames))
+    }
+  })
+
+  it("T4: a delta keeps no part of its frame alive", () => {
+    const frame = (text: string) => `{"a":"${text}","b":"${"x".repeat(16_000)}"}`
+    const template = DeltaTemplate.make()
+    template.learn(frame("Hi"), undefined, [{ type: "text-delta", delta: "Hi" }])
+    const kept: Array<unknown> = []
+    const before = heapUsed()
+    for (let i = 0; i < 3_000; i++) kept.push(template.match(frame("y".repeat(12 + (i % 3))), undefined))
+    const after = heapUsed()
+    expect(kept).not.toContain(undefined)
+    // The frames of one length alone have 16 million characters.
+    expect(after - before).toBeLessThan(4_000_000)
   })
 
   it("a frame that gave more than its text is not learned: the next one like it may have more to give, too", () => {

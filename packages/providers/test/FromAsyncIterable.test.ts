@@ -8,14 +8,25 @@ import { run, signal } from "./harness/Run.ts"
 const finish: Provider.ProviderEvent = { type: "finish", finishReason: "stop" }
 
 describe("FromAsyncIterable", () => {
-  it.effect("what a generator yields is the stream; empty deltas are left out", () =>
+  it.effect("C8: what a generator yields is the stream; empty deltas are left out", () =>
     Effect.gen(function* () {
+      const others: ReadonlyArray<Provider.ProviderEvent> = [
+        { type: "usage", usage: {} },
+        { type: "reasoning-end", signature: "" },
+        finish
+      ]
       const provider = fromAsyncIterable(async function* (asked) {
         yield { type: "text-delta", delta: "" }
+        yield { type: "reasoning-delta", delta: "" }
         yield { type: "text-delta", delta: asked.target.model }
-        yield finish
+        yield { type: "reasoning-delta", delta: "hm" }
+        yield* others
       })
-      expect((yield* run(provider)).events).toEqual([{ type: "text-delta", delta: "m" }, finish])
+      expect((yield* run(provider)).events).toEqual([
+        { type: "text-delta", delta: "m" },
+        { type: "reasoning-delta", delta: "hm" },
+        ...others
+      ])
     })
   )
 

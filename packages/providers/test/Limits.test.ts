@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Provider } from "@holdfast/kernel"
 import { Failure } from "@holdfast/wire"
-import { Array as Arr, Cause, Clock, Effect, Fiber, Stream } from "effect"
+import { Array as Arr, Cause, Clock, Duration, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Limits from "../src/Limits.ts"
 import { Progress } from "../src/Progress.ts"
@@ -185,6 +185,88 @@ describe("Limits", () => {
       yield* TestClock.adjust(100)
       expect(yield* Fiber.join(fiber)).toMatchObject({ failure: { reason: "timeout" } })
       expect(slept).toBe(1)
+    })
+  )
+
+  it.effect("one watchdog sleeps for all the waits of an attempt, and none where there is no limit", () =>
+    Effect.gen(function* () {
+      const clock = yield* Clock.Clock
+      const slept: Array<number> = []
+      const counting: Clock.Clock = Object.assign(Object.create(clock), {
+        sleep: (duration: Duration.Duration) => {
+          slept.push(Duration.toMillis(duration))
+          return clock.sleep(duration)
+        }
+      })
+      const steps = [
+        [10, delta("a")],
+        [10, delta("b")],
+        [10, delta("c"), finish]
+      ] as const
+      const watched = (limits: Limits.Limits) =>
+        Effect.gen(function* () {
+          slept.length = 0
+          const fiber = yield* run(Limits.withLimits(provider(...steps), limits)).pipe(
+            Effect.provideService(Clock.Clock, counting),
+            Effect.forkChild({ startImmediately: true })
+          )
+          yield* TestClock.adjust(30)
+          expect(yield* Fiber.join(fiber)).toMatchObject({ isSuccess: true })
+          return slept.filter((ms) => ms !== 10)
+        })
+      expect(yield* watched({ firstContentMs: 100, idleMs: 100 })).toEqual([100])
+      expect(yield* watched({ firstContentMs: 100 })).toEqual([100])
+      expect(yield* watched({})).toEqual([])
+    })
+  )
+
+  it.effect("C8: waiting that was used up while the consumer was slow ends the attempt when it waits again", () =>
+    Effect.gen(function* () {
+      const inner = provider([80, delta("")], [1_000, delta("a")])
+      const fiber = yield* Limits.withLimits(inner, { firstContentMs: 80, idleMs: 500 })
+        .stream(request)
+        .pipe(
+          Stream.tap(() => Effect.sleep(10_000)),
+          Stream.runCollect,
+          Effect.flip,
+          Effect.forkChild({ startImmediately: true })
+        )
+      yield* TestClock.adjust(10_079)
+      expect(fiber.pollUnsafe()).toBeUndefined()
+      yield* TestClock.adjust(81)
+      expect((yield* Fiber.join(fiber)).failure).toMatchObject({ reason: "timeout" })
+    })
+  )
+
+  it.effect("C8: the failure names the limit that was over", () =>
+    Effect.gen(function* () {
+      const first = yield* limited(provider([2000, finish]), { firstContentMs: 1000, idleMs: 5000 })
+      const idle = yield* limited(provider([10, delta("a")], [6000, finish]), { firstContentMs: 1000, idleMs: 5000 })
+      yield* TestClock.adjust(5010)
+      expect((yield* Fiber.join(first)).failure?.message).toBe("No content within 1s of the request")
+      expect((yield* Fiber.join(idle)).failure?.message).toBe("No further content for 5s")
+    })
+  )
+
+  it.effect("what comes while a pull is interrupted is the next one's, and the time until then is the consumer's", () =>
+    Effect.gen(function* () {
+      const inner = provider([40, delta("a")], [40, finish])
+      const limits = { firstContentMs: 50, idleMs: 50 }
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const pull = yield* Stream.toPull(Limits.withLimits(inner, limits).stream(request))
+          const given = yield* Effect.forkChild(pull, { startImmediately: true })
+          yield* TestClock.adjust(10)
+          yield* Fiber.interrupt(given)
+          yield* TestClock.adjust(30)
+          yield* TestClock.adjust(10_000)
+          expect(yield* pull).toEqual([delta("a")])
+          yield* TestClock.adjust(10_000)
+          const next = yield* Effect.forkChild(pull, { startImmediately: true })
+          yield* TestClock.adjust(40)
+          expect(yield* Fiber.join(next)).toEqual([finish])
+        })
+      )
     })
   )
 

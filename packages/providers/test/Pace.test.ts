@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Cause, Effect, Pull } from "effect"
+import { Cause, Effect, Pull, Scheduler } from "effect"
 import * as fc from "fast-check"
 import type { BytePull } from "../src/Http.ts"
 import * as Pace from "../src/Pace.ts"
@@ -24,6 +24,26 @@ const collect = Effect.fnUntraced(function* (bytes: BytePull) {
   return slices
 })
 
+/** Runs to the end of a body; gives how often its fiber left the event loop to others, before each of its pulls. */
+const yieldsOf = (pulls: ReadonlyArray<ReadonlyArray<number>>, most: number): Promise<ReadonlyArray<number>> => {
+  let yields = 0
+  const scheduler = new Scheduler.MixedScheduler("async", (run) => {
+    yields++
+    const immediate = setImmediate(run)
+    return () => clearImmediate(immediate)
+  })
+  const paced = Pace.paced(pulling(pulls.map(bytesOf)), most)
+  return Effect.gen(function* () {
+    const before = yields
+    const seen: Array<number> = []
+    yield* Effect.forever(
+      Effect.map(paced, () => seen.push(yields - before)),
+      { disableYield: true }
+    ).pipe(Pull.catchDone(() => Effect.void))
+    return seen
+  }).pipe(Effect.provideService(Scheduler.Scheduler, scheduler), Effect.runPromise)
+}
+
 const sizeOf = (reads: ReadonlyArray<Uint8Array>) => reads.reduce((sum, read) => sum + read.length, 0)
 
 describe("Pace", () => {
@@ -46,6 +66,30 @@ describe("Pace", () => {
       ),
       { numRuns: 200 }
     ))
+
+  it("what one read brought is left as it is, up to the size of a slice; what is beyond comes with the next pull", async () => {
+    const sizes = async (...reads: ReadonlyArray<number>) =>
+      (await Effect.runPromise(collect(Pace.paced(pulling([bytesOf(reads)]), 10)))).map((slice) =>
+        slice.map((read) => read.length)
+      )
+    expect(await sizes(4, 5)).toEqual([[4, 5]])
+    expect(await sizes(4, 6)).toEqual([[4, 6]])
+    expect(await sizes(4, 7)).toEqual([[4, 6], [1]])
+    expect(await sizes(4, 7, 2)).toEqual([
+      [4, 6],
+      [1, 2]
+    ])
+    expect(await sizes(4, 6, 2)).toEqual([[4, 6], [2]])
+    expect(await sizes(25)).toEqual([[10], [10], [5]])
+  })
+
+  it("P2: a fiber yields once for each slice that it has read, however many pulls that took", async () => {
+    expect(await yieldsOf([[25]], 10)).toEqual([0, 1, 2])
+    expect(await yieldsOf([[10], [10], [1]], 10)).toEqual([0, 1, 2])
+    const single = Array.from({ length: 31 }, () => [1])
+    const expected = single.map((_, i) => Math.floor(i / 10))
+    expect(await yieldsOf(single, 10)).toEqual(expected)
+  })
 
   it.live("a body that never stops leaves every turn of the event loop to others, after two slices at most", () =>
     Effect.gen(function* () {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Ids } from "@holdfast/wire"
+import { Ids, type Message } from "@holdfast/wire"
 import * as Prompt from "../src/Prompt.ts"
 import { request } from "./harness/Dialect.ts"
+import { assistant, call, other, own } from "./harness/History.ts"
 
 const idOf = (turnId: string, step: number, n: number) =>
   Prompt.callId({ ...request, turnId: Ids.TurnId.make(turnId), step })(n)
@@ -18,5 +19,45 @@ describe("the id of a call that its provider did not name", () => {
     const id = idOf("019aa0d2-9b1c-7c3e-8a55-0123456789ab", 9_999, 9_999)
     expect(id).toBe("call_3e-8a55-0123456789ab_9999_9999")
     expect(id.length).toBeLessThanOrEqual(40)
+  })
+})
+
+describe("what both formats make of a history", () => {
+  const message = (target: typeof own, ...content: ReadonlyArray<Message.AssistantPart>): Message.AssistantMessage => {
+    const made = assistant(target, ...content)
+    if (made.role !== "assistant") throw new Error("assistant() makes a message of an assistant")
+    return made
+  }
+
+  it("a message is the model's own if provider and model are", () => {
+    const asked = { ...request, target: own }
+    expect(Prompt.isOwn(message(own), asked)).toBe(true)
+    expect(Prompt.isOwn(message(other), asked)).toBe(false)
+    expect(Prompt.isOwn(message({ ...own, model: "another" }), asked)).toBe(false)
+  })
+
+  it("A10: arguments are an object in any case, and those of a malformed call are never taken for arguments", () => {
+    expect(Prompt.argumentsOf(call("a", { input: { n: 1 } }))).toEqual({ n: 1 })
+    expect(Prompt.argumentsOf(call("a", { input: "{", malformed: "no" }))).toEqual({ malformed_arguments: "{" })
+    expect(Prompt.argumentsOf(call("a", { input: { n: 1 }, malformed: "no" }))).toEqual({
+      malformed_arguments: { n: 1 }
+    })
+    expect(Prompt.argumentsOf(call("a", { input: [1] }))).toEqual({ malformed_arguments: [1] })
+  })
+
+  it("a tool's output is text as it is, and anything else as JSON", () => {
+    const output = (output: Message.ToolResultPart["output"]) =>
+      Prompt.outputText({ type: "tool-result", toolCallId: "a", toolName: "read", output, isError: false })
+    expect(output("as it is")).toBe("as it is")
+    expect(output({ n: [1] })).toBe('{"n":[1]}')
+    expect(output(null)).toBe("null")
+  })
+
+  it("a message's reasoning is all of it, without its text", () => {
+    const said = message(own, { type: "reasoning", text: "a" }, { type: "text", text: "b" }, call("c"), {
+      type: "reasoning",
+      text: "d"
+    })
+    expect(Prompt.reasoningText(said)).toBe("ad")
   })
 })

@@ -1,5 +1,6 @@
 import { NodeHttpClient } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
+import { Classification } from "@holdfast/policy"
 import { Cause, Effect, Exit, Fiber, Layer, Redacted, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
@@ -55,6 +56,19 @@ describe.each(clients)("Transport over %s", (name, layer) => {
         // `fetch` wraps what it was refused with, and refuses some ports by itself.
         expect(failure).toMatchObject({ reason: "network", retryable: true })
         if (!name.endsWith("fetch")) expect(failure?.code).toBe("ECONNREFUSED")
+      })
+    )
+
+    it.effect("C6: an answer without a body has ended too early, and a connection that broke is told from that", () =>
+      Effect.gen(function* () {
+        const server = yield* serve((response, request, n) =>
+          n === 1 ? response.writeHead(204).end() : cut([dialect.delta("Hi")])(response, request, n)
+        )
+        const provider = yield* dialect.make(server.url)
+        expect((yield* run(provider)).failure).toEqual(Classification.incomplete())
+        const { failure } = yield* run(provider)
+        expect(failure).toMatchObject({ reason: "network", retryable: true })
+        expect(failure).not.toEqual(Classification.incomplete())
       })
     )
 

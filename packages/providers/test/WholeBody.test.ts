@@ -31,6 +31,9 @@ describe("the whole of an error's body", () => {
       '{"error":{"message":"Overloaded","metadata":{"raw":"upstream is restarting"}}}',
       '{"error":{"message":"Overloaded","retry_in":7}}',
       '{"error":{"message":"Overloaded","type":"the pool is being drained"}}',
+      '{"error":{"message":"Overloaded","class":"server_error"}}',
+      '{"error":{"message":"Overloaded","type":503}}',
+      '{"error":["Overloaded",{"message":"Overloaded"},["later"]]}',
       "<html><title>Overloaded</title>Back at six.</html>",
       '{"error":{"message":"Overloaded"'
     ]
@@ -45,6 +48,10 @@ describe("the whole of an error's body", () => {
         expect((body ?? "").length).toBeLessThanOrEqual(Failure.MOST_OF_BODY)
       })
     )
+    const exact = "x".repeat(8_192)
+    expect(WholeBody.of(exact, overloaded)).toBe(exact)
+    expect(WholeBody.of(` ${exact}\n`, overloaded)).toBe(exact)
+    expect(WholeBody.of(`${exact}x`, overloaded)).toBe(`${exact.slice(1)}…`)
     const long = WholeBody.of("🙂".repeat(8_000), overloaded) ?? ""
     expect(long.length).toBe(Failure.MOST_OF_BODY)
     expect(long.isWellFormed()).toBe(true)

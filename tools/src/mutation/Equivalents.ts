@@ -314,6 +314,13 @@ export const listed: ReadonlyArray<Listed> = [
     before: "ms < LONGEST_MS",
     line: "const bounded = (ms: number): number => (ms < LONGEST_MS ? Math.max(0, Math.round(ms)) : LONGEST_MS)",
     reason: "the longest delay is a whole number: rounded it is itself"
+  },
+  {
+    path: "apps/session-orchestrator/src/transport/http/ScalarScript.ts",
+    operator: "dropped",
+    before: "await dispose()",
+    line: "await dispose()",
+    reason: "the handler is of an empty API, which holds nothing but memory"
   }
 ]
 

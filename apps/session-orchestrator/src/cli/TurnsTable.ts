@@ -18,7 +18,7 @@ export interface Surroundings {
   readonly paint: (color: Color, text: string) => string
 }
 
-/** Below this there is no room for a table with whole ids (T2). */
+/** Below this there is no room for a table with whole ids (T2); above it there may be, by what else the turns have. */
 export const TABLE_COLUMNS = 170
 
 /** The turns, and their sum. */
@@ -26,7 +26,7 @@ export const view = (turns: ReadonlyArray<TurnReport>, surroundings: Surrounding
   if (turns.length === 0) {
     return Prose.wrap(`There are no such turns in ${surroundings.database}.`, surroundings.columns, 2)
   }
-  const lines = surroundings.columns < TABLE_COLUMNS ? cards(turns, surroundings) : table(turns, surroundings)
+  const lines = table(turns, surroundings) ?? cards(turns, surroundings)
   return [...lines, "", ...Prose.wrap(sum(turns, surroundings), surroundings.columns, 2)]
 }
 
@@ -50,6 +50,7 @@ const COLUMNS: ReadonlyArray<Column> = [
   ["STATE", ({ state }) => state],
   ["CONVERSATION", ({ conversationId }) => conversationId],
   ["TURN", ({ turnId }) => turnId],
+  ["RUNNER", ({ runner }) => (runner === null ? "none" : (runner ?? ""))],
   ["RETRY", (turn) => retryOf(turn)],
   ["DUE", (turn, surroundings) => dueOf(turn, surroundings)],
   ["BUDGET LEFT", (turn) => budgetOf(turn)],
@@ -63,10 +64,15 @@ const COLUMNS: ReadonlyArray<Column> = [
   ["AGE", ({ ageMs }) => Span.rough(ageMs)]
 ]
 
-/** Room for why and prompt where no terminal sets a limit. */
+/** Room for why and prompt together: with less a few lines a turn are easier to read. */
+const LEAST_TEXT = 20
+
+/** Room for each of them where no terminal sets a limit. */
 const LONGEST_TEXT = 60
 
-const table = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): ReadonlyArray<string> => {
+/** `undefined` where there is no room for it. */
+const table = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): ReadonlyArray<string> | undefined => {
+  if (surroundings.columns < TABLE_COLUMNS) return undefined
   const columns = COLUMNS.filter(
     ([name, of]) => ALWAYS.has(name) || turns.some((turn) => of(turn, surroundings) !== "")
   )
@@ -76,6 +82,7 @@ const table = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): Re
     rows.reduce((width, row) => Math.max(width, row[column]?.length ?? 0), head.length)
   )
   const fixed = widths.reduce((total, width) => total + width + GAP.length, 0)
+  if (fixed + GAP.length + LEAST_TEXT > surroundings.columns) return undefined // T1
   const rest = Number.isFinite(surroundings.columns)
     ? Math.max(0, surroundings.columns - fixed - GAP.length)
     : 2 * LONGEST_TEXT
@@ -99,6 +106,7 @@ const cards = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): Re
   const { columns, paint } = surroundings
   return turns.flatMap((turn, index) => {
     const facts: ReadonlyArray<readonly [string, string]> = [
+      ["runner", turn.runner === null ? "none at the moment" : (turn.runner ?? "")],
       ["due", dueOf(turn, surroundings)],
       ["retry", retryOf(turn)],
       ["why", whyOf(turn)],
@@ -177,9 +185,11 @@ const sum = (turns: ReadonlyArray<TurnReport>, { database, moment }: Surrounding
     (first, { asks, retryAt }) => (asks === undefined ? Math.min(first, retryAt) : first),
     Infinity
   )
+  const left = turns.filter(({ runner }) => runner === null).length
   const asking = waits.filter(({ asks }) => asks !== undefined).length
   return [
     `${turns.length} ${turns.length === 1 ? "turn" : "turns"} in ${database}: ${states.join(", ")}.`,
+    ...(left > 0 ? [`${left} ${left === 1 ? "has" : "have"} no runner at the moment.`] : []),
     ...(Number.isFinite(next) ? [`The next is due at ${moment(next)}.`] : []),
     ...(asking > 0 ? [`${asking} ${asking === 1 ? "waits" : "wait"} for an answer (holdfast explain).`] : [])
   ].join(" ")

@@ -30,6 +30,7 @@ import * as ConversationHandlers from "./ConversationHandlers.ts"
 import * as Lease from "./Lease.ts"
 import { Neighbours, overheard } from "./Neighbours.ts"
 import { Residents } from "./Residents.ts"
+import * as SessionName from "./SessionName.ts"
 import * as TakeOver from "./TakeOver.ts"
 
 export interface Options {
@@ -51,7 +52,8 @@ export const layer = (
   Timer | Providers | Gates | Tools | Defaults | Condition
 > => {
   const residents = new Residents()
-  const neighbours = new Neighbours(`${options.runner.host}:${options.runner.port}`)
+  const address = `${options.runner.host}:${options.runner.port}`
+  const neighbours = new Neighbours(address)
   const takeOver = Layer.effectDiscard(Effect.forkScoped(TakeOver.run(options.shards, neighbours)))
   const told = Layer.effectDiscard(
     Effect.flatMap(Condition, (condition) => condition.setAnswering(residents.isAnswering))
@@ -61,7 +63,7 @@ export const layer = (
     Layer.provide(Alarms.layer),
     Layer.provide(sharding(options, neighbours)),
     Layer.provideMerge(SqlStore.layerSql(nameOf(options.url))),
-    Layer.provide(Postgres.layerClient(options)),
+    Layer.provide(Postgres.layerClient({ url: options.url, sessionName: SessionName.of(address, options.shards) })),
     // After the guest has said that it answers nobody.
     (conversations) => Layer.provideMerge(told, conversations)
   )

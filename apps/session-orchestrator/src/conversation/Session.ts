@@ -32,8 +32,8 @@ export interface Running {
   leaveTurnstile: () => void
   /** Its place, while it is in memory ahead of its time and still parked; nobody has called it yet. */
   ahead: ReadAhead.Place | undefined
-  /** When it wants to be taken up again, once it has left memory to wait, and what for. */
-  parked: { readonly until: number; readonly awaited: Gatekeeper.Awaited | undefined } | undefined
+  /** The gate that its wait ends at, where it waits for an endpoint that has one. */
+  awaited: Gatekeeper.Awaited | undefined
   /** What the gate has told it, for its next attempt; it is given back where there is none. */
   pass: Gatekeeper.Pass | undefined
   /** What had interrupted it when this process took it up in the middle of something (X14); nothing any more once it has come further. */
@@ -57,7 +57,7 @@ export const running = (turnId: Ids.TurnId, arrival?: Arrival, interruption?: In
   wait: new Wait(),
   leaveTurnstile: () => {},
   ahead: undefined,
-  parked: undefined,
+  awaited: undefined,
   pass: undefined,
   interruption,
   stay: undefined

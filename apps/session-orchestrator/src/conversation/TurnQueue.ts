@@ -125,7 +125,7 @@ export const make = Effect.fnUntraced(function* (
     if (error.defect === true) {
       const outcome = yield* Effect.exit(Setbacks.ofDefect(dependencies, session, running, error))
       if (Exit.isSuccess(outcome)) return outcome.value
-      yield* Effect.logError(`Turn ${turnId} could not be sealed: ${stoppedBy(outcome.cause).message}`)
+      yield* Effect.logError(`Turn ${turnId} could not be sealed: ${errorOf(outcome.cause).message}`)
     }
     yield* Effect.logWarning(`Turn ${turnId} stopped unsealed: ${error.message}`)
     stopped(session, running, error)
@@ -141,7 +141,7 @@ export const make = Effect.fnUntraced(function* (
       while (running !== undefined) {
         const { turnId } = running
         session.running = running
-        const end = yield* Effect.exit(run(dependencies, session, running))
+        const exit = yield* Effect.exit(run(dependencies, session, running))
         // From here on up to where those who wait are told nothing gives way: a turn that nobody runs has said what became of it.
         running.stay?.leave()
         running.stay = undefined
@@ -149,39 +149,37 @@ export const make = Effect.fnUntraced(function* (
         running.arrival = undefined
         running.leaveTurnstile()
         Admission.giveBack(running)
-        const { ahead, parked } = running
+        const { ahead, awaited } = running
+        const outcome = Exit.isSuccess(exit) ? exit.value : errorOf(exit.cause)
         ahead?.leave()
         if (ahead !== undefined) {
-          if (Exit.isFailure(end)) break // Q6
+          if ("_tag" in outcome) break // Q6
           parking.drop(session.conversationId)
         }
-        if (Exit.isFailure(end) && parked !== undefined) {
-          if (!isWanted(running)) {
-            parking.park(session.conversationId, turnId, parked.until, parked.awaited)
-            if (parking.find(session.conversationId) !== undefined) break
-            running = session.queue.shift()
-            continue
-          }
-          running.parked = undefined
-          continue // Q5
-        }
-        let sealed = end
-        if (Exit.isFailure(end)) {
+        let end: TurnEvent.TurnEnd
+        if ("type" in outcome) end = outcome
+        else if (outcome._tag === "TurnParked") {
+          if (isWanted(running)) continue // Q5
+          parking.park(session.conversationId, turnId, outcome.retryAt, awaited)
+          if (parking.find(session.conversationId) !== undefined) break
+          running = session.queue.shift()
+          continue
+        } else {
           session.running = running
-          const error = stoppedBy(end.cause)
           if (yield* isStopping) {
-            stopped(session, running, error)
+            stopped(session, running, outcome)
             session.running = undefined
             break
           }
-          const next: Running | TurnEvent.TurnEnd = yield* goOn(session, running, error)
+          const next: Running | TurnEvent.TurnEnd = yield* goOn(session, running, outcome)
           if (!("type" in next)) {
             running = next
             continue
           }
           session.running = undefined
-          sealed = Exit.succeed(next)
+          end = next
         }
+        const sealed = Exit.succeed(end)
         tell(running, sealed)
         seals.tell(turnId, sealed)
         if (yield* isStopping) break
@@ -262,7 +260,7 @@ const listenerOf = (running: Running): JournalCheckpoint.Listener => ({
 })
 
 /** Q4 */
-const stoppedBy = (cause: Cause.Cause<TurnStopped.TurnStopped>): TurnStopped.TurnStopped =>
+const errorOf = <E>(cause: Cause.Cause<E>): E | TurnStopped.TurnStopped =>
   Option.getOrElse(Cause.findErrorOption(cause), () => TurnStopped.ofDefect(Cause.squash(cause)))
 
 const run = Effect.fnUntraced(function* (dependencies: Dependencies, session: Session, running: Running) {

@@ -18,6 +18,7 @@ import {
   Router,
   Toolbox,
   Turn,
+  TurnParked,
   TurnStopped
 } from "@holdfast/kernel"
 import { Basis, type RetryPolicy, RetryStrategies } from "@holdfast/policy"
@@ -60,11 +61,11 @@ export interface Resources {
   readonly stopping: Effect.Effect<void>
 }
 
-/** Runs a turn to its seal. Interrupted, it stops unsealed. An `Observer` comes with the context, where there is one. */
+/** Runs a turn to its seal, or until it leaves memory to wait. Interrupted, it stops unsealed. An `Observer` comes with the context, where there is one. */
 export const run = (
   setting: Setting,
   resources: Resources
-): Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped> => {
+): Effect.Effect<TurnEvent.TurnEnd, TurnParked.TurnParked | TurnStopped.TurnStopped> => {
   const { running, target, provider, ports } = setting
   const { compactor, limits, report, router } = ports
   const { turn, conversation, history } = setting.resumption
@@ -171,9 +172,6 @@ const diverged = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>
 const elsewhere = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>
   new TurnStopped.TurnStopped({ message: `Turn ${turnId} is being run elsewhere.` })
 
-/** What a turn ends with that is parked; one for all, as nobody is shown it and every error takes a picture of its stack. */
-const parked = new TurnStopped.TurnStopped({ message: "The turn waits on disk." })
-
 /** Up to here a wait stays in memory: leaving it and coming back costs a few reads of the disk. */
 export const RESIDENT_MS = 5_000
 
@@ -183,21 +181,19 @@ const strategyOf = (
 ): RetryStrategy.RetryStrategy["Service"] => {
   const { wait } = running
   const resume = () => session.hub.inProgress.resume()
-  const park = (until: number, awaited: Awaited | undefined) => {
-    running.parked = { until, awaited }
-    return Effect.fail(parked)
-  }
+  const park = (retryAt: number) => Effect.fail(new TurnParked.TurnParked({ retryAt }))
   /** It is parked all the same: whoever calls it, or sends it away, rings. */
   const standBy = (ahead: Place, until: number, awaited: Awaited | undefined) => {
     ahead.ready()
     return Effect.flatMap(wait.standBy(resume), () =>
-      wait.hasNews ? Admission.heard(wait.sleep(Effect.void, resume), running, awaited) : park(until, awaited)
+      wait.hasNews ? Admission.heard(wait.sleep(Effect.void, resume), running, awaited) : park(until)
     )
   }
   const sleep: RetryStrategies.Sleep = (delay, wanted) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const end = now + Duration.toMillis(delay)
       const awaited = wanted && Gates.awaited(gates, wanted)
+      running.awaited = awaited
       if (running.ahead !== undefined) return standBy(running.ahead, end, awaited)
       if (Duration.toMillis(delay) <= RESIDENT_MS || wait.hasNews) {
         const held = (until: number) => session.hub.held(until)
@@ -207,7 +203,7 @@ const strategyOf = (
           awaited
         )
       }
-      return park(end, awaited)
+      return park(end)
     })
   const strategy = RetryStrategies.make(policy, sleep, ports.countTokens)
   return {

@@ -8,6 +8,7 @@ import type { Ids } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer, Option, type Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import * as fs from "node:fs"
+import * as Holders from "../cluster/Holders.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import * as TurnQueue from "../conversation/TurnQueue.ts"
 import * as ConversationTable from "../storage/ConversationTable.ts"
@@ -26,7 +27,7 @@ import * as Account from "./Account.ts"
 import type * as Explanation from "./Explanation.ts"
 import * as TurnReport from "./TurnReport.ts"
 
-/** Whether somebody runs the turns: a process, nobody, or whoever it is that only the database's own cluster knows. */
+/** Whether a service runs the turns: one process or several, none, or that could not be found out. */
 export type Service =
   | { readonly _tag: "Runs"; readonly who: string }
   | { readonly _tag: "None" }
@@ -53,14 +54,11 @@ export interface Options {
   readonly defaults: Defaults["Service"]
 }
 
-/** For a database that several processes share: who of them is there only its cluster knows. */
-export const UNKNOWN: Effect.Effect<Service> = Effect.succeed({ _tag: "Unknown" })
-
 /** Looks into a SQLite file. Fails where there is none. */
 export const layerSqlite = (path: string, options: Options): Layer.Layer<Inspection, StorageError> =>
   Layer.suspend(() =>
     fs.existsSync(path)
-      ? layerSql(path, serviceOf(path), options).pipe(
+      ? layer(path, ownerOf(path), options).pipe(
           Layer.provide(
             Layer.catch(SqliteClient.layer({ filename: path, readonly: true }), (error) =>
               Layer.effectContext(Effect.fail(StorageFailure.explain(path, "open the database", error)))
@@ -79,11 +77,20 @@ export const layerSqlite = (path: string, options: Options): Layer.Layer<Inspect
   )
 
 /**
- * Looks into whatever database there is a client of.
+ * Looks into a database that runners share.
  *
- * @param database names it in errors: its file, or its address without a password
+ * @param database its address without a password
  */
-export const layerSql = (
+export const layerShared = (
+  database: string,
+  options: Options
+): Layer.Layer<Inspection, StorageError, SqlClient.SqlClient> =>
+  Layer.unwrap(SqlClient.SqlClient.useSync((sql) => layer(database, runnersOf(sql), options)))
+
+// --- internal
+
+/** @param database names it in errors */
+const layer = (
   database: string,
   service: Effect.Effect<Service>,
   { defaults }: Options
@@ -111,8 +118,6 @@ export const layerSql = (
       }
     })
   )
-
-// --- internal
 
 type Failure = SqlError.SqlError | Schema.SchemaError | StorageError
 
@@ -144,6 +149,9 @@ const reports = Effect.fnUntraced(function* (
   const begun = new Set<string>()
   const found: Array<TurnReport.TurnReport> = []
   const turns = yield* all ? TurnTable.all(sql) : TurnTable.unsealed(sql)
+  const holders = yield* Holders.read(sql)
+  const openReport = (report: TurnReport.TurnReport): TurnReport.TurnReport =>
+    holders === undefined ? report : { ...report, runner: holders.of(report.conversationId) }
   const endings = yield* all ? endingsOf(sql, turns) : Effect.succeed(new Map<Ids.TurnId, TurnReport.Ending>())
   for (const turn of turns) {
     const conversation = conversations.get(turn.conversationId) ?? (yield* conversationOf(sql, turn))
@@ -151,12 +159,12 @@ const reports = Effect.fnUntraced(function* (
     if (turn.end !== undefined) {
       found.push(TurnReport.ofSealed(turn, turn.end, conversation, endings.get(turn.turnId)))
     } else if (begun.has(turn.conversationId)) {
-      found.push(TurnReport.ofQueued(turn, conversation, now))
+      found.push(openReport(TurnReport.ofQueued(turn, conversation, now)))
     } else {
       begun.add(turn.conversationId)
       const account = Account.of(yield* recordsOf(sql, turn.turnId))
       const policy = TurnQueue.policyOf(conversation, defaults)
-      found.push(TurnReport.ofOpen(turn, account, conversation, policy, now))
+      found.push(openReport(TurnReport.ofOpen(turn, account, conversation, policy, now)))
     }
   }
   return found
@@ -205,7 +213,19 @@ const conversationOf = (sql: SqlClient.SqlClient, turn: Turn): Effect.Effect<Con
 const recordsOf = (sql: SqlClient.SqlClient, turnId: Ids.TurnId): Effect.Effect<ReadonlyArray<Record>, Failure> =>
   Effect.map(JournalTable.load(sql)([turnId]), ([records = []]) => records)
 
-const serviceOf = (path: string): Effect.Effect<Service> =>
+const UNKNOWN: Service = { _tag: "Unknown" }
+
+const runnersOf = (sql: SqlClient.SqlClient): Effect.Effect<Service> =>
+  Holders.read(sql).pipe(
+    Effect.map((holders): Service => {
+      const runners = holders?.runners ?? []
+      return runners.length === 0 ? { _tag: "None" } : { _tag: "Runs", who: `runners ${runners.join(", ")}` }
+    }),
+    Patience.within<SqlError.SqlError>(Patience.SILENCE_LIMIT, () => StorageFailure.silence(Patience.SILENCE_LIMIT)),
+    Effect.orElseSucceed(() => UNKNOWN)
+  )
+
+const ownerOf = (path: string): Effect.Effect<Service> =>
   Tenancy.ownerOf(path).pipe(
     Effect.map((owner): Service =>
       owner === undefined
@@ -213,5 +233,5 @@ const serviceOf = (path: string): Effect.Effect<Service> =>
         : { _tag: "Runs", who: owner === "unnamed" ? "a process" : Tenancy.describe(owner) }
     ),
     // Whoever may read the database need not be allowed to try its lock.
-    Effect.catch(() => UNKNOWN)
+    Effect.orElseSucceed(() => UNKNOWN)
   )

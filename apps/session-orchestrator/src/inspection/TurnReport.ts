@@ -4,6 +4,7 @@
  */
 import { Budget, ReasonLimits, type RetryPolicy } from "@holdfast/policy"
 import { Failure, type Ids, type Message, type TurnEvent } from "@holdfast/wire"
+import type * as Holders from "../cluster/Holders.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
 import * as Account from "./Account.ts"
 
@@ -71,6 +72,8 @@ export interface TurnReport {
   readonly error?: ErrorReport
   /** Of the step that it is in; absent before the first failure and after the end. */
   readonly budget?: BudgetReport
+  /** Which runner has it; absent after the end, and where no runners share the database. */
+  readonly runner?: Holders.Holder
 }
 
 /** What is known of an ended turn besides its rows. */

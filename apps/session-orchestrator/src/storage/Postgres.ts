@@ -8,6 +8,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, type Redacted } from "effect"
 import type { SqlClient } from "effect/sql"
+import * as SessionName from "../cluster/SessionName.ts"
 import { nameOf } from "./DatabaseUrl.ts"
 import * as SqlStore from "./SqlStore.ts"
 import * as StorageFailure from "./StorageFailure.ts"
@@ -18,6 +19,8 @@ export interface Config {
   readonly url: Redacted.Redacted
   /** The most that there may be at once. */
   readonly connections?: number
+  /** What its sessions are called in `pg_stat_activity`. */
+  readonly sessionName?: string
 }
 
 /**
@@ -32,10 +35,11 @@ const KEEP_ALIVE = "10 seconds"
 /** A client with a pool of connections for as long as the layer lives. It connects when the first statement comes. */
 export const layerClient = ({
   connections = CONNECTIONS,
+  sessionName = SessionName.PLAIN,
   url
 }: Config): Layer.Layer<SqlClient.SqlClient, StorageError> =>
   Layer.catch(
-    PgClient.layer({ url, applicationName: "holdfast", maxConnections: connections, keepAlive: KEEP_ALIVE }),
+    PgClient.layer({ url, applicationName: sessionName, maxConnections: connections, keepAlive: KEEP_ALIVE }),
     (error) => Layer.effectContext(Effect.fail(StorageFailure.explain(nameOf(url), "open the database", error)))
   )
 

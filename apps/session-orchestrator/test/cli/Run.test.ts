@@ -123,6 +123,16 @@ describe("run", () => {
     })
   )
 
+  it.effect("into a file goes an answer that something is said in the middle of, in one piece", () =>
+    Effect.gen(function* () {
+      const recorder = Recorder.make({ stdout: false, stderr: true })
+      const turn = yield* showing(recorder)
+      yield* turn.happens(delta("Hello, "), modelChange("openai/gpt-5"), delta("world."), end("completed"))
+      yield* turn.ended
+      expect(recorder.stdout()).toBe("Hello, world.\n")
+    })
+  )
+
   it.effect("an answer that ends its last line itself gets no second line break", () =>
     Effect.gen(function* () {
       const recorder = Recorder.make({ stdout: false, stderr: false })

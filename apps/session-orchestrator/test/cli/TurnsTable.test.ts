@@ -114,6 +114,66 @@ describe("TurnsTable", () => {
     )
   })
 
+  it("X6: has which runner has a turn, and that none has it at the moment; nothing of runners where there are none", () => {
+    const shared = [
+      { ...waiting, runner: "10.0.0.5:4748" },
+      turn(2, { runner: null }),
+      turn(3, { runner: "unknown" }),
+      turn(4, { state: "completed", endedAt: 5 })
+    ]
+    const lines = text(shared, TurnsTable.TABLE_COLUMNS).split("\n")
+    expect(lines.slice(0, 5).map((line) => line.slice(0, 56).trimEnd())).toEqual([
+      "STATE      CONVERSATION  TURN  RUNNER         RETRY  DUE",
+      "waiting    c-1           t-1   10.0.0.5:4748  4      T60",
+      "running    c-2           t-2   none",
+      "running    c-3           t-3   unknown",
+      "completed  c-4           t-4"
+    ])
+    expect(lines.at(-1)).toContain("1 completed. 1 has no runner at the moment. The next is due")
+    expect(text(shared.slice(0, 2), 80)).toBe(
+      [
+        "waiting  Why is the sky blue?",
+        "  t-1",
+        "  c-1",
+        "  runner  10.0.0.5:4748",
+        "  due     T60000, in 9 s",
+        "  retry   4",
+        "  why     overloaded: 529 Overloaded",
+        "  budget  1 m left",
+        "  age     2 h 3 m",
+        "",
+        "running  Why is the sky blue?",
+        "  t-2",
+        "  c-2",
+        "  runner  none at the moment",
+        "  age     2 h 3 m",
+        "",
+        "2 turns in a.db: 1 running, 1 waiting. 1 has no runner at the moment. The next",
+        "is due at T60000."
+      ].join("\n")
+    )
+    for (const columns of [80, TurnsTable.TABLE_COLUMNS]) expect(text([waiting], columns)).not.toMatch(/runner/i)
+  })
+
+  it("T1: T2: all that a database can have of turns does not make a line too long, nor an id shorter", () => {
+    const id = (n: number) => `0199a1b2-c3d4-7e5f-8a9b-00000000000${n}`
+    const [conversationId, turnId, retriedBy] = [
+      Ids.ConversationId.make(id(1)),
+      Ids.TurnId.make(id(2)),
+      Ids.TurnId.make(id(3))
+    ]
+    const runner = `${"holdfast-0.".repeat(6)}svc.cluster.local:4748`
+    const open = { ...waiting, conversationId, turnId, runner }
+    const ended = turn(3, { state: "failed", attempts: 2, endedAt: 90_000, waitedMs: 5_000, retriedBy })
+    for (const columns of [80, TurnsTable.TABLE_COLUMNS, 200, 280, 400]) {
+      const lines = text([open, ended], columns).split("\n")
+      for (const line of lines) expect(CliOutput.displayWidth(line)).toBeLessThanOrEqual(columns)
+      for (const whole of [conversationId, turnId, retriedBy]) expect(lines.join("\n")).toContain(whole)
+    }
+    expect(text([open, ended], 400)).toContain(runner)
+    expect(text([open, ended], 400)).toMatch(/^STATE/)
+  })
+
   it("says that there are none", () => {
     expect(text([], 80)).toBe("There are no such turns in a.db.")
   })

@@ -15,12 +15,16 @@ export type Runner = Effect.Success<ReturnType<typeof Process.start>>
 /** A runner, and where the other runners reach it. */
 export interface Reached extends Runner {
   readonly runnerPort: number
+  /** Where its configuration is, and what it writes beside that. */
+  readonly directory: string
 }
 
 export type Provider = Effect.Success<ReturnType<typeof ScriptedServer.start>>
 
 export interface Runners {
   readonly provider: Provider
+  /** The database that they share. */
+  readonly url: Redacted.Redacted
   /** Starts one more, all with the same configuration. */
   readonly start: Effect.Effect<Reached, Error, Scope.Scope>
   /** Starts some at once, and waits until they have divided the conversations among them. */
@@ -80,12 +84,13 @@ export const make = Effect.fnUntraced(function* (
   }
   const start = Effect.gen(function* () {
     const port = yield* freePort
+    const directory = yield* Process.directory
     const started = yield* Process.start({
-      directory: yield* Process.directory,
+      directory,
       config,
       env: { HOLDFAST_DATABASE_URL: Redacted.value(url), HOLDFAST_CLUSTER_RUNNER: `127.0.0.1:${port}` }
     })
-    return { ...started, runnerPort: port }
+    return { ...started, runnerPort: port, directory }
   }).pipe(starting.withPermits(1))
   const settled = (count: number) =>
     Process.eventually(
@@ -114,7 +119,7 @@ export const make = Effect.fnUntraced(function* (
       yield* sql`ALTER DATABASE ${sql(name)} SET default_transaction_read_only = ${sql.literal(isReadOnly ? "on" : "off")}`
       yield* sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ${name} AND pid <> pg_backend_pid()`
     })
-  return { provider, start, startAll, settled, undisturbed, setReadOnly } satisfies Runners
+  return { provider, url, start, startAll, settled, undisturbed, setReadOnly } satisfies Runners
 })
 
 /** Waits for a fact; longer than a take-over lasts, and a turn's wait after that. */

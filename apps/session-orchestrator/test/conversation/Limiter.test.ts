@@ -109,6 +109,19 @@ describe("Limiter", () => {
     })
   )
 
+  it.effect("L4: others that call nothing are not looked at again: an end of its own wakes the call", () =>
+    Effect.gen(function* () {
+      const world = new World()
+      const limiter = new Limiter({ calls: 1 }, world)
+      const first = yield* ask(limiter)
+      limiter.hear([{ underway: 0, seconds: [] }])
+      const second = yield* ask(limiter)
+      expect(world.size).toBe(0)
+      yield* first.end
+      expect(second.permit).toBeDefined()
+    })
+  )
+
   it("without limits nothing waits, and nothing has to be measured", () => {
     const limiter = new Limiter({}, new World())
     expect(limiter.countsTokens).toBe(false)

@@ -1,6 +1,7 @@
 /** What an explanation has besides its sentences, and what it is made of when records are missing, or older or newer ones. */
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
+import type { TurnEvent } from "@holdfast/wire"
 import { Duration, Effect } from "effect"
 import * as Interruption from "../../src/durable/Interruption.ts"
 import * as Explanation from "../../src/inspection/Explanation.ts"
@@ -98,6 +99,41 @@ describe("an explanation", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
+  it.effect("C10, X14, P14: names the rule by which a turn was sealed that was not run to its end", () =>
+    Effect.gen(function* () {
+      const { answered, sealedWith } = yield* ended
+      const rules = (end: TurnEvent.TurnEnd, interruption?: Interruption.Interruption) =>
+        Explanation.of({ ...sealedWith(end), interruption }, (text) => text).seal?.rules
+      const of = (over: Partial<Interruption.Interruption>) => ({ ...Interruption.none("one"), ...over })
+      const failed = { ...answered, status: "failed", error: Interruption.stoppedBy(3) } as const
+      assert.deepStrictEqual(rules(failed, of({ deaths: Interruption.SUSPECT + 1 })), ["X14"])
+      assert.deepStrictEqual(rules(failed, of({ deaths: Interruption.SUSPECT, defects: 3 })), ["C10"])
+      assert.deepStrictEqual(rules(failed), [])
+      assert.deepStrictEqual(rules({ ...failed, error: Told.overloaded }, of({ deaths: 4 })), [])
+      assert.deepStrictEqual(rules(answered, of({ deaths: 4 })), [])
+      assert.deepStrictEqual(rules({ ...answered, status: "aborted" }, of({ deaths: 4 })), ["P14"])
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
+  it.effect("says of an aborted turn that its records are gone where it must have had some", () =>
+    Effect.gen(function* () {
+      const { answered, ofTurn, sealedWith } = yield* ended
+      const isForgotten = (...types: ReadonlyArray<"retry-end" | "tool-call" | "model-change">) => {
+        const events = types.map((type): TurnEvent.PersistedEvent => {
+          if (type === "model-change") return { type, ...ofTurn, from: "a/m", to: "b/m" }
+          if (type === "retry-end") return { type, ...ofTurn, success: false, attempt: 0 }
+          return { type, ...ofTurn, toolCallId: "c1", toolName: "t", input: {} }
+        })
+        const found = sealedWith({ ...answered, status: "aborted" })
+        return Explanation.of({ ...found, events, records: [] }, (text) => text).isForgotten
+      }
+      assert.isFalse(isForgotten())
+      assert.isFalse(isForgotten("model-change"))
+      assert.isTrue(isForgotten("model-change", "retry-end"))
+      assert.isTrue(isForgotten("tool-call"))
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
   it.effect("reads what older versions have recorded, and names what a later one has", () =>
     Effect.gen(function* () {
       yield* ScriptedTurn.happened({ scripts: down(1) }, () => Effect.void)
@@ -162,6 +198,18 @@ const evidence = Effect.gen(function* () {
     conversation: yield* Effect.flatMap(store.conversation(conversationId), Effect.fromOption),
     events: (yield* store.turnEvents(turnId)).map(({ event }) => event),
     records: yield* journal.load(turnId)
+  }
+})
+
+/** A turn that was answered after two failures, to be given another end. */
+const ended = Effect.gen(function* () {
+  yield* ScriptedTurn.happened({ scripts: [...down(1), answer("Hello")] })
+  const found = yield* evidence
+  const { conversationId, end: answered = assert.fail("it has not ended"), turnId } = found.turn
+  return {
+    answered,
+    ofTurn: { conversationId, turnId },
+    sealedWith: (end: TurnEvent.TurnEnd) => ({ ...found, turn: { ...found.turn, end } })
   }
 })
 

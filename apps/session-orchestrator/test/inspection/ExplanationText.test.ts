@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Profile, Routers } from "@holdfast/policy"
+import type { TurnExplanation } from "@holdfast/wire"
 import { Duration, Effect, Result } from "effect"
 import { CliOutput } from "effect/cli"
 import * as ExplanationText from "../../src/inspection/ExplanationText.ts"
@@ -139,6 +140,39 @@ describe("ExplanationText", () => {
       const [title] = ExplanationText.lines(explanation, surroundings)
       assert.strictEqual(title, "Turn t1 of conversation nightly: waiting, to retry at 2031-04-02 00:07:45.")
     }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
+  it.effect(
+    "says apart from the steps what interrupted the turn, that records are gone, and that some cannot be read",
+    () =>
+      Effect.gen(function* () {
+        const explanation = yield* ScriptedTurn.happened({ scripts: [ScriptedProvider.answer("Hello")] })
+        const written = (over: Partial<TurnExplanation.TurnExplanation>) =>
+          ExplanationText.lines({ ...explanation, ...over }, { ...surroundings, columns: 300 }).slice(3)
+        const [day, accepted, , step, answered, , sealed] = written({})
+        assert.deepStrictEqual(written({}), [day, accepted, "", step, answered, "", sealed])
+        const interruption = { deaths: 2, defects: 0, rules: ["X14"], words: "" }
+        assert.deepStrictEqual(written({ interruption, unread: ["a", "b"] }), [
+          day,
+          accepted,
+          "",
+          step,
+          answered,
+          "",
+          "            The process died 2 times in a row in the middle of this turn (X14).",
+          "",
+          sealed,
+          "",
+          "A later version wrote 2 records that this one cannot read: a, b."
+        ])
+        assert.deepStrictEqual(written({ steps: [], isForgotten: true }), [
+          day,
+          accepted,
+          "            The record of its decisions was deleted since (database.retention); what is left is how it ended.",
+          "",
+          sealed
+        ])
+      }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
   it.effect("keeps control characters of a provider out of the terminal", () =>

@@ -57,6 +57,8 @@ it.effect("tells what waits, with a service at work on the file and without", ()
       // The conversation's own.
       budget: { totalMs: 3_600_000, leftMs: 3_595_000 }
     })
+    // No runners share a file.
+    for (const turn of beside.turns) expect(turn).not.toHaveProperty("runner")
     expect(beside.service).toEqual({ _tag: "Runs", who: expect.stringContaining(`process ${process.pid} `) })
 
     const alone = yield* look(filename)

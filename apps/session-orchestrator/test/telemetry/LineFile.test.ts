@@ -23,6 +23,7 @@ describe("a file of lines", () => {
         const bytes = (file: ReadonlyArray<Uint8Array>) => file.reduce((sum, { length }) => sum + length, 0)
         if (size > 0 && first.length > 0) expect(size + bytes(first)).toBeLessThanOrEqual(maxBytes)
         if (size === 0) expect(first.length <= 1 || bytes(first) <= maxBytes).toBe(true)
+        if (size === 0 && lines.length > 0) expect(first.length).toBeGreaterThan(0)
         for (const file of rest) expect(file.length === 1 || bytes(file) <= maxBytes).toBe(true)
       })
     )

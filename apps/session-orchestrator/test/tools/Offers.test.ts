@@ -42,6 +42,9 @@ describe("the tools of a server", () => {
     const largest = offer("a", "x".repeat(Offers.MAX_DEFINITION_BYTES - Offers.sizeOf(offer("a", ""))))
     assert.deepStrictEqual(Offers.select([largest]).kept, [largest])
     assert.deepStrictEqual(Offers.select([{ ...largest, name: "ab" }]).leftOut, ["ab"])
+    const full = Array.from({ length: Offers.MAX_DEFINITIONS_BYTES / Offers.MAX_DEFINITION_BYTES }, () => largest)
+    assert.deepStrictEqual(Offers.select(full).kept, full)
+    assert.deepStrictEqual(Offers.select([...full, offer("b")]).leftOut, ["b"])
   })
 
   it("that are nested too deeply to be written are left out", () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import type { Message } from "@holdfast/wire"
 import * as Request from "../../src/anthropic/Request.ts"
 import { asking, assistant, call, other, own, tool, user } from "../harness/History.ts"
 
@@ -16,6 +17,42 @@ describe("anthropic/Request", () => {
     })
   })
 
+  it("marks nothing but the last message, and not that of the model, which may end in thinking", () => {
+    const marked = (...messages: ReadonlyArray<Message.Message>) =>
+      JSON.stringify(Request.make(asking(messages), {}).messages).split("cache_control").length - 1
+    expect(marked(user("a"), assistant(own, { type: "text", text: "b" }))).toBe(0)
+    expect(marked(user("a"), assistant(own, { type: "text", text: "b" }), user("c"))).toBe(1)
+    expect(Request.make(asking([user("a"), assistant(own, call("x")), user("c")]), {}).messages).toMatchObject([
+      { content: [{ type: "text", text: "a" }] },
+      {},
+      { content: [{ type: "text", text: "c", cache_control }] }
+    ])
+    expect(marked()).toBe(0)
+  })
+
+  it("no prompt cache is asked for where it is switched off, and no tools or system prompt where there are none", () => {
+    expect(Request.make(asking([user("Hi")], { system: "Be kind" }), plain)).toMatchObject({
+      system: [{ type: "text", text: "Be kind" }]
+    })
+    expect(JSON.stringify(Request.make(asking([user("Hi")], { system: "Be kind" }), plain))).not.toContain("cache")
+    for (const system of [{}, { system: "" }]) {
+      const body = Request.make(asking([user("Hi")], system), {})
+      expect(Object.keys(body)).toEqual(["model", "max_tokens", "messages", "stream"])
+    }
+  })
+
+  it("a tool has a description where there is one", () => {
+    const inputSchema = { type: "object" }
+    const tools = [
+      { name: "read", inputSchema },
+      { name: "list", description: "Lists", inputSchema }
+    ]
+    expect(Request.make(asking([], { tools }), {}).tools).toEqual([
+      { name: "read", input_schema: inputSchema },
+      { name: "list", description: "Lists", input_schema: inputSchema }
+    ])
+  })
+
   it("tools go as JSON Schema, options over everything", () => {
     const inputSchema = { type: "object" }
     const body = Request.make(asking([], { tools: [{ name: "read", inputSchema }] }), {
@@ -27,8 +64,14 @@ describe("anthropic/Request", () => {
 
   it("the limit on a response is what models of that name allow", () => {
     expect(
-      ["claude-3-haiku-20240307", "claude-3-5-sonnet-latest", "claude-sonnet-4-5"].map(Request.maxTokensOf)
-    ).toEqual([4096, 8192, 32_000])
+      [
+        "claude-3-haiku-20240307",
+        "claude-3-opus-latest",
+        "claude-3-5-sonnet-latest",
+        "claude-3.5-haiku",
+        "claude-sonnet-4-5"
+      ].map(Request.maxTokensOf)
+    ).toEqual([4096, 4096, 8192, 8192, 32_000])
   })
 
   it("signed and redacted thinking goes back unchanged to the model that made it, and to no other", () => {

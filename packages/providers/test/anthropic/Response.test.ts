@@ -17,7 +17,35 @@ const end = (stop_reason: string, usage: object = {}) => [
 ]
 const tool = { type: "tool_use", id: "a", name: "x", input: {} }
 
+/** What a machine holds of these events (`Machine.held`), and what it keeps (`Machine.kept`). */
+const sizes = (...events: ReadonlyArray<{ readonly type: string }>) => {
+  const machine = Response.make((n) => `id${n}`)
+  for (const event of events) machine.frame({ ...event }, undefined, [])
+  return [machine.held(), machine.kept()]
+}
+
 describe("anthropic/Response", () => {
+  it("C11, M2: a block is kept with its name, id and data, and 64 characters more; its text is its deltas'", () => {
+    expect(sizes(start(0, { type: "text", text: "Hi" }))).toEqual([0, 64])
+    expect(sizes(start(0, tool))).toEqual([1, 64 + 2])
+    expect(sizes(start(0, { ...tool, input: { n: 1 } }))).toEqual([1, 64 + 2 + 7])
+    expect(sizes(start(0, { type: "redacted_thinking", data: "blob" }))).toEqual([0, 64 + 4])
+    expect(sizes(start(0, { type: "thinking", thinking: "hm", signature: "sig" }))).toEqual([0, 64 + 3])
+    expect(sizes(start(0, { type: "text", data: "blob", signature: "sig" }))).toEqual([0, 64])
+    expect(sizes(start(0, tool), start(1, tool))).toEqual([2, 2 * 66])
+  })
+
+  it("C8, C11, M2: arguments are held and kept, signatures are kept, texts are neither", () => {
+    const args = delta(0, { type: "input_json_delta", partial_json: "12345" })
+    expect(sizes(start(0, tool), args, args)).toEqual([11, 66 + 10])
+    const signature = delta(0, { type: "signature_delta", signature: "123" })
+    expect(sizes(start(0, { type: "thinking" }), signature, signature)).toEqual([0, 64 + 6])
+    expect(sizes(start(0, { type: "text" }), delta(0, { type: "text_delta", text: "Hi" }))).toEqual([0, 64])
+    // Of a block that has not begun, or has ended, there is nothing to keep.
+    expect(sizes(args, signature)).toEqual([0, 0])
+    expect(sizes(start(0, tool), stop(0), args)).toEqual([1, 66])
+  })
+
   it("input tokens include what was read from the cache and written to it; totals come last", () => {
     const usage = { input_tokens: 3, cache_read_input_tokens: 100, cache_creation_input_tokens: 20, output_tokens: 1 }
     const messageStart = { type: "message_start", message: { usage } }
@@ -114,6 +142,70 @@ describe("anthropic/Response", () => {
       { type: "text-delta", delta: "a" },
       { type: "error", failure: { reason: "invalid-response", retryable: true } }
     ])
+  })
+
+  it("a text or a thought that comes with the start of its block is told, each for what it is", () => {
+    const { events } = frames(
+      start(0, { type: "thinking", thinking: "hm", text: "no" }),
+      start(1, { type: "text", text: "yes", thinking: "no" }),
+      start(2, { type: "other", text: "no", thinking: "no" }),
+      ...end("end_turn")
+    )
+    expect(events).toEqual([
+      { type: "reasoning-delta", delta: "hm" },
+      { type: "text-delta", delta: "yes" },
+      { type: "finish", finishReason: "stop" }
+    ])
+  })
+
+  it("a call that its provider did not name has the name of its place among the calls", () => {
+    const nameless = { type: "tool_use", name: "x", input: {} }
+    const { events } = frames(start(0, nameless), stop(0), start(1, tool), stop(1), start(2, nameless), stop(2), {
+      type: "message_stop"
+    })
+    expect(events.map((event) => (event.type === "tool-call" ? event.toolCallId : event))).toEqual([
+      "id0",
+      "a",
+      "id2",
+      { type: "finish", finishReason: "tool-calls" }
+    ])
+  })
+
+  it("every reason to stop that is known has its own meaning", () => {
+    for (const [reason, finishReason] of [
+      ["end_turn", "stop"],
+      ["stop_sequence", "stop"],
+      ["max_tokens", "length"],
+      ["model_context_window_exceeded", "length"],
+      ["tool_use", "tool-calls"],
+      ["refusal", "content-filter"],
+      ["pause_turn", "other"]
+    ] as const) {
+      expect(frames(...end(reason)).events).toEqual([{ type: "finish", finishReason }])
+    }
+    expect(frames({ type: "message_stop" }).events).toEqual([{ type: "finish", finishReason: "other" }])
+  })
+
+  it("C3: an error is one whatever its frame is called, and null is none", () => {
+    const standing = (...events: ReadonlyArray<object>) =>
+      decode(
+        Response.make(String),
+        events.map((event) => `data: ${JSON.stringify(event)}\n\n`)
+      ).standing
+    expect(standing({ type: "error" })).toBe("failed")
+    expect(standing({ error: { message: "no" } })).toBe("failed")
+    expect(standing({ error: "no" })).toBe("failed")
+    expect(standing({ error: null })).toBe("open")
+    expect(standing({})).toBe("open")
+  })
+
+  it("a frame without a type is what its name says", () => {
+    const { events, standing } = decode(Response.make(String), [
+      'event: content_block_delta\ndata: {"index":0,"delta":{"type":"text_delta","text":"Hi"}}\n\n',
+      "event: message_stop\ndata: {}\n\n"
+    ])
+    expect(standing).toBe("finished")
+    expect(events[0]).toEqual({ type: "text-delta", delta: "Hi" })
   })
 
   it("C6: a message without message_stop has not finished", () => {

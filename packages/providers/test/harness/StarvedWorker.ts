@@ -1,14 +1,13 @@
 /** Does what its name says on a thread with little memory, and reports when it is done. */
 import { TextBuffer } from "@holdfast/kernel"
 import { Effect } from "effect"
-import * as v8 from "node:v8"
-import * as vm from "node:vm"
 import { parentPort, workerData } from "node:worker_threads"
 import * as AnthropicResponse from "../../src/anthropic/Response.ts"
 import * as EventStream from "../../src/EventStream.ts"
 import * as OpenAiResponse from "../../src/openai/Response.ts"
 import * as Undici from "../../src/Undici.ts"
 import { anthropicMessages, openAiCompatible } from "./Dialect.ts"
+import { heapUsed } from "./Heap.ts"
 import { run } from "./Run.ts"
 import { pieces, serve } from "./Server.ts"
 import type { Task } from "./Starved.ts"
@@ -55,13 +54,6 @@ const tasks: { readonly [Name in Task]: () => number | Promise<number> } = {
       const after = heapUsed()
       return kept.includes(undefined) ? Infinity : after - before
     }).pipe(Effect.scoped, Effect.provide(Undici.layer), Effect.runPromise)
-}
-
-/** Bytes that are in use when nothing more can be collected. */
-const heapUsed = (): number => {
-  v8.setFlagsFromString("--expose-gc")
-  vm.runInNewContext("gc")()
-  return process.memoryUsage().heapUsed
 }
 
 const { task }: { readonly task: Task } = workerData

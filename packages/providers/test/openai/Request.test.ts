@@ -27,6 +27,21 @@ describe("openai/Request", () => {
     expect(body).not.toHaveProperty("stream_options")
   })
 
+  it("there is no system prompt and no list of tools where they are empty", () => {
+    for (const system of [{}, { system: "" }]) {
+      expect(Request.make(asking([user("Hi")], system), {})).toEqual({
+        model: "m",
+        messages: [{ role: "user", content: "Hi" }],
+        stream: true,
+        stream_options: { include_usage: true }
+      })
+    }
+    const inputSchema = { type: "object" }
+    expect(Request.make(asking([], { tools: [{ name: "read", inputSchema }] }), {}).tools).toEqual([
+      { type: "function", function: { name: "read", parameters: inputSchema } }
+    ])
+  })
+
   it("calls and their results go back, failed ones in words", () => {
     const { messages } = Request.make(
       asking([
@@ -64,6 +79,10 @@ describe("openai/Request", () => {
     expect(JSON.stringify(Request.make(request, {}))).not.toContain("hm")
     expect(Request.make(request, { reasoningField: "reasoning_content" }).messages).toEqual([
       { role: "assistant", content: "a", reasoning_content: "hm" },
+      { role: "assistant", content: "a" }
+    ])
+    const silent = asking([assistant(own, { type: "text", text: "a" })])
+    expect(Request.make(silent, { reasoningField: "reasoning" }).messages).toEqual([
       { role: "assistant", content: "a" }
     ])
   })

@@ -126,6 +126,110 @@ describe("openai/Response", () => {
     ])
   })
 
+  it("C8, C11, M2: a call is held with its arguments and one a piece, and kept with its id and name and 64 more", () => {
+    const sizes = (...pieces: ReadonlyArray<unknown>) => {
+      const machine = Response.make(String)
+      for (const piece of pieces) machine.frame(calls(piece), undefined, [])
+      return [machine.held(), machine.kept()]
+    }
+    expect(sizes()).toEqual([0, 0])
+    expect(sizes({ index: 0 })).toEqual([1, 64])
+    expect(sizes({ index: 0, id: "id", function: { name: "read", arguments: "123" } })).toEqual([4, 64 + 2 + 4 + 3])
+    expect(sizes({ index: 0, function: { name: "x" } }, { index: 0, function: { arguments: "12" } })).toEqual([
+      4,
+      64 + 1 + 2
+    ])
+    expect(sizes({ index: 0 }, { index: 1 })).toEqual([2, 128])
+    expect(sizes({ function: { arguments: { n: 1 } } })).toEqual([8, 64 + 7])
+    expect(sizes({ function: { arguments: null } })).toEqual([1, 64])
+  })
+
+  it("a call keeps its first id and name; pieces without an index belong to the call of their id, or to the last", () => {
+    const { events } = frames(
+      calls({ id: "a", function: { name: "x", arguments: "{" } }),
+      calls({ id: "b", function: { name: "y", arguments: "{" } }),
+      calls({ id: "a", function: { arguments: '"n":1}' } }),
+      calls({ function: { arguments: '"m":2}' } }),
+      delta({}, "tool_calls")
+    )
+    expect(events).toMatchObject([
+      { toolCallId: "a", toolName: "x", input: { n: 1 } },
+      { toolCallId: "b", toolName: "y", input: { m: 2 } },
+      { type: "finish" }
+    ])
+    const late = frames(
+      calls({ index: 0, function: { arguments: "{" } }),
+      calls({ index: 0, id: "a", function: { name: "x" } }),
+      calls({ index: 0, function: { name: "z", arguments: "}" } }),
+      delta({}, "tool_calls")
+    )
+    expect(late.events).toMatchObject([{ toolCallId: "a", toolName: "x", input: {} }, { type: "finish" }])
+  })
+
+  it("every reason to stop that is known has its own meaning", () => {
+    for (const [reason, finishReason] of [
+      ["stop", "stop"],
+      ["eos", "stop"],
+      ["end_turn", "stop"],
+      ["length", "length"],
+      ["max_tokens", "length"],
+      ["model_length", "length"],
+      ["tool_calls", "tool-calls"],
+      ["content_filter", "content-filter"],
+      ["refusal", "content-filter"],
+      ["another", "other"]
+    ] as const) {
+      expect(frames(delta({}, reason)).events).toEqual([{ type: "finish", finishReason }])
+    }
+    const call = calls({ index: 0, id: "a", function: { name: "x", arguments: "{}" } })
+    expect(frames(call, delta({}, "another")).events.at(-1)).toEqual({ type: "finish", finishReason: "tool-calls" })
+    expect(frames(call, delta({}, "refusal")).events.at(-1)).toEqual({ type: "finish", finishReason: "content-filter" })
+  })
+
+  it("a refusal is told as text, and typed parts of other types are passed over", () => {
+    expect(frames(delta({ refusal: "I will not." })).events).toEqual([{ type: "text-delta", delta: "I will not." }])
+    const content = [
+      { type: "text", text: "" },
+      { type: "thinking", thinking: [{ text: "" }, { text: "hm" }], text: "no" },
+      { type: "reference", text: "no", thinking: [{ text: "no" }] },
+      "no",
+      { type: "text", text: "yes", thinking: [{ text: "no" }] }
+    ]
+    expect(frames(delta({ content })).events).toEqual([
+      { type: "reasoning-delta", delta: "hm" },
+      { type: "text-delta", delta: "yes" }
+    ])
+  })
+
+  it("C3, C4: what a model writes is no error, and neither is null", () => {
+    for (const frame of [
+      { choices: [{ delta: {} }], object: "error", detail: "x", message: "x" },
+      { choices: [], error: null },
+      { message: { text: "an object" } },
+      { type: "ping", object: "chat.completion.chunk" }
+    ]) {
+      expect(frames(delta({ content: "x" }), frame).standing, JSON.stringify(frame)).toBe("open")
+    }
+    for (const frame of [
+      { type: "error", text: "no" },
+      { object: "error" },
+      { message: "no" },
+      { detail: [{ msg: "no" }] },
+      { choices: [], x_groq: { error: "no" } }
+    ]) {
+      expect(frames(delta({ content: "x" }), frame).standing, JSON.stringify(frame)).toBe("failed")
+    }
+  })
+
+  it("C3: a reason to stop that is an error has the provider's words, where there are any", () => {
+    const failing = (choice: object) =>
+      frames({ choices: [{ delta: {}, finish_reason: "error", ...choice }] }).events.at(-1)
+    expect(failing({ error: { message: "upstream is gone" } })).toMatchObject({
+      failure: { message: "upstream is gone", code: "error" }
+    })
+    expect(failing({})).toMatchObject({ failure: { message: expect.stringContaining('finish_reason "error"') } })
+  })
+
   it("a stop with tool calls is a stop for tool calls", () => {
     const { events } = frames(calls({ index: 0, id: "a", function: { name: "x", arguments: "{}" } }), delta({}, "stop"))
     expect(events.at(-1)).toEqual({ type: "finish", finishReason: "tool-calls" })

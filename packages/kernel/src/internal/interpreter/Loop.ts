@@ -2,7 +2,7 @@
  * Runs a turn: hands over what its ledger owes, performs what it commands, records what came of that, and folds it in.
  *
  * Loop.L1. A turn that is taken up again first comes to where it was, from its records alone.
- * Loop.L2. Interrupting the effect is no abort: the turn stops unsealed, to be taken up again. So does `TurnStopped`.
+ * Loop.L2. Interrupting the effect is no abort: the turn stops unsealed, to be taken up again. So does `TurnStopped`, and `TurnParked`.
  * Loop.L3. No effect of the checkpoint is part of another.
  */
 import type { Failure, TurnEvent } from "@holdfast/wire"
@@ -10,6 +10,7 @@ import { Clock, Effect, type Schema, Semaphore } from "effect"
 import type { TurnRecord } from "../../Records.ts"
 import * as Records from "../../Records.ts"
 import type { SleepFailure } from "../../RetryStrategy.ts"
+import type { TurnParked } from "../../TurnParked.ts"
 import { TurnStopped } from "../../TurnStopped.ts"
 import { Content } from "../Content.ts"
 import type { Round } from "../machine/Ledger.ts"
@@ -35,7 +36,10 @@ export const resume = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<v
 })
 
 /** Runs the turn from where it is to its seal. */
-export const toSeal = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<TurnEvent.TurnEnd, TurnStopped> {
+export const toSeal = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<
+  TurnEvent.TurnEnd,
+  TurnParked | TurnStopped
+> {
   for (;;) {
     yield* run.flush
     const { phase } = run.ledger
@@ -97,7 +101,7 @@ const follow = (run: Run, record: TurnRecord): string | undefined => {
 type Single = Exclude<Command, { readonly _tag: "RunTool" | "Seal" }>
 
 /** Performs the one command that is open. */
-const perform = (run: Run, command: Single): Effect.Effect<void, TurnStopped> => {
+const perform = (run: Run, command: Single): Effect.Effect<void, TurnParked | TurnStopped> => {
   const { number, step } = command
   const { router, strategy } = run.ports
   const name = (kind: Records.Kind, part?: number) => Records.nameOf(kind, step, number, part)

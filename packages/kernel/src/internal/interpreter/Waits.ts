@@ -10,6 +10,7 @@ import { Cause, Clock, Duration, Effect, Option } from "effect"
 import * as Directives from "../../Directive.ts"
 import type { Directive, Wake } from "../../Records.ts"
 import { type RetryStrategy, SleepFailure } from "../../RetryStrategy.ts"
+import type { TurnParked } from "../../TurnParked.ts"
 import type { TurnStopped } from "../../TurnStopped.ts"
 import { isOfItself } from "../machine/Decisions.ts"
 import type { Command } from "../machine/Next.ts"
@@ -43,7 +44,7 @@ const asleep = Effect.fnUntraced(function* (
   run: Run,
   { awaited, event, outlook, wait }: Wait,
   strategy: RetryStrategy["Service"]
-): Effect.fn.Return<Wake & { readonly at: number }, SleepFailure | TurnStopped> {
+): Effect.fn.Return<Wake & { readonly at: number }, SleepFailure | TurnParked | TurnStopped> {
   const { asks, retryAt } = wait
   const begunAt = yield* Clock.currentTimeMillis
   if (!run.isTakenUp || retryAt >= begunAt) run.live(event) // W1

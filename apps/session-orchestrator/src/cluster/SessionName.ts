@@ -1,0 +1,38 @@
+/**
+ * The name of a runner's PostgreSQL sessions, by which others find out whose a lock is.
+ *
+ * N1. It carries the runner's address and its number of shards: a reader needs no configuration of the cluster.
+ * N2. PostgreSQL cuts names off. An address that does not fit is replaced by its hash, for `cluster_runners` to resolve.
+ */
+import { createHash } from "node:crypto"
+
+/** Whose session it is. */
+export interface SessionOwner {
+  /** `host:port`; with `isHashed`, its hash (N2). */
+  readonly address: string
+  readonly isHashed: boolean
+  readonly shards: number
+}
+
+/** The name of every session that is no runner's. */
+export const PLAIN = "holdfast"
+
+/** @param address `host:port`, where the other runners reach it */
+export const of = (address: string, shards: number): string => {
+  const name = `${PLAIN} ${address}/${shards}`
+  return name.length <= LONGEST ? name : `${PLAIN} #${hashOf(address)}/${shards}`
+}
+
+/** Reads a name; `undefined` where it is not one of a runner. */
+export const parse = (name: string): SessionOwner | undefined => {
+  const [, hash, address, shards] = /^holdfast (?:(#)?(\S+))\/(\d+)$/.exec(name) ?? []
+  return address === undefined ? undefined : { address, isHashed: hash !== undefined, shards: Number(shards) }
+}
+
+/** What stands for an address that is too long. */
+export const hashOf = (address: string): string => createHash("sha256").update(address).digest("hex").slice(0, 32)
+
+// --- internal
+
+/** One less than PostgreSQL's NAMEDATALEN; addresses are ASCII. */
+const LONGEST = 63

@@ -1,0 +1,447 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Ids, type TurnEvent } from "@holdfast/wire"
+import { Effect, Layer, Option, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { Conversations } from "../../src/conversation/Conversations.ts"
+import type { Evidence } from "../../src/inspection/Explanation.ts"
+import { Inspection, type Service } from "../../src/inspection/Inspection.ts"
+import type { TurnReport } from "../../src/inspection/TurnReport.ts"
+import type * as Backup from "../../src/storage/Backup.ts"
+import { StorageError } from "../../src/storage/Store.ts"
+import * as CommandLine from "./CommandLine.ts"
+import * as GivenTurn from "./GivenTurn.ts"
+
+const SECRET = "planted-planted-planted"
+const environment = { HOLDFAST_TOKEN: SECRET, HOLDFAST_DATABASE_PATH: "a.db" }
+const postgres = { HOLDFAST_DATABASE_URL: "postgres://u:p@db/h", HOLDFAST_RUNNER_TOKEN: SECRET }
+
+const conversationId = Ids.ConversationId.make("c-1")
+const turnId = Ids.TurnId.make("t-1")
+
+describe("holdfast turns", () => {
+  const turn = (over: Partial<TurnReport>): TurnReport => ({
+    conversationId,
+    turnId,
+    state: "completed",
+    model: "anthropic/claude",
+    prompt: `Why? ${SECRET}`,
+    acceptedAt: 0,
+    ageMs: 1_000,
+    attempts: 0,
+    ...over
+  })
+
+  /** Local times: those of the machine that the command runs on. */
+  const today = (hours: number, minutes: number, seconds: number) =>
+    new Date(2031, 3, 1, hours, minutes, seconds).getTime()
+  const waiting = turn({ state: "waiting", wait: { retry: 0, retryAt: today(22, 5, 9), leftMs: 9_000, since: 0 } })
+  const failed = turn({
+    state: "failed",
+    acceptedAt: new Date(2031, 0, 9, 1, 2, 3).getTime(),
+    endedAt: today(21, 0, 0)
+  })
+
+  const NOTE = "No service is at work on this database: its turns go on when `holdfast serve` is started.\n"
+
+  const turns = (
+    args: ReadonlyArray<string>,
+    {
+      found = [],
+      service = { _tag: "Runs", who: "a process" },
+      screen
+    }: {
+      readonly found?: ReadonlyArray<TurnReport>
+      readonly service?: Service
+      readonly screen?: CommandLine.Given["screen"]
+    } = {}
+  ) =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(today(22, 5, 0))
+      const asked: Array<boolean> = []
+      const inspection = Layer.succeed(Inspection, {
+        database: "a.db",
+        turns: ({ all }) => Effect.sync(() => asked.push(all)).pipe(Effect.as(found)),
+        evidence: () => Effect.succeedNone,
+        service: Effect.succeed(service)
+      })
+      const outcome = yield* CommandLine.run(["turns", ...args], {
+        parts: { environment, inspection },
+        ...(screen && { screen })
+      })
+      return { ...outcome, asked }
+    })
+
+  it.effect("prints a table into a file, with times of this day, and days where it was another one", () =>
+    Effect.gen(function* () {
+      const { asked, code, stderr, stdout } = yield* turns([], {
+        found: [waiting, failed],
+        screen: { stdout: false, stderr: false, columns: 20 }
+      })
+      expect({ asked, code, stderr }).toEqual({ asked: [false], code: 0, stderr: "" })
+      expect(stdout).toMatch(/^STATE +CONVERSATION .*\nwaiting +c-1 +t-1 .* 22:05:09, in 9 s /)
+      expect(stdout).toMatch(/\nfailed .* 2031-01-09 01:02:03 +21:00:00 /)
+      expect(stdout).toMatch(/Why\? \[redacted\]\n\n2 turns in a\.db: .*\n$/)
+    })
+  )
+
+  it.effect("fits into a terminal", () =>
+    Effect.gen(function* () {
+      const { seen } = yield* turns([], { found: [waiting], screen: { stdout: true, stderr: true, columns: 40 } })
+      expect(seen.slice(0, 3)).toEqual(["waiting  Why? [redacted]", "  t-1", "  c-1"])
+    })
+  )
+
+  it.effect("says that nobody runs them where a turn is open and there is no service", () =>
+    Effect.gen(function* () {
+      const none = { _tag: "None" } as const
+      for (const state of ["waiting", "running", "queued"] as const) {
+        const { stderr } = yield* turns([], { found: [failed, turn({ state })], service: none })
+        expect(stderr).toBe(NOTE)
+      }
+      const all = yield* turns(["--all"], { found: [failed, turn({})], service: none })
+      expect(all).toMatchObject({ stderr: "", asked: [true] })
+      expect(yield* turns([], { found: [waiting], service: { _tag: "Unknown" } })).toMatchObject({ stderr: "" })
+      expect(yield* turns(["--json"], { found: [waiting], service: none })).toMatchObject({ stderr: "" })
+    })
+  )
+
+  it.effect("prints one JSON object a line, without secrets", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* turns(["--json"], { found: [waiting, failed] })
+      const lines = stdout.split("\n")
+      expect(lines.map((line) => (line === "" ? "" : JSON.parse(line).prompt))).toEqual([
+        "Why? [redacted]",
+        "Why? [redacted]",
+        ""
+      ])
+      expect(JSON.parse(lines[0] ?? "")).toEqual({ ...waiting, prompt: "Why? [redacted]" })
+    })
+  )
+
+  it.effect("looks among the ended ones too where it is asked for those that failed, or since when", () =>
+    Effect.gen(function* () {
+      const found = [waiting, failed, turn({ endedAt: today(21, 30, 0) })]
+      const states = (outcome: { readonly stdout: string }) =>
+        outcome.stdout.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line).state]))
+      const ofFailed = yield* turns(["--json", "--failed"], { found })
+      expect([ofFailed.asked, states(ofFailed)]).toEqual([[true], ["failed"]])
+      const since = yield* turns(["--json", "--since", "21:30"], { found })
+      expect([since.asked, states(since)]).toEqual([[true], ["waiting", "completed"]])
+      const limited = yield* turns(["--json", "--limit", "1", "--model", "anthropic"], { found })
+      expect([limited.asked, states(limited)]).toEqual([[false], ["completed"]])
+    })
+  )
+
+  it.effect("refuses a moment and a number that are none", () =>
+    Effect.gen(function* () {
+      expect(yield* turns(["--since", "soon"])).toMatchObject({
+        code: 2,
+        stdout: "",
+        stderr: expect.stringMatching(/^holdfast: --since: found "soon"; expected "12 hours"/)
+      })
+      expect(yield* turns(["--limit", "0"])).toMatchObject({
+        code: 2,
+        stderr: "holdfast: --limit: found 0; expected a whole number from 1 on.\n"
+      })
+      expect(yield* turns(["--limit", "1"])).toMatchObject({ code: 0 })
+    })
+  )
+})
+
+describe("holdfast explain", () => {
+  const evidence: Evidence = {
+    turn: { conversationId, turnId, acceptedAt: 0, prompt: "Why?", end: undefined },
+    conversation: {
+      conversationId,
+      createdAt: 0,
+      model: "anthropic/claude",
+      system: undefined,
+      retry: undefined,
+      autoRetryEnabled: true
+    },
+    events: [],
+    records: []
+  }
+  const explain = (...args: ReadonlyArray<string>) =>
+    CommandLine.run(["explain", ...args], {
+      parts: {
+        environment,
+        inspection: Layer.succeed(Inspection, {
+          database: "a.db",
+          turns: () => Effect.succeed([]),
+          evidence: (id) => Effect.succeed(id === turnId ? Option.some(evidence) : Option.none()),
+          service: Effect.succeed({ _tag: "None" } as const)
+        })
+      }
+    })
+
+  it.effect("X9: prints a turn in words, or as JSON", () =>
+    Effect.gen(function* () {
+      const words = yield* explain("t-1")
+      expect(words).toMatchObject({ code: 0, stderr: "" })
+      expect(words.stdout).toMatch(/^Turn t-1 of conversation c-1: queued\b[^]*[^\n]\n$/)
+      const json = yield* explain("t-1", "--json")
+      expect(JSON.parse(json.stdout)).toMatchObject({ turnId: "t-1", status: "queued" })
+      expect(json.stdout).toContain('\n  "turnId": "t-1"')
+    })
+  )
+
+  it.effect("says that there is no such turn, whether or not that could be an id", () =>
+    Effect.gen(function* () {
+      for (const id of ["t-2", "no id"]) {
+        expect(yield* explain(id)).toMatchObject({
+          code: 1,
+          stdout: "",
+          stderr: `holdfast: There is no turn "${id}" in this database. \`holdfast turns --all\` lists them.\n`
+        })
+      }
+    })
+  )
+})
+
+describe("holdfast schedule", () => {
+  const schedule = (...args: ReadonlyArray<string>) => CommandLine.run(["schedule", ...args])
+
+  it.effect("D1: prints the waits of a profile, as many as are asked for", () =>
+    Effect.gen(function* () {
+      const whole = yield* schedule()
+      expect(whole).toMatchObject({ code: 0, stderr: "" })
+      expect(whole.stdout).toMatch(/^Profile overnight\n\nretry +wait/)
+      expect(whole.stdout).toContain("\n   21   30 m   7 h 31 m 45 s\n")
+      const two = yield* schedule("--rows", "2", "--profile", "interactive")
+      expect(two.stdout).toContain("Profile interactive\n")
+      expect(two.stdout).toContain("2 of 3 retries, 6 s of waiting so far. 1 more follows, 14 s of waiting in all.")
+    })
+  )
+
+  it.effect("prints sixty rows of one that is longer, and says what the configuration changes", () =>
+    Effect.gen(function* () {
+      const retry = { schedule: { type: "steps", delays: ["1 second"] }, maxRetries: 70 }
+      const { stdout } = yield* CommandLine.run(["schedule"], {
+        files: { "holdfast.config.json": JSON.stringify({ retry }) }
+      })
+      expect(stdout).toMatch(/^Profile overnight, with its own schedule, maxRetries\n/)
+      expect(stdout).toContain("60 of 70 retries, 1 m of waiting so far.")
+    })
+  )
+
+  it.effect("refuses numbers of rows that are none", () =>
+    Effect.gen(function* () {
+      for (const rows of ["0", "10001"]) {
+        const { code, stderr, stdout } = yield* schedule("--rows", rows)
+        expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+        expect(stderr).toContain("Expected a number from 1 to 10000")
+      }
+      for (const rows of ["1", "10000"]) expect(yield* schedule("--rows", rows)).toMatchObject({ code: 0 })
+    })
+  )
+})
+
+describe("holdfast backup", () => {
+  const backup = (summary: Partial<Backup.Summary>, given: Pick<CommandLine.Given, "screen"> = {}, ms = 0) =>
+    CommandLine.run(["backup", "copy.db"], {
+      ...given,
+      parts: {
+        environment,
+        backup: Effect.succeed((from, to, onProgress) =>
+          Effect.gen(function* () {
+            onProgress({ copiedBytes: 1, totalBytes: 2 })
+            yield* TestClock.adjust(ms)
+            onProgress({ copiedBytes: 1, totalBytes: 2 })
+            expect([from, to]).toEqual([expect.stringMatching(/\/a\.db$/), "copy.db"])
+            return { bytes: 2_048, conversations: 1, turns: 1, unsealed: 0, ...summary }
+          })
+        )
+      }
+    })
+
+  it.effect("says what was copied", () =>
+    Effect.gen(function* () {
+      expect(yield* backup({})).toEqual({
+        code: 0,
+        stderr: "",
+        stdout: "copy.db: 2.0 KiB, 1 conversation with 1 turn. It was read to the end, and is whole.\n",
+        seen: expect.anything()
+      })
+      expect(yield* backup({ conversations: 0, turns: 2, unsealed: 1 })).toMatchObject({
+        stdout: expect.stringContaining(", 0 conversations with 2 turns (1 unfinished). It was")
+      })
+    })
+  )
+
+  it.effect("shows how far a slow copy is, and takes that away behind it", () =>
+    Effect.gen(function* () {
+      expect(yield* backup({}, {}, 2_000)).toMatchObject({ stderr: "Copied 50 % of 2 bytes\n" })
+      const { seen } = yield* backup({}, { screen: { stdout: true, stderr: true } }, 2_000)
+      expect(seen).toEqual([expect.stringMatching(/^copy\.db: /), ""])
+    })
+  )
+
+  it.effect("leaves PostgreSQL to its own tools", () =>
+    Effect.gen(function* () {
+      const { code, stderr, stdout } = yield* CommandLine.run(["backup", "copy.db"], {
+        parts: { environment: postgres }
+      })
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+      expect(stderr).toMatch(/^holdfast: The data is in PostgreSQL/)
+    })
+  )
+})
+
+describe("holdfast run", () => {
+  /** What was asked of the service. */
+  type Asked = { readonly prompt?: string; readonly system?: string | undefined; readonly where: string }
+
+  const run = (
+    args: ReadonlyArray<string>,
+    given: CommandLine.Given = {},
+    status: TurnEvent.TurnStatus = "completed"
+  ) =>
+    Effect.gen(function* () {
+      const asked: Array<Asked> = []
+      const layer = (where: string) =>
+        Layer.mock(Conversations, {
+          create: ({ system }) => Effect.sync(() => asked.push({ where, system })).pipe(Effect.as(conversationId)),
+          prompt: (_, { prompt }) => Effect.sync(() => asked.push({ where, prompt })).pipe(Effect.as(turnId)),
+          watchTurn: () =>
+            Stream.make(GivenTurn.delta("Hello"), GivenTurn.end(status)).pipe(Stream.map(GivenTurn.frame))
+        })
+      const refusing = Layer.effectContext(Effect.fail(new StorageError({ message: "The database is another's." })))
+      const parts = { environment, conversations: layer("guest"), continued: refusing, ...given.parts }
+      return { ...(yield* CommandLine.run(["run", ...args], { ...given, parts })), asked }
+    })
+
+  it.effect("asks in a conversation of its own, and ends as the turn ended", () =>
+    Effect.gen(function* () {
+      const { asked, code, stderr, stdout } = yield* run(["--system", "Be brief.", "Why?"])
+      expect({ code, stderr, stdout }).toEqual({
+        code: 0,
+        stderr: "Turn t-1 of conversation c-1.\n",
+        stdout: "Hello\n"
+      })
+      expect(asked).toEqual([
+        { where: "guest", system: "Be brief." },
+        { where: "guest", prompt: "Why?" }
+      ])
+      expect(yield* run(["Why?"], {}, "failed")).toMatchObject({ code: 1 })
+      expect(yield* run(["Why?"], {}, "aborted")).toMatchObject({ code: 130 })
+    })
+  )
+
+  it.effect("prints the events for programs, and nothing else", () =>
+    Effect.gen(function* () {
+      const { code, stderr, stdout } = yield* run(["--json", "Why?"], {}, "failed")
+      expect({ code, stderr }).toEqual({ code: 1, stderr: "" })
+      expect(stdout.split("\n").map((line) => (line === "" ? "" : JSON.parse(line).type))).toEqual([
+        "text-delta",
+        "turn-end",
+        ""
+      ])
+    })
+  )
+
+  it.effect("takes the database for itself where the turn or its conversation is named", () =>
+    Effect.gen(function* () {
+      for (const flag of ["--conversation", "--turn-id"]) {
+        expect(yield* run([flag, "x-1", "Why?"])).toMatchObject({
+          code: 1,
+          stdout: "",
+          stderr: "holdfast: The database is another's.\n",
+          asked: []
+        })
+      }
+    })
+  )
+
+  it.effect(
+    "reads the prompt from standard input, but for its last line break, and the system prompt from a file",
+    () =>
+      Effect.gen(function* () {
+        for (const args of [[], ["-"]]) {
+          const { asked } = yield* run(["--system-file", "s.txt", ...args], {
+            stdin: "Why?\n\r\n",
+            files: { "s.txt": "Be\nbrief.\n" }
+          })
+          expect(asked).toEqual([
+            { where: "guest", system: "Be\nbrief." },
+            { where: "guest", prompt: "Why?\n" }
+          ])
+        }
+        expect((yield* run(["Why?"], { stdin: "Not this" })).asked.at(-1)).toEqual({ where: "guest", prompt: "Why?" })
+      })
+  )
+
+  const refusals: ReadonlyArray<[what: string, args: ReadonlyArray<string>, given: CommandLine.Given, stderr: RegExp]> =
+    [
+      ["no prompt at a terminal", [], {}, /^holdfast: There is no prompt\. Give one/],
+      ["an empty prompt", [], { stdin: " \n" }, /^holdfast: The prompt is empty\.\n$/],
+      ["an empty system prompt", ["--system", "", "a"], {}, /^holdfast: --system: it is empty\.\n$/],
+      ["U+0000", [], { stdin: "a\0" }, /^holdfast: The prompt: .*U\+0000.* position 1\.\n$/],
+      ["two system prompts", ["--system", "a", "--system-file", "b", "c"], {}, /both give the system prompt/],
+      ["a file that is not there", ["--system-file", "b", "c"], {}, /--system-file b: there is no such file\.\n$/],
+      [
+        "a file that cannot be read",
+        ["--system-file", "b", "c"],
+        { files: { b: "unreadable" } },
+        /--system-file b: it cannot be read \(PermissionDenied\)\.\n$/
+      ],
+      ["an empty file", ["--system-file", "b", "c"], { files: { b: "\n" } }, /--system-file b: it is empty\.\n$/],
+      [
+        "an id with other characters",
+        ["--conversation", "a b", "c"],
+        {},
+        /--conversation: found "a b"; expected 1 to 64/
+      ],
+      [
+        "a conversation of runners",
+        ["--conversation", "a", "c"],
+        { parts: { environment: postgres } },
+        /^holdfast: --conversation: with database\.url the conversations belong to the runners/
+      ],
+      [
+        "a turn of runners",
+        ["--turn-id", "a", "c"],
+        { parts: { environment: postgres } },
+        /^holdfast: --turn-id: with database\.url/
+      ]
+    ]
+  it.effect.each(refusals)("refuses %s before anything is asked", ([, args, given, expected]) =>
+    Effect.gen(function* () {
+      const { asked, code, stderr, stdout } = yield* run(args, given)
+      expect({ asked, code, stdout }).toEqual({ asked: [], code: 2, stdout: "" })
+      expect(stderr).toMatch(expected)
+    })
+  )
+
+  it.effect("beside runners asks in a conversation of its own", () =>
+    Effect.gen(function* () {
+      const { asked, code } = yield* run(["Why?"], { parts: { environment: postgres } })
+      expect([code, asked.length]).toEqual([0, 2])
+    })
+  )
+})
+
+describe("holdfast", () => {
+  it.effect("prints its version and its help, and says what is wrong with a command line", () =>
+    Effect.gen(function* () {
+      expect(yield* CommandLine.run(["--version"])).toMatchObject({ code: 0, stdout: "holdfast 1.2.3\n", stderr: "" })
+      const help = yield* CommandLine.run(["--help"])
+      expect(help).toMatchObject({ code: 0, stderr: "" })
+      expect(help.stdout).toContain("Keeps LLM agent turns alive")
+      const wrong = yield* CommandLine.run(["sreve"])
+      expect(wrong).toMatchObject({ code: 2, stdout: "" })
+      expect(wrong.stderr).toMatch(/^holdfast: Unknown subcommand "sreve"[^]*\nSee: holdfast --help\n$/)
+    })
+  )
+
+  it.effect("calls a bug by its name, without secrets and without where it happened", () =>
+    Effect.gen(function* () {
+      const inspection = Layer.effectContext(Effect.die(new TypeError(`x of ${SECRET} is undefined`)))
+      expect(yield* CommandLine.run(["turns"], { parts: { environment, inspection } })).toMatchObject({
+        code: 1,
+        stdout: "",
+        stderr: "holdfast: this is a bug in Holdfast, not in what you did: TypeError: x of [redacted] is undefined\n"
+      })
+    })
+  )
+})

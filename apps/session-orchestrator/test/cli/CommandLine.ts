@@ -1,0 +1,58 @@
+/** Command lines, run in this process over parts that a test chooses: no disk, no signals sent, nothing started. */
+import { NodeServices } from "@effect/platform-node"
+import { Simulated } from "@holdfast/providers"
+import { Effect, FileSystem, Layer, PlatformError, Stdio, Stream } from "effect"
+import * as Cli from "../../src/cli/Cli.ts"
+import type { Parts } from "../../src/cli/Parts.ts"
+import * as Terminal from "../../src/cli/Terminal.ts"
+import { StorageError } from "../../src/storage/Store.ts"
+import * as Recorder from "./Recorder.ts"
+
+export interface Given {
+  readonly parts?: Partial<Parts<StorageError>>
+  /** By path. `"unreadable"` cannot be read. */
+  readonly files?: Readonly<Record<string, string>>
+  /** What comes from standard input; without it, that is a terminal. */
+  readonly stdin?: string
+  /** What the output is: files unless it is said otherwise. */
+  readonly screen?: { readonly stdout: boolean; readonly stderr: boolean; readonly columns?: number }
+}
+
+const unused = Layer.effectContext(Effect.fail(new StorageError({ message: "This command has no use for it." })))
+
+/** Runs a command line to its end. */
+export const run = (args: ReadonlyArray<string>, { files = {}, parts = {}, screen, stdin }: Given = {}) => {
+  const recorder = Recorder.make(screen ?? { stdout: false, stderr: false }, { NO_COLOR: "1" }, screen?.columns)
+  const all: Parts<StorageError> = {
+    version: "1.2.3",
+    environment: {},
+    simulated: Simulated,
+    conversations: unused,
+    continued: unused,
+    inspection: unused,
+    backup: Effect.die("This command has no use for it."),
+    service: unused,
+    ...parts
+  }
+  return Cli.make(all, args).pipe(
+    Effect.map((code) => ({ code, stdout: recorder.stdout(), stderr: recorder.stderr(), seen: recorder.seen() })),
+    Effect.provide([
+      Layer.succeed(Terminal.Terminal, recorder.terminal),
+      FileSystem.layerNoop({ readFileString: (path) => read(files, path) }),
+      Stdio.layerTest({
+        stdin: stdin === undefined ? Stream.empty : Stream.make(new TextEncoder().encode(stdin)),
+        stdinIsTerminal: Effect.succeed(stdin === undefined)
+      })
+    ]),
+    Effect.provide(NodeServices.layer)
+  )
+}
+
+// --- internal
+
+const read = (files: Readonly<Record<string, string>>, path: string) => {
+  const [, text] = Object.entries(files).find(([name]) => path.endsWith(name)) ?? []
+  if (text !== undefined && text !== "unreadable") return Effect.succeed(text)
+  const _tag = text === undefined ? "NotFound" : "PermissionDenied"
+  return Effect.fail(PlatformError.systemError({ _tag, module: "FileSystem", method: "readFileString" }))
+}

@@ -1,0 +1,217 @@
+/** One attempt over an answer that the test makes up; what needs a socket is in `Transport.int.test.ts`. */
+import { describe, expect, it } from "@effect/vitest"
+import { Cause, Effect, Fiber, Redacted } from "effect"
+import { TestClock } from "effect/testing"
+import { type Answer, Broken, type BytePull } from "../src/Http.ts"
+import * as OpenAi from "../src/openai/Response.ts"
+import { Progress } from "../src/Progress.ts"
+import * as Secrets from "../src/Secrets.ts"
+import * as Transport from "../src/Transport.ts"
+import { KEY, openAiCompatible as dialect } from "./harness/Dialect.ts"
+import { calls, run, text, usage } from "./harness/Run.ts"
+
+interface Given {
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly pieces: ReadonlyArray<string>
+  /** What follows the pieces. */
+  readonly after?: BytePull
+  readonly most?: number
+}
+
+/** Runs attempts that are answered so; gives how they end, and how often it was asked for. */
+const attempt = ({ after = Cause.done(), headers = {}, most, pieces, status = 200 }: Given) => {
+  let asked = 0
+  const answer = (): Answer => {
+    const left = [...pieces]
+    const bytes = Effect.suspend((): BytePull => {
+      const piece = left.shift()
+      return piece === undefined ? after : Effect.succeed([new TextEncoder().encode(piece)])
+    })
+    return { status, headers, bytes, isWhole: () => false }
+  }
+  const provider = {
+    stream: () =>
+      Transport.stream({
+        post: () =>
+          Effect.sync(() => {
+            asked++
+            return answer()
+          }),
+        machine: () => OpenAi.make((n) => `id${n}`),
+        conceal: Secrets.conceal([Redacted.make(KEY)]),
+        request: most === undefined ? {} : { maxResponseCharacters: most }
+      })
+  }
+  return Effect.map(run(provider), (ending) => ({ ...ending, asked }))
+}
+
+const hi = dialect.delta("Hi")
+const stopped = 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n'
+const done = "data: [DONE]\n\n"
+const broken = Effect.fail(new Broken({ cause: Object.assign(new Error("reset"), { code: "ECONNRESET" }) }))
+
+/** The time after which an attempt ends that nothing more is heard of. */
+const endsAfter = (given: Given) =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.forkChild(attempt({ ...given, after: Effect.never }), { startImmediately: true })
+    let passedMs = 0
+    while (fiber.pollUnsafe() === undefined) {
+      yield* TestClock.adjust(10)
+      passedMs += 10
+    }
+    return { ...(yield* Fiber.join(fiber)), passedMs }
+  })
+
+describe("Transport", () => {
+  it.effect("C2, C9: every 2xx is a stream, nothing else is, and each is asked for once", () =>
+    Effect.gen(function* () {
+      for (const status of [200, 201, 299]) {
+        const { asked, events, isSuccess } = yield* attempt({ status, pieces: [hi, stopped, done] })
+        expect([status, isSuccess, text(events), asked]).toEqual([status, true, "Hi", 1])
+      }
+      for (const status of [199, 300, 304, 404, 599]) {
+        const { asked, emitted, events } = yield* attempt({ status, pieces: [hi, stopped, done] })
+        expect([status, emitted?.status, events.length, asked]).toEqual([status, status, 1, 1])
+      }
+    })
+  )
+
+  it.effect("C9: an attempt that has given an error is over, and does not ask again", () =>
+    Effect.gen(function* () {
+      for (const pieces of [["<html>"], ['{"error":{"message":"no"}}'], [dialect.error], ['{"models":[]}']]) {
+        const { asked, events } = yield* attempt({ pieces })
+        expect([events.map((event) => event.type), asked]).toEqual([["error"], 1])
+      }
+    })
+  )
+
+  it.effect("C6: blanks and then nothing are no answer; before a stream, a page or JSON they are passed over", () =>
+    Effect.gen(function* () {
+      for (const pieces of [[], ["\n"], [" ", "\r\n"]]) {
+        expect((yield* attempt({ pieces })).failure).toMatchObject({ reason: "network", retryable: true })
+      }
+      expect(text((yield* attempt({ pieces: ["\n", "\n", hi, stopped] })).events)).toBe("Hi")
+      expect((yield* attempt({ pieces: ["\n", "<html>"] })).emitted).toMatchObject({ reason: "invalid-response" })
+      expect((yield* attempt({ pieces: ["\n", dialect.whole()] })).isSuccess).toBe(true)
+    })
+  )
+
+  it.effect(
+    "D3: what happens to the connection fails the stream, wherever it happens before the model has stopped",
+    () =>
+      Effect.gen(function* () {
+        for (const pieces of [[], ["\n"], [hi], ["{"]]) {
+          const { failure, isSuccess } = yield* attempt({ pieces, after: broken })
+          expect(failure, pieces.join()).toMatchObject({ reason: "network", code: "ECONNRESET", retryable: true })
+          expect(isSuccess).toBe(false)
+        }
+        for (const pieces of [
+          [hi, stopped],
+          [hi, stopped, done]
+        ]) {
+          expect(yield* attempt({ pieces, after: broken })).toMatchObject({ isSuccess: true, failure: undefined })
+        }
+      })
+  )
+
+  it.effect("usage is waited for a second after the model has stopped, and the end a quarter after its last word", () =>
+    Effect.gen(function* () {
+      const counts = 'data: {"choices":[],"usage":{"prompt_tokens":7}}\n\n'
+      const stop = yield* endsAfter({ pieces: [hi, stopped] })
+      expect([stop.isSuccess, stop.passedMs]).toEqual([true, 1000])
+      const last = yield* endsAfter({ pieces: [hi, stopped + done] })
+      expect([last.isSuccess, last.passedMs]).toEqual([true, 250])
+      const late = yield* endsAfter({ pieces: [hi, stopped, counts, done] })
+      expect([late.isSuccess, late.passedMs, usage(late.events)]).toEqual([true, 1000, { inputTokens: 7 }])
+    })
+  )
+
+  it.effect("C3: an error between the stop and the end of the body is one, and is not waited for any longer", () =>
+    Effect.gen(function* () {
+      const { emitted, isSuccess, passedMs } = yield* endsAfter({ pieces: [hi, stopped, dialect.error] })
+      expect({ emitted, isSuccess, passedMs }).toMatchObject({
+        emitted: { reason: dialect.errorReason },
+        isSuccess: false,
+        passedMs: 0
+      })
+    })
+  )
+
+  it.effect("an interruption while the end is waited for is one", () =>
+    Effect.gen(function* () {
+      const fiber = yield* Effect.forkChild(attempt({ pieces: [hi, stopped], after: Effect.never }), {
+        startImmediately: true
+      })
+      yield* Fiber.interrupt(fiber)
+      expect(fiber.pollUnsafe()).toMatchObject({ _tag: "Failure" })
+    })
+  )
+
+  it.effect("C3: of a JSON error 64 KiB are read", () =>
+    Effect.gen(function* () {
+      const messageOf = Effect.fnUntraced(function* (length: number) {
+        const error = (padding: string) => JSON.stringify({ error: { message: "no", padding } })
+        const body = error("x".repeat(length - error("").length))
+        expect(body.length).toBe(length)
+        return (yield* attempt({ pieces: [body] })).emitted?.message
+      })
+      expect(yield* messageOf(100)).toBe("no")
+      expect(yield* messageOf(65_536)).toBe("no")
+      expect(yield* messageOf(65_537)).not.toBe("no")
+    })
+  )
+
+  it.effect("C11: a JSON answer beyond its limit has failed", () =>
+    Effect.gen(function* () {
+      const long = JSON.stringify({ choices: [{ message: { content: "x".repeat(100) }, finish_reason: "stop" }] })
+      expect(text((yield* attempt({ pieces: [long], most: 100 })).events).length).toBe(100)
+      const { emitted, events } = yield* attempt({ pieces: [long], most: 99 })
+      expect(events.length).toBe(1)
+      expect(emitted).toMatchObject({ reason: "invalid-response", retryable: false })
+      expect(emitted?.message).toContain("99 characters")
+      const endless = yield* attempt({ pieces: ["{"], after: Effect.sync(() => [new Uint8Array(1_000_000)]), most: 99 })
+      expect(endless.emitted).toMatchObject({ reason: "invalid-response", retryable: false })
+    })
+  )
+
+  it.effect("C1: what an endpoint said in a stream is cleaned, and what it said beyond its message is kept", () =>
+    Effect.gen(function* () {
+      const error = { error: { message: `no ${KEY}`, type: "server_error", param: `the pool of ${KEY} is empty` } }
+      const { events } = yield* attempt({ pieces: [hi, `data: ${JSON.stringify(error)}\n\n`] })
+      expect(events.at(-1)).toMatchObject({
+        type: "error",
+        failure: { message: "no <redacted>" },
+        body: JSON.stringify(error).replaceAll(KEY, "<redacted>")
+      })
+      const plain = yield* attempt({ pieces: [hi, 'data: {"error":{"message":"no"}}\n\n'] })
+      expect(plain.events.at(-1)).not.toHaveProperty("body")
+    })
+  )
+
+  it.effect("C3: headers and the frame's name are evidence of an error in a stream, too", () =>
+    Effect.gen(function* () {
+      const { emitted } = yield* attempt({
+        headers: { "x-request-id": `req-${KEY}` },
+        pieces: [hi, 'event: overloaded_error\ndata: {"message":"later"}\n\n']
+      })
+      expect(emitted).toMatchObject({
+        reason: "overloaded",
+        evidence: { "x-request-id": "req-<redacted>" }
+      })
+    })
+  )
+
+  it.effect("C8: each read that brings a call further is progress, and one that does not is none", () =>
+    Effect.gen(function* () {
+      const [first, next] = dialect.endlessCall('{"a":1}')
+      let heard = 0
+      const pieces = [first, dialect.ping, next, dialect.ping, dialect.ping, stopped, done]
+      const { events } = yield* attempt({ pieces }).pipe(Effect.provideService(Progress, () => heard++))
+      expect(calls(events)).toMatchObject([{ input: { a: 1 } }])
+      expect(heard).toBe(2)
+      yield* attempt({ pieces: [hi, dialect.ping, stopped] }).pipe(Effect.provideService(Progress, () => heard++))
+      expect(heard).toBe(2)
+    })
+  )
+})
