@@ -19,7 +19,7 @@
  * Records.R3. Time and chance enter a turn through records alone.
  */
 import { Failure, Ids, Message, Target, TurnEvent } from "@holdfast/wire"
-import { Option, Schema } from "effect"
+import { Option, Predicate, Schema } from "effect"
 import { Refusal } from "./FinalReport.ts"
 import { Route } from "./Route.ts"
 
@@ -324,29 +324,33 @@ export const parse = ({ name, value }: Stored): TurnRecord | undefined => {
   const { kind } = place
   switch (kind) {
     case "Final":
-      return recordOf(kind, place, decodeFinal(value))
+      return recordOf(kind, place, value)
     case "Route":
-      return recordOf(kind, place, decodeBeginning(value))
+      return recordOf(kind, place, value)
     case "Content":
-      return recordOf(kind, place, decodeContent(value))
+      return recordOf(kind, place, value)
     case "Attempt":
-      return recordOf(kind, place, decodeAttempt(value))
+      return recordOf(kind, place, value)
     case "Decision":
-      return recordOf(kind, place, decodeDirective(value))
+      return recordOf(kind, place, value)
     case "Wake":
-      return recordOf(kind, place, decodeWake(value))
+      return recordOf(kind, place, value)
     case "Compaction":
-      return recordOf(kind, place, decodeCompaction(value))
+      return recordOf(kind, place, value)
     case "Begun":
-      return recordOf(kind, place, decodeBegun(value))
+      return recordOf(kind, place, value)
     case "Tool":
-      return recordOf(kind, place, decodeTool(value))
+      return recordOf(kind, place, value)
     case "Seal":
-      return recordOf(kind, place, decodeSeal(value))
+      return recordOf(kind, place, value)
     default:
       return kind satisfies never
   }
 }
+
+/** What a record says that is of one kind; `undefined` for the others, whose values are not decoded, and where it cannot be read. */
+export const valueOf = <K extends Kind>(kind: K, { name, value }: Stored): ValueOf<K> | undefined =>
+  placeOf(name)?.kind === kind ? Option.getOrUndefined(decoders[kind](value)) : undefined
 
 /** Where a turn's attempts go from a record on, where it changes that. */
 export const targetOf = (record: TurnRecord): Target.Target | undefined => {
@@ -371,8 +375,14 @@ export const targetOf = (record: TurnRecord): Target.Target | undefined => {
  * After content the outcome must not be lost: without it the attempt's mark would stand for one that died (X2). A whole response that
  * would not do (A9) has shown all of its content.
  */
-export const isKeptForDecision = (outcome: AttemptOutcome | CompactionOutcome): boolean =>
-  outcome._tag === "Failed" && "contentSeen" in outcome && !outcome.contentSeen && outcome.whole === undefined
+export const isKeptForDecision = (value: unknown): boolean =>
+  Predicate.isTagged(value, "Failed") &&
+  Predicate.hasProperty(value, "contentSeen") &&
+  value.contentSeen === false &&
+  !Predicate.hasProperty(value, "whole")
+
+/** Whether an engine may leave a record out that shares its disk with the turn's events: they say the same. */
+export const isInEvents = (name: string): boolean => name === SEAL
 
 // --- internal
 
@@ -392,22 +402,23 @@ const NUMBERED: Readonly<Record<string, Kind>> = {
 
 const ONCE: Readonly<Record<string, Kind>> = { route: "Route", final: "Final" }
 
-const recordOf = <K extends Kind>(
-  kind: K,
-  { number, step }: Place,
-  value: Option.Option<ValueOf<K>>
-): RecordOf<K> | undefined => (Option.isNone(value) ? undefined : { kind, step, number, value: value.value })
+const recordOf = <K extends Kind>(kind: K, { number, step }: Place, text: string): RecordOf<K> | undefined => {
+  const value = decoders[kind](text)
+  return Option.isNone(value) ? undefined : { kind, step, number, value: value.value }
+}
 
 const decoderOf = <A, I>(schema: Schema.Codec<A, I>) =>
   Schema.decodeUnknownOption(Schema.fromJsonString(Schema.toCodecJson(schema)))
 
-const decodeFinal = decoderOf(Final)
-const decodeBeginning = decoderOf(Beginning)
-const decodeContent = decoderOf(Content)
-const decodeAttempt = decoderOf(AttemptOutcome)
-const decodeDirective = decoderOf(Directive)
-const decodeWake = decoderOf(Wake)
-const decodeCompaction = decoderOf(CompactionOutcome)
-const decodeBegun = decoderOf(Begun)
-const decodeTool = decoderOf(ToolResult)
-const decodeSeal = decoderOf(Seal)
+const decoders: { readonly [K in Kind]: (text: string) => Option.Option<ValueOf<K>> } = {
+  Final: decoderOf(Final),
+  Route: decoderOf(Beginning),
+  Content: decoderOf(Content),
+  Attempt: decoderOf(AttemptOutcome),
+  Decision: decoderOf(Directive),
+  Wake: decoderOf(Wake),
+  Compaction: decoderOf(CompactionOutcome),
+  Begun: decoderOf(Begun),
+  Tool: decoderOf(ToolResult),
+  Seal: decoderOf(Seal)
+}

@@ -105,6 +105,16 @@ export interface Budget {
   readonly maxRetries?: number
 }
 
+/** What is left of a budget, in milliseconds: below 0 where more was spent than there was, `Infinity` without a total (D2, X4). */
+export const leftMs = (
+  { measure, totalMs }: Pick<Budget, "measure" | "totalMs">,
+  { elapsedMs, extendedMs = 0, sleptMs }: Pick<Spent, "elapsedMs" | "extendedMs" | "sleptMs">
+): number => {
+  if (totalMs === undefined) return Infinity
+  // A clock that was set back gives nothing back that the budget did not have.
+  return totalMs + extendedMs - Math.max(0, measure === "scheduled" ? sleptMs : elapsedMs)
+}
+
 export class RetryStrategy extends Context.Service<
   RetryStrategy,
   {

@@ -1,3 +1,4 @@
+export * as CallFailure from "./CallFailure.ts"
 export * as Checkpoint from "./Checkpoint.ts"
 export * as Compactor from "./Compactor.ts"
 export * as Directive from "./Directive.ts"

@@ -1,10 +1,10 @@
 /** A crowd of parked turns whose times come together. */
 import { assert, it } from "@effect/vitest"
+import { Records } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import * as TurnRecord from "../../src/durable/TurnRecord.ts"
 import type { Record } from "../../src/storage/Journal.ts"
 import { waits, withService } from "./Given.ts"
 
@@ -36,7 +36,7 @@ class Inside {
   }
 }
 
-const isWake = ({ name }: Record): boolean => TurnRecord.isWake(name)
+const isWake = ({ name }: Record): boolean => (Records.placeOf(name)?.kind === "Wake")
 
 const parksThenAnswers = [...crowd.map(() => emits(overloaded)), ...crowd.map(() => answer("At last"))]
 

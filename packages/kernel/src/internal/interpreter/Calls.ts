@@ -5,6 +5,7 @@
  * Calls.C2. Clients get no part of a summary. A process that dies over one has shown nothing, and asks for it again (P19).
  */
 import { Clock, Effect, Random } from "effect"
+import * as CallFailure from "../../CallFailure.ts"
 import type { Compacted, Compactor } from "../../Compactor.ts"
 import type { ProviderRequest } from "../../Provider.ts"
 import * as Records from "../../Records.ts"
@@ -93,7 +94,7 @@ const sum = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Records.CompactionOutcome, TurnStopped> {
   const result = yield* Effect.suspend(() => compactor.compact(request)).pipe(
     Effect.map((compacted) => checked(compacted, request.messages)),
-    Effect.catchCause((cause) => Effect.succeed(Attempt.brokenOf(cause)))
+    Effect.catchCause((cause) => Effect.succeed(CallFailure.brokenOf(cause)))
   )
   const endedAt = yield* Clock.currentTimeMillis
   if (result === undefined) return { _tag: "Nothing", endedAt }

@@ -6,6 +6,7 @@
  * Rounds.T2. The first good report, in the order of the calls, is the turn's (A13); one that was not accepted shortens the turn (A12).
  */
 import type { Message, TurnEvent } from "@holdfast/wire"
+import { MOST_FAILED_TOOL_STEPS } from "../../TurnLimits.ts"
 import * as FailedSteps from "../FailedSteps.ts"
 import type { Begun, ToolResult } from "../../Records.ts"
 import * as Judging from "../Judging.ts"
@@ -80,7 +81,7 @@ const finished = (ledger: Ledger, round: Round): Ledger => {
     .add((ledger) => ({ role: "tool", id: nextMessageId(ledger), turnId: ledger.turn.turnId, createdAt: endedAt, content }))
     .done()
   const failedToolSteps = FailedSteps.after(ledger.failedToolSteps, content)
-  const stuck = FailedSteps.failureOf(failedToolSteps, limits?.maxFailedToolSteps ?? FailedSteps.MOST_STEPS, content)
+  const stuck = FailedSteps.failureOf(failedToolSteps, limits?.maxFailedToolSteps ?? MOST_FAILED_TOOL_STEPS, content)
   return {
     ...said,
     report,
