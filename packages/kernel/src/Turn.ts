@@ -38,6 +38,11 @@ export { opening, type Tally }
 
 /** What a turn is asked to do. */
 export interface TurnInput extends Omit<TurnFacts, "report" | "maxRetries"> {
+  /**
+   * The name of this life of the turn, which no other life of it has: a tool call that another one has begun is told apart by it (X8).
+   * Absent: drawn by chance.
+   */
+  readonly life?: string | undefined
   /** Succeeds when the user wants the turn to end. */
   readonly abort?: Effect.Effect<void>
 }
@@ -58,7 +63,7 @@ export const runTurn = Effect.fnUntraced(function* (
   Provider | Toolbox | EventSink | Checkpoint
 > {
   const services = yield* Effect.context<Provider | Toolbox | EventSink | Checkpoint>()
-  const { abort, ...facts } = input
+  const { abort, life, ...facts } = input
   const checkpoint = Context.get(services, Checkpoint)
   const gate = abort === undefined ? undefined : new AbortGate(checkpoint)
   const strategy = Context.getOrUndefined(services, RetryStrategy)
@@ -78,7 +83,8 @@ export const runTurn = Effect.fnUntraced(function* (
       ...facts,
       report: Context.getOrUndefined(services, FinalReport),
       maxRetries: strategy?.budget.maxRetries
-    })
+    }),
+    life
   )
   const resumed = checkpoint.known === undefined ? Loop.toSeal(run) : Effect.andThen(Loop.resume(run), Loop.toSeal(run))
   const turn = Effect.catchDefect(resumed, (defect) => Loop.seal(run, { status: "failed", failure: bug(defect) }))

@@ -6,7 +6,6 @@ import { Effect } from "effect"
 const { bothWays, settle } = Scenario
 const { answer, badGateway, breaksOff, call, dies, emits, overloaded, text, throws } = ScriptedProvider
 
-
 const strategy = TestStrategy.make
 
 describe("an error after content", () => {

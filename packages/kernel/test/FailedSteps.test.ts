@@ -12,7 +12,6 @@ import type { Message } from "@holdfast/wire"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import * as FailedSteps from "../src/internal/FailedSteps.ts"
 import { MOST_FAILED_TOOL_STEPS } from "../src/TurnLimits.ts"
 import { FinalReport } from "../src/FinalReport.ts"
 

@@ -342,7 +342,11 @@ const assertLegal = (given: Case, straight: Life.Life, deaths: ReadonlyArray<Lif
   assert.strictEqual(told.length, expected.length)
   for (const [i, [name, events]] of told.entries()) {
     for (const event of events) assert.deepStrictEqual(event, expected[i])
-    if (events.length === 0) assert.isTrue(deaths.some((death) => isUntold(death, name)), name)
+    if (events.length === 0)
+      assert.isTrue(
+        deaths.some((death) => isUntold(death, name)),
+        name
+      )
   }
   // X1: a sleep is what is left of its wait.
   for (const [i, entry] of diary.entries()) {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import type { RetryStrategy } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { Duration, Schema } from "effect"
 import { Basis, Profile, RetryPolicy, RetryStrategies } from "../src/index.ts"
@@ -9,8 +10,12 @@ const spent = { sleptMs: 5_000, elapsedMs: 6_000, spread: 0.5 }
 /** What is recorded of it: what chance drew is in the attempt's own record. */
 const { spread: _spread, ...spending } = spent
 
-const basisOf = (...[policy, attempt, failure, spent]: Parameters<typeof RetryPolicy.decide>) =>
-  Basis.decided(policy, RetryPolicy.decide(policy, attempt, failure, spent), { failure, spent })
+const basisOf = (
+  policy: RetryPolicy.RetryPolicy,
+  attempt: number,
+  failure: Failure.Failure,
+  spent: RetryStrategy.Spent
+) => Basis.decided(policy, RetryPolicy.decide(policy, attempt, failure, spent), { failure, spent })
 
 /** As it comes back from a record. */
 const recorded = (basis: unknown) => Schema.decodeUnknownSync(Schema.fromJsonString(Basis.Basis))(JSON.stringify(basis))

@@ -51,7 +51,7 @@ const waiting = <E>(
       journal: (real): Partial<Journal["Service"]> => ({
         append: (turnId, seq, ...records) =>
           Effect.andThen(
-            records.some(({ name }) => (Records.placeOf(name)?.kind === "Wake")) ? append : Effect.void,
+            records.some(({ name }) => Records.placeOf(name)?.kind === "Wake") ? append : Effect.void,
             real.append(turnId, seq, ...records)
           )
       })

@@ -36,7 +36,7 @@ class Inside {
   }
 }
 
-const isWake = ({ name }: Record): boolean => (Records.placeOf(name)?.kind === "Wake")
+const isWake = ({ name }: Record): boolean => Records.placeOf(name)?.kind === "Wake"
 
 const parksThenAnswers = [...crowd.map(() => emits(overloaded)), ...crowd.map(() => answer("At last"))]
 

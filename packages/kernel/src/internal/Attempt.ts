@@ -135,7 +135,10 @@ const endOf = (exit: Exit.Exit<void, Failure.ProviderFailure | TurnStopped>): En
   return "_tag" in why ? why : broken(why.failure, why.body)
 }
 
-const broken = (failure: Failure.Failure, body?: string): End => ({ _tag: "Broken", ...CallFailure.withBody(failure, body) })
+const broken = (failure: Failure.Failure, body?: string): End => ({
+  _tag: "Broken",
+  ...CallFailure.withBody(failure, body)
+})
 
 const conclude = Effect.fnUntraced(function* (end: End | TurnStopped, content: Content) {
   if (end._tag === "TurnStopped") return yield* end

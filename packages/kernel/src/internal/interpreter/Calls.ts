@@ -35,7 +35,10 @@ export const attempt = (run: Run, call: Call): Effect.Effect<Records.AttemptOutc
     : Effect.suspend(() => make(run, call))
 
 /** Has the older messages summed up. */
-export const compaction = (run: Run, { number, request }: Compact): Effect.Effect<Records.CompactionOutcome, TurnStopped> => {
+export const compaction = (
+  run: Run,
+  { number, request }: Compact
+): Effect.Effect<Records.CompactionOutcome, TurnStopped> => {
   const { compactor } = run.ports
   if (compactor === undefined) return Effect.map(Clock.currentTimeMillis, (endedAt) => ({ _tag: "Nothing", endedAt }))
   return Observing.compaction(run, number, sum(compactor, request))
@@ -56,9 +59,7 @@ const make = (run: Run, { begins, isJudged, number, request, step }: Call): Effe
     const made = Effect.map(Attempt.run(provider, sink, request, content, mark), (outcome) => once(run, outcome))
     return isJudged ? judged(run, made) : made
   })
-  return router?.answered === undefined
-    ? attempted
-    : answered(attempted, router.answered, run.ledger.way.route)
+  return router?.answered === undefined ? attempted : answered(attempted, router.answered, run.ledger.way.route)
 }
 
 /** C1 */

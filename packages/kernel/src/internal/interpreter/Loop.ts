@@ -36,10 +36,9 @@ export const resume = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<v
 })
 
 /** Runs the turn from where it is to its seal. */
-export const toSeal = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<
-  TurnEvent.TurnEnd,
-  TurnParked | TurnStopped
-> {
+export const toSeal = Effect.fnUntraced(function* (
+  run: Run
+): Effect.fn.Return<TurnEvent.TurnEnd, TurnParked | TurnStopped> {
   for (;;) {
     yield* run.flush
     const { phase } = run.ledger
@@ -47,8 +46,7 @@ export const toSeal = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<
     const [command] = commands
     if (phase._tag === "Sealed" || command === undefined) return yield* seal(run)
     if (phase._tag === "Tools") yield* runTools(run, commands, phase.round)
-    else if (command._tag === "Seal")
-      return yield* seal(run, command.cut && { status: "failed", failure: command.cut })
+    else if (command._tag === "Seal") return yield* seal(run, command.cut && { status: "failed", failure: command.cut })
     else if (command._tag !== "RunTool") yield* perform(run, command)
   }
 })

@@ -7,7 +7,7 @@
  *     reason nothing is persisted after an event that could not be.
  */
 import type { TurnEvent } from "@holdfast/wire"
-import { Effect } from "effect"
+import { Effect, Random } from "effect"
 import type { Checkpoint } from "../../Checkpoint.ts"
 import type { Compactor } from "../../Compactor.ts"
 import type { EventSink } from "../../EventSink.ts"
@@ -53,18 +53,21 @@ export class Run {
   attemptStartedAt: number | undefined = undefined
   private stopped: TurnStopped | undefined = undefined
   private toolsOf: { readonly step: number; readonly tools: ReadonlyArray<ToolDefinition> } | undefined = undefined
-  private id: string | undefined = undefined
+  private name: string | undefined
 
-  constructor(ports: Ports, checkpoint: Checkpoint["Service"], ledger: Ledger) {
+  constructor(ports: Ports, checkpoint: Checkpoint["Service"], ledger: Ledger, life: string | undefined) {
+    this.name = life
     this.ports = ports
     this.checkpoint = checkpoint
     this.ledger = ledger
   }
 
-  /** The name of this life, which no other life ever has. */
-  get life(): string {
-    return (this.id ??= globalThis.crypto.randomUUID())
-  }
+  /** The name of this life, which no other life of the turn has. */
+  readonly life: Effect.Effect<string> = Effect.suspend(() => {
+    const { name } = this
+    if (name !== undefined) return Effect.succeed(name)
+    return Effect.map(Random.next, (drawn) => (this.name = drawn.toString(36).slice(2)))
+  })
 
   /** What this life has to offer; a list of tools that changed in the middle of a step would be another request. */
   get offers(): Offers {

@@ -53,7 +53,7 @@ const begin = Effect.fnUntraced(function* (
   { begun, number, step }: RunTool
 ): Effect.fn.Return<boolean, TurnStopped> {
   if (begun !== undefined) return false
-  const { life } = run
+  const life = yield* run.life
   const name = Records.nameOf("Begun", step, number)
   const value = yield* run.ports.checkpoint.run(name, Records.Begun, Effect.succeed({ life }))
   run.take({ kind: "Begun", step, number, value })

@@ -114,7 +114,10 @@ export const giveUp = (
 }
 
 /** What is told of a retry before its sleep (D5), and again when the end of that is moved. */
-export const retryEvent = (ledger: Ledger, { asks, delayMs, retry, retryAt, setback }: Wait): TurnEvent.ProviderRetry => {
+export const retryEvent = (
+  ledger: Ledger,
+  { asks, delayMs, retry, retryAt, setback }: Wait
+): TurnEvent.ProviderRetry => {
   const { failure } = setback
   const { attempt, route } = retry
   const { maxRetries } = ledger.turn

@@ -33,9 +33,7 @@ export const seal = (ledger: Ledger, record: Seal): Ledger => {
     {
       status,
       failure: error,
-      report:
-        reportOf(counted) ??
-        (error && turn.report && Judging.synthetic(attempts, step.number, error)),
+      report: reportOf(counted) ?? (error && turn.report && Judging.synthetic(attempts, step.number, error)),
       endedAt: at
     }
   )
@@ -68,7 +66,9 @@ export const ending = (
 
 // --- internal
 
-const outcomeOf = ({ phase }: Ledger): { readonly status: "completed" | "failed"; readonly failure?: Failure.Failure } => {
+const outcomeOf = ({
+  phase
+}: Ledger): { readonly status: "completed" | "failed"; readonly failure?: Failure.Failure } => {
   if (phase._tag === "Ending") return phase.outcome
   if (phase._tag === "Entering" && phase.stuck !== undefined) return { status: "failed", failure: phase.stuck }
   throw new Error(`the turn has not come to its end: it is ${phase._tag}`)
@@ -145,7 +145,10 @@ const unfinishedOf = (
 const reportOf = (ledger: Ledger): TurnEvent.Report | undefined =>
   ledger.report ?? (ledger.phase._tag === "Tools" ? Rounds.reportIn(ledger, ledger.phase.round) : undefined)
 
-const errorOf = (turn: Pick<TurnFacts, "conversationId" | "turnId">, failure: Failure.Failure): TurnEvent.ErrorEvent => {
+const errorOf = (
+  turn: Pick<TurnFacts, "conversationId" | "turnId">,
+  failure: Failure.Failure
+): TurnEvent.ErrorEvent => {
   const code = Failure.codeOf(failure)
   return eventOf(turn, {
     type: "error",

@@ -14,7 +14,18 @@ import * as LastStep from "./LastStep.ts"
 import type { Completed, Failed, Ledger, Phase, Setback, TurnFacts } from "./Ledger.ts"
 import * as Rounds from "./Rounds.ts"
 import * as Routes from "./Routes.ts"
-import { Batch, called, calling, closeRetryLoop, eventOf, messagesOf, persist, responseOf, spend, synthetic } from "./Saying.ts"
+import {
+  Batch,
+  called,
+  calling,
+  closeRetryLoop,
+  eventOf,
+  messagesOf,
+  persist,
+  responseOf,
+  spend,
+  synthetic
+} from "./Saying.ts"
 
 /** Attempt `number` of the step has come to an end. */
 export const ended = (ledger: Ledger, number: number, outcome: AttemptOutcome): Ledger => {
@@ -84,10 +95,8 @@ export const guide = (ledger: Ledger, outcome: Failed): Ledger => {
 }
 
 /** What clients are told of a step whose text was shown before its process died (X2). */
-export const discarded = (
-  turn: Pick<TurnFacts, "conversationId" | "turnId">,
-  step: number
-): TurnEvent.StepDiscarded => eventOf(turn, { type: "step-discarded", step, message: LOST })
+export const discarded = (turn: Pick<TurnFacts, "conversationId" | "turnId">, step: number): TurnEvent.StepDiscarded =>
+  eventOf(turn, { type: "step-discarded", step, message: LOST })
 
 // --- internal
 
@@ -123,7 +132,11 @@ const completed = (ledger: Ledger, outcome: Completed): Ledger => {
   const said = new Batch({ ...over, tally: spend(called(over.tally), usage) })
     .closeChain({ success: true })
     .say(...Routes.proven(over))
-    .say(...calls.map(({ toolCallId, toolName, input }) => eventOf(turn, { type: "tool-call", toolCallId, toolName, input })))
+    .say(
+      ...calls.map(({ toolCallId, toolName, input }) =>
+        eventOf(turn, { type: "tool-call", toolCallId, toolName, input })
+      )
+    )
     .say(...(usage === undefined ? [] : [eventOf(turn, { type: "usage", step: step.number, usage })]))
     .add((ledger) => responseOf(ledger, outcome, endedAt))
     .done()

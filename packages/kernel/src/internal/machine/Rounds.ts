@@ -53,11 +53,7 @@ export const reportIn = ({ turn: { report } }: Ledger, { calls, results }: Round
 }
 
 /** The message of the results that are persisted; none where there is no result. */
-export const answers = (
-  ledger: Ledger,
-  { content }: Round,
-  createdAt: number
-): Message.ToolMessage | undefined =>
+export const answers = (ledger: Ledger, { content }: Round, createdAt: number): Message.ToolMessage | undefined =>
   content.length === 0
     ? undefined
     : { role: "tool", id: nextMessageId(ledger), turnId: ledger.turn.turnId, createdAt, content }
@@ -78,7 +74,13 @@ const finished = (ledger: Ledger, round: Round): Ledger => {
   const report = ledger.report ?? reportIn(ledger, round)
   const isRefused = calls.some((call, i) => Judging.isReport(port, call) && results.get(i)?.isError === true)
   const said = new Batch(isRefused ? LastStep.collapse(ledger) : ledger)
-    .add((ledger) => ({ role: "tool", id: nextMessageId(ledger), turnId: ledger.turn.turnId, createdAt: endedAt, content }))
+    .add((ledger) => ({
+      role: "tool",
+      id: nextMessageId(ledger),
+      turnId: ledger.turn.turnId,
+      createdAt: endedAt,
+      content
+    }))
     .done()
   const failedToolSteps = FailedSteps.after(ledger.failedToolSteps, content)
   const stuck = FailedSteps.failureOf(failedToolSteps, limits?.maxFailedToolSteps ?? MOST_FAILED_TOOL_STEPS, content)
