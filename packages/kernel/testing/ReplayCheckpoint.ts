@@ -36,7 +36,7 @@ export class ReplayCheckpoint {
     return Effect.suspend((): Effect.Effect<A, E | TurnStopped, R> => {
       const codec = Schema.toCodecJson(schema)
       if (this.records.has(name)) return Effect.orDie(Schema.decodeUnknownEffect(codec)(this.records.get(name)))
-      if (this.isStopping && !this.records.has(`${name}/begun`)) return Effect.fail(STOP)
+      if (this.isStopping && !isGoingOn(name, this.records)) return Effect.fail(STOP)
       return Effect.tap(effect, (result) => {
         if (this.losesResultOf(name)) return Effect.fail(STOP)
         return Effect.map(Effect.orDie(Schema.encodeEffect(codec)(result)), (json) => {
@@ -56,5 +56,9 @@ export class ReplayCheckpoint {
     })
   }
 }
+
+/** What it does not stop before: a call that has left its mark, and the end of an abort. */
+const isGoingOn = (name: string, records: ReadonlyMap<string, unknown>): boolean =>
+  name === "seal" || records.has(`${name}/begun`)
 
 const STOP = new TurnStopped({ message: "stopped, to be run again" })
