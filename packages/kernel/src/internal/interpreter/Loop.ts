@@ -40,7 +40,7 @@ export const toSeal = Effect.fnUntraced(function* (
   run: Run
 ): Effect.fn.Return<TurnEvent.TurnEnd, TurnParked | TurnStopped> {
   for (;;) {
-    yield* run.flush
+    if (run.ledger.outbox.length > 0) yield* run.flush
     const { phase } = run.ledger
     const commands = commandsOf(run.ledger, run.offers)
     const [command] = commands
@@ -190,6 +190,8 @@ const runTools = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, TurnStopped> {
   const calls = commands.filter((command) => command._tag === "RunTool")
   const running = new Set(calls.map(({ number }) => number))
+  const [only] = calls
+  if (only !== undefined && calls.length === 1) return yield* Tools.call(run, only, round, running)
   const inOrder = Semaphore.makeUnsafe(1).withPermits(1)(run.flush)
   yield* Effect.forEach(calls, (call) => Effect.andThen(Tools.call(run, call, round, running), inOrder), {
     concurrency: calls.length,

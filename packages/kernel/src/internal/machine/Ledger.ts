@@ -103,12 +103,12 @@ export interface Wait {
   readonly wakes: ReadonlyArray<Records.Wake>
 }
 
-/** The tool calls of a response, and their answers by the number of the call. */
+/** The tool calls of a response, and their beginnings and answers, each at the number of its call. */
 export interface Round {
   readonly calls: ReadonlyArray<Message.ToolCallPart>
   readonly finishReason: Message.FinishReason
-  readonly begun: ReadonlyMap<number, Records.Begun>
-  readonly results: ReadonlyMap<number, Records.ToolResult>
+  readonly begun: ReadonlyArray<Records.Begun | undefined>
+  readonly results: ReadonlyArray<Records.ToolResult | undefined>
   /** The results that are persisted: of the first calls, without a gap. */
   readonly content: ReadonlyArray<Message.ToolResultPart>
 }

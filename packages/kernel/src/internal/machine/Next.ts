@@ -218,7 +218,7 @@ const waiting = (ledger: Ledger, { tools }: Offers, wait: Wait): Command => {
 
 const running = ({ isFinal, step }: Ledger, { begun, calls, results }: Round): ReadonlyArray<Command> =>
   calls.flatMap((call, number): ReadonlyArray<Command> =>
-    results.has(number)
+    results[number] !== undefined
       ? []
-      : [{ _tag: "RunTool", step: step.number, number, call, begun: begun.get(number), isOffered: !isFinal }]
+      : [{ _tag: "RunTool", step: step.number, number, call, begun: begun[number], isOffered: !isFinal }]
   )

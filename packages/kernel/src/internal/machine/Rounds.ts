@@ -21,33 +21,33 @@ export const begin = (
   finishReason: Message.FinishReason
 ): Ledger => ({
   ...ledger,
-  phase: { _tag: "Tools", round: { calls, finishReason, begun: new Map(), results: new Map(), content: [] } }
+  phase: { _tag: "Tools", round: { calls, finishReason, begun: nothing(calls), results: nothing(calls), content: [] } }
 })
 
 /** Call `number` is about to run. */
 export const begun = (ledger: Ledger, round: Round, number: number, value: Begun): Ledger => ({
   ...ledger,
-  phase: { _tag: "Tools", round: { ...round, begun: new Map(round.begun).set(number, value) } }
+  phase: { _tag: "Tools", round: { ...round, begun: round.begun.with(number, value) } }
 })
 
 /** Call `number` is answered. */
 export const answered = (ledger: Ledger, before: Round, number: number, result: ToolResult): Ledger => {
   const { calls } = before
-  const results = new Map(before.results).set(number, result)
+  const results = before.results.with(number, result)
   const content = [...before.content]
   let told = ledger
-  for (let next = results.get(content.length); next !== undefined; next = results.get(content.length)) {
+  for (let next = results[content.length]; next !== undefined; next = results[content.length]) {
     const part = partOf(calls[content.length], next)
     content.push(part)
     told = persist(told, [eventOf(ledger.turn, part)]) // T1
   }
   const round: Round = { ...before, results, content }
-  return results.size < calls.length ? { ...told, phase: { _tag: "Tools", round } } : finished(told, round)
+  return content.length < calls.length ? { ...told, phase: { _tag: "Tools", round } } : finished(told, round)
 }
 
 /** The report that a call of the round has handed in and that was accepted, if there is one (T2). */
 export const reportIn = ({ turn: { report } }: Ledger, { calls, results }: Round): TurnEvent.Report | undefined => {
-  const index = calls.findIndex((call, i) => Judging.isReport(report, call) && results.get(i)?.isError === false)
+  const index = calls.findIndex((call, i) => Judging.isReport(report, call) && results[i]?.isError === false)
   const call = calls[index]
   return call && { source: "tool-call", success: true, content: call.input }
 }
@@ -60,6 +60,8 @@ export const answers = (ledger: Ledger, { content }: Round, createdAt: number): 
 
 // --- internal
 
+const nothing = (calls: ReadonlyArray<unknown>): ReadonlyArray<undefined> => calls.map(() => undefined)
+
 const partOf = (call: Message.ToolCallPart | undefined, { isError, output }: ToolResult): Message.ToolResultPart => {
   if (call === undefined) throw new Error("there are as many results as calls")
   const { toolCallId, toolName } = call
@@ -70,9 +72,9 @@ const partOf = (call: Message.ToolCallPart | undefined, { isError, output }: Too
 const finished = (ledger: Ledger, round: Round): Ledger => {
   const { calls, content, results } = round
   const { limits, report: port, startedAt } = ledger.turn
-  const endedAt = Math.max(startedAt, ...Array.from(results.values(), ({ endedAt }) => endedAt))
+  const endedAt = results.reduce((last, result) => Math.max(last, result?.endedAt ?? 0), startedAt)
   const report = ledger.report ?? reportIn(ledger, round)
-  const isRefused = calls.some((call, i) => Judging.isReport(port, call) && results.get(i)?.isError === true)
+  const isRefused = calls.some((call, i) => Judging.isReport(port, call) && results[i]?.isError === true)
   const said = new Batch(isRefused ? LastStep.collapse(ledger) : ledger)
     .add((ledger) => ({
       role: "tool",
