@@ -127,6 +127,14 @@ describe.each(machines)("Decoder", (dialect, make) => {
     expect(Decoder.make(make(idOf), (message) => ({ reason: "unknown", message })).whole(document)).toBe(false)
   })
 
+  it(`D1: ${dialect.name}: what is read behind the last word is not held, however much it is`, () => {
+    const last = dialect.text.slice(-3).join("")
+    const decoder = Decoder.make(make(idOf), (message) => ({ reason: "unknown", message }))
+    decoder.feed([new TextEncoder().encode(last), new TextEncoder().encode("x".repeat(Decoder.mostOfFrame(0) + 1))])
+    expect(decoder.standing()).toBe("finished")
+    expect(decoder.take().map((event) => event.type)).not.toContain("error")
+  })
+
   it(`D1: ${dialect.name}: nothing is read behind an error, in one read or in the next`, () => {
     const text = dialect.delta("no")
     for (const reads of [[dialect.error + text], [dialect.error, text], [dialect.error, text, text]]) {

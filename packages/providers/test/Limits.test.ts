@@ -238,6 +238,16 @@ describe("Limits", () => {
     })
   )
 
+  it.effect("C8: a limit of nothing at all fails what has to be waited for, and nothing else", () =>
+    Effect.gen(function* () {
+      const limits = { firstContentMs: 0, idleMs: 0 }
+      const atOnce = { stream: () => Stream.make(delta("a"), finish) }
+      expect(yield* run(Limits.withLimits(atOnce, limits))).toMatchObject({ isSuccess: true, failure: undefined })
+      const silent = { stream: () => Stream.never }
+      expect((yield* run(Limits.withLimits(silent, limits))).failure).toMatchObject({ reason: "timeout" })
+    })
+  )
+
   it.effect("C8: the failure names the limit that was over", () =>
     Effect.gen(function* () {
       const first = yield* limited(provider([2000, finish]), { firstContentMs: 1000, idleMs: 5000 })

@@ -83,6 +83,11 @@ describe("Pace", () => {
     expect(await sizes(25)).toEqual([[10], [10], [5]])
   })
 
+  it("P1: a slice has 64 KiB unless it is given another size", async () => {
+    const slices = await Effect.runPromise(collect(Pace.paced(pulling([[new Uint8Array(70_000)]]))))
+    expect(slices.map(sizeOf)).toEqual([65_536, 4_464])
+  })
+
   it("P2: a fiber yields once for each slice that it has read, however many pulls that took", async () => {
     expect(await yieldsOf([[25]], 10)).toEqual([0, 1, 2])
     expect(await yieldsOf([[10], [10], [1]], 10)).toEqual([0, 1, 2])

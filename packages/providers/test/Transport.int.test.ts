@@ -72,6 +72,20 @@ describe.each(clients)("Transport over %s", (name, layer) => {
       })
     )
 
+    it.effect("an error whose text never ends is classified by what has come", () =>
+      Effect.gen(function* () {
+        const server = yield* serve((response) => {
+          response.writeHead(503)
+          response.write("upstream connect error")
+        })
+        const fiber = yield* Effect.forkChild(run(yield* dialect.make(server.url)))
+        const { exit, passedMs } = yield* advanceUntilDone(fiber, 500)
+        expect(exit).toMatchObject({ value: { emitted: { status: 503, retryable: true } } })
+        expect(passedMs).toBeGreaterThanOrEqual(Body.MAX_WAIT_MS)
+        yield* server.closed(1)
+      })
+    )
+
     it.effect("an address that is none fails each call, and says so", () =>
       Effect.gen(function* () {
         const provider = yield* OpenAiCompatible.make({ baseUrl: "http://[nowhere" })
@@ -152,20 +166,6 @@ describe("Transport", () => {
           "/v1/messages",
           "/anthropic/v1/messages"
         ])
-      })
-    )
-
-    it.effect("an error whose text never ends is classified by what has come", () =>
-      Effect.gen(function* () {
-        const server = yield* serve((response) => {
-          response.writeHead(503)
-          response.write("upstream connect error")
-        })
-        const fiber = yield* Effect.forkChild(run(yield* dialect.make(server.url)))
-        const { exit, passedMs } = yield* advanceUntilDone(fiber, 500)
-        expect(exit).toMatchObject({ value: { emitted: { status: 503, retryable: true } } })
-        expect(passedMs).toBeGreaterThanOrEqual(Body.MAX_WAIT_MS)
-        yield* server.closed(1)
       })
     )
 

@@ -115,6 +115,15 @@ describe("Transport", () => {
       })
   )
 
+  it.effect("a last frame without its blank line is read, before the model has stopped and after it", () =>
+    Effect.gen(function* () {
+      const { isSuccess } = yield* attempt({ pieces: [hi, stopped.trimEnd()] })
+      expect(isSuccess).toBe(true)
+      const late = yield* attempt({ pieces: [hi, stopped, 'data: {"choices":[],"usage":{"prompt_tokens":7}}'] })
+      expect([late.isSuccess, usage(late.events)]).toEqual([true, { inputTokens: 7 }])
+    })
+  )
+
   it.effect("usage is waited for a second after the model has stopped, and the end a quarter after its last word", () =>
     Effect.gen(function* () {
       const counts = 'data: {"choices":[],"usage":{"prompt_tokens":7}}\n\n'

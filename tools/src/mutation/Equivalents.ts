@@ -309,6 +309,13 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "a credential in use comes first among the free ones too"
   },
   {
+    path: "packages/providers/src/DeltaTemplate.ts",
+    operator: "boundary",
+    before: "end < known.before.length",
+    line: "if (end < known.before.length) return undefined",
+    reason: "where the two are equal the text is empty, which is no delta either"
+  },
+  {
     path: "packages/policy/src/Backoff.ts",
     operator: "boundary",
     before: "ms < LONGEST_MS",

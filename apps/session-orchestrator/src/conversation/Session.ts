@@ -32,6 +32,8 @@ export interface Running {
   leaveTurnstile: () => void
   /** Its place, while it is in memory ahead of its time and still parked; nobody has called it yet. */
   ahead: ReadAhead.Place | undefined
+  /** It is due, and waits outside the turnstile: in its wait, or while it is still run up to that. */
+  isOutside: boolean
   /** The gate that its wait ends at, where it waits for an endpoint that has one. */
   awaited: Gatekeeper.Awaited | undefined
   /** What the gate has told it, for its next attempt; it is given back where there is none. */
@@ -57,6 +59,7 @@ export const running = (turnId: Ids.TurnId, arrival?: Arrival, interruption?: In
   wait: new Wait(),
   leaveTurnstile: () => {},
   ahead: undefined,
+  isOutside: false,
   awaited: undefined,
   pass: undefined,
   interruption,

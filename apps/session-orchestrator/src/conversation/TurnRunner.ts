@@ -29,7 +29,6 @@ import type { Resumption, StorageError, Store } from "../storage/Store.ts"
 import * as Admission from "./Admission.ts"
 import type { Awaited } from "./Gatekeeper.ts"
 import * as Gates from "./Gates.ts"
-import type { Place } from "./ReadAhead.ts"
 import type { Running, Session } from "./Session.ts"
 import type { TurnPorts } from "./TurnPorts.ts"
 import * as Warnings from "./Warnings.ts"
@@ -183,18 +182,19 @@ const strategyOf = (
   const resume = () => session.hub.inProgress.resume()
   const park = (retryAt: number) => Effect.fail(new TurnParked.TurnParked({ retryAt }))
   /** It is parked all the same: whoever calls it, or sends it away, rings. */
-  const standBy = (ahead: Place, until: number, awaited: Awaited | undefined) => {
-    ahead.ready()
-    return Effect.flatMap(wait.standBy(resume), () =>
-      wait.hasNews ? Admission.heard(wait.sleep(Effect.void, resume), running, awaited) : park(until)
-    )
+  const standBy = (until: number, awaited: Awaited | undefined) => {
+    running.ahead?.ready()
+    return Effect.flatMap(wait.standBy(resume), () => {
+      running.isOutside = false
+      return wait.hasNews ? Admission.heard(wait.sleep(Effect.void, resume), running, awaited) : park(until)
+    })
   }
   const sleep: RetryStrategies.Sleep = (delay, wanted) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const end = now + Duration.toMillis(delay)
       const awaited = wanted && Gates.awaited(gates, wanted)
       running.awaited = awaited
-      if (running.ahead !== undefined) return standBy(running.ahead, end, awaited)
+      if (running.ahead !== undefined || running.isOutside) return standBy(end, awaited)
       if (Duration.toMillis(delay) <= RESIDENT_MS || wait.hasNews) {
         const held = (until: number) => session.hub.held(until)
         return Admission.heard(

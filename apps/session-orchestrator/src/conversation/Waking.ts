@@ -5,7 +5,7 @@
  *     past them, whether it is in memory or not.
  * U2. Those whose time is near are read, and run up to their wait (`ReadAhead`). There they stand by, parked as before: what wakes them, and
  *     when, stays with `Parking`, so their time, their gate and their commands find them as they find any parked turn. Nothing is on
- *     record of it.
+ *     record of it. A turn whose time comes while it is read stands by too, until the turnstile admits it (U1).
  * U3. One that its gate holds when it is due leaves memory again: nobody knows for how long. Whatever goes wrong with reading ahead is no
  *     news either: at its time such a turn comes anew.
  */
@@ -93,7 +93,9 @@ export class Waking {
     running.ahead = undefined
     reason(running)
     if (isCalled(running)) return ahead?.leave() // U1
+    running.isOutside = true
     this.turnstile.come((leave) => {
+      running.isOutside = false
       ahead?.leave()
       // A command that came meanwhile has taken it out of its wait, or moved the end of that.
       if (!running.wait.hasNews) return leave()

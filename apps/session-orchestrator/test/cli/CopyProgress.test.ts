@@ -47,6 +47,42 @@ describe("the progress of a copy", () => {
     expect(recorder.stderr()).not.toContain("\u001b")
   })
 
+  it("has no rate before there is time to measure it, and a whole bar for a copy of nothing", () => {
+    expect(CopyProgress.bar(at(512, 1024), 0, 80)).toBe("[###############---------------] 50 % of 1.0 GiB, 0 bytes/s")
+    expect(CopyProgress.bar(at(0, 1024), 1_000, 80)).toBe("[------------------------------] 0 % of 1.0 GiB, 0 bytes/s")
+    expect(CopyProgress.bar(at(0, 0), 1_000, 80)).toBe("[##############################] checking 0 bytes")
+  })
+
+  it("has a bar from five cells on, beside its words", () => {
+    const words = "checking 1.0 GiB"
+    const bar = (columns: number) => CopyProgress.bar(at(1024, 1024), 1_000, columns)
+    // The last column stays free, and two brackets and a space stand around the bar.
+    expect(bar(words.length + 1 + 3 + 5)).toBe(`[#####] ${words}`)
+    expect(bar(words.length + 1 + 3 + 4)).toBe(words)
+    expect(bar(words.length + 1 + 3 + 30)).toBe(`[${"#".repeat(30)}] ${words}`)
+    expect(bar(words.length + 1 + 3 + 31)).toBe(`[${"#".repeat(30)}] ${words}`)
+  })
+
+  it("counts bytes in the largest unit that they fill", () => {
+    expect([0, 1023, 1024, 1536, MIB, 1024 ** 4, 1024 ** 5].map(CopyProgress.size)).toEqual([
+      "0 bytes",
+      "1023 bytes",
+      "1.0 KiB",
+      "1.5 KiB",
+      "1.0 MiB",
+      "1.0 TiB",
+      "1024.0 TiB"
+    ])
+  })
+
+  it("is shown of a copy of 64 MiB at once", () => {
+    const recorder = Recorder.make({ stdout: false, stderr: false })
+    CopyProgress.make(recorder.terminal, 0).show({ copiedBytes: 1, totalBytes: 64 * MIB - 1 }, 0)
+    expect(recorder.all()).toBe("")
+    CopyProgress.make(recorder.terminal, 0).show(at(1, 64), 0)
+    expect(recorder.all()).toBe("Copied 0 % of 64.0 MiB\n")
+  })
+
   it("is nothing for a small copy, but where that takes long", () => {
     const recorder = Recorder.make({ stdout: true, stderr: true })
     const progress = CopyProgress.make(recorder.terminal, 0)

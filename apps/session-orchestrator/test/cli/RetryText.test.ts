@@ -137,6 +137,99 @@ describe("RetryText", () => {
     expect(value({ spendGuard: { maxTurnTokens: 9 } })).toBe("asks after 1 h of waiting, after more than 9 tokens")
   })
 
+  it("tells each primitive in the words of its settings", () => {
+    const values = (settings: unknown) => Object.fromEntries(RetryText.primitives(policy(settings)))
+    expect(values({})).toMatchObject({
+      schedule: "5 s, 10 s, 30 s, 1 m, 5 m, 10 m, 15 m, 30 m, then every 30 m",
+      jitter: "none",
+      reasons: "none of its own",
+      maxRetries: "no limit",
+      budget: "8 h",
+      measure: "scheduled",
+      hints: "followed",
+      routing: "no fallback chains",
+      finalReport: "none"
+    })
+    expect(values({ profile: "interactive" })).toMatchObject({
+      schedule: "2 s, then 2 times as long each time",
+      budget: "no limit",
+      maxDelay: "5 m"
+    })
+    expect(values({ maxDelay: "0 seconds" })["maxDelay"]).toBe("no limit")
+    expect(values({ maxDelay: "1 millis" })["maxDelay"]).toBe("1 ms")
+    const others = {
+      schedule: { type: "linear", base: "1 second", increment: "2 seconds" },
+      jitter: { factor: 0.256 },
+      reasons: { network: { maxRetries: 1 }, timeout: { hint: "ignore" } },
+      maxRetries: 7,
+      budget: { total: "1 hour", clip: true },
+      measure: "wall-clock",
+      hints: false,
+      maxTurns: 3,
+      maxFailedToolSteps: 0,
+      maxResponseCharacters: 1_000,
+      finalReport: { schema: {} }
+    }
+    expect(values(others)).toMatchObject({
+      schedule: "1 s, then 2 s longer each time",
+      jitter: "up to 26 % more",
+      reasons: "network, timeout",
+      maxRetries: "7",
+      budget: "1 h, the last wait is cut to fit",
+      measure: "wall-clock",
+      hints: "ignored",
+      maxTurns: "3",
+      maxFailedToolSteps: "no limit",
+      maxResponseCharacters: "1000",
+      finalReport: "required"
+    })
+    const routing = (routing: unknown) => values({ routing })["routing"]
+    expect(routing({ type: "round-robin", targets: [] })).toBe("the same target each time")
+    expect(routing({ type: "round-robin", targets: ["a/a", "b/b"] })).toBe("a/a, b/b in turn")
+    const chains = { default: ["b/b", "c/c"], "a/a": [] }
+    expect(routing({ type: "fallback-chain", chains, cooldown: "3 minutes", revert: "never" })).toBe(
+      "default: b/b, c/c; a/a: none; cooldown 3 m; revert never"
+    )
+  })
+
+  it("remarks what the table does not show", () => {
+    const remarks = (settings: unknown) => RetryText.remarks(policy(settings))
+    const longer = "A provider that asks for a longer wait gets it; one that asks for a shorter wait does not."
+    const limit = "An attempt fails after 10 m without content, or 5 m between contents."
+    expect(remarks({})).toEqual([longer, limit])
+    expect(remarks({ jitter: { factor: 0.256 }, hints: false })).toEqual([
+      "Jitter adds up to 26 % of the schedule's wait to each; it is not in the table.",
+      "What a provider asks for is not followed.",
+      limit
+    ])
+    expect(remarks({ reasons: { timeout: { hint: "ignore" }, network: { hint: "ignore" } } })).toEqual([
+      longer,
+      "For timeout, network it is not followed.",
+      limit
+    ])
+    expect(remarks({ measure: "wall-clock", reasons: { network: { budget: "1 minute" } } })).toContain(
+      "After network there are no more than 1 m of time, within what the step has (retry.reasons; X11)."
+    )
+    const guard = { after: "1 hour", maxInputTokens: 9 }
+    expect(remarks({ spendGuard: guard }).join()).toContain("goes on with a request of more than 9 tokens; without")
+  })
+
+  it("tells of targets in turn where there are any, and of one retry in the singular", () => {
+    const primary = { provider: "a", model: "a" }
+    expect(RetryText.byKind(policy({ routing: { type: "round-robin", targets: [] } }), primary)).toEqual([])
+    expect(RetryText.byKind(policy({ routing: { type: "round-robin", targets: ["a/a"] } }), primary)).not.toEqual([])
+    const endless = policy({ reasons: { network: { maxRetries: 1 } } })
+    expect(RetryText.byKind(endless, primary).find((line) => line.includes("and so on"))).toBe(
+      "    a/a after 5 s, a/a after 10 s, a/a after 30 s, a/a after 1 m, a/a after 5 m, a/a after 10 m, a/a after 15 m, a/a after 30 m, and so on"
+    )
+    expect(RetryText.summary(policy({ maxRetries: 1 }))).toBe("1 retry over 5 s")
+    expect(RetryText.summary(policy({ enabled: false }))).toBe("no retries")
+    expect(last({ budget: "Infinity", maxDelay: "1 hour" }, 5)).toMatch(
+      /And so on: it ends after more than 10000 retries\.$/
+    )
+    expect(last({ budget: "Infinity", maxDelay: "0 seconds" }, 5)).toMatch(/And so on: nothing in this configuration/)
+  })
+
   it("every primitive is named as the configuration names it", () => {
     expect(RetryText.primitives(policy({})).map(([name]) => name)).toEqual([
       "enabled",

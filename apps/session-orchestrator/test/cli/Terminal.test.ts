@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Terminal from "../../src/cli/Terminal.ts"
+import type { Environment } from "../../src/config/Environment.ts"
 
 const columnsOf = (stdout: number | undefined, stderr: number | undefined): number => {
   const stream = (columns: number | undefined): Terminal.Stream => ({
@@ -35,6 +36,27 @@ describe("Terminal", () => {
   it("is as wide as its window", () => {
     expect(columnsOf(120, 100)).toBe(100)
     expect(columnsOf(120, undefined)).toBe(120)
+  })
+
+  it("has colours where that is a terminal that knows them, or where they are asked for", () => {
+    const colors = (environment: Environment, isTTY = true) => {
+      const stream = { isTTY, write: () => true }
+      const terminal = Terminal.make(stream, stream, environment)
+      return [terminal.colors.stdout, terminal.colors.stderr, terminal.canRepaint]
+    }
+    expect(colors({})).toEqual([true, true, true])
+    expect(colors({}, false)).toEqual([false, false, false])
+    expect(colors({ TERM: "dumb" })).toEqual([false, false, false])
+    expect(colors({ NO_COLOR: "1", FORCE_COLOR: "1" })).toEqual([false, false, true])
+    expect(colors({ FORCE_COLOR: "1" }, false)).toEqual([true, true, false])
+    expect(colors({ FORCE_COLOR: "3", TERM: "dumb" })).toEqual([true, true, false])
+    for (const forced of ["0", "false"]) expect(colors({ FORCE_COLOR: forced })).toEqual([false, false, true])
+  })
+
+  it("paints where that is wanted, and nothing of nothing", () => {
+    expect(Terminal.paint(true, "red", "a")).toBe("\u001b[31ma\u001b[0m")
+    expect(Terminal.paint(true, "red", "")).toBe("")
+    expect(Terminal.paint(false, "red", "a")).toBe("a")
   })
 
   it("has its usual width where nobody has said how wide it is: one without a window says 0", () => {

@@ -48,6 +48,11 @@ describe("providers", () => {
       expect(providers.get("groq")).not.toHaveProperty("request")
     })
 
+    it("of a simulated model may say everything else of it", () => {
+      const models = { "simulated/m": { tools: false } }
+      expect(Given.config({ file: file({}, { models }) }).models).toEqual(models)
+    })
+
     it("are shown by `config check`, without secrets", () => {
       const config = Given.config({
         file: file(

@@ -57,6 +57,16 @@ describe("SqliteClient", () => {
       expect(yield* namesIn(sql)).toEqual(["kept", "kept too"])
     }))
 
+  test("keeps no more than some statements prepared, and takes any of them again", (sql) =>
+    Effect.gen(function* () {
+      for (const round of [1, 2]) {
+        for (let n = 0; n < 250; n++) {
+          const [row] = yield* sql.unsafe(`SELECT ${n} AS n, ? AS round`, [round])
+          expect({ ...row }).toEqual({ n, round })
+        }
+      }
+    }))
+
   test("S2: a statement waits for the transaction of another fiber", (sql) =>
     Effect.gen(function* () {
       const [begun, go] = [yield* Latch.make(), yield* Latch.make()]

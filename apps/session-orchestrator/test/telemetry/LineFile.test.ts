@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, FileSystem, Logger, Path, PlatformError } from "effect"
+import { Effect, FileSystem, Latch, Logger, Path, PlatformError } from "effect"
 import * as fc from "fast-check"
 import * as LineFile from "../../src/telemetry/LineFile.ts"
 
@@ -63,6 +63,40 @@ describe("a file of lines", () => {
       yield* Effect.repeat(Effect.yieldNow, { until: () => said.length === 2 })
       expect(said[0]).toMatch(/^Error The retry log at .* cannot be written/)
       expect(said[1]).toBe("Warn The retry log at /log/r is written again; 3 line(s) are missing.")
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(Path.layer),
+      Effect.provide(
+        Logger.layer([Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))])
+      )
+    )
+  })
+
+  it.effect("F1, F2: takes as many lines as may wait, and says how many it dropped", () => {
+    const said: Array<string> = []
+    return Effect.gen(function* () {
+      const hangs = yield* Latch.make(false)
+      let written = 0
+      const files = FileSystem.makeNoop({
+        makeDirectory: () => hangs.await,
+        stat: () => Effect.fail(PlatformError.systemError({ _tag: "NotFound", module: "FileSystem", method: "stat" })),
+        writeFile: (_path, data) =>
+          Effect.sync(() => {
+            written += new TextDecoder().decode(data).split("\n").length - 1
+          })
+      })
+      const write = yield* LineFile.make({ path: "/log/r", maxBytes: 1_000_000, keep: 1 }).pipe(
+        Effect.provideService(FileSystem.FileSystem, files)
+      )
+      write("taken by the disk that hangs")
+      yield* Effect.yieldNow
+      yield* Effect.yieldNow
+      for (let n = 0; n < LineFile.MOST_WAITING + 2; n++) write("x")
+      yield* hangs.open
+      yield* Effect.repeat(Effect.yieldNow, { until: () => written === 1 + LineFile.MOST_WAITING })
+      expect(said).toEqual(["Warn The retry log at /log/r is written again; 2 line(s) are missing."])
+      write("one more")
+      yield* Effect.repeat(Effect.yieldNow, { until: () => written === 2 + LineFile.MOST_WAITING })
     }).pipe(
       Effect.scoped,
       Effect.provide(Path.layer),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Observer } from "@holdfast/kernel"
 import { Ids } from "@holdfast/wire"
-import { Duration, Effect, Metric } from "effect"
+import { Duration, Effect, Logger, Metric, PlatformError } from "effect"
 import { TestClock } from "effect/testing"
 import * as Timer from "../../src/durable/Timer.ts"
 import * as IncidentFile from "../../src/telemetry/IncidentFile.ts"
@@ -11,12 +11,12 @@ import * as Given from "./Given.ts"
 const { conversationId } = Given.place
 
 /** What one runner hears, and whom it tells what. */
-const make = Effect.gen(function* () {
+const make = Effect.fnUntraced(function* (file: IncidentFile.IncidentFile = IncidentFile.none) {
   const told: Array<string> = []
   const listeners = yield* Notifications.make({
     after: Duration.minutes(5),
     receivers: new Map([["webhook", ({ at, type }) => Effect.sync(() => void told.push(`${type} ${at}`))]]),
-    file: IncidentFile.none,
+    file,
     timer: yield* Timer.Timer,
     redact: (text) => text
   })
@@ -40,7 +40,7 @@ const MINUTE = 60_000
 describe("notifications of one of several runners", () => {
   it.effect("X12: no incident is told whose turns have all moved to other runners", () =>
     Effect.gen(function* () {
-      const { moves, open, told, waits } = yield* make
+      const { moves, open, told, waits } = yield* make()
       waits(0)
       yield* TestClock.adjust(MINUTE)
       moves(MINUTE)
@@ -54,7 +54,7 @@ describe("notifications of one of several runners", () => {
     "X12: one that was told is not open any more when they have, and its end is told with the next answer",
     () =>
       Effect.gen(function* () {
-        const { listeners, moves, open, told, waits } = yield* make
+        const { listeners, moves, open, told, waits } = yield* make()
         const other = Ids.ConversationId.make("c2")
         waits(0)
         waits(0, other)
@@ -73,5 +73,49 @@ describe("notifications of one of several runners", () => {
         expect(told).toEqual([`incident-began ${5 * MINUTE}`, `incident-ended ${9 * MINUTE}`])
         expect(yield* open).toBe(0)
       }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect(
+    "X12: incidents that cannot be kept are told of once, tried again, and once more when that fails anew",
+    () => {
+      const said: Array<string> = []
+      return Effect.gen(function* () {
+        const kept: Array<number> = []
+        let isFull = true
+        const full = PlatformError.systemError({ _tag: "Unknown", module: "FileSystem", method: "writeFile" })
+        const { waits } = yield* make({
+          read: IncidentFile.none.read,
+          write: ({ troubles }) =>
+            Effect.suspend(() => {
+              kept.push(troubles.length)
+              return isFull ? Effect.fail(full) : Effect.void
+            })
+        })
+        const passes = Effect.map(TestClock.adjust(MINUTE), () => [kept.length, said.length])
+        expect(yield* passes).toEqual([0, 0])
+        waits(0)
+        const [tries = 0, ...told] = yield* passes
+        expect([tries > 1, ...told]).toEqual([true, 1])
+        expect(said[0]).toMatch(/^Incidents are not kept over a restart for now\. /)
+        isFull = false
+        expect(yield* passes).toEqual([tries + 1, 1])
+        expect(kept.at(-1)).toBe(1)
+        // What is kept is not written again.
+        expect(yield* passes).toEqual([tries + 1, 1])
+        isFull = true
+        waits(4 * MINUTE, Ids.ConversationId.make("c2"))
+        const [more = 0, ...again] = yield* passes
+        expect([more > tries + 2, ...again]).toEqual([true, 2])
+      }).pipe(
+        Effect.provide(Timer.layer),
+        Effect.provide(
+          Logger.layer([
+            Logger.make(({ logLevel, message }) => {
+              if (logLevel === "Error") said.push(String(message))
+            })
+          ])
+        )
+      )
+    }
   )
 })

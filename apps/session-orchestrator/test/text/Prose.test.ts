@@ -43,6 +43,21 @@ describe("Prose", () => {
     expect(Prose.wrap("one two three four", 9, 2)).toEqual(["one two", "three fo…"])
   })
 
+  it("a word that no line can hold is cut where a line ends", () => {
+    expect(Prose.wrap("abcdefghi", 4, 9)).toEqual(["abcd", "efgh", "i"])
+    expect(Prose.wrap("ab cdefghij", 4, 9)).toEqual(["ab", "cdef", "ghij"])
+    expect(Prose.wrap("\u{1f600}\u{1f600}\u{1f600}", 4, 9)).toEqual(["\u{1f600}\u{1f600}", "\u{1f600}"])
+    expect(Prose.wrap("abc", 0, 9)).toEqual(["ab", "c"])
+    expect(Prose.wrap("", 4, 9)).toEqual([])
+  })
+
+  it("is clipped to a width, with a mark where something is missing", () => {
+    expect(Prose.clip("abcd", 4)).toBe("abcd")
+    expect(Prose.clip("abcde", 4)).toBe("abc…")
+    expect(Prose.clip("ab cde", 4)).toBe("ab…")
+    expect(Prose.clip("a\u{1f600}bc", 4)).toBe("a\u{1f600}…")
+  })
+
   it("a message cannot move the cursor, change colours or set a title", () => {
     const nasty = "a\u001b[2Jb\u001b]0;title\u0007c\u009b31md\r\ne\u0000f\tg"
     expect(Prose.oneLine(nasty)).toMatch(/^[ -~]*$/)

@@ -67,7 +67,7 @@ describe("anthropic/Response", () => {
     const { events } = frames(
       start(0, { type: "thinking", thinking: "", signature: "" }),
       delta(0, { type: "thinking_delta", thinking: "hm" }),
-      delta(0, { type: "signature_delta", signature: "sig" }),
+      delta(0, { type: "signature_delta", signature: "s" }),
       stop(0),
       start(1, { type: "redacted_thinking", data: "blob" }),
       stop(1),
@@ -75,7 +75,7 @@ describe("anthropic/Response", () => {
     )
     expect(events.slice(0, 3)).toEqual([
       { type: "reasoning-delta", delta: "hm" },
-      { type: "reasoning-end", signature: "sig" },
+      { type: "reasoning-end", signature: "s" },
       { type: "reasoning-end", redacted: "blob" }
     ])
   })
@@ -163,10 +163,54 @@ describe("anthropic/Response", () => {
     const { events } = frames(start(0, nameless), stop(0), start(1, tool), stop(1), start(2, nameless), stop(2), {
       type: "message_stop"
     })
-    expect(events.map((event) => (event.type === "tool-call" ? event.toolCallId : event))).toEqual([
-      "id0",
-      "a",
-      "id2",
+    const called = { type: "tool-call", toolName: "x", input: {} }
+    expect(events).toEqual([
+      { ...called, toolCallId: "id0" },
+      { ...called, toolCallId: "a" },
+      { ...called, toolCallId: "id2" },
+      { type: "finish", finishReason: "tool-calls" }
+    ])
+  })
+
+  it("A2: a call comes before what begins behind it, whatever that is", () => {
+    const text = [start(1, { type: "text", text: "" }), delta(1, { type: "text_delta", text: "x" }), stop(1)]
+    const { events } = frames(start(0, tool), stop(0), ...text, ...end("end_turn"))
+    expect(events.map((event) => event.type)).toEqual(["tool-call", "text-delta", "finish"])
+    const order = (...blocks: ReadonlyArray<{ readonly type: string }>) =>
+      frames(...blocks, ...end("max_tokens")).events.map((event) =>
+        event.type === "tool-call" ? [event.toolCallId, "malformed" in event] : event.type
+      )
+    expect(order(start(0, tool), start(1, { ...tool, id: "b" }), stop(0), stop(1))).toEqual([
+      ["a", false],
+      ["b", true],
+      "finish"
+    ])
+  })
+
+  it("a message that counts before it has stopped ends nothing by that", () => {
+    const counting = { type: "message_delta", delta: {}, usage: { output_tokens: 3 } }
+    const { events } = frames(
+      start(0, tool),
+      delta(0, { type: "input_json_delta", partial_json: '{"n"' }),
+      counting,
+      delta(0, { type: "input_json_delta", partial_json: ":1}" }),
+      stop(0),
+      ...end("tool_use"),
+      counting
+    )
+    expect(events).toMatchObject([
+      { type: "tool-call", input: { n: 1 } },
+      { type: "usage", usage: { outputTokens: 3 } },
+      { type: "finish", finishReason: "tool-calls" }
+    ])
+  })
+
+  it("an answer in one document may lack its reason to stop; its calls are whole", () => {
+    const { events, standing } = frames({ type: "message", content: [tool, { ...tool, id: "b" }] } as { type: string })
+    expect(standing).toBe("finished")
+    expect(events).toEqual([
+      { type: "tool-call", toolCallId: "a", toolName: "x", input: {} },
+      { type: "tool-call", toolCallId: "b", toolName: "x", input: {} },
       { type: "finish", finishReason: "tool-calls" }
     ])
   })

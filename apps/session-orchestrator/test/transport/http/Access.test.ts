@@ -5,7 +5,7 @@ import * as Access from "../../../src/transport/http/Access.ts"
 
 const TOKEN = "a-token-of-some-length"
 
-const decide = (
+const refusal = (
   headers: Record<string, string>,
   {
     method = "GET",
@@ -17,7 +17,9 @@ const decide = (
     method,
     url,
     headers: Headers.fromInput({ host: "localhost:4747", ...headers })
-  })?._tag
+  })
+
+const decide = (...given: Parameters<typeof refusal>) => refusal(...given)?._tag
 
 describe("the host", () => {
   it("is this machine, an address, or a name that was configured", () => {
@@ -89,6 +91,25 @@ describe("the token", () => {
   })
 })
 
+describe("a refusal", () => {
+  it("says what was found and what to do", () => {
+    const says = (headers: Record<string, string>, method = "POST") => refusal(headers, { method })?.detail
+    expect(says({ host: "evil.example" })).toMatch(/^This service does not answer to the host "evil\.example"\. /)
+    const noHost = Access.make({ host: "127.0.0.1", maxBodyBytes: 100 })({
+      method: "GET",
+      url: "/",
+      headers: Headers.empty
+    })
+    expect(noHost?.detail).toMatch(/does not answer to the host \(none\)\./)
+    expect(says({ origin: "https://evil.example" })).toMatch(/^Pages of "https:\/\/evil\.example" may not call/)
+    expect(says({ "content-length": "2" })).toMatch(/^The body is of no stated type\. /)
+    expect(says({ "content-type": "text/plain" })).toMatch(/^The body is "text\/plain"\. /)
+    expect(says({ "content-type": "application/json", "content-length": "101" })).toBe(
+      "A body may have 100 bytes at most."
+    )
+  })
+})
+
 describe("the body", () => {
   const post = (headers: Record<string, string>) => decide(headers, { method: "POST" })
 
@@ -107,6 +128,7 @@ describe("the body", () => {
   })
 
   it("is refused by its announced length before any of it is read", () => {
+    expect(post({ "content-type": "application/json", "content-length": "100" })).toBe(undefined)
     expect(post({ "content-type": "application/json", "content-length": "101" })).toBe("BodyTooLargeProblem")
   })
 })
