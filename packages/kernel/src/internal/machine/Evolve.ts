@@ -107,7 +107,8 @@ export const evolve = (ledger: Ledger, record: TurnRecord): Ledger => {
       if (record.kind !== "Wake" || number !== phase.wait.setback.number) return contradicts(ledger, record)
       return Decisions.woken(ledger, phase.wait, record.value)
     case "Tools":
-      if (number >= phase.round.calls.length || phase.round.results[number] !== undefined) return contradicts(ledger, record)
+      if (number >= phase.round.calls.length || phase.round.results[number] !== undefined)
+        return contradicts(ledger, record)
       if (record.kind === "Begun") return Rounds.begun(ledger, phase.round, number, record.value)
       if (record.kind === "Tool") return Rounds.answered(ledger, phase.round, number, record.value)
       return contradicts(ledger, record)
