@@ -115,6 +115,18 @@ describe("a backlog", () => {
     assert.isFalse(SharedFrames.isMarked(backlog.takeSome(reader)))
   })
 
+  it("Backlog.B2: adds nothing to what a reader has taken, as long as another has not and after that", () => {
+    for (const count of [1, 2]) {
+      const backlog = new Backlog()
+      const readers = Array.from({ length: count }, () => backlog.join())
+      backlog.push(frame(0))
+      const taken = readers.slice(0, 1).flatMap((reader) => [backlog.take(reader)])
+      backlog.push(frame(1))
+      for (const frames of taken) assert.deepStrictEqual(deltas(frames), deltas([frame(0)]))
+      for (const reader of readers.slice(1)) assert.lengthOf(backlog.take(reader), 2)
+    }
+  })
+
   it("Backlog.B3: keeps no frame that every reader has taken, though one of them is always behind", () => {
     const backlog = new Backlog()
     const [left, right] = [backlog.join(), backlog.join()]

@@ -73,3 +73,19 @@ it.live("H1: one of many that takes nothing is let go of, and the others are not
     for (const { fiber } of watchers) yield* Fiber.interrupt(fiber)
   })
 )
+
+it.live("H3: a watcher that has taken a frame before it was woken for it waits for the next one", () =>
+  Effect.gen(function* () {
+    const hub = new Hub()
+    const subscriber = hub.subscribe()
+    hub.live(delta("a"))
+    subscriber.arrived()
+    assert.lengthOf(yield* subscriber.pull, 1)
+    const next = yield* Effect.forkChild(subscriber.pull, { startImmediately: true })
+    yield* loopTurn
+    assert.isUndefined(next.pollUnsafe())
+    hub.live(delta("b"))
+    assert.lengthOf(yield* Fiber.join(next), 1)
+    subscriber.close()
+  })
+)
