@@ -4,8 +4,8 @@
  */
 import { Failure, type Ids, type Message } from "@holdfast/wire"
 import { Context, Effect, Layer } from "effect"
-import * as Attempt from "./Attempt.ts"
-import { Content } from "./Content.ts"
+import * as Attempt from "./internal/Attempt.ts"
+import { Content } from "./internal/Content.ts"
 import type { EventSink } from "./EventSink.ts"
 import { Provider, type ProviderRequest } from "./Provider.ts"
 import * as Summary from "./Summary.ts"

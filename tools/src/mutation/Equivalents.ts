@@ -309,6 +309,34 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "a credential in use comes first among the free ones too"
   },
   {
+    path: "packages/policy/src/routing/Plan.ts",
+    operator: "boundary",
+    before: "at > 0",
+    line: "order: at > 0 ? [...order.slice(at), ...order.slice(0, at)] : order,",
+    reason: "an order that begins at its first target is the order"
+  },
+  {
+    path: "packages/policy/src/classification/Thrown.ts",
+    operator: "boundary",
+    before: "level.length > 0",
+    line: "for (let depth = 0; depth <= MAX_CAUSES && level.length > 0; depth++) {",
+    reason: "in an empty level there is nothing to find, and none behind it"
+  },
+  {
+    path: "packages/providers/src/Undici.ts",
+    operator: "dropped",
+    before: "this.wake = undefined",
+    line: "this.wake = undefined",
+    reason: "a waiter that is woken a second time ignores it"
+  },
+  {
+    path: "packages/providers/src/Limits.ts",
+    operator: "constant",
+    before: "true",
+    line: "return Effect.forkIn(watchdog, scope, { startImmediately: true })",
+    reason: "the watchdog counts from when the waiting began, not from when it first looks at the clock"
+  },
+  {
     path: "packages/providers/src/DeltaTemplate.ts",
     operator: "boundary",
     before: "end < known.before.length",
