@@ -8,6 +8,7 @@
 /** Pieces that are joined at once. More of them cost memory, fewer cost time. */
 const RUN = 256
 
+/** A text that grows by pieces. */
 export class TextBuffer {
   private joined: Array<string> = []
   private run: Array<string> = []
