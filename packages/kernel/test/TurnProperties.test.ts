@@ -6,7 +6,7 @@ import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import type { RetryStrategy } from "../src/RetryStrategy.ts"
-import * as Summary from "../src/Summary.ts"
+import * as Summary from "../src/internal/Summary.ts"
 
 const { prop } = Property
 
