@@ -8,7 +8,7 @@ import * as fc from "fast-check"
 import { Compactor } from "../src/Compactor.ts"
 import { FinalReport } from "../src/FinalReport.ts"
 import type { Provider, ProviderEvent } from "../src/Provider.ts"
-import * as Summary from "../src/Summary.ts"
+import * as Summary from "../src/internal/Summary.ts"
 import * as ScriptedProvider from "./ScriptedProvider.ts"
 import { TestRouter } from "./TestRouter.ts"
 
