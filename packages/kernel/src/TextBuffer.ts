@@ -8,6 +8,7 @@
 /** Characters of one tree. More of them cost memory, fewer cost time. */
 const TREE = 4096
 
+/** A text that grows by pieces. */
 export class TextBuffer {
   private flat: Array<string> = []
   private flatLength = 0

@@ -9,7 +9,7 @@ import { Compactor } from "../src/Compactor.ts"
 import { FinalReport } from "../src/FinalReport.ts"
 import type { ProviderEvent } from "../src/Provider.ts"
 import type { RetryStrategy } from "../src/RetryStrategy.ts"
-import * as Summary from "../src/Summary.ts"
+import * as Summary from "../src/internal/Summary.ts"
 
 const { prop } = Property
 

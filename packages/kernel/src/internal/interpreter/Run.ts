@@ -36,6 +36,7 @@ export interface Ports {
   readonly observer: Listeners | undefined
 }
 
+/** One life of one turn. */
 export class Run {
   readonly ports: Ports
   /** The engine itself: a seal is not held back by the gate of aborts. */
