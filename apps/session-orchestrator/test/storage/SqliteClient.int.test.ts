@@ -4,6 +4,7 @@ import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import { execFile } from "node:child_process"
 import * as fs from "node:fs"
+import { basename, dirname } from "node:path"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
@@ -144,6 +145,23 @@ it.live(
       const page = fs.readFileSync(new URL("../../../../docs/operations.md", import.meta.url), "utf8")
       expect(page).toContain("| `holdfast.db-wal` | grows to 64 MiB")
     }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
+)
+
+it.live("S4: closing leaves one file, also where a thread has emptied the log", () =>
+  Effect.gen(function* () {
+    const filename = yield* temporaryFile
+    yield* DatabaseFile.prepare(filename)
+    yield* Effect.gen(function* () {
+      const sql = yield* SqliteClient.make({ filename })
+      yield* sql`CREATE TABLE t (id INTEGER PRIMARY KEY, payload BLOB)`
+      // Behind this much the writer has waited for the thread.
+      for (let n = 0; n < 12; n++) yield* sql`INSERT INTO t ${sql.insert({ payload: new Uint8Array(4 * MIB) })}`
+    }).pipe(Effect.scoped)
+    expect(fs.readdirSync(dirname(filename)).filter((name) => name.startsWith(basename(filename)))).toEqual([
+      basename(filename)
+    ])
+    expect(fs.statSync(filename).size).toBeGreaterThan(48 * MIB)
+  }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
 )
 
 const MIB = 1024 * 1024
