@@ -568,11 +568,11 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "a text has one line at least"
   },
   {
-    path: "apps/session-orchestrator/src/conversation/Backlog.ts",
-    operator: "constant",
-    before: "0",
-    line: "size += this.frames[end - this.first]?.json.length ?? 0",
-    reason: "the loop ends with the frames"
+    path: "apps/session-orchestrator/src/storage/FileLock.ts",
+    operator: "branch",
+    before: 'Predicate.hasProperty(error, "errcode") && Predicate.isNumber(error.errcode)',
+    line: 'Predicate.hasProperty(error, "errcode") &&',
+    reason: "what is no number has no code in it"
   }
 ]
 
