@@ -9,7 +9,7 @@ import * as TelemetryChoice from "../src/config/TelemetryChoice.ts"
 import * as ToolTable from "../src/config/ToolTable.ts"
 import * as Comebacks from "../src/conversation/Comebacks.ts"
 import * as Commands from "../src/conversation/Commands.ts"
-import * as Hub from "../src/conversation/Hub.ts"
+import * as Backlog from "../src/conversation/Backlog.ts"
 import * as MissingTools from "../src/conversation/MissingTools.ts"
 import * as Quarantine from "../src/conversation/Quarantine.ts"
 import * as TurnRunner from "../src/conversation/TurnRunner.ts"
@@ -46,7 +46,7 @@ const promises: Readonly<Record<string, ReadonlyArray<Promise>>> = {
     ["Answers that have begun have ", seconds(HttpServer.ANSWER_GRACE), " s to come to their end"],
     ["Connections have ", seconds(HttpServer.SHUTDOWN_GRACE), " s to take what was written"],
     ["something every ", seconds(LiveResponse.KEEP_ALIVE_INTERVAL), " s, however long its turn waits"],
-    ["A client that is more than ", Hub.MAX_BEHIND / KIB / KIB, " MiB behind, or takes nothing for"],
+    ["A client that is more than ", Backlog.MAX_BEHIND / KIB / KIB, " MiB behind, or takes nothing for"],
     ["or takes nothing for ", seconds(LiveResponse.STALL_LIMIT), " s, is let go of"],
     ["A client that reads again within ", seconds(LiveResponse.FAREWELL_LIMIT), " s finds it"],
     ["a runner that was silent for ", seconds(Lease.EXPIRATION_MS), " s"],

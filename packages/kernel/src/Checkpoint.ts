@@ -12,6 +12,7 @@ import { Context, type Effect, Layer, type Schema } from "effect"
 import type { Stored } from "./Records.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
+/** An engine that keeps the results of a turn's effects, so that the turn survives its process. */
 export class Checkpoint extends Context.Service<
   Checkpoint,
   {

@@ -145,6 +145,7 @@ export interface Observations {
 /** Listeners, each of which is optional. */
 export type Listeners = { readonly [Kind in keyof Observations]?: (observation: Observations[Kind]) => void }
 
+/** Listeners that count, log and trace what turns do. */
 export class Observer extends Context.Service<Observer, Listeners>()("@holdfast/kernel/Observer") {}
 
 /** Listeners of single types of events, as one of all (P18). */

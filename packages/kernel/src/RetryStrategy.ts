@@ -115,6 +115,7 @@ export const leftMs = (
   return totalMs + extendedMs - Math.max(0, measure === "scheduled" ? sleptMs : elapsedMs)
 }
 
+/** Decides whether and when a failed attempt is made again, and waits. */
 export class RetryStrategy extends Context.Service<
   RetryStrategy,
   {

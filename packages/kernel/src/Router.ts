@@ -37,6 +37,7 @@ export interface Question {
 
 export { Beginning } from "./Records.ts"
 
+/** Chooses the target and the credential of attempts. */
 export class Router extends Context.Service<
   Router,
   {

@@ -8,6 +8,7 @@
 import type { Failure } from "@holdfast/wire"
 import type { Spent } from "./RetryStrategy.ts"
 
+/** What a step has spent until now. */
 export interface Spending {
   /** Retries so far; the number of the next one. */
   readonly retries: number

@@ -19,6 +19,7 @@ import type { Ids } from "@holdfast/wire"
 import { type Array as Arr, Effect, Schema, Semaphore } from "effect"
 import type { Journal, JournalConflict, Record } from "../storage/Journal.ts"
 import type { StorageError } from "../storage/Store.ts"
+import * as LongJson from "../text/LongJson.ts"
 
 /** How an append is made to succeed, or to stop the turn. */
 export type Persist = <A>(
@@ -123,8 +124,12 @@ const codecs = new WeakMap<object, unknown>()
 const codecOf = <A, I>(schema: Schema.Codec<A, I>): Codec<A> => {
   const known = codecs.get(schema)
   if (known !== undefined) return known as Codec<A> // what was put there for this very schema
-  const codec = Schema.fromJsonString(Schema.toCodecJson(schema))
-  const made = { decode: Schema.decodeEffect(codec), encode: Schema.encodeEffect(codec) }
+  const codec = Schema.toCodecJson(schema)
+  const encode = Schema.encodeEffect(codec)
+  const made = {
+    decode: Schema.decodeEffect(Schema.fromJsonString(codec)),
+    encode: (result: A) => Effect.flatMap(encode(result), LongJson.stringify)
+  }
   codecs.set(schema, made)
   return made
 }

@@ -14,6 +14,7 @@ import { TextBuffer } from "../TextBuffer.ts"
 
 type Open = { readonly kind: "text" | "reasoning"; readonly text: TextBuffer }
 
+/** The parts of one response, as they come. */
 export class Content {
   /** Whether an event is content. */
   static isContent(this: void, event: ProviderEvent): boolean {

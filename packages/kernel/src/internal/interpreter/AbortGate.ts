@@ -8,6 +8,7 @@
 import { Deferred, Effect, type Schema } from "effect"
 import type { Checkpoint } from "../../Checkpoint.ts"
 
+/** A checkpoint that notices when a turn has come to where it was. */
 export class AbortGate {
   /** The same checkpoint, which notices when the first effect without a record is about to run. */
   readonly checkpoint: Checkpoint["Service"]

@@ -56,8 +56,11 @@ export interface TurnFacts {
   readonly report?: FinalReport["Service"] | undefined
 }
 
+/** An attempt that was answered. */
 export type Completed = Extract<Records.AttemptOutcome, { readonly _tag: "Completed" }>
+/** An attempt that failed. */
 export type Failed = Extract<Records.AttemptOutcome, { readonly _tag: "Failed" }>
+/** The decision that there is a retry. */
 export type Retry = Extract<Records.Directive, { readonly _tag: "Retry" }>
 
 /** Something to hand to the sink. */
@@ -123,6 +126,7 @@ export type Outcome =
       readonly last: Failed | undefined
     }
 
+/** Where in its step a turn is (the drawing above). */
 export type Phase =
   /** Nothing of the step is on record but, maybe, that it is the last. */
   | {
@@ -194,6 +198,7 @@ export interface Last {
   readonly shortenedFrom?: number
 }
 
+/** What a turn has come to. */
 export interface Ledger {
   readonly turn: TurnFacts
   readonly phase: Phase
