@@ -309,6 +309,13 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "a credential in use comes first among the free ones too"
   },
   {
+    path: "packages/kernel/src/internal/FailedSteps.ts",
+    operator: "boundary",
+    before: "results.length > 0",
+    line: "results.length > 0 && results.every(({ isError }) => isError) ? before + 1 : 0",
+    reason: "it is asked behind a round of tool calls only, which has at least one"
+  },
+  {
     path: "packages/policy/src/routing/Plan.ts",
     operator: "boundary",
     before: "at > 0",
