@@ -10,7 +10,7 @@
  * No collection is forced: it throws away optimised code with the hidden classes that only passing objects had, so that what
  * follows for thousands of turns is the compiler at work, and not the loop.
  */
-import { Checkpoint, EventSink, Provider, Toolbox, Turn } from "@holdfast/kernel"
+import { Checkpoint, EventSink, Machine, Provider, type Records, Toolbox, Turn } from "@holdfast/kernel"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { type Array as Arr, Cause, Context, Effect, type Pull, Stream } from "effect"
 import * as Report from "./Report.ts"
@@ -56,6 +56,7 @@ export const run = async (): Promise<void> => {
       aim: undefined
     })
   }
+  rows.push(...(await fixedCost()))
   Report.print(
     "Turn loop, in process: 2 steps of 200 deltas with a tool call between, against a bare async generator",
     rows
@@ -63,6 +64,26 @@ export const run = async (): Promise<void> => {
 }
 
 // --- internal
+
+/** What a turn costs besides its deltas: one step, one delta. The machine alone is what a driver of many turns as values pays. */
+const fixedCost = async (): Promise<ReadonlyArray<Report.Row>> => {
+  const turns = [shortTurn(undefined), shortTurn(Effect.never), bareShortTurn, machineTurn] as const
+  const times = turns.map((): Array<number> => [])
+  for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round++) {
+    for (const [i, turn] of turns.entries()) {
+      const start = process.hrtime.bigint()
+      for (let n = 0; n < TURNS; n++) await turn()
+      if (round >= WARM_UP_ROUNDS) times[i]?.push(Number(process.hrtime.bigint() - start) / TURNS / 1_000)
+    }
+  }
+  const [plain = NaN, abortable = NaN, bare = NaN, machine = NaN] = times.map(Report.median)
+  const row = (what: string, us: number): Report.Row => ({ what, holdfast: us, bare, unit: "us", aim: undefined })
+  return [
+    row("a turn of one delta", plain),
+    row("  that can be aborted", abortable),
+    row("  the machine alone, without its ports", machine)
+  ]
+}
 
 interface Figures {
   readonly ns: number
@@ -197,6 +218,68 @@ const holdfastTurn = (size: number): (() => Promise<unknown>) => {
   )
   return () => Effect.runPromise(turn)
 }
+
+const short: Events = [
+  { type: "text-delta", delta: "Hi" },
+  { type: "finish", finishReason: "stop" }
+]
+
+const facts = {
+  conversationId,
+  turnId,
+  target: { provider: "bench", model: "m" },
+  history: [],
+  prompt: "Go",
+  startedAt: 0
+}
+
+const shortTurn = (abort: Effect.Effect<void> | undefined): (() => Promise<unknown>) => {
+  const turn = Turn.runTurn({ ...facts, ...(abort === undefined ? undefined : { abort }) }).pipe(
+    Effect.provide(
+      Context.empty().pipe(
+        Context.add(Checkpoint.Checkpoint, checkpoint),
+        Context.add(EventSink.EventSink, { live: () => {}, persist: () => Effect.void }),
+        Context.add(Toolbox.Toolbox, Toolbox.noop),
+        Context.add(Provider.Provider, { stream: () => Stream.fromArray(short) })
+      )
+    )
+  )
+  return () => Effect.runPromise(turn)
+}
+
+const bareShortTurn = async (): Promise<unknown> => {
+  const messages: Array<unknown> = [{ role: "user", content: "Go" }]
+  let text = ""
+  for await (const event of bareShort()) {
+    if (event.type !== "text-delta") continue
+    text += event.delta
+    sink({ type: "text-delta", conversationId, turnId, delta: event.delta })
+  }
+  messages.push({ role: "assistant", content: [{ type: "text", text }] })
+  return messages
+}
+
+async function* bareShort() {
+  yield* short
+}
+
+const offers: Machine.Offers = { tools: [], hasRouter: false, hasStrategy: false, hasCompactor: false }
+
+const machineTurn = async (): Promise<unknown> => {
+  let { ledger } = Machine.next(Machine.start(facts), offers)
+  for (const record of records) ledger = Machine.next(Machine.evolve(ledger, record), offers).ledger
+  return ledger.phase
+}
+
+const records: ReadonlyArray<Records.TurnRecord> = [
+  {
+    kind: "Attempt",
+    step: 0,
+    number: 0,
+    value: { _tag: "Completed", content: [{ type: "text", text: "Hi" }], endedAt: 1, finishReason: "stop" }
+  },
+  { kind: "Seal", step: 0, number: 0, value: { at: 1 } }
+]
 
 /** The memory checkpoint of the kernel, built once. */
 const checkpoint = Effect.runSync(Effect.provide(Checkpoint.Checkpoint, Checkpoint.layerMemory))

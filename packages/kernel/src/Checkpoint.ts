@@ -1,17 +1,23 @@
 /**
  * The port that makes a turn durable on any engine.
  *
- * Attempts, decisions, sleeps and tool calls go through `run`. A turn that is run again from its start gets the recorded
- * results instead, and so reaches the point where it was; all else in the kernel follows from those results.
+ * Attempts, decisions, waits and tool calls go through `run`, one after the other and never one inside another; the tool calls of one
+ * response are open at once. A turn that is run again gets the recorded results instead, and so reaches the point where it was; all
+ * else in the kernel follows from those results (`Records`).
+ *
+ * There are two kinds of engines. One keeps a journal that it can read before the turn is run: it gives that as `known`. The other
+ * (Restate, Temporal, DBOS) gives each result when it is asked for it: it has no `known`, and `run` gives what was recorded.
  */
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, type Effect, Layer, type Schema } from "effect"
+import type { Stored } from "./Records.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
+/** An engine that keeps the results of a turn's effects, so that the turn survives its process. */
 export class Checkpoint extends Context.Service<
   Checkpoint,
   {
     /**
-     * Runs an effect whose success is recorded under a name that is unique within the turn. Once it has succeeded it is
+     * Runs an effect whose success is recorded under a name that is unique within the turn (`Records`). Once it has succeeded it is
      * never run again for that turn: the recorded result is given instead. A failure is not recorded.
      */
     readonly run: <A, I, E, R>(
@@ -20,27 +26,24 @@ export class Checkpoint extends Context.Service<
       effect: Effect.Effect<A, E, R>
     ) => Effect.Effect<A, E | TurnStopped, R>
     /**
-     * Whether a name has a result. What was begun and not ended is told apart by it (X2, X8).
+     * What earlier lives of the turn have recorded, oldest first. Absent: the engine cannot look ahead.
      *
-     * **Gotchas**
+     * **Details**
      *
-     * An engine that cannot tell says `false`: a step or a tool that its process died in is then simply run again.
+     * With it a turn that is taken up under other settings goes where its records went: a step that has begun is not made the last one,
+     * and takes no other route.
      */
-    readonly isRecorded: (name: string) => boolean
+    readonly known?: ReadonlyArray<Stored>
+    /**
+     * Records a mark while an effect runs whose result has a name of its own: content of an attempt is about to leave (X2). Absent: the
+     * engine takes nothing while an effect runs, or could not find the mark again. A process that dies then has its attempt made
+     * again, and clients are not told that what it had shown is void.
+     */
+    readonly mark?: (name: string) => Effect.Effect<void, TurnStopped>
   }
 >()("@holdfast/kernel/Checkpoint") {}
 
-/** What a mark records: that it was reached. */
-const Reached = Schema.Literal(true)
-
-/** Records that something is about to begin whose result will have a name of its own (X2, X8). */
-export const mark = (checkpoint: Checkpoint["Service"], name: string): Effect.Effect<void, TurnStopped> =>
-  Effect.asVoid(checkpoint.run(name, Reached, REACHED))
-
-const REACHED = Effect.succeed(true as const)
-
 /** Records nothing: a turn that lives and dies with its process. */
 export const layerMemory: Layer.Layer<Checkpoint> = Layer.succeed(Checkpoint, {
-  run: (_name, _schema, effect) => effect,
-  isRecorded: () => false
+  run: (_name, _schema, effect) => effect
 })

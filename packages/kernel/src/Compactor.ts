@@ -4,16 +4,17 @@
  */
 import { Failure, type Ids, type Message } from "@holdfast/wire"
 import { Context, Effect, Layer } from "effect"
-import * as Attempt from "./Attempt.ts"
-import { Content } from "./Content.ts"
+import * as Attempt from "./internal/Attempt.ts"
+import { Content } from "./internal/Content.ts"
 import type { EventSink } from "./EventSink.ts"
 import { Provider, type ProviderRequest } from "./Provider.ts"
-import * as Summary from "./Summary.ts"
+import * as Summary from "./internal/Summary.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
 /** A request that was too long. `attempt` counts on from the attempt that found that out. */
 export type TooLong = Omit<ProviderRequest, "tools">
 
+/** A context that was made smaller: what stands for its older messages. */
 export interface Compacted {
   readonly summary: string
   /** The last of the request's messages that the summary stands for; not itself a summary. */
@@ -22,6 +23,7 @@ export interface Compacted {
   readonly usage?: Message.Usage
 }
 
+/** Makes a context smaller that is too long for its model (P19). */
 export class Compactor extends Context.Service<
   Compactor,
   {

@@ -8,44 +8,14 @@
  *     interrupts the turn and never comes here.
  */
 import type { Failure } from "@holdfast/wire"
-import { Duration, Schema } from "effect"
+import { Duration } from "effect"
+import type { Because, Directive } from "./Records.ts"
 import type { RetryStrategy, Spent } from "./RetryStrategy.ts"
-import { Route } from "./Route.ts"
 
 /** C10: a bug fails the same way a third time. */
 export const MAX_DEFECT_RETRIES = 2
 
-/** Why there is no retry. */
-export const Because = Schema.Literals([
-  "after-content",
-  "not-retryable",
-  "context-overflow",
-  "defect",
-  "no-strategy",
-  "exhausted"
-])
-export type Because = typeof Because.Type
-
-/** What the strategy made its answer from (X9). */
-const basis = Schema.optionalKey(Schema.Json)
-
-/** A decision, as it is recorded before anybody acts on it. */
-export const Directive = Schema.Union([
-  Schema.TaggedStruct("Retry", {
-    /** 0-based. */
-    attempt: Schema.Int,
-    delayMs: Schema.Number,
-    /** Epoch milliseconds: the absolute end of the wait. */
-    retryAt: Schema.Number,
-    /** Where the retry goes; absent: where the attempt went. */
-    route: Schema.optionalKey(Route),
-    /** What the router wants to be handed back at the next decision of this step. */
-    state: Schema.optionalKey(Schema.Json),
-    basis
-  }),
-  Schema.TaggedStruct("GiveUp", { because: Because, basis })
-])
-export type Directive = typeof Directive.Type
+export { Because, Directive } from "./Records.ts"
 
 /** What a decision is made from, besides the strategy. */
 export interface Situation {
@@ -68,8 +38,7 @@ export const decide = (situation: Situation, strategy: RetryStrategy["Service"] 
   const final = finality(situation)
   if (final !== undefined) return { _tag: "GiveUp", because: final }
   if (strategy === undefined) return { _tag: "GiveUp", because: "no-strategy" }
-  const delay = strategy.delayFor(retries, failure, spent)
-  const basis = strategy.basisFor?.(retries, failure, spent)
+  const { basis, delay } = strategy.decide(retries, failure, spent) ?? {}
   const based = basis === undefined ? undefined : { basis }
   if (delay === undefined) return { _tag: "GiveUp", because: "exhausted", ...based }
   const delayMs = Duration.toMillis(delay)
@@ -80,7 +49,7 @@ export const decide = (situation: Situation, strategy: RetryStrategy["Service"] 
  * Whether another route might mend what has failed: not what a person has seen, nor a context that is too long, nor a bug. A
  * failure that is final where it happened may be none elsewhere.
  */
-export const isRoutable = (situation: Situation): boolean => {
+export const isRoutable = (situation: Omit<Situation, "now">): boolean => {
   const because = finality(situation)
   return because === undefined || because === "not-retryable"
 }
@@ -91,7 +60,7 @@ export const isImmediate = ({ delayMs, route }: Extract<Directive, { readonly _t
 
 // --- internal
 
-const finality = ({ failure, contentSeen, defects }: Situation): Because | undefined => {
+const finality = ({ failure, contentSeen, defects }: Omit<Situation, "now">): Because | undefined => {
   if (contentSeen) return "after-content"
   if (failure.reason === "context-overflow") return "context-overflow"
   if (failure.reason === "aborted") return undefined

@@ -9,6 +9,7 @@ import type { TurnEvent } from "@holdfast/wire"
 import { type Array, Context, type Effect } from "effect"
 import type { TurnStopped } from "./TurnStopped.ts"
 
+/** Takes the events of a turn: those that pass, and those that stay. */
 export class EventSink extends Context.Service<
   EventSink,
   {

@@ -12,6 +12,7 @@ import type { ToolDefinition } from "./Toolbox.ts"
 export const Refusal = Schema.Literals(["malformed", "incomplete", "invalid"])
 export type Refusal = typeof Refusal.Type
 
+/** What a turn has to end with, where a report is asked for. */
 export class FinalReport extends Context.Service<
   FinalReport,
   {

@@ -14,17 +14,10 @@
  *     what another one goes on with (`moved`): nobody here will hear how that ends.
  */
 import type { Failure, Ids, Message, Target, TurnEvent } from "@holdfast/wire"
-import { Clock, Context, Effect, Exit } from "effect"
-import type { AttemptOutcome } from "./Attempt.ts"
-import type { CompactionRecord } from "./Compaction.ts"
-import type { Directive } from "./Directive.ts"
-import type { ProviderRequest } from "./Provider.ts"
+import { Context } from "effect"
 import type { Refusal } from "./FinalReport.ts"
-import type { Setback } from "./Recovery.ts"
-import * as Reporting from "./Reporting.ts"
-import type { Wake } from "./RetryStrategy.ts"
-import type { ToolOutcome } from "./Toolbox.ts"
-import type { TurnState } from "./TurnState.ts"
+import type { ProviderRequest } from "./Provider.ts"
+import type { AttemptOutcome, CompactionOutcome, Directive, Wake } from "./Records.ts"
 
 /** What every observation says of its place. Times are in epoch milliseconds. */
 export interface Place {
@@ -66,7 +59,7 @@ export interface CompactionEnded extends Place {
   /** 0-based: counts the attempts of this step. */
   readonly attempt: number
   readonly startedAt: number
-  readonly outcome: CompactionRecord
+  readonly outcome: CompactionOutcome
 }
 
 /** What was decided about a failure. */
@@ -152,6 +145,7 @@ export interface Observations {
 /** Listeners, each of which is optional. */
 export type Listeners = { readonly [Kind in keyof Observations]?: (observation: Observations[Kind]) => void }
 
+/** Listeners that count, log and trace what turns do. */
 export class Observer extends Context.Service<Observer, Listeners>()("@holdfast/kernel/Observer") {}
 
 /** Listeners of single types of events, as one of all (P18). */
@@ -185,158 +179,6 @@ export const sealed = (
 /** Tells of a conversation that another process goes on with (O4). For hosts: the turn loop knows of no other process. */
 export const moved = (observer: Listeners | undefined, observation: Moved): void => tell(observer, "moved", observation)
 
-// --- for the turn loop
-
-/** Tells of an attempt, however it ends. `run` gets the mark that it must make before its first content leaves. */
-export const attempt = <A extends AttemptOutcome, E, E2>(
-  turn: TurnState,
-  request: ProviderRequest,
-  mark: Effect.Effect<void, E2>,
-  run: (mark: Effect.Effect<void, E2>) => Effect.Effect<A, E>
-): Effect.Effect<A, E> => {
-  const { observer } = turn.ports
-  if (observer?.attempt === undefined) return run(mark)
-  return Effect.clockWith((clock) => {
-    const startedAt = clock.currentTimeMillisUnsafe()
-    turn.attemptStartedAt = startedAt
-    let firstContentAt: number | undefined
-    const timed = Effect.andThen(
-      Effect.sync(() => (firstContentAt = clock.currentTimeMillisUnsafe())),
-      mark
-    )
-    const { attempt, target } = request
-    const about = { ...placeOf(turn), target, attempt, retry: turn.chain, isManualRetry: isManual(turn, attempt) }
-    return Effect.onExit(run(timed), (exit) =>
-      Effect.sync(() => {
-        const outcome = Exit.isSuccess(exit)
-          ? exit.value
-          : { _tag: "Interrupted" as const, endedAt: clock.currentTimeMillisUnsafe() }
-        const report = Exit.isSuccess(exit) ? reportIn(turn, exit.value) : undefined
-        tell(observer, "attempt", { ...about, request, startedAt, firstContentAt, outcome, report })
-      })
-    )
-  })
-}
-
-/** Tells of an attempt whose process died in the middle of it (X2). */
-export const lost = <E>(turn: TurnState, attempt: number, run: Effect.Effect<AttemptOutcome, E>) =>
-  Effect.tap(run, (outcome) =>
-    Effect.sync(() => {
-      const about = { ...placeOf(turn), attempt, retry: turn.chain, isManualRetry: isManual(turn, attempt), outcome }
-      tell(turn.ports.observer, "attempt", {
-        ...about,
-        request: undefined,
-        startedAt: undefined,
-        firstContentAt: undefined,
-        report: undefined
-      })
-    })
-  )
-
-/** Tells of a compaction. */
-export const compaction = <E>(
-  turn: TurnState,
-  attempt: number,
-  make: Effect.Effect<CompactionRecord, E>
-): Effect.Effect<CompactionRecord, E> => {
-  const { observer } = turn.ports
-  if (observer?.compaction === undefined) return make
-  return Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
-    turn.attemptStartedAt = startedAt
-    return Effect.tap(make, (outcome) =>
-      Effect.sync(() => tell(observer, "compaction", { ...placeOf(turn), attempt, startedAt, outcome }))
-    )
-  })
-}
-
-/** Tells of a decision. */
-export const decision = <E, R>(
-  turn: TurnState,
-  attempt: number,
-  { endedAt, failure }: Pick<Setback, "endedAt" | "failure">,
-  decide: Effect.Effect<Directive, E, R>
-): Effect.Effect<Directive, E, R> => {
-  const { observer } = turn.ports
-  if (observer?.decision === undefined) return decide
-  const retry = turn.chain
-  const startedAt = turn.attemptStartedAt
-  turn.attemptStartedAt = undefined
-  return Effect.tap(decide, (directive) =>
-    Effect.map(Clock.currentTimeMillis, (at) =>
-      tell(observer, "decision", { ...placeOf(turn), attempt, retry, startedAt, endedAt, failure, directive, at })
-    )
-  )
-}
-
-/** Tells of a wait's end, which `wake` knows. */
-export const wait = <E>(
-  turn: TurnState,
-  failure: Failure.Failure,
-  { attempt: retry, delayMs, retryAt }: Extract<Directive, { readonly _tag: "Retry" }>,
-  wake: Effect.Effect<Wake & { readonly at: number }, E>
-): Effect.Effect<Wake & { readonly at: number }, E> => {
-  const { observer } = turn.ports
-  if (observer?.wait === undefined) return wake
-  return Effect.tap(wake, (wake) =>
-    Effect.sync(() => tell(observer, "wait", { ...placeOf(turn), retry, failure, delayMs, retryAt, wake, at: wake.at }))
-  )
-}
-
-/** Tells of a tool call. `leave` counts it out, and says how many are left. */
-export const tool = <A extends ToolOutcome & { readonly endedAt: number }, E>(
-  turn: TurnState,
-  call: Message.ToolCallPart,
-  finishReason: Message.FinishReason,
-  leave: () => number,
-  answer: Effect.Effect<A, E>
-): Effect.Effect<A, E> => {
-  const { observer } = turn.ports
-  if (observer?.tool === undefined) return answer
-  return Effect.flatMap(Clock.currentTimeMillis, (startedAt) =>
-    Effect.tap(answer, ({ endedAt, isError }) =>
-      Effect.sync(() =>
-        tell(observer, "tool", {
-          ...placeOf(turn),
-          call,
-          startedAt,
-          endedAt,
-          isError,
-          report: reportOf(turn, call, finishReason, isError),
-          othersRunning: leave()
-        })
-      )
-    )
-  )
-}
-
-/** Tells of events that are recorded now, and were not before. */
-export const events = <E>(
-  turn: TurnState,
-  events: ReadonlyArray<TurnEvent.PersistedEvent>,
-  position: number,
-  persist: Effect.Effect<void, E>
-): Effect.Effect<void, E> => {
-  const { observer, sink } = turn.ports
-  if (observer?.event === undefined || sink.isPersisted?.(position) === true) return persist
-  return Effect.map(persist, () => {
-    for (const event of events) tell(observer, "event", { ...placeOf(turn), event })
-  })
-}
-
-/** Tells of an event that is live. */
-export const live = (turn: TurnState, event: EventTold["event"]): void => {
-  const { observer } = turn.ports
-  if (observer?.event !== undefined) tell(observer, "event", { ...placeOf(turn), event })
-}
-
-/** Tells of a seal that is recorded. */
-export const seal = (turn: TurnState, end: TurnEvent.TurnEnd): void => {
-  const { observer } = turn.ports
-  if (observer?.seal === undefined) return
-  const { startedAt } = turn.input
-  tell(observer, "seal", { ...placeOf(turn), startedAt, end, retryLoopMs: turn.retryLoopMs })
-}
-
 // --- internal
 
 const hear = <Type extends EventType>(
@@ -345,8 +187,8 @@ const hear = <Type extends EventType>(
   place: Place
 ): void => listeners[event.type]?.(event, place)
 
-/** O3 */
-const tell = <Kind extends keyof Observations>(
+/** Tells one listener (O3). For the turn loop. */
+export const tell = <Kind extends keyof Observations>(
   listeners: Listeners | undefined,
   kind: Kind,
   observation: Observations[Kind]
@@ -357,31 +199,3 @@ const tell = <Kind extends keyof Observations>(
     // A turn is worth more than what is said about it.
   }
 }
-
-const placeOf = (turn: TurnState): Place => ({
-  conversationId: turn.input.conversationId,
-  turnId: turn.input.turnId,
-  step: turn.step,
-  stepStartedAt: turn.stepStartedAt,
-  target: turn.route.target
-})
-
-const reportOf = (
-  { ports: { report } }: TurnState,
-  call: Message.ToolCallPart,
-  finishReason: Message.FinishReason,
-  isError: boolean
-): ReportOutcome | undefined => {
-  if (!Reporting.isReport(report, call)) return undefined
-  return isError ? Reporting.refusalOf(call, finishReason) : "accepted"
-}
-
-/** A report in a response that will not do, or one that is the whole text of a response. */
-const reportIn = ({ ports: { report } }: TurnState, outcome: AttemptOutcome): ReportOutcome | undefined => {
-  if (outcome._tag === "Failed") return outcome.report
-  if (outcome._tag === "Lost" || report === undefined) return undefined
-  return outcome.content.some((part) => part.type === "tool-call") ? undefined : "accepted"
-}
-
-const isManual = (turn: TurnState, attempt: number): boolean =>
-  turn.input.prompt === undefined && turn.step === 0 && attempt === 0

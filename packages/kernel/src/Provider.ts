@@ -35,6 +35,7 @@ export interface ProviderRequest {
   readonly maxResponseCharacters?: number
 }
 
+/** What a provider yields of a response, in the order in which it comes. */
 export type ProviderEvent =
   | { readonly type: "text-delta"; readonly delta: string }
   | { readonly type: "reasoning-delta"; readonly delta: string }
@@ -47,11 +48,13 @@ export type ProviderEvent =
   /** `body` as that of `Failure.ProviderFailure`. */
   | { readonly type: "error"; readonly failure: EmittedFailure; readonly body?: string }
 
+/** A whole tool call (P3). */
 export type ToolCallEvent = Message.ToolCallPart
 
 /** A failure as a provider emits it. Without `retryable` it ends the step (D3). */
 export type EmittedFailure = Omit<Failure.Failure, "retryable"> & { readonly retryable?: boolean }
 
+/** Makes the calls of a model, one attempt each. */
 export class Provider extends Context.Service<
   Provider,
   {

@@ -1,61 +1,18 @@
 /**
  * The port to a policy. Without this service there are no retries: the first error ends the step (D9).
  *
- * `delayFor` decides and never sleeps; `sleep` sleeps and never decides. The kernel records what was decided before it
- * lets anybody sleep, so a policy that changes overnight changes no wait that has begun.
+ * `decide` decides and never sleeps; `sleep` sleeps and never decides. The kernel records what was decided before a sleep begins, so a
+ * policy that changes overnight changes no wait that has begun.
  */
-import { type Failure, type Message, Target, TurnEvent } from "@holdfast/wire"
+import type { Failure, Message, TurnEvent } from "@holdfast/wire"
 import { Context, type Duration, type Effect, Schema } from "effect"
 import type { ProviderRequest } from "./Provider.ts"
+import type { Wake } from "./Records.ts"
 import type { Route } from "./Route.ts"
 import type { TurnParked } from "./TurnParked.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
-/** Who ended a sleep, or changed it: the command as it came, so that the same one again does nothing (X4). */
-export const Command = Schema.Struct({
-  commandId: Schema.String,
-  /** Where it came from, in words: a transport, a person. */
-  origin: Schema.String
-})
-export type Command = typeof Command.Type
-
-const wake = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
-  Schema.Struct({
-    type: Schema.tag(type),
-    by: Schema.optionalKey(Command),
-    /** When it was heard, in epoch milliseconds; the kernel puts it on the record (X9). */
-    at: Schema.optionalKey(Schema.Finite),
-    ...fields
-  })
-
-/**
- * Why a sleep ended, as it is recorded.
- *
- * - `elapsed`: its time was up.
- * - `now`: somebody wants the next attempt now, or, with `early`, the shell does.
- * - `cancelled`: somebody wants no further attempt (P14).
- * - `until`: somebody wants it to end at another moment; it goes on.
- * - `switched`: somebody wants the next attempt now, and elsewhere.
- * - `extended`: somebody gives the step more budget; it goes on.
- * - `asked`: its time was up, and the strategy wants a person's word first (X11); it goes on until there is one, or no longer
- *   than `until`. No sleep ends like that by itself.
- */
-export const Wake = Schema.Union([
-  wake("elapsed", {
-    /** Milliseconds for which the retry was not let in, beyond the end of the wait (X5); the shell's to say. */
-    heldMs: Schema.optionalKey(Schema.Finite)
-  }),
-  wake("now", {
-    /** Nobody wanted it: the shell ended the sleep before its time, because an endpoint answers again or to see whether it does. */
-    early: Schema.optionalKey(Schema.Literal(true))
-  }),
-  wake("cancelled", {}),
-  wake("until", { until: Schema.Finite }),
-  wake("switched", { target: Target.Target }),
-  wake("extended", { byMs: Schema.Finite }),
-  wake("asked", { until: Schema.Finite, asks: TurnEvent.Asks })
-])
-export type Wake = typeof Wake.Type
+export { Command, Wake } from "./Records.ts"
 
 /** Whether a wait is over with it, and not just a part of it. */
 export const endsWait = ({ type }: Wake): boolean => type !== "until" && type !== "extended" && type !== "asked"
@@ -133,6 +90,14 @@ export interface Question {
   readonly answerWithinMs: number
 }
 
+/** What a strategy has decided, and what from. */
+export interface Decision {
+  /** The wait before the retry; absent: there is no retry. */
+  readonly delay?: Duration.Duration
+  /** What the decision was made from, for the record (X9). */
+  readonly basis?: Schema.Json
+}
+
 /** The limits of a strategy, for those who show them. Absent means none. */
 export interface Budget {
   readonly totalMs?: number
@@ -140,6 +105,17 @@ export interface Budget {
   readonly maxRetries?: number
 }
 
+/** What is left of a budget, in milliseconds: below 0 where more was spent than there was, `Infinity` without a total (D2, X4). */
+export const leftMs = (
+  { measure, totalMs }: Pick<Budget, "measure" | "totalMs">,
+  { elapsedMs, extendedMs = 0, sleptMs }: Pick<Spent, "elapsedMs" | "extendedMs" | "sleptMs">
+): number => {
+  if (totalMs === undefined) return Infinity
+  // A clock that was set back gives nothing back that the budget did not have.
+  return totalMs + extendedMs - Math.max(0, measure === "scheduled" ? sleptMs : elapsedMs)
+}
+
+/** Decides whether and when a failed attempt is made again, and waits. */
 export class RetryStrategy extends Context.Service<
   RetryStrategy,
   {
@@ -151,9 +127,9 @@ export class RetryStrategy extends Context.Service<
      * Without `failure` and `spent` it answers for an endpoint that gives no hints, with every earlier delay slept to the end
      * and no jitter: the schedule as one would print it.
      */
-    readonly delayFor: (attempt: number, failure?: Failure.Failure, spent?: Spent) => Duration.Duration | undefined
-    /** What `delayFor` made its answer from, for the record (X9). */
-    readonly basisFor?: (attempt: number, failure: Failure.Failure, spent: Spent) => Schema.Json
+    readonly delayFor: (attempt: number, failure?: Failure.Failure) => Duration.Duration | undefined
+    /** Decides about a failure, whose retry would be number `attempt` (0-based); `undefined`: there is none. Pure. */
+    readonly decide: (attempt: number, failure: Failure.Failure, spent: Spent) => Decision | undefined
     /**
      * Waits. Interruptible; correct for any finite duration (D11). The kernel says what for.
      *

@@ -12,9 +12,10 @@
  *     that has come three times (C10).
  */
 import type { Message, Target } from "@holdfast/wire"
-import { Context, type Effect, Schema } from "effect"
-import type { Directive, Situation } from "./Directive.ts"
-import { Route } from "./Route.ts"
+import { Context, type Effect, type Schema } from "effect"
+import type { Situation } from "./Directive.ts"
+import type { Beginning, Directive } from "./Records.ts"
+import type { Route } from "./Route.ts"
 import type { ToolDefinition } from "./Toolbox.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
@@ -34,19 +35,9 @@ export interface Question {
   }
 }
 
-/** The route of a step's first attempt, as it is recorded. */
-export const Beginning = Schema.Struct({
-  route: Route,
-  /**
-   * `provider/model` that the conversation used last, at the beginning of a turn: what the route is a change from. Absent in later
-   * steps, in a new conversation, and in the records of versions that compared with the turn's own target.
-   */
-  from: Schema.optionalKey(Schema.String),
-  /** What the router wants to be handed back within this step. */
-  state: Schema.optionalKey(Schema.Json)
-})
-export type Beginning = typeof Beginning.Type
+export { Beginning } from "./Records.ts"
 
+/** Chooses the target and the credential of attempts. */
 export class Router extends Context.Service<
   Router,
   {

@@ -1,64 +1,93 @@
 /**
- * What a step has spent on its failures so far: in all, and by reason (D2, X11).
+ * What a step has spent on its failures so far: in all, and by reason (D2, X11). Pure.
  *
- * S1. It follows from the failures, the decisions about them and the waits, all of which are on record: a step that is taken up
+ * Spending.S1. It follows from the failures, the decisions about them and the waits, all of which are on record: a step that is taken up
  *     again has spent what it had spent.
- * S2. Every failure and every wait counts for one reason, so what the reasons have cost adds up to the whole.
+ * Spending.S2. Every failure and every wait counts for one reason, so what the reasons have cost adds up to the whole.
  */
 import type { Failure } from "@holdfast/wire"
 import type { Spent } from "./RetryStrategy.ts"
 
-export class Spending {
+/** What a step has spent until now. */
+export interface Spending {
   /** Retries so far; the number of the next one. */
-  retries = 0
-  private sleptMs = 0
-  private extendedMs = 0
-  private firstFailureAt: number | undefined = undefined
-  private readonly reasons = new Map<Failure.Reason, Share>()
+  readonly retries: number
+  /** Sleep that was scheduled, in milliseconds. */
+  readonly sleptMs: number
+  /** What a person added to the budget (X4), in milliseconds. */
+  readonly extendedMs: number
+  /** Epoch milliseconds. */
+  readonly firstFailureAt: number | undefined
+  readonly reasons: ReadonlyMap<Failure.Reason, Share>
+}
 
-  /** Takes a failure in, and says what had been spent by then. `spread` is drawn for the decision about it. */
-  fail({ reason }: Failure.Failure, at: number, spread: number): Spent {
-    const share = this.reasons.get(reason) ?? { retries: 0, sleptMs: 0, firstFailureAt: at }
-    this.reasons.set(reason, share)
-    const firstFailureAt = (this.firstFailureAt ??= at)
-    const { extendedMs, sleptMs } = this
-    return {
-      sleptMs,
-      elapsedMs: Math.max(0, at - firstFailureAt),
-      extendedMs,
-      onReason: {
-        retries: share.retries,
-        sleptMs: share.sleptMs,
-        elapsedMs: Math.max(0, at - share.firstFailureAt)
-      },
-      spread
-    }
-  }
+/** What failures of one reason have cost. */
+export interface Share {
+  readonly retries: number
+  readonly sleptMs: number
+  readonly firstFailureAt: number
+}
 
-  /** Counts the retry that follows a failure, and returns its number. */
-  retry({ reason }: Failure.Failure): number {
-    const share = this.reasons.get(reason)
-    if (share !== undefined) share.retries++
-    return this.retries++
-  }
+/** A step without a failure. */
+export const none: Spending = {
+  retries: 0,
+  sleptMs: 0,
+  extendedMs: 0,
+  firstFailureAt: undefined,
+  reasons: new Map()
+}
 
-  /** Counts a wait, as long as it was decided on, for the failure that it followed. */
-  sleep({ reason }: Failure.Failure, delayMs: number): void {
-    const share = this.reasons.get(reason)
-    if (share !== undefined) share.sleptMs += delayMs
-    this.sleptMs += delayMs
-  }
+/** Takes a failure in; `at` is in epoch milliseconds. */
+export const fail = (spending: Spending, { reason }: Failure.Failure, at: number): Spending => ({
+  ...spending,
+  firstFailureAt: spending.firstFailureAt ?? at,
+  reasons: spending.reasons.has(reason)
+    ? spending.reasons
+    : new Map(spending.reasons).set(reason, { retries: 0, sleptMs: 0, firstFailureAt: at })
+})
 
-  /** Counts what somebody added to the budget (X4). */
-  extend(byMs: number): void {
-    this.extendedMs += byMs
+/** What has been spent by a failure that was taken in. `spread` is drawn for the decision about it. */
+export const spentAt = (spending: Spending, { reason }: Failure.Failure, at: number, spread: number): Spent => {
+  const { extendedMs, firstFailureAt = at, reasons, sleptMs } = spending
+  const share = reasons.get(reason) ?? { retries: 0, sleptMs: 0, firstFailureAt: at }
+  return {
+    sleptMs,
+    elapsedMs: Math.max(0, at - firstFailureAt),
+    extendedMs,
+    onReason: {
+      retries: share.retries,
+      sleptMs: share.sleptMs,
+      elapsedMs: Math.max(0, at - share.firstFailureAt)
+    },
+    spread
   }
 }
 
+/** Counts the retry that follows a failure. */
+export const retry = (spending: Spending, { reason }: Failure.Failure): Spending => ({
+  ...spending,
+  retries: spending.retries + 1,
+  reasons: changed(spending, reason, (share) => ({ ...share, retries: share.retries + 1 }))
+})
+
+/** Counts a wait, as long as it was decided on, for the failure that it followed. */
+export const sleep = (spending: Spending, { reason }: Failure.Failure, delayMs: number): Spending => ({
+  ...spending,
+  sleptMs: spending.sleptMs + delayMs,
+  reasons: changed(spending, reason, (share) => ({ ...share, sleptMs: share.sleptMs + delayMs }))
+})
+
+/** Counts what a person added to the budget (X4). */
+export const extend = (spending: Spending, byMs: number): Spending =>
+  byMs === 0 ? spending : { ...spending, extendedMs: spending.extendedMs + byMs }
+
 // --- internal
 
-interface Share {
-  retries: number
-  sleptMs: number
-  readonly firstFailureAt: number
+const changed = (
+  { reasons }: Spending,
+  reason: Failure.Reason,
+  change: (share: Share) => Share
+): ReadonlyMap<Failure.Reason, Share> => {
+  const share = reasons.get(reason)
+  return share === undefined ? reasons : new Map(reasons).set(reason, change(share))
 }

@@ -2,38 +2,49 @@
  * Collects a long text from short pieces, in memory close to the text's own size.
  *
  * A string that grows by `+=` is a tree: each append keeps a node and its piece alive, some 60 bytes for one character. A text of 16
- * million characters that came one by one would take a gigabyte. Here every `RUN` pieces become one flat string.
+ * million characters that came one by one would take a gigabyte. Here a tree becomes one flat string when it has `TREE` characters.
  */
 
-/** Pieces that are joined at once. More of them cost memory, fewer cost time. */
-const RUN = 256
+/** Characters of one tree. More of them cost memory, fewer cost time. */
+const TREE = 4096
 
+/** A text that grows by pieces. */
 export class TextBuffer {
-  private joined: Array<string> = []
-  private run: Array<string> = []
-  private size = 0
+  private flat: Array<string> = []
+  private flatLength = 0
+  private tree: string
+  /** A character of the newest flat string: see `flatten`. */
+  protected seen = 0
 
   constructor(text = "") {
-    if (text !== "") this.append(text)
+    this.tree = text
   }
 
   /** In characters. */
   get length(): number {
-    return this.size
+    return this.flatLength + this.tree.length
   }
 
   append(piece: string): void {
-    this.size += piece.length
-    if (this.run.push(piece) < RUN) return
-    this.joined.push(this.run.join(""))
-    this.run = []
+    this.tree += piece
+    if (this.tree.length >= TREE) this.flatten()
   }
 
   /** The whole text. Appending goes on behind it. */
   text(): string {
-    const text = this.joined.join("") + this.run.join("")
-    this.joined = text === "" ? [] : [text]
-    this.run = []
+    if (this.flat.length === 0) return this.tree
+    this.flatten()
+    const text = this.flat.join("")
+    this.flat = [text]
     return text
+  }
+
+  /** V8 makes one string of a tree when a character of it is asked for, but not where nothing is done with the character. */
+  private flatten(): void {
+    if (this.tree === "") return
+    this.seen = this.tree.charCodeAt(0)
+    this.flat.push(this.tree)
+    this.flatLength += this.tree.length
+    this.tree = ""
   }
 }

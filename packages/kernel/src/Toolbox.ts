@@ -18,6 +18,7 @@ export interface ToolOutcome {
   readonly isError: boolean
 }
 
+/** The tools of a turn: what there is, and how a call is run. */
 export class Toolbox extends Context.Service<
   Toolbox,
   {

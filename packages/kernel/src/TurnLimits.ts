@@ -2,6 +2,9 @@
 import type { Message } from "@holdfast/wire"
 import type { ProviderRequest } from "./Provider.ts"
 
+/** Four corrections by the tools' own words are enough for a model that can use them. */
+export const MOST_FAILED_TOOL_STEPS = 5
+
 /** What a model would be asked next. */
 export interface Prospect extends Pick<ProviderRequest, "messages" | "tools" | "target"> {
   readonly system: string | undefined
@@ -13,7 +16,7 @@ export interface Prospect extends Pick<ProviderRequest, "messages" | "tools" | "
 export interface TurnLimits {
   /** The most steps; at least 1. The last of them is the final one. */
   readonly maxTurns?: number
-  /** Steps in a row with nothing but failed tool calls, after which the turn fails; 0: no limit; absent: `FailedSteps.MOST_STEPS`. */
+  /** Steps in a row with nothing but failed tool calls, after which the turn fails; 0: no limit; absent: `MOST_FAILED_TOOL_STEPS`. */
   readonly maxFailedToolSteps?: number
   /** Characters of one response, at least 1; absent: `ResponseLimit.MOST_CHARACTERS`. */
   readonly maxResponseCharacters?: number

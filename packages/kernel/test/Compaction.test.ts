@@ -5,7 +5,7 @@ import { Deferred, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { type Compacted, Compactor, type TooLong, summarising } from "../src/Compactor.ts"
 import { Provider } from "../src/Provider.ts"
-import * as Summary from "../src/Summary.ts"
+import * as Summary from "../src/internal/Summary.ts"
 import { TurnStopped } from "../src/TurnStopped.ts"
 
 const { bothWays, settle, turnId } = Scenario

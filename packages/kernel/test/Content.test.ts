@@ -1,39 +1,12 @@
 /** What becomes of a step of which something had been shown when it failed. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Effect } from "effect"
 
 const { bothWays, settle } = Scenario
 const { answer, badGateway, breaksOff, call, dies, emits, overloaded, text, throws } = ScriptedProvider
 
-import { Content } from "../src/Content.ts"
-
 const strategy = TestStrategy.make
-
-describe("what is recalled from a record", () => {
-  const part = { type: "text", text: "Hel" } as const
-  const usage = { inputTokens: 1 }
-
-  it("D4: counts as seen if there was content or usage, and not otherwise", () => {
-    for (const [said, isSeen] of [
-      [{ content: [] }, false],
-      [{ content: [part] }, true],
-      [{ content: [], usage }, true],
-      [{ content: [part], usage }, true]
-    ] as const) {
-      const content = new Content()
-      content.recall(said)
-      assert.deepStrictEqual([content.seen, content.parts(), content.usage], [isSeen, said.content, said.usage])
-    }
-  })
-
-  it("D4: changes nothing where it is held already", () => {
-    const content = new Content()
-    content.delta("text", "Hel")
-    content.recall({ content: [part], usage })
-    assert.deepStrictEqual([content.parts(), content.usage], [[part], undefined])
-  })
-})
 
 describe("an error after content", () => {
   for (const [what, event] of [

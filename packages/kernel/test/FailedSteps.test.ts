@@ -12,7 +12,7 @@ import type { Message } from "@holdfast/wire"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import * as FailedSteps from "../src/FailedSteps.ts"
+import { MOST_FAILED_TOOL_STEPS } from "../src/TurnLimits.ts"
 import { FinalReport } from "../src/FinalReport.ts"
 
 const { bothWays, settle } = Scenario
@@ -71,7 +71,7 @@ describe("a model that has nothing but failed tool calls", () => {
       const run = yield* start({ scripts: Array.from({ length: 17 }, () => asks(false)), toolbox })
       const end = yield* settle(run)
       assert.strictEqual(end.status, "failed")
-      assert.strictEqual(run.provider.requests.length, FailedSteps.MOST_STEPS)
+      assert.strictEqual(run.provider.requests.length, MOST_FAILED_TOOL_STEPS)
       assert.deepStrictEqual(end.error, {
         reason: "invalid-response",
         message:
@@ -79,7 +79,7 @@ describe("a model that has nothing but failed tool calls", () => {
         retryable: false
       })
       // Every call keeps its answer, and the error comes behind them.
-      assert.strictEqual(run.sink.of("tool-result").length, FailedSteps.MOST_STEPS)
+      assert.strictEqual(run.sink.of("tool-result").length, MOST_FAILED_TOOL_STEPS)
       assert.deepInclude(run.sink.of("error")[0], { reason: "invalid-response" })
     })
   )
@@ -93,7 +93,7 @@ describe("a model that has nothing but failed tool calls", () => {
         services: Layer.succeed(FinalReport, report)
       })
       const end = yield* settle(run)
-      assert.strictEqual(run.provider.requests.length, FailedSteps.MOST_STEPS)
+      assert.strictEqual(run.provider.requests.length, MOST_FAILED_TOOL_STEPS)
       assert.deepInclude(end.report, { source: "synthetic", success: false })
     })
   )

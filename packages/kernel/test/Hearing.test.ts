@@ -154,8 +154,7 @@ describe("a turn whose ports give way", () => {
       const inner = yield* memory
       const { exit, persisted } = yield* ends(ScriptedProvider.make([answer("Hello")]), {
         ...inner,
-        run: (name, schema, effect) =>
-          name.endsWith("/content") ? Effect.fail(stopped) : inner.run(name, schema, effect)
+        mark: () => Effect.fail(stopped)
       })
       assert.deepStrictEqual(exit, Exit.fail(stopped))
       assert.deepStrictEqual(persisted, ["turn-start", "message"])

@@ -114,7 +114,7 @@ describe("a turn that is taken up", () => {
       assert.strictEqual((yield* Scenario.settle(second)).status, "completed")
       assert.include(told, "retry-fallback-applied")
       assert.deepStrictEqual(sink.contradictions, [])
-      assert.isTrue(replay.service.isRecorded("step/0/route"))
+      assert.isTrue(replay.records.has("step/0/route"))
     })
   )
 })

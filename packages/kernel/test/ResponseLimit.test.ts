@@ -4,7 +4,7 @@ import { Property, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/ke
 import { JsonShape, type Message } from "@holdfast/wire"
 import { Effect, type Schema } from "effect"
 import * as fc from "fast-check"
-import { Content } from "../src/Content.ts"
+import { Content } from "../src/internal/Content.ts"
 import type { ProviderEvent } from "../src/Provider.ts"
 import * as ResponseLimit from "../src/ResponseLimit.ts"
 

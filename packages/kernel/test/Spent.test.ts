@@ -22,9 +22,10 @@ const toldOver = (start: Scenario.Start, setbacks: ReadonlyArray<Setback>) =>
     const told = new Map<number, Spent | undefined>()
     const service: RetryStrategy["Service"] = {
       budget: { measure: "scheduled" },
-      delayFor: (attempt, _, spent) => {
+      delayFor: () => undefined,
+      decide: (attempt, _, spent) => {
         told.set(attempt, spent)
-        return Duration.millis(setbacks[attempt]?.delayMs ?? 0)
+        return { delay: Duration.millis(setbacks[attempt]?.delayMs ?? 0) }
       },
       sleep: (delay) => Effect.as(Effect.sleep(delay), { type: "elapsed" })
     }

@@ -3,7 +3,7 @@ import { Scenario } from "@holdfast/kernel/testing"
 import { Ids, Message } from "@holdfast/wire"
 import * as fc from "fast-check"
 import * as ModelContext from "../src/ModelContext.ts"
-import * as Summary from "../src/Summary.ts"
+import * as Summary from "../src/internal/Summary.ts"
 
 const { target, turnId } = Scenario
 

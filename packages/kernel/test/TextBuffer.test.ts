@@ -1,6 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { TextBuffer } from "../src/TextBuffer.ts"
+
+setFlagsFromString("--expose-gc")
+const collect: () => void = runInNewContext("gc")
+
+/** Bytes that are in use. */
+const heap = (): number => {
+  collect()
+  return process.memoryUsage().heapUsed
+}
 
 describe("TextBuffer", () => {
   it("holds what was appended, in order, however often it is read in between", () => {
@@ -22,5 +33,15 @@ describe("TextBuffer", () => {
       }),
       { numRuns: 20 }
     )
+  })
+
+  it("C11: a text that came character by character takes memory close to its own size", () => {
+    const length = 2_000_000
+    const before = heap()
+    const buffer = new TextBuffer()
+    for (let i = 0; i < length; i++) buffer.append(String.fromCharCode(97 + (i % 26)))
+    // As a tree it would be some thirty times as much.
+    assert.isBelow(heap() - before, 4 * length)
+    assert.strictEqual(buffer.length, length)
   })
 })

@@ -1,113 +1,26 @@
 /** Laws of the turn loop, over generated scripts of failures, content and tools. */
 import { assert } from "@effect/vitest"
-import { Property, RecordingSink, Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/kernel/testing"
+import { Property, RecordingSink, Scenario, Setting, TestStrategy } from "@holdfast/kernel/testing"
 import { Target, type TurnEvent } from "@holdfast/wire"
-import { Effect, Fiber, Layer } from "effect"
+import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import { Compactor } from "../src/Compactor.ts"
-import { FinalReport } from "../src/FinalReport.ts"
-import type { ProviderEvent } from "../src/Provider.ts"
 import type { RetryStrategy } from "../src/RetryStrategy.ts"
-import * as Summary from "../src/Summary.ts"
+import * as Summary from "../src/internal/Summary.ts"
 
 const { prop } = Property
 
-const content: fc.Arbitrary<ProviderEvent> = fc.oneof(
-  fc.string({ maxLength: 3 }).map(ScriptedProvider.text),
-  fc.string({ maxLength: 3 }).map((delta): ProviderEvent => ({ type: "reasoning-delta", delta })),
-  fc.constant<ProviderEvent>({ type: "reasoning-end", signature: "s" }),
-  fc.constant<ProviderEvent>({ type: "usage", usage: { outputTokens: 1 } })
-)
-
-const failure = fc.constantFrom(
-  ScriptedProvider.overloaded,
-  ScriptedProvider.badGateway,
-  ScriptedProvider.unauthorized,
-  { ...ScriptedProvider.unauthorized, reason: "context-overflow" as const },
-  { ...ScriptedProvider.unauthorized, reason: "aborted" as const }
-)
-
-const failing = fc
-  .tuple(fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, fc.array(content, { maxLength: 3 })), failure, fc.nat(3))
-  .map(([before, failure, how]) => {
-    if (how === 0) return ScriptedProvider.throws(failure, ...before)
-    if (how === 1) return ScriptedProvider.dies("bug", ...before)
-    return how === 2 ? ScriptedProvider.breaksOff(...before) : ScriptedProvider.emits(failure, ...before)
-  })
-
-const asking = fc
-  .tuple(fc.uniqueArray(fc.constantFrom("a", "b", "c"), { minLength: 1 }), fc.constantFrom({}, "no object"))
-  .map(([names, input]) => ScriptedProvider.tools(...names.map((name) => ({ ...ScriptedProvider.call(name), input }))))
-
-const answering = fc
-  .array(fc.string({ maxLength: 4 }), { maxLength: 4 })
-  .map((deltas) => ScriptedProvider.answer(...deltas))
-
-const scripts = fc
-  .tuple(fc.array(fc.oneof(failing, asking), { maxLength: 8 }), answering)
-  .map(([before, last]) => [...before, last])
-
-/** What a turn runs in: with and without a router, a compactor, a report to give, and a limit of steps. */
-const setting = fc.record({
-  scripts,
-  moves: fc.option(fc.array(fc.constantFrom<Move>("stay", "wait", "switch", "credential"), { maxLength: 4 })),
-  /** Whether a step begins where the one before it ended (P9). */
-  stays: fc.boolean(),
-  compacts: fc.boolean(),
-  wantsReport: fc.boolean(),
-  maxTurns: fc.option(fc.integer({ min: 1, max: 3 }))
-})
-
-type Move = "stay" | "wait" | "switch" | "credential"
-type Setting = typeof setting extends fc.Arbitrary<infer A> ? A : never
-
-const DELAYS = [1_000, 2_000, 3_000]
-
-/** Where a router sends the retries of a step, one after another; as many as there are delays. */
-const routerOf = (moves: ReadonlyArray<Move>, stays: boolean) =>
-  new TestRouter.TestRouter({
-    begin: ({ current, primary }) => ({ route: (stays ? current : undefined) ?? { target: primary } }),
-    direct: ({ retries }, { current, primary }) => {
-      const delayMs = DELAYS[retries]
-      if (delayMs === undefined) return undefined
-      const elsewhere = current?.target.provider === "other" ? primary : { provider: "other", model: "m" }
-      switch (moves[retries] ?? "stay") {
-        case "switch":
-          return { delayMs: 0, route: { target: elsewhere, role: "r" }, state: retries }
-        case "wait":
-          return { delayMs, route: { target: elsewhere } }
-        case "credential":
-          return { delayMs: 0, route: { target: current?.target ?? primary, credential: `c${retries}` } }
-        default:
-          return { delayMs }
-      }
-    }
-  })
-
-/** One step of tools is all it takes to have a report to hand in: `a` is the report's tool. */
-const report = Layer.succeed(FinalReport, {
-  tool: { name: "a", inputSchema: {} },
-  validate: (value) => (typeof value === "object" ? undefined : "it is no object")
-})
-
-/** Stands for all but the newest message, and for that one's call where it is a result. */
-const compactor = Layer.succeed(Compactor, {
-  compact: ({ messages }) =>
-    Effect.sync(() => {
-      const last = messages.findLast(({ role }, i) => i < messages.length - 1 && role !== "assistant")
-      return last === undefined || Summary.isSummary(last) ? undefined : { summary: "They talked.", upTo: last.id }
-    })
-})
+const setting = Setting.arbitrary
 
 const run = (
   start: Scenario.Start,
-  { compacts, maxTurns, moves, scripts, stays, wantsReport }: Setting,
+  setting: Setting.Setting,
   { abort, toolMs = 0 }: { readonly abort?: Effect.Effect<void>; readonly toolMs?: number } = {}
 ) =>
   Effect.gen(function* () {
+    const { maxTurns, scripts } = setting
     const sink = new RecordingSink.RecordingSink()
-    const sleeper = new TestStrategy.TestStrategy({ delays: DELAYS })
+    const sleeper = new TestStrategy.TestStrategy({ delays: Setting.DELAYS })
     /** What a client had been told last when each sleep began. */
     const toldBefore: Array<TurnEvent.TurnEvent | undefined> = []
     const service: RetryStrategy["Service"] = {
@@ -124,11 +37,7 @@ const run = (
       sink,
       strategy: { service },
       toolbox,
-      services: Layer.mergeAll(
-        compacts ? compactor : Layer.empty,
-        moves === null ? Layer.empty : routerOf(moves, stays).layer,
-        wantsReport ? report : Layer.empty
-      ),
+      services: Setting.servicesOf(setting),
       ...(abort === undefined ? {} : { abort }),
       ...(maxTurns === null ? {} : { limits: { maxTurns } })
     })
@@ -230,7 +139,7 @@ prop("A15: no step has more attempts than its retries allow, and one more for a 
   Effect.gen(function* () {
     const { provider } = yield* run(Scenario.straight, setting)
     for (const [, attempts] of Map.groupBy(provider.requests, ({ step }) => step)) {
-      assert.isAtMost(attempts.length, 1 + DELAYS.length + (setting.compacts ? 1 : 0))
+      assert.isAtMost(attempts.length, 1 + Setting.DELAYS.length + (setting.compacts ? 1 : 0))
       const numbers = attempts.map(({ attempt }) => attempt)
       assert.deepStrictEqual(
         numbers,

@@ -138,22 +138,27 @@ const checkpointOf = (
   records: Map<string, unknown>,
   note: Note,
   runs: (name: string) => void
-): Checkpoint["Service"] => ({
-  isRecorded: (name) => records.has(name),
-  run: <A, I, E, R>(name: string, schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E, R>) =>
-    Effect.suspend((): Effect.Effect<A, E, R> => {
-      const codec = Schema.toCodecJson(schema)
-      if (records.has(name)) return Effect.orDie(Schema.decodeUnknownEffect(codec)(records.get(name)))
-      runs(name)
-      return Effect.tap(effect, (result) =>
-        Effect.map(Effect.orDie(Schema.encodeEffect(codec)(result)), (json) => {
-          const value: unknown = JSON.parse(JSON.stringify(json))
-          records.set(name, value)
-          note({ _tag: "Record", name, value })
-        })
-      )
-    })
-})
+): Checkpoint["Service"] => {
+  const record = (name: string, value: unknown): void => {
+    records.set(name, value)
+    note({ _tag: "Record", name, value })
+  }
+  return {
+    known: Array.from(records, ([name, value]) => ({ name, value: JSON.stringify(value) })),
+    mark: (name) => Effect.sync(() => record(name, true)),
+    run: <A, I, E, R>(name: string, schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E, R>) =>
+      Effect.suspend((): Effect.Effect<A, E, R> => {
+        const codec = Schema.toCodecJson(schema)
+        if (records.has(name)) return Effect.orDie(Schema.decodeUnknownEffect(codec)(records.get(name)))
+        runs(name)
+        return Effect.tap(effect, (result) =>
+          Effect.map(Effect.orDie(Schema.encodeEffect(codec)(result)), (json) =>
+            record(name, JSON.parse(JSON.stringify(json)))
+          )
+        )
+      })
+  }
+}
 
 const sinkOf = (sink: RecordingSink, note: Note): EventSink["Service"] => ({
   live: (event) => note({ _tag: "Live", event }),
@@ -177,10 +182,11 @@ const toolboxOf = ({ tools, tookMs }: World, note: Note): Toolbox["Service"] => 
 const strategyOf = ({ ask, delays, wakeOf }: World, note: Note, running: () => string): RetryStrategy["Service"] => ({
   budget: { measure: "scheduled" },
   ...(ask === undefined ? undefined : { ask }),
-  delayFor: (attempt, _failure, spent) => {
+  delayFor: () => undefined,
+  decide: (attempt, _failure, spent) => {
     note({ _tag: "Asked", attempt, spent })
     const delay = delays[attempt]
-    return delay === undefined ? undefined : Duration.millis(delay)
+    return delay === undefined ? undefined : { delay: Duration.millis(delay) }
   },
   sleep: (delay) =>
     Effect.suspend((): Effect.Effect<Wake> => {

@@ -17,12 +17,17 @@ export const prop = <A>(
   parameters?: fc.Parameters<[A]>,
   /** Milliseconds, where the test runner's own limit is too short for that many values. */
   timeout?: number
-): void =>
-  it(title, { ...(timeout === undefined ? undefined : { timeout }) }, () =>
-    fc.assert(
-      fc.asyncProperty(arbitrary, (value) =>
-        Effect.runPromise(law(value).pipe(Effect.scoped, Effect.provide(TestClock.layer())))
-      ),
-      parameters
-    )
+): void => it(title, { ...(timeout === undefined ? undefined : { timeout }) }, () => assert(arbitrary, law, parameters))
+
+/** Rejects where `law` does not hold for a generated value. */
+export const assert = <A>(
+  arbitrary: fc.Arbitrary<A>,
+  law: (value: A) => Effect.Effect<void, unknown, Scope.Scope>,
+  parameters?: fc.Parameters<[A]>
+): Promise<void> =>
+  fc.assert(
+    fc.asyncProperty(arbitrary, (value) =>
+      Effect.runPromise(law(value).pipe(Effect.scoped, Effect.provide(TestClock.layer())))
+    ),
+    parameters
   )

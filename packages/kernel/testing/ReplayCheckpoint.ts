@@ -16,28 +16,35 @@ export class ReplayCheckpoint {
   readonly records = new Map<string, unknown>()
   /** How often the turn was run. */
   runs = 0
+  readonly service: Checkpoint["Service"]
   private isStopping = false
   private readonly losesResultOf: (name: string) => boolean
 
   constructor(losesResultOf: (name: string) => boolean = () => false) {
     this.losesResultOf = losesResultOf
+    const { records } = this
+    this.service = {
+      get known() {
+        return Array.from(records, ([name, value]) => ({ name, value: JSON.stringify(value) }))
+      },
+      mark: (name) => Effect.sync(() => void records.set(name, true)),
+      run: (name, schema, effect) => this.run(name, schema, effect)
+    }
   }
 
-  readonly service: Checkpoint["Service"] = {
-    isRecorded: (name) => this.records.has(name),
-    run: <A, I, E, R>(name: string, schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E, R>) =>
-      Effect.suspend((): Effect.Effect<A, E | TurnStopped, R> => {
-        const codec = Schema.toCodecJson(schema)
-        if (this.records.has(name)) return Effect.orDie(Schema.decodeUnknownEffect(codec)(this.records.get(name)))
-        if (this.isStopping) return Effect.fail(STOP)
-        return Effect.tap(effect, (result) => {
-          if (this.losesResultOf(name)) return Effect.fail(STOP)
-          return Effect.map(Effect.orDie(Schema.encodeEffect(codec)(result)), (json) => {
-            this.records.set(name, JSON.parse(JSON.stringify(json)))
-            this.isStopping ||= !/\/(?:content|begun)$/.test(name)
-          })
+  private run<A, I, E, R>(name: string, schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E, R>) {
+    return Effect.suspend((): Effect.Effect<A, E | TurnStopped, R> => {
+      const codec = Schema.toCodecJson(schema)
+      if (this.records.has(name)) return Effect.orDie(Schema.decodeUnknownEffect(codec)(this.records.get(name)))
+      if (this.isStopping && !isGoingOn(name, this.records)) return Effect.fail(STOP)
+      return Effect.tap(effect, (result) => {
+        if (this.losesResultOf(name)) return Effect.fail(STOP)
+        return Effect.map(Effect.orDie(Schema.encodeEffect(codec)(result)), (json) => {
+          this.records.set(name, JSON.parse(JSON.stringify(json)))
+          this.isStopping ||= !/\/(?:content|begun)$/.test(name)
         })
       })
+    })
   }
 
   /** Runs a turn to its seal, from its start again after every record. */
@@ -49,5 +56,9 @@ export class ReplayCheckpoint {
     })
   }
 }
+
+/** What it does not stop before: a call that has left its mark, and the end of an abort. */
+const isGoingOn = (name: string, records: ReadonlyMap<string, unknown>): boolean =>
+  name === "seal" || records.has(`${name}/begun`)
 
 const STOP = new TurnStopped({ message: "stopped, to be run again" })

@@ -23,10 +23,11 @@ export class TestStrategy {
 
   constructor({ ask, delays, maxRetries, sleep }: Options) {
     this.service = {
-      delayFor: (attempt, _failure, spent) => {
-        this.extensions.push(spent?.extendedMs ?? 0)
-        const delay = delays[attempt]
-        return delay === undefined ? undefined : Duration.millis(delay)
+      delayFor: (attempt) => delayOf(delays[attempt]),
+      decide: (attempt, _failure, spent) => {
+        this.extensions.push(spent.extendedMs ?? 0)
+        const delay = delayOf(delays[attempt])
+        return delay && { delay }
       },
       sleep: (delay) =>
         Effect.suspend(() => {
@@ -51,3 +52,8 @@ export class TestStrategy {
 /** One with the first delays of the default schedule (D1), where nothing else is said. */
 export const make = (options: Partial<Options> = {}): TestStrategy =>
   new TestStrategy({ delays: [5_000, 10_000, 30_000], ...options })
+
+// --- internal
+
+const delayOf = (ms: number | undefined): Duration.Duration | undefined =>
+  ms === undefined ? undefined : Duration.millis(ms)

@@ -98,14 +98,6 @@ export const Basis = Schema.Union([
 ])
 export type Basis = typeof Basis.Type
 
-/** What `RetryPolicy.decide` makes its decision from, and the decision. */
-export const of = (
-  policy: RetryPolicy.RetryPolicy,
-  attempt: number,
-  failure: Failure.Failure,
-  spent: RetryStrategy.Spent
-): Basis => decided(policy, RetryPolicy.decide(policy, attempt, failure, spent), { failure, spent })
-
 /**
  * A decision about a wait, with the targets that were considered. `isEarlier`: the hint that counted is none of this failure, but was
  * asked for before it.

@@ -9,7 +9,7 @@
  * B4. What a person added to a step's budget (X4) counts as part of its total.
  * B5. Clipping never cuts a wait short that a provider asked for (P5): that attempt would come too early and fail.
  */
-import type { RetryStrategy } from "@holdfast/kernel"
+import { RetryStrategy } from "@holdfast/kernel"
 
 /** What the budget counts. */
 export type Measure = RetryStrategy.Budget["measure"]
@@ -34,11 +34,11 @@ type Spent = Pick<RetryStrategy.Spent, "sleptMs" | "elapsedMs" | "extendedMs">
 
 /** What is left, in milliseconds; never negative, `Infinity` without a total. */
 export const remainingMs = (budget: Budget, spent: Spent): number => {
-  return Math.max(0, balanceMs(budget, spent))
+  return Math.max(0, RetryStrategy.leftMs(budget, spent))
 }
 
 /** Whether more has been spent than there was: by wall-clock the attempts themselves can do that, and then not even a retry without a wait is left. */
-export const isExceeded = (budget: Budget, spent: Spent): boolean => balanceMs(budget, spent) < 0
+export const isExceeded = (budget: Budget, spent: Spent): boolean => RetryStrategy.leftMs(budget, spent) < 0
 
 /**
  * What is granted of a wait, in milliseconds; `undefined` when it is refused.
@@ -50,13 +50,4 @@ export const isExceeded = (budget: Budget, spent: Spent): boolean => balanceMs(b
 export const grant = (budget: Budget, leftMs: number, delayMs: number, atLeastMs: number = 0): number | undefined => {
   if (delayMs <= leftMs) return delayMs
   return budget.clip && leftMs > 0 && atLeastMs <= leftMs ? leftMs : undefined
-}
-
-// --- internal
-
-const balanceMs = ({ totalMs, measure }: Budget, spent: Spent): number => {
-  if (totalMs === undefined) return Infinity
-  const used = measure === "scheduled" ? spent.sleptMs : spent.elapsedMs
-  // A clock that was set back gives nothing back that the budget did not have.
-  return totalMs + (spent.extendedMs ?? 0) - Math.max(0, used)
 }

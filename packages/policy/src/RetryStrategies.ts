@@ -14,8 +14,7 @@ export type Sleep = RetryStrategy.RetryStrategy["Service"]["sleep"]
  *
  * **Details**
  *
- * `delayFor` without `failure` and `spent` gives the schedule as one would print it: no hints, no jitter, every earlier
- * delay slept to its end.
+ * `delayFor` gives the schedule as one would print it: no hints, no jitter, every earlier delay slept to its end.
  *
  * **Gotchas**
  *
@@ -26,11 +25,15 @@ export const make = (
   sleep: Sleep,
   countTokens: CountTokens = () => 0
 ): RetryStrategy.RetryStrategy["Service"] => ({
-  delayFor: (attempt, failure, spent) => {
-    const delayMs = RetryPolicy.delay(policy, attempt, failure, spent)
+  delayFor: (attempt, failure) => {
+    const delayMs = RetryPolicy.delay(policy, attempt, failure)
     return delayMs === undefined ? undefined : Duration.millis(delayMs)
   },
-  basisFor: (attempt, failure, spent) => Basis.of(policy, attempt, failure, spent),
+  decide: (attempt, failure, spent) => {
+    const decision = RetryPolicy.decide(policy, attempt, failure, spent)
+    const basis = Basis.decided(policy, decision, { failure, spent })
+    return decision._tag === "Delay" ? { delay: Duration.millis(decision.delayMs), basis } : { basis }
+  },
   sleep,
   ...guardedBy(policy.spendGuard, countTokens),
   budget: budgetOf(policy)

@@ -74,7 +74,7 @@ export const run = (scenario: Scenario): Run => {
   const calls: Array<Call> = []
   let now = 0
   let sleptMs = 0
-  const spending = new Spending.Spending()
+  let spending = Spending.none
   while (calls.length < mostCalls) {
     const failure = outage(route, now, calls.length)
     const at = now
@@ -86,7 +86,8 @@ export const run = (scenario: Scenario): Run => {
       return { outcome: "answered", ...ended, standing: after }
     }
     const { retries } = spending
-    const spent = spending.fail(failure, now, 0)
+    spending = Spending.fail(spending, failure, now)
+    const spent = Spending.spentAt(spending, failure, now, 0)
     const situation = { failure, contentSeen: false, retries, defects: 0, spent, now }
     const { changes, directive } = Routes.direct(
       policy,
@@ -97,8 +98,7 @@ export const run = (scenario: Scenario): Run => {
     standing = Standing.merge(standing, changes)
     calls.push({ at, route, failure, directive })
     if (directive._tag === "GiveUp") return { outcome: "failed", because: becauseOf(directive), ...ended, standing }
-    spending.retry(failure)
-    spending.sleep(failure, directive.delayMs)
+    spending = Spending.sleep(Spending.retry(spending, failure), failure, directive.delayMs)
     now += directive.delayMs
     sleptMs += directive.delayMs
     route = directive.route ?? route

@@ -1,13 +1,21 @@
 import { describe, expect, it } from "@effect/vitest"
+import type { RetryStrategy } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { Duration, Schema } from "effect"
-import { Basis, Profile, RetryStrategies } from "../src/index.ts"
+import { Basis, Profile, RetryPolicy, RetryStrategies } from "../src/index.ts"
 
 const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true }
 const spent = { sleptMs: 5_000, elapsedMs: 6_000, spread: 0.5 }
 
 /** What is recorded of it: what chance drew is in the attempt's own record. */
 const { spread: _spread, ...spending } = spent
+
+const basisOf = (
+  policy: RetryPolicy.RetryPolicy,
+  attempt: number,
+  failure: Failure.Failure,
+  spent: RetryStrategy.Spent
+) => Basis.decided(policy, RetryPolicy.decide(policy, attempt, failure, spent), { failure, spent })
 
 /** As it comes back from a record. */
 const recorded = (basis: unknown) => Schema.decodeUnknownSync(Schema.fromJsonString(Basis.Basis))(JSON.stringify(basis))
@@ -16,7 +24,7 @@ describe("Basis", () => {
   it("X9: has the numbers of a wait, what had been spent, and the limits in force", () => {
     const failure = { ...overloaded, hint: { retryAfterMs: 60_000, source: "retry-after" } }
     const policy = Profile.resolve({ jitter: { factor: 0.5 }, maxRetries: 9, maxDelay: Duration.hours(1) })
-    expect(recorded(Basis.of(policy, 1, failure, spent))).toEqual({
+    expect(recorded(basisOf(policy, 1, failure, spent))).toEqual({
       _tag: "Delay",
       delayMs: 62_500,
       scheduledMs: 10_000,
@@ -36,14 +44,14 @@ describe("Basis", () => {
   it("X5: says of a wait whether what failed was the endpoint's; where it was, which is most often, it is not written", () => {
     const policy = Profile.resolve()
     const invalid: Failure.Failure = { reason: "invalid-response", message: "No JSON", retryable: true }
-    expect(recorded(Basis.of(policy, 0, invalid, spent))).toMatchObject({ _tag: "Delay", ofEndpoint: false })
-    expect(recorded(Basis.of(policy, 0, overloaded, spent))).not.toHaveProperty("ofEndpoint")
-    expect(recorded(Basis.of(Profile.resolve({ maxRetries: 0 }), 0, invalid, spent))).not.toHaveProperty("ofEndpoint")
+    expect(recorded(basisOf(policy, 0, invalid, spent))).toMatchObject({ _tag: "Delay", ofEndpoint: false })
+    expect(recorded(basisOf(policy, 0, overloaded, spent))).not.toHaveProperty("ofEndpoint")
+    expect(recorded(basisOf(Profile.resolve({ maxRetries: 0 }), 0, invalid, spent))).not.toHaveProperty("ofEndpoint")
   })
 
   it("X9: has what was refused, and why", () => {
     const policy = Profile.resolve({ budget: Duration.seconds(10) })
-    expect(recorded(Basis.of(policy, 1, overloaded, spent))).toMatchObject({
+    expect(recorded(basisOf(policy, 1, overloaded, spent))).toMatchObject({
       _tag: "Refused",
       because: "budget",
       delayMs: 10_000,
@@ -63,8 +71,8 @@ describe("Basis", () => {
     const strategy = RetryStrategies.make(policy, () => {
       throw new Error("nothing sleeps here")
     })
-    const basis = strategy.basisFor?.(1, overloaded, spent)
-    expect(basis).toEqual(Basis.of(policy, 1, overloaded, spent))
+    const basis = strategy.decide(1, overloaded, spent)?.basis
+    expect(basis).toEqual(basisOf(policy, 1, overloaded, spent))
     expect(JSON.stringify(basis).length).toBeLessThan(192)
     expect(basis).not.toHaveProperty("jitterMs")
     expect(basis).not.toHaveProperty("clipped")
@@ -72,7 +80,7 @@ describe("Basis", () => {
 
   it("X9: has that a budget cut the wait, and what was added to that budget", () => {
     const policy = Profile.resolve({ budget: { total: Duration.seconds(12), clip: true } })
-    expect(Basis.of(policy, 1, overloaded, { ...spent, extendedMs: 1_000 })).toMatchObject({
+    expect(basisOf(policy, 1, overloaded, { ...spent, extendedMs: 1_000 })).toMatchObject({
       delayMs: 8_000,
       clipped: true,
       spent: { ...spending, extendedMs: 1_000 }
@@ -81,21 +89,21 @@ describe("Basis", () => {
 
   it("X9: has what jitter has added from the first millisecond, and nothing where it has added none", () => {
     const policy = Profile.resolve({ jitter: { factor: 0.5 } })
-    expect(Basis.of(policy, 0, overloaded, { ...spent, spread: 1 / 2_500 })).toMatchObject({
+    expect(basisOf(policy, 0, overloaded, { ...spent, spread: 1 / 2_500 })).toMatchObject({
       delayMs: 5_001,
       jitterMs: 1
     })
-    expect(Basis.of(policy, 0, overloaded, { ...spent, spread: 0 })).not.toHaveProperty("jitterMs")
+    expect(basisOf(policy, 0, overloaded, { ...spent, spread: 0 })).not.toHaveProperty("jitterMs")
   })
 
   it("X9: has what was added to a budget from the first millisecond, and nothing where nothing was", () => {
-    const of = (extendedMs: number) => Basis.of(Profile.resolve(), 0, overloaded, { ...spent, extendedMs })
+    const of = (extendedMs: number) => basisOf(Profile.resolve(), 0, overloaded, { ...spent, extendedMs })
     expect(of(1).spent).toEqual({ ...spending, extendedMs: 1 })
     expect(of(0).spent).toEqual(spending)
   })
 
   it("X9: has the longest delay where there is one; 0 is none", () => {
-    const limits = (maxDelayMs: number) => Basis.of({ ...Profile.resolve(), maxDelayMs }, 0, overloaded, spent).limits
+    const limits = (maxDelayMs: number) => basisOf({ ...Profile.resolve(), maxDelayMs }, 0, overloaded, spent).limits
     expect(limits(0)).not.toHaveProperty("maxDelayMs")
     expect(limits(1)).toHaveProperty("maxDelayMs", 1)
   })
@@ -125,29 +133,29 @@ describe("Basis", () => {
   })
 
   it("reads what was recorded before limits were", () => {
-    const { limits: _, ...old } = Basis.of(Profile.resolve(), 0, overloaded, spent)
+    const { limits: _, ...old } = basisOf(Profile.resolve(), 0, overloaded, spent)
     expect(recorded(old)).toEqual(old)
   })
 
   it("X9: says that a wait came of a rule for its reason", () => {
     const policy = Profile.resolve({ profile: "cycling" })
     const timeout: Failure.Failure = { reason: "timeout", message: "Timed out", retryable: true }
-    expect(recorded(Basis.of(policy, 0, timeout, spent))).toMatchObject({ byReason: true, limits: { maxRetries: 2 } })
-    expect(recorded(Basis.of(policy, 0, overloaded, spent))).not.toHaveProperty("byReason")
+    expect(recorded(basisOf(policy, 0, timeout, spent))).toMatchObject({ byReason: true, limits: { maxRetries: 2 } })
+    expect(recorded(basisOf(policy, 0, overloaded, spent))).not.toHaveProperty("byReason")
   })
 
   it("X11: has what failures of its reason had cost, and their limits, where the reason has any", () => {
     const policy = Profile.resolve({ reasons: { overloaded: { budget: Duration.hours(1), maxRetries: 9 } } })
     const onReason = { retries: 2, sleptMs: 3_000, elapsedMs: 4_000 }
-    const basis = Basis.of(policy, 3, overloaded, { ...spent, onReason })
+    const basis = basisOf(policy, 3, overloaded, { ...spent, onReason })
     expect(recorded(basis)).toEqual(basis)
     expect(basis).toMatchObject({ spent: { onReason }, limits: { onReason: { totalMs: 3_600_000, maxRetries: 9 } } })
     const other: Failure.Failure = { reason: "network", message: "reset", retryable: true }
-    expect(Basis.of(policy, 3, other, { ...spent, onReason })).toMatchObject({
+    expect(basisOf(policy, 3, other, { ...spent, onReason })).toMatchObject({
       spent: spending,
       limits: { measure: "scheduled" }
     })
-    expect(Basis.of(policy, 3, other, { ...spent, onReason }).spent).not.toHaveProperty("onReason")
+    expect(basisOf(policy, 3, other, { ...spent, onReason }).spent).not.toHaveProperty("onReason")
   })
 
   it("X9: says why there was no wait, and which ways there were", () => {

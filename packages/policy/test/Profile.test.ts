@@ -140,6 +140,10 @@ describe("settings", () => {
   })
 
   it("what is left out inside a primitive stays as the profile has it, or has a plain default", () => {
+    expect(resolve({ schedule: { type: "steps", delays: ["1 second"] } }).schedule).toMatchObject({
+      delaysMs: [1_000],
+      tailMs: 1_000
+    })
     expect(resolve({ schedule: { type: "steps", delays: ["1 second", "2 seconds"] } }).schedule).toMatchObject({
       tailMs: 2_000
     })

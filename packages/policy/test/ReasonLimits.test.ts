@@ -128,7 +128,7 @@ const failures: fc.Arbitrary<Array<Failed>> = fc.array(
 
 /** Runs a step into failures; what was decided about each, with what had been spent. */
 const run = (policy: RetryPolicy.RetryPolicy, all: ReadonlyArray<Failed>) => {
-  const spending = new Spending.Spending()
+  let spending = Spending.none
   const decided: Array<{
     readonly reason: Failure.Reason
     readonly spent: RetryStrategy.Spent
@@ -139,12 +139,12 @@ const run = (policy: RetryPolicy.RetryPolicy, all: ReadonlyArray<Failed>) => {
     now += tookMs
     const failed = asking(reason, retryAfterMs)
     const { retries } = spending
-    const spent = spending.fail(failed, now, spread)
+    spending = Spending.fail(spending, failed, now)
+    const spent = Spending.spentAt(spending, failed, now, spread)
     const decision = RetryPolicy.decide(policy, retries, failed, spent)
     decided.push({ reason, spent, decision })
     if (decision._tag === "Refused") break
-    spending.retry(failed)
-    spending.sleep(failed, decision.delayMs)
+    spending = Spending.sleep(Spending.retry(spending, failed), failed, decision.delayMs)
     now += decision.delayMs
   }
   return decided

@@ -17,7 +17,7 @@ const outlast = Effect.gen(function* () {
   let sleptMs = 0
   for (;;) {
     const elapsedMs = (yield* Clock.currentTimeMillis) - startedAt
-    const delay = strategy.delayFor(delays.length, overloaded, { sleptMs, elapsedMs, spread: 0 })
+    const { delay } = strategy.decide(delays.length, overloaded, { sleptMs, elapsedMs, spread: 0 }) ?? {}
     if (delay === undefined) return { delays, elapsedMs }
     yield* strategy.sleep(delay)
     delays.push(Duration.toMillis(delay))

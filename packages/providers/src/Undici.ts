@@ -70,7 +70,6 @@ class Reader implements Dispatcher.DispatchHandler {
   private fault: Broken | undefined = undefined
   private controller: Dispatcher.DispatchController | undefined = undefined
   private wake: ((news: Effect.Effect<void>) => void) | undefined = undefined
-  private isWaking = false
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller
@@ -110,11 +109,9 @@ class Reader implements Dispatcher.DispatchHandler {
     if (!this.isEnded && this.fault === undefined) this.controller?.abort(new Error(OVER))
   }
 
+  // A waiter that was interrupted, or is woken a second time, ignores it.
   private readonly news = Effect.callback<void>((resume) => {
     this.wake = resume
-    return Effect.sync(() => {
-      this.wake = undefined
-    })
   })
 
   readonly answer: Effect.Effect<Answer, Broken> = Effect.suspend(() => {
@@ -138,14 +135,10 @@ class Reader implements Dispatcher.DispatchHandler {
 
   /** U2 */
   private tell(): void {
-    if (this.wake === undefined || this.isWaking) return
-    this.isWaking = true
-    queueMicrotask(() => {
-      this.isWaking = false
-      const { wake } = this
-      this.wake = undefined
-      wake?.(Effect.void)
-    })
+    const { wake } = this
+    if (wake === undefined) return
+    this.wake = undefined
+    queueMicrotask(() => wake(Effect.void))
   }
 }
 

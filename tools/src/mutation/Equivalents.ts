@@ -309,6 +309,34 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "a credential in use comes first among the free ones too"
   },
   {
+    path: "packages/policy/src/routing/Plan.ts",
+    operator: "boundary",
+    before: "at > 0",
+    line: "order: at > 0 ? [...order.slice(at), ...order.slice(0, at)] : order,",
+    reason: "an order that begins at its first target is the order"
+  },
+  {
+    path: "packages/policy/src/classification/Thrown.ts",
+    operator: "boundary",
+    before: "level.length > 0",
+    line: "for (let depth = 0; depth <= MAX_CAUSES && level.length > 0; depth++) {",
+    reason: "in an empty level there is nothing to find, and none behind it"
+  },
+  {
+    path: "packages/providers/src/Undici.ts",
+    operator: "dropped",
+    before: "this.wake = undefined",
+    line: "this.wake = undefined",
+    reason: "a waiter that is woken a second time ignores it"
+  },
+  {
+    path: "packages/providers/src/Limits.ts",
+    operator: "constant",
+    before: "true",
+    line: "return Effect.forkIn(watchdog, scope, { startImmediately: true })",
+    reason: "the watchdog counts from when the waiting began, not from when it first looks at the clock"
+  },
+  {
     path: "packages/providers/src/DeltaTemplate.ts",
     operator: "boundary",
     before: "end < known.before.length",
@@ -328,6 +356,223 @@ export const listed: ReadonlyArray<Listed> = [
     before: "await dispose()",
     line: "await dispose()",
     reason: "the handler is of an empty API, which holds nothing but memory"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/SqliteClient.ts",
+    operator: "constant",
+    before: "32",
+    line: "const CACHE_KIB = 32 * 1024",
+    reason: "how much of a file is kept in memory is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/SqliteClient.ts",
+    operator: "constant",
+    before: "1024",
+    line: "const CACHE_KIB = 32 * 1024",
+    reason: "how much of a file is kept in memory is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/SqliteClient.ts",
+    operator: "constant",
+    before: "1024",
+    line: "const MAPPED_BYTES = 1024 * 1024 * 1024",
+    reason: "how much of a file is kept in memory is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/SqliteClient.ts",
+    operator: "constant",
+    before: "200",
+    line: "const PREPARED_STATEMENTS = 200",
+    reason: "how many statements are kept prepared is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/conversation/FinalReports.ts",
+    operator: "constant",
+    before: "100",
+    line: "const MOST_COMPILED = 100",
+    reason: "how many checks are kept compiled is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/conversation/Hub.ts",
+    operator: "constant",
+    before: "64",
+    line: "const MOST_AT_ONCE = 64",
+    reason: "how many are woken at once is a matter of time"
+  },
+  {
+    path: "apps/session-orchestrator/src/conversation/Waking.ts",
+    operator: "constant",
+    before: "64",
+    line: "const AT_ONCE = 64",
+    reason: "how many are read at once is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/conversation/Waking.ts",
+    operator: "constant",
+    before: "16",
+    line: "const AHEAD: ReadAhead.Limits = { atOnce: 16, most: 2_048, mostSize: 64 * 1024 * 1024 }",
+    reason: "how much is read ahead is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/conversation/Waking.ts",
+    operator: "constant",
+    before: "2_048",
+    line: "const AHEAD: ReadAhead.Limits = { atOnce: 16, most: 2_048, mostSize: 64 * 1024 * 1024 }",
+    reason: "how much is read ahead is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/conversation/Waking.ts",
+    operator: "constant",
+    before: "64",
+    line: "const AHEAD: ReadAhead.Limits = { atOnce: 16, most: 2_048, mostSize: 64 * 1024 * 1024 }",
+    reason: "how much is read ahead is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/conversation/Waking.ts",
+    operator: "constant",
+    before: "1024",
+    line: "const AHEAD: ReadAhead.Limits = { atOnce: 16, most: 2_048, mostSize: 64 * 1024 * 1024 }",
+    reason: "how much is read ahead is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/SqlStore.ts",
+    operator: "constant",
+    before: "256",
+    line: "export const PAGE = 256",
+    reason: "how many rows are read at once is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/SqlStore.ts",
+    operator: "constant",
+    before: "32",
+    line: "const FORGOTTEN_AT_ONCE = 32",
+    reason: "how many journals go at once is a matter of time"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/SqlStore.ts",
+    operator: "constant",
+    before: "64",
+    line: "const READS_AT_ONCE = 64",
+    reason: "how many are read at once is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/Resumptions.ts",
+    operator: "constant",
+    before: "64",
+    line: "export const AT_ONCE = 64",
+    reason: "how many are read at once is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/Inserts.ts",
+    operator: "constant",
+    before: "64",
+    line: "const SIZES = [64, 8, 1] as const",
+    reason: "how many rows one statement writes is a matter of time, as long as one of them writes one"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/Inserts.ts",
+    operator: "constant",
+    before: "8",
+    line: "const SIZES = [64, 8, 1] as const",
+    reason: "how many rows one statement writes is a matter of time, as long as one of them writes one"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/Backup.ts",
+    operator: "constant",
+    before: "1024",
+    line: "const PAGES_AT_ONCE = 1024",
+    reason: "how many pages are copied at once is a matter of time"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/SqliteClient.ts",
+    operator: "comparison",
+    before: "prepared.size >= PREPARED_STATEMENTS",
+    line: "if (prepared.size >= PREPARED_STATEMENTS) {",
+    reason: "how many statements are kept prepared is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/SqliteClient.ts",
+    operator: "boundary",
+    before: "prepared.size >= PREPARED_STATEMENTS",
+    line: "if (prepared.size >= PREPARED_STATEMENTS) {",
+    reason: "how many statements are kept prepared is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/SqliteClient.ts",
+    operator: "dropped",
+    before: "prepared.delete(oldest)",
+    line: "prepared.delete(oldest)",
+    reason: "how many statements are kept prepared is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/storage/SqliteClient.ts",
+    operator: "dropped",
+    before: "prepared.set(sql, statement)",
+    line: "prepared.set(sql, statement)",
+    reason: "how many statements are kept prepared is a matter of memory and time"
+  },
+  {
+    path: "apps/session-orchestrator/src/tools/ToolNames.ts",
+    operator: "constant",
+    before: "0",
+    line: "const wanted = (owners.get(plain)?.size ?? 0) > 1 ? legal(`${server}${SEPARATOR}${plain}`) : plain",
+    reason: "either number is no more than 1"
+  },
+  {
+    path: "apps/session-orchestrator/src/cli/RetryText.ts",
+    operator: "constant",
+    before: "0",
+    line: "const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))",
+    reason: "all rows have as many cells"
+  },
+  {
+    path: "apps/session-orchestrator/src/cli/RetryText.ts",
+    operator: "constant",
+    before: "0",
+    line: 'row.map((cell, column) => (column < row.length - 1 ? cell.padStart(widths[column] ?? 0) : cell)).join("   ")',
+    reason: "all rows have as many cells"
+  },
+  {
+    path: "apps/session-orchestrator/src/cli/RetryText.ts",
+    operator: "constant",
+    before: "0",
+    line: "const sofar = Span.format(shown.at(-1)?.atMs ?? 0)",
+    reason: "a table without rows is told before"
+  },
+  {
+    path: "apps/session-orchestrator/src/cli/RetryText.ts",
+    operator: "constant",
+    before: "0",
+    line: ": `there are no more than ${count(RetryPolicy.mostRetries(policy) ?? 0)} (retry.maxRetries).`",
+    reason: "only a limit ends a schedule by that limit"
+  },
+  {
+    path: "apps/session-orchestrator/src/cli/RetryText.ts",
+    operator: "constant",
+    before: "0",
+    line: "return `the next wait would be longer than ${Span.format(policy.maxDelayMs ?? 0)} (retry.maxDelay).`",
+    reason: "only a limit ends a schedule by that limit"
+  },
+  {
+    path: "apps/session-orchestrator/src/cli/RetryText.ts",
+    operator: "constant",
+    before: "0",
+    line: "return `the next wait would not fit into the budget of ${Span.format(policy.budget.totalMs ?? 0)} (retry.budget).`",
+    reason: "only a limit ends a schedule by that limit"
+  },
+  {
+    path: "apps/session-orchestrator/src/config/JsonText.ts",
+    operator: "constant",
+    before: "0",
+    line: "return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }",
+    reason: "a text has one line at least"
+  },
+  {
+    path: "apps/session-orchestrator/src/conversation/Backlog.ts",
+    operator: "constant",
+    before: "0",
+    line: "size += this.frames[end - this.first]?.json.length ?? 0",
+    reason: "the loop ends with the frames"
   }
 ]
 

@@ -1,5 +1,5 @@
 /** A retry policy in words and in a table. Pure. */
-import { FailedSteps, ResponseLimit } from "@holdfast/kernel"
+import { ResponseLimit, TurnLimits } from "@holdfast/kernel"
 import { Preview, ReasonLimits, RetryPolicy, type Routing, type SpendGuard, type Waits } from "@holdfast/policy"
 import { Failure, Target } from "@holdfast/wire"
 import * as Span from "../text/Span.ts"
@@ -92,7 +92,7 @@ export const primitives = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<reado
   ["maxResponseCharacters", String(policy.maxResponseCharacters ?? ResponseLimit.MOST_CHARACTERS)],
   ["routing", routing(policy.routing)],
   ["maxTurns", policy.maxTurns === undefined ? "no limit" : String(policy.maxTurns)],
-  ["maxFailedToolSteps", String((policy.maxFailedToolSteps ?? FailedSteps.MOST_STEPS) || "no limit")],
+  ["maxFailedToolSteps", String((policy.maxFailedToolSteps ?? TurnLimits.MOST_FAILED_TOOL_STEPS) || "no limit")],
   ["finalReport", policy.finalReport === undefined ? "none" : "required"]
 ]
 

@@ -9,7 +9,7 @@
  *     look at its last event.
  * A4. Where a provider has limits, a call begins when it has a permit (`Limiter`). It may meet news of the endpoint by then.
  */
-import { Attempt, type Provider, type RetryStrategy } from "@holdfast/kernel"
+import { CallFailure, type Provider, type RetryStrategy } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { type Cause, Effect, Pull, Result, Scope, Stream } from "effect"
 import * as ContextSize from "../tokens/ContextSize.ts"
@@ -169,7 +169,7 @@ const told = (pull: EventPull, call: Call): EventPull => {
   const lose = (cause: Cause.Cause<Failure.ProviderFailure | Cause.Done<void>>): Effect.Effect<void> =>
     Effect.sync(() => {
       const why = Pull.filterNoDone(cause)
-      const failure = Result.isSuccess(why) ? Attempt.failureOf(why.success) : Attempt.incomplete
+      const failure = Result.isSuccess(why) ? CallFailure.failureOf(why.success) : CallFailure.incomplete
       if (!("_tag" in failure)) call.failed(failure)
     })
   return Effect.tapCause(Effect.map(pull, hear), lose)

@@ -2,22 +2,27 @@
  * The frames of a conversation that at least one subscriber has not taken yet, kept once for all of them.
  *
  * Backlog.B1. A frame takes the same memory whether one subscriber is behind or two thousand are: each holds a position here.
- * Backlog.B2. Subscribers that take the same frames get the same array, so that a transport encodes it once.
+ * Backlog.B2. Subscribers that take the same frames get the same array, so that a transport encodes it once. Subscribers that are far
+ *     behind take whole pages, so they come to the same frames wherever each of them stopped.
  * Backlog.B3. A frame goes when every subscriber has taken it or left; at the latest when as many others have come.
  */
 import type { Frame } from "./Conversations.ts"
+import * as SharedFrames from "./SharedFrames.ts"
 
 /** Below so many frames nothing is gained by looking for the slowest subscriber. */
 const LEAST_KEPT = 64
 
-/**
- * What a reader is given at once, in characters: some reads of a provider. Node keeps a copy of a write for every client that does
- * not take it, and asks to wait only behind it.
- */
-const ONE_WRITE = 64 * 1024
+/** What one subscriber may be behind, in characters of JSON: some minutes of tokens. */
+export const MAX_BEHIND = 4 * 1024 * 1024
 
 /** What one event counts for at most, in characters: a large one by itself must not send away a client that keeps up. */
-const MAX_COUNTED = 1024 * 1024
+const MAX_COUNTED = MAX_BEHIND / 4
+
+/**
+ * A page, in characters: some reads of a provider. A reader is given one at once, because Node takes any write of a client that does not
+ * read, and asks to wait only behind it.
+ */
+const PAGE = 64 * 1024
 
 /** A subscriber's position. */
 export interface Reader {
@@ -36,8 +41,12 @@ export class Backlog {
   /** Readers that have not taken everything. */
   private lagging = 0
   private trimAt = LEAST_KEPT
-  /** The frames that were taken last, for the next reader that takes the same. */
-  private taken: { readonly from: number; readonly end: number; readonly frames: ReadonlyArray<Frame> } | undefined
+  /** Where pages that are full end, oldest first. */
+  private pages: Array<number> = []
+  /** Characters of the page that is not full. */
+  private filled = 0
+  /** What was taken of the frames that are kept, by the first of them, for the next reader that takes the same. */
+  private readonly taken = new Map<number, Taken>()
 
   /** Adds a reader, which gets every frame from now on. */
   join(): Reader {
@@ -56,6 +65,11 @@ export class Backlog {
     if (this.readers.size === 0) return
     this.frames.push(frame)
     this.total += countedOf(frame)
+    this.filled += frame.json.length
+    if (this.filled >= PAGE) {
+      this.pages.push(this.end)
+      this.filled = 0
+    }
     this.lagging = this.readers.size
     if (this.frames.length >= this.trimAt) this.trim()
   }
@@ -74,12 +88,9 @@ export class Backlog {
     return this.taking(reader, this.end)
   }
 
-  /** The next frames of a reader, as many as one write should hold, and at least one where there is one. */
+  /** The next frames of a reader, up to the end of a page, and at least one where there is one. */
   takeSome(reader: Reader): ReadonlyArray<Frame> {
-    let end = reader.next
-    for (let size = 0; end < this.end && size < ONE_WRITE; end++)
-      size += this.frames[end - this.first]?.json.length ?? 0
-    return this.taking(reader, end)
+    return this.taking(reader, this.pages.find((end) => end > reader.next) ?? this.end)
   }
 
   private taking(reader: Reader, end: number): ReadonlyArray<Frame> {
@@ -102,11 +113,12 @@ export class Backlog {
   }
 
   private between(from: number, end: number): ReadonlyArray<Frame> {
-    if (this.taken?.from === from && this.taken.end === end) return this.taken.frames // B2
+    const known = this.taken.get(from)
+    if (known?.end === end) return known.frames // B2
     // Where no other reader needs any of them the array is given away: `caughtUp` begins a new one.
-    const isLast = this.lagging === 1 && from === this.first && end === this.end
-    const frames = isLast ? this.frames : this.frames.slice(from - this.first, end - this.first)
-    this.taken = { from, end, frames }
+    if (this.lagging === 1 && from === this.first && end === this.end) return this.frames
+    const frames = SharedFrames.mark(this.frames.slice(from - this.first, end - this.first))
+    this.taken.set(from, { end, frames })
     return frames
   }
 
@@ -117,7 +129,9 @@ export class Backlog {
     if (this.lagging > 0) return
     this.first = this.end
     this.frames = []
-    this.taken = undefined
+    this.filled = 0
+    if (this.pages.length > 0) this.pages = []
+    if (this.taken.size > 0) this.taken.clear()
     this.trimAt = LEAST_KEPT
   }
 
@@ -127,9 +141,18 @@ export class Backlog {
     for (const { next } of this.readers) slowest = Math.min(slowest, next)
     this.frames = this.frames.slice(slowest - this.first)
     this.first = slowest
+    this.pages = this.pages.filter((end) => end > slowest)
+    for (const from of this.taken.keys()) if (from < slowest) this.taken.delete(from)
     this.trimAt = Math.max(LEAST_KEPT, 2 * this.frames.length)
   }
 }
 
 /** What a frame counts for. */
 export const countedOf = ({ json }: Frame): number => Math.min(json.length, MAX_COUNTED)
+
+// --- internal
+
+interface Taken {
+  readonly end: number
+  readonly frames: ReadonlyArray<Frame>
+}

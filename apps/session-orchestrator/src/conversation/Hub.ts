@@ -12,15 +12,12 @@ import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Array as Arr, Cause, Effect, type Pull } from "effect"
 import type { StoredEvent } from "../storage/Store.ts"
-import { Backlog, countedOf, type Reader } from "./Backlog.ts"
+import { Backlog, countedOf, MAX_BEHIND, type Reader } from "./Backlog.ts"
 import { type Frame, SubscriberTooSlow } from "./Conversations.ts"
 import { InProgress } from "./InProgress.ts"
 
 /** How many subscribers are written to in one turn of the event loop: everybody else's requests wait that long. */
 const MOST_AT_ONCE = 64
-
-/** What one subscriber may be behind, in characters of JSON: some minutes of tokens. */
-export const MAX_BEHIND = 4 * 1024 * 1024
 
 export class Hub {
   readonly inProgress = new InProgress()
@@ -93,10 +90,12 @@ export class Hub {
 
   /** Subscribes to one turn, or to all; what is in progress comes first. The subscriber must be closed. */
   subscribe(turnId?: Ids.TurnId): Subscriber {
-    const inProgress = this.inProgress
-      .events()
-      .map((event): Frame => ({ event, json: JSON.stringify(event), id: undefined }))
-    const subscriber = new Subscriber(this.backlog, inProgress, (self) => this.subscribers.delete(self), turnId)
+    const subscriber = new Subscriber(
+      this.backlog,
+      this.inProgress.frames(),
+      (self) => this.subscribers.delete(self),
+      turnId
+    )
     this.subscribers.add(subscriber)
     return subscriber
   }
@@ -169,7 +168,7 @@ export class Subscriber {
     if (this.backlog.behind(this.reader) + own <= MAX_BEHIND) return this.ring()
     // What it is behind is not worth its memory any more.
     this.own = []
-    this.backlog.take(this.reader)
+    this.backlog.leave(this.reader)
     this.fail(new SubscriberTooSlow({ message: TOO_SLOW }))
   }
 
@@ -190,7 +189,8 @@ export class Subscriber {
   take(): ReadonlyArray<Frame> {
     const { own } = this
     this.own = []
-    return [...own, ...this.backlog.take(this.reader)]
+    const since = this.backlog.take(this.reader)
+    return since.length === 0 ? own : own.length === 0 ? since : [...own, ...since]
   }
 
   close(): void {

@@ -4,9 +4,12 @@
  * P1. Deltas of one kind are kept as one, so the size is that of the text, however small its pieces were.
  * P2. The step's `message`, or the turn's end, puts it on disk and empties this.
  * P3. Hearing a delta costs one comparison and one append.
+ * P4. Clients that connect at the same point get the same frames, and each piece of the text is encoded once, however many connect.
  */
 import { TextBuffer } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
+import type { Frame } from "./Conversations.ts"
+import * as SharedFrames from "./SharedFrames.ts"
 
 type Delta = TurnEvent.TextDelta | TurnEvent.ReasoningDelta
 
@@ -27,6 +30,8 @@ export class InProgress {
   /** When the retry was due by its record, which knows nothing of a gate (X5). */
   private dueAt: number | undefined = undefined
   private isFinishing = false
+  /** What `frames` gave last (P4). */
+  private shown: ReadonlyArray<Frame> = []
   private to: string | undefined = undefined
 
   /** `provider/model` that attempts of the turn go to, as far as it has been told. */
@@ -125,6 +130,17 @@ export class InProgress {
     ]
   }
 
+  /** The same, encoded (P4). */
+  frames(): ReadonlyArray<Frame> {
+    const events = this.events()
+    const known = this.shown
+    if (events.length === known.length && events.every((event, i) => event === known[i]?.event)) return known
+    const frames = new Map(known.map((frame) => [frame.event, frame]))
+    const shown = events.map((event) => frames.get(event) ?? { event, json: JSON.stringify(event), id: undefined })
+    this.shown = SharedFrames.mark(shown)
+    return this.shown
+  }
+
   private settle(): void {
     if (this.last !== undefined) this.said.push({ ...this.last.event, delta: this.last.text.text() })
     this.last = undefined
@@ -135,5 +151,6 @@ export class InProgress {
     this.last = undefined
     this.waiting = undefined
     this.said.length = 0
+    this.shown = []
   }
 }

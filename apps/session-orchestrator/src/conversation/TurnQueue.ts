@@ -17,7 +17,7 @@
  *     stops with the service in good order is on record, so that it counts for no death.
  * Q7. Whoever waits to hear that a command is on record (`Wait`), or a turn sealed, hears of it when it has stopped instead.
  */
-import { type Provider, ResponseLimit, TurnStopped } from "@holdfast/kernel"
+import { type Provider, Records, ResponseLimit, TurnStopped } from "@holdfast/kernel"
 import { Profile, RetryPolicy } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import { type Ids, Target, type TurnEvent } from "@holdfast/wire"
@@ -25,7 +25,6 @@ import { Cause, Clock, Deferred, Effect, Exit, FiberSet, Option, Result, type Sc
 import type * as Interruption from "../durable/Interruption.ts"
 import type * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
 import type { Timer } from "../durable/Timer.ts"
-import * as TurnRecord from "../durable/TurnRecord.ts"
 import type { Interruptions } from "../storage/Interruptions.ts"
 import type { Journal } from "../storage/Journal.ts"
 import type { Standings } from "../storage/Standings.ts"
@@ -245,14 +244,14 @@ const tell = ({ ended, wait }: Running, outcome: Exit.Exit<unknown, TurnStopped.
 const listenerOf = (running: Running): JournalCheckpoint.Listener => ({
   begins: (name) => {
     // Before anybody is told of the wait: a command may be the answer to that.
-    if (TurnRecord.isWake(name)) running.wait.open()
+    if (Records.placeOf(name)?.kind === "Wake") running.wait.open()
     else running.wait.pass()
     // The end of the wait that it was woken from is still to be put on record.
     if (!running.wait.hasNews) running.leaveTurnstile()
   },
   recorded: (record) => {
     Setbacks.recorded(running, record)
-    const wake = TurnRecord.wakeOf(record)
+    const wake = Records.valueOf("Wake", record)
     if (wake === undefined) return
     running.wait.hear(wake)
     if (wake.type === "asked") Admission.giveBack(running) // it calls when somebody has answered
@@ -292,7 +291,7 @@ const run = Effect.fnUntraced(function* (dependencies: Dependencies, session: Se
   const failure = yield* MissingTools.settle(tools, {
     conversationId: conversation.conversationId,
     turnId,
-    isFirstLife: !checkpoint.isRecorded("step/0/attempt/0"),
+    isFirstLife: !checkpoint.known?.some(({ name }) => name === Records.nameOf("Attempt", 0)),
     live: (event) => session.hub.live(event),
     makeRoom: () => {
       running.leaveTurnstile()

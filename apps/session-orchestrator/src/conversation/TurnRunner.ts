@@ -208,8 +208,7 @@ const strategyOf = (
   const strategy = RetryStrategies.make(policy, sleep, ports.countTokens)
   return {
     ...strategy,
-    delayFor: (attempt, failure, spent) => (isEnabled() ? strategy.delayFor(attempt, failure, spent) : undefined),
-    basisFor: (attempt, failure, spent) =>
-      isEnabled() ? Basis.of(policy, attempt, failure, spent) : Basis.switchedOff(policy, spent)
+    decide: (attempt, failure, spent) =>
+      isEnabled() ? strategy.decide(attempt, failure, spent) : { basis: Basis.switchedOff(policy, spent) }
   }
 }

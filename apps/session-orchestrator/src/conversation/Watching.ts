@@ -52,7 +52,7 @@ export const watch = <E>(
           Stream.filter((frame) => !isKnown(frame, after)),
           Stream.concat(Stream.suspend(() => (last < after ? told(0) : Stream.empty))) // V4
         )
-        const gap = Stream.suspend(() => Stream.fromIterable(behind(subscriber.take(), last)))
+        const gap = Stream.suspend(() => Stream.fromArray(behind(subscriber.take(), last)))
         const live: Pull.Pull<Arr.NonEmptyReadonlyArray<Frame>, Failure> = Effect.flatMap(subscriber.pull, (chunk) => {
           // A turn that goes on after a restart tells anew what was read from the disk.
           if (!chunk.some((frame) => isKnown(frame, last))) return Effect.succeed(chunk)
@@ -90,6 +90,8 @@ export const ofTurn =
 
 const isKnown = ({ id }: Frame, last: number): boolean => id !== undefined && id <= last
 
-/** V2 */
-const behind = (frames: ReadonlyArray<Frame>, last: number): ReadonlyArray<Frame> =>
-  frames.slice(frames.findLastIndex((frame) => isKnown(frame, last)) + 1)
+/** V2. Where nothing is dropped it is the same array, which is encoded once for all that have it. */
+const behind = (frames: ReadonlyArray<Frame>, last: number): ReadonlyArray<Frame> => {
+  const known = frames.findLastIndex((frame) => isKnown(frame, last))
+  return known < 0 ? frames : frames.slice(known + 1)
+}

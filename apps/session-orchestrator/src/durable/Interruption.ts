@@ -10,10 +10,9 @@
  * Interruption.I3. At `SUSPECT` deaths a turn is run alone. A death while it waits for that does not count: it ran nothing.
  * Interruption.I4. Defects count over the whole life of a turn (C10).
  */
-import { ModelContext } from "@holdfast/kernel"
+import { ModelContext, Records } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import type { Record } from "../storage/Journal.ts"
-import * as TurnRecord from "./TurnRecord.ts"
 
 /** What is on disk of a turn that was in the middle of something when its process ended, or that a defect stopped. */
 export interface Interruption {
@@ -99,18 +98,16 @@ export const stoppedBy = (defects: number, why?: string): Failure.Failure => ({
 
 /** Whether a record ends something, so that the turn has come further (I2). */
 export const isProgress = (record: Record): boolean => {
-  switch (TurnRecord.nameOf(record)?.kind) {
+  switch (Records.placeOf(record.name)?.kind) {
     case "Content":
     case "Begun":
     case "Route":
     case "Final":
       return false
     case "Attempt":
-      return TurnRecord.outcomeOf(record)?._tag !== "Lost"
-    case "Tool": {
-      const read = TurnRecord.of(record)
-      return read?._tag !== "Tool" || read.result.output !== ModelContext.INTERRUPTED
-    }
+      return Records.valueOf("Attempt", record)?._tag !== "Lost"
+    case "Tool":
+      return Records.valueOf("Tool", record)?.output !== ModelContext.INTERRUPTED
     default:
       return true
   }

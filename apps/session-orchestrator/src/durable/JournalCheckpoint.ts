@@ -12,13 +12,14 @@
  * K5. Whoever listens hears of an effect before it is run, and of its record when it is on disk.
  * K6. A defect while a record is encoded, written or decoded stops the turn, and the service counts it (C10): the recording failed, and
  *     not what was to be recorded.
+ * K7. The seal is not recorded: the turn's last event says the same, and is on the same disk.
  */
-import { type Checkpoint, TurnStopped } from "@holdfast/kernel"
+import { type Checkpoint, Records, TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
-import { type Array as Arr, Effect, Predicate, Schema, Semaphore } from "effect"
+import { type Array as Arr, Effect, Schema, Semaphore } from "effect"
 import type { Journal, JournalConflict, Record } from "../storage/Journal.ts"
 import type { StorageError } from "../storage/Store.ts"
-import * as TurnRecord from "./TurnRecord.ts"
+import * as LongJson from "../text/LongJson.ts"
 
 /** How an append is made to succeed, or to stop the turn. */
 export type Persist = <A>(
@@ -72,15 +73,17 @@ export const over = (
     }).pipe(inOrder.withPermits(1)) // K3
 
   const checkpoint: Checkpoint.Checkpoint["Service"] = {
-    isRecorded: (name) => recorded.has(name),
+    known,
+    mark: (name) => counted(append({ name, value: MARKED })),
     run: <A, I, E, R>(name: string, schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E, R>) => {
+      if (Records.isInEvents(name)) return effect // K7
       const { decode, encode } = codecOf(schema)
       const value = recorded.get(name)
       if (value !== undefined) return counted(Effect.orDie(decode(value)))
       const record = (result: A) =>
         Effect.suspend(() => Effect.orDie(encode(result))).pipe(
           Effect.flatMap((value) => {
-            if (!isWithDecision(result)) return append({ name, value })
+            if (!Records.isKeptForDecision(result)) return append({ name, value })
             held = { name, value }
             return Effect.void
           }),
@@ -103,19 +106,12 @@ const counted = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | TurnSt
   Effect.catchDefect(effect, (defect) => Effect.fail(TurnStopped.ofDefect(defect)))
 
 const commandIdOf = (record: Record): ReadonlyArray<string> => {
-  const id = TurnRecord.wakeOf(record)?.by?.commandId
+  const id = Records.valueOf("Wake", record)?.by?.commandId
   return id === undefined ? [] : [id]
 }
 
-/**
- * K4. After content the outcome must not be lost: without it the attempt's mark would stand for one that died (X2). A whole response
- * that would not do (A9) has shown all of its content.
- */
-const isWithDecision = (result: unknown): boolean =>
-  Predicate.isTagged(result, "Failed") &&
-  Predicate.hasProperty(result, "contentSeen") &&
-  result.contentSeen === false &&
-  !Predicate.hasProperty(result, "whole")
+/** A mark says that it was reached, and nothing else. */
+const MARKED = "true"
 
 interface Codec<A> {
   readonly decode: (value: string) => Effect.Effect<A, Schema.SchemaError>
@@ -128,8 +124,12 @@ const codecs = new WeakMap<object, unknown>()
 const codecOf = <A, I>(schema: Schema.Codec<A, I>): Codec<A> => {
   const known = codecs.get(schema)
   if (known !== undefined) return known as Codec<A> // what was put there for this very schema
-  const codec = Schema.fromJsonString(Schema.toCodecJson(schema))
-  const made = { decode: Schema.decodeEffect(codec), encode: Schema.encodeEffect(codec) }
+  const codec = Schema.toCodecJson(schema)
+  const encode = Schema.encodeEffect(codec)
+  const made = {
+    decode: Schema.decodeEffect(Schema.fromJsonString(codec)),
+    encode: (result: A) => Effect.flatMap(encode(result), LongJson.stringify)
+  }
   codecs.set(schema, made)
   return made
 }

@@ -5,16 +5,8 @@
  * C2. A record of another kind, or one that cannot be read, is passed over and counted; the rest is told all the same. So an
  *     older Holdfast can look at what a newer one wrote.
  */
-import {
-  type Attempt,
-  type Compaction,
-  Directive,
-  type FinalStep,
-  RetryStrategy,
-  type ToolCalls
-} from "@holdfast/kernel"
+import { Directive, Records, RetryStrategy } from "@holdfast/kernel"
 import { type Failure, Target, type TurnEvent } from "@holdfast/wire"
-import * as TurnRecord from "../durable/TurnRecord.ts"
 import type { Record } from "../storage/Journal.ts"
 
 /** One attempt, or one call for a summary (P19), and what followed from it. */
@@ -27,7 +19,7 @@ export interface AttemptAccount {
   /** Some of its answer had left the process. */
   readonly hasContent: boolean
   /** Absent while it is under way, or when its process died before anything had come of it. */
-  readonly outcome: Attempt.AttemptOutcome | Compaction.CompactionRecord | undefined
+  readonly outcome: Records.AttemptOutcome | Records.CompactionOutcome | undefined
   /** What was decided about its failure. */
   readonly decision: Directive.Directive | undefined
   /** What the wait that was decided on met with, in order: commands, and its end. */
@@ -40,7 +32,7 @@ export interface ToolAccount {
   /** 0-based: its place among the calls of its step. */
   readonly number: number
   /** Absent while it runs, or when its process died while it did. */
-  readonly result: ToolCalls.ToolRecord | undefined
+  readonly result: Records.ToolResult | undefined
 }
 
 /** Where a turn is. */
@@ -86,7 +78,7 @@ export interface Account {
   /** In the order of their steps; of one step, in that in which they were begun. */
   readonly tools: ReadonlyArray<ToolAccount>
   /** Why a step was the last (A11). */
-  readonly finals: ReadonlyArray<{ readonly step: number; readonly cause: FinalStep.Cause }>
+  readonly finals: ReadonlyArray<{ readonly step: number; readonly cause: Records.FinalCause }>
   readonly place: Place
   readonly spending: Spending
   /** `provider/model` of the next attempt, where a command (X4) or a router has sent the turn there. */
@@ -100,7 +92,7 @@ export const of = (records: ReadonlyArray<Record>): Account => {
   const drafts: Drafts = { attempts: new Map(), tools: new Map(), finals: [], target: undefined }
   const unread: Array<string> = []
   for (const record of records) {
-    const read = TurnRecord.of(record)
+    const read = Records.parse(record)
     if (read === undefined) unread.push(record.name)
     else take(drafts, read)
   }
@@ -130,7 +122,7 @@ export const endedCalls = (attempts: ReadonlyArray<AttemptAccount>): number =>
 // --- internal
 
 /** Whether another turn's failure was taken for it, without a call (X5). */
-const isShared = (outcome: Attempt.AttemptOutcome | Compaction.CompactionRecord): boolean =>
+const isShared = (outcome: Records.AttemptOutcome | Records.CompactionOutcome): boolean =>
   outcome._tag === "Failed" && outcome.failure.shared === true
 
 type Draft<A> = { -readonly [Key in keyof A]: A[Key] }
@@ -144,42 +136,43 @@ interface Drafts {
 }
 
 /** Puts a record where it belongs. */
-const take = (drafts: Drafts, record: TurnRecord.TurnRecord): void => {
-  switch (record._tag) {
+const take = (drafts: Drafts, record: Records.TurnRecord): void => {
+  switch (record.kind) {
     case "Content":
       attemptOf(drafts, record).hasContent = true
       break
     case "Attempt":
     case "Compaction":
-      attemptOf(drafts, record).outcome = record.outcome
+      attemptOf(drafts, record).outcome = record.value
       break
     case "Decision":
-      attemptOf(drafts, record).decision = record.directive
+      attemptOf(drafts, record).decision = record.value
       break
     case "Wake": {
       const attempt = attemptOf(drafts, record)
-      attempt.wakes = [...attempt.wakes, record.wake]
+      attempt.wakes = [...attempt.wakes, record.value]
       break
     }
     case "Begun":
       toolOf(drafts, record)
       break
     case "Tool":
-      toolOf(drafts, record).result = record.result
+      toolOf(drafts, record).result = record.value
       break
     case "Final":
-      drafts.finals.push({ step: record.step, cause: record.final.cause })
+      drafts.finals.push({ step: record.step, cause: record.value.cause })
       break
     case "Route":
+    case "Seal":
       break
     default:
       record satisfies never
   }
-  const target = TurnRecord.targetOf(record)
+  const target = Records.targetOf(record)
   if (target !== undefined) drafts.target = Target.format(target)
 }
 
-const attemptOf = ({ attempts, target }: Drafts, { number, step }: TurnRecord.Place): Draft<AttemptAccount> =>
+const attemptOf = ({ attempts, target }: Drafts, { number, step }: Records.Place): Draft<AttemptAccount> =>
   ofPlace(attempts, { step, number }, (place) => ({
     ...place,
     target,
@@ -189,10 +182,10 @@ const attemptOf = ({ attempts, target }: Drafts, { number, step }: TurnRecord.Pl
     wakes: []
   }))
 
-const toolOf = ({ tools }: Drafts, { number, step }: TurnRecord.Place): Draft<ToolAccount> =>
+const toolOf = ({ tools }: Drafts, { number, step }: Records.Place): Draft<ToolAccount> =>
   ofPlace(tools, { step, number }, (place) => ({ ...place, result: undefined }))
 
-const ofPlace = <A>(known: Map<string, A>, place: TurnRecord.Place, make: (place: TurnRecord.Place) => A): A => {
+const ofPlace = <A>(known: Map<string, A>, place: Records.Place, make: (place: Records.Place) => A): A => {
   const key = `${place.step}/${place.number}`
   const found = known.get(key) ?? make(place)
   known.set(key, found)

@@ -11,6 +11,7 @@ import { Effect, Schema } from "effect"
 import { type SqlClient, SqlError, type Statement } from "effect/sql"
 import type { Place } from "./ConversationTable.ts"
 import { type Append, type Placed, plan } from "./EventNumbers.ts"
+import * as LongJson from "../text/LongJson.ts"
 import * as EventText from "./EventText.ts"
 import * as IdList from "./IdList.ts"
 import { insertAll } from "./Inserts.ts"
@@ -238,13 +239,14 @@ const placedOf = (row: typeof Row.Type): Effect.Effect<Placed, Schema.SchemaErro
   const identity = { conversationId: row.conversation_id, turnId: row.turn_id }
   const opening = { acceptedAt: row.accepted_at, prompt: row.prompt ?? undefined }
   const json = EventText.unpack(row.payload, { ...identity, type: row.type }, opening)
-  return Effect.map(decodeEvent(json), (event) => ({
+  const placed = Effect.map(decodeEvent(json), (event) => ({
     ...identity,
     id: row.event_id,
     position: row.position,
     event,
     json
   }))
+  return LongJson.isLong(json) ? Effect.andThen(Effect.yieldNow, placed) : placed
 }
 
 const select = (sql: SqlClient.SqlClient, from: Statement.Fragment): Effect.Effect<Array<StoredEvent>, Failure> =>

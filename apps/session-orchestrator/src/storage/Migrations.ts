@@ -18,6 +18,7 @@ import { migration as writers } from "./migrations/0005_writers.ts"
 import { migration as numbers } from "./migrations/0006_numbers.ts"
 import { migration as interruptions } from "./migrations/0007_interruptions.ts"
 import { migration as providerUse } from "./migrations/0008_provider_use.ts"
+import { migration as lives } from "./migrations/0009_lives.ts"
 
 /** Every migration by its number and name. The highest number is the version of the schema. */
 const migrations = {
@@ -28,7 +29,8 @@ const migrations = {
   "0005_writers": writers,
   "0006_numbers": numbers,
   "0007_interruptions": interruptions,
-  "0008_provider_use": providerUse
+  "0008_provider_use": providerUse,
+  "0009_lives": lives
 }
 
 /** Where a database records its migrations. */

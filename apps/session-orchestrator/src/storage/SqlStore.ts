@@ -28,6 +28,7 @@ import * as SqliteClient from "./SqliteClient.ts"
 import * as StorageFailure from "./StorageFailure.ts"
 import * as StandingTable from "./StandingTable.ts"
 import { Standings } from "./Standings.ts"
+import * as LongJson from "../text/LongJson.ts"
 import { StorageError, Store } from "./Store.ts"
 import * as TurnTable from "./TurnTable.ts"
 
@@ -188,9 +189,9 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
       // Encoded here, outside the transaction that others wait for.
       Effect.andThen(
         damage.refuse,
-        Effect.suspend(() => accept({ turn, opening: opening?.map(encoded) })).pipe(
-          failed(`record turn ${turn.turnId}`)
-        )
+        Effect.flatMap(opening === undefined ? Effect.undefined : Effect.forEach(opening, encoded), (opening) =>
+          accept({ turn, opening })
+        ).pipe(failed(`record turn ${turn.turnId}`))
       ),
     turn: (id) => TurnTable.find(sql, id).pipe(read(`turn ${id}`)),
     resumption: (id) =>
@@ -204,9 +205,9 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
       failed("read the turns that are not sealed")
     ),
     appendEvents: (conversationId, turnId, events, position) =>
-      Effect.suspend(() => append({ conversationId, turnId, position, events: events.map(encoded) })).pipe(
-        failed(`record the events of turn ${turnId}`)
-      ),
+      Effect.flatMap(Effect.forEach(events, encoded), (events) =>
+        append({ conversationId, turnId, position, events })
+      ).pipe(failed(`record the events of turn ${turnId}`)),
     events,
     turnEvents: (id) => EventTable.ofTurn(sql, id).pipe(read(`the events of turn ${id}`)),
     messages: (id) => EventTable.messages(sql, id).pipe(read(`the messages of conversation ${id}`)),
@@ -254,11 +255,12 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
 })
 
 /** D6: whoever hands in a transient event has gone round the types. */
-const encoded = (event: TurnEvent.PersistedEvent) => {
-  const { type }: TurnEvent.TurnEvent = event
-  if (TurnEvent.fate[type] !== "persisted") throw new Error(`${type} is transient: it is never stored`)
-  return { event, json: JSON.stringify(event) }
-}
+const encoded = (event: TurnEvent.PersistedEvent) =>
+  Effect.suspend(() => {
+    const { type }: TurnEvent.TurnEvent = event
+    if (TurnEvent.fate[type] !== "persisted") throw new Error(`${type} is transient: it is never stored`)
+    return Effect.map(LongJson.stringify(event), (json) => ({ event, json }))
+  })
 
 const migrate = (database: string) =>
   Migrations.run.pipe(

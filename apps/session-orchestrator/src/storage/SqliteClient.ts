@@ -9,7 +9,9 @@
  *     cursor, and no read lock, outlives it.
  * S3. An integer that a JavaScript number cannot hold is refused, never rounded; under `SafeIntegers` it is a bigint.
  * S4. Closing moves what is in the write-ahead log into the database, so that one file is all there is to copy.
- * S5. That log grows to 64 MiB, and further only while another process reads.
+ * S5. That log is emptied in a thread of its own (`Checkpoints`). It grows to 64 MiB, and further only while another process reads.
+ * S6. Behind a statement that took long (a row of megabytes, its commit) the event loop has a turn before the caller goes on. Otherwise
+ *     all other requests would wait for several of them together.
  *
  * **Gotchas**
  *
@@ -20,6 +22,7 @@ import { Context, Effect, Layer, type Scope, Semaphore, Stream } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, type SqlError, Statement } from "effect/sql"
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
+import { Checkpoints } from "./Checkpoints.ts"
 import * as NodeSqlite from "./NodeSqlite.ts"
 import { classify } from "./SqliteError.ts"
 
@@ -50,6 +53,9 @@ const CHECKPOINT_PAGES = 16_000
  */
 const MAPPED_BYTES = 1024 * 1024 * 1024
 
+/** A statement that took as long gives way to others (S6). Almost all take a hundredth of it. */
+const LONG_MS = 5
+
 /** More than there are different statements; the limit is there for statements whose text depends on their input. */
 const PREPARED_STATEMENTS = 200
 
@@ -61,7 +67,9 @@ export const make = Effect.fnUntraced(function* (
     Effect.try({ try: () => open(config), catch: (cause) => classify(cause, "open") }),
     (database) => Effect.sync(() => close(database))
   )
-  const connection = connectionOf(database)
+  const checkpoints = isWritableFile(config) ? new Checkpoints(config.filename) : undefined
+  yield* Effect.addFinalizer(() => Effect.promise(async () => checkpoints?.close()))
+  const connection = connectionOf(database, checkpoints)
   const acquirers = SqlClient.makeSqliteAcquirers({
     connection: Effect.succeed(connection),
     semaphore: yield* Semaphore.make(1),
@@ -119,7 +127,9 @@ const close = (database: DatabaseSync): void => {
   }
 }
 
-const connectionOf = (database: DatabaseSync): SqlConnection.Connection => {
+const isWritableFile = ({ filename, readonly }: Config): boolean => readonly !== true && filename !== ":memory:"
+
+const connectionOf = (database: DatabaseSync, checkpoints: Checkpoints | undefined): SqlConnection.Connection => {
   const prepared = new Map<string, StatementSync>()
   const prepare = (sql: string): StatementSync => {
     const known = prepared.get(sql)
@@ -141,16 +151,26 @@ const connectionOf = (database: DatabaseSync): SqlConnection.Connection => {
     params: ReadonlyArray<unknown>,
     read: (statement: StatementSync, params: ReadonlyArray<SQLInputValue>) => A
   ): Effect.Effect<A, SqlError.SqlError> =>
-    Effect.withFiber((fiber) =>
-      Effect.try({
+    Effect.withFiber((fiber) => {
+      const from = performance.now()
+      const done = Effect.try({
         try: () => {
           const statement = find(sql)
           statement.setReadBigInts(Context.get(fiber.context, SqlClient.SafeIntegers)) // S3
-          return read(statement, params.map(parameterOf))
+          const values = params.map(parameterOf)
+          const result = read(statement, values)
+          if (checkpoints !== undefined && statement.columns().length === 0)
+            checkpoints.wrote(values.reduce(addSize, 0)) // S5
+          return result
         },
         catch: (cause) => classify(cause, "execute")
       })
-    )
+      return Effect.tap(done, () => {
+        if (checkpoints?.isBehind === true && !database.isTransaction)
+          return Effect.promise(() => checkpoints.caughtUp()) // S5
+        return performance.now() - from > LONG_MS ? Effect.yieldNow : Effect.void // S6
+      })
+    })
 
   const unprepared = (sql: string): StatementSync => database.prepare(sql)
   return {
@@ -178,6 +198,11 @@ const readRows = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>
 const readValues = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>): Array<ReadonlyArray<unknown>> => {
   statement.setReturnArrays(true)
   return readRows(statement, params).map((row) => (Array.isArray(row) ? row : Object.values(row)))
+}
+
+const addSize = (sum: number, value: SQLInputValue): number => {
+  if (typeof value === "string") return sum + value.length
+  return value instanceof Uint8Array ? sum + value.byteLength : sum
 }
 
 const parameterOf = (value: unknown): SQLInputValue => {

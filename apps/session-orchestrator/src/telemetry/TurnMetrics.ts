@@ -9,7 +9,7 @@
  *     of fixed labels and of configured targets exist from the start; those of another target from the first observation of it.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
-import { Directive, FinalReport, FinalStep, Observer } from "@holdfast/kernel"
+import { Directive, FinalReport, Records, Observer } from "@holdfast/kernel"
 import { Failure, type Message, Target, TurnEvent } from "@holdfast/wire"
 import type { Context } from "effect"
 import { Metric } from "effect"
@@ -227,7 +227,7 @@ const WAKES: Readonly<Record<RetryStrategy.Wake["type"] | "early", true>> = {
 const OF_TURNS: ReadonlyArray<Fixed> = [
   [refusals, { because: Directive.Because.literals }],
   [waitsEnded, { by: Object.keys(WAKES) }],
-  [finalSteps, { cause: FinalStep.Cause.literals }],
+  [finalSteps, { cause: Records.FinalCause.literals }],
   [compactions, { outcome: ["compacted", "nothing", "failed"] }],
   [stepsDiscarded, {}],
   [turns, { status: STATUSES }],

@@ -3,7 +3,7 @@ import type { TurnEvent } from "@holdfast/wire"
 import { CliOutput } from "effect/cli"
 import * as fc from "fast-check"
 import * as TurnView from "../../src/cli/TurnView.ts"
-import { answer, delta, end, retry, retryEnd, stepStart } from "./GivenTurn.ts"
+import { answer, delta, end, modelChange, retry, retryEnd, stepStart } from "./GivenTurn.ts"
 
 const surroundings = { columns: 80, timeOfDay: () => "02:14:05" }
 
@@ -107,6 +107,23 @@ describe("TurnView", () => {
     expect(saysOf({ sleptMs: 0, waitedMs: 0 })).toEqual(["[failure] Failed: 529 Overloaded (22 attempts)"])
     expect(saysOf({ sleptMs: 5_000 })).toEqual([
       "[failure] Failed: 529 Overloaded (22 attempts, 5 s of scheduled waiting)"
+    ])
+  })
+
+  it("says which tools a turn waits for or runs without, what it calls, and where it goes on", () => {
+    const ids = { conversationId: end("completed").conversationId, turnId: end("completed").turnId }
+    const servers = [
+      { server: "files", message: "exit code 3" },
+      { server: "web", message: "refused" }
+    ]
+    const missing = { type: "tools-missing", ...ids, servers } as const
+    const call = { type: "tool-call", ...ids, toolCallId: "1", toolName: "search", input: {} } as const
+    expect(written(missing, { ...missing, until: 9 }, retry(), call, modelChange("openai/gpt-5"))).toEqual([
+      "[notice] Runs without the tools of files (exit code 3), web (refused).",
+      "[notice] Waits for the tools of files (exit code 3), web (refused).",
+      "[wait] ! anthropic/claude: 529 Overloaded - retry 1 after 5 m",
+      "[aside] calls search",
+      "[notice] Goes on with openai/gpt-5 instead of anthropic/claude."
     ])
   })
 

@@ -1,8 +1,19 @@
 import { describe, expect, it } from "@effect/vitest"
+import type { Ids } from "@holdfast/wire"
+import { Effect, Layer, Logger } from "effect"
+import { ShardId, Sharding } from "effect/cluster"
+import { TestClock } from "effect/testing"
+import type { Alarm, AlarmClock } from "../../src/cluster/AlarmClock.ts"
+import * as Alarms from "../../src/cluster/Alarms.ts"
+import { Neighbours } from "../../src/cluster/Neighbours.ts"
 import * as TakeOver from "../../src/cluster/TakeOver.ts"
 import { Gatekeeper } from "../../src/conversation/Gatekeeper.ts"
+import * as Gates from "../../src/conversation/Gates.ts"
 import * as Interruption from "../../src/durable/Interruption.ts"
 import { STEP_MS } from "../../src/durable/Spread.ts"
+import { Journal } from "../../src/storage/Journal.ts"
+import { StorageError, Store, type Unsealed } from "../../src/storage/Store.ts"
+import * as GivenRecords from "../inspection/GivenRecords.ts"
 import * as Given from "../storage/Given.ts"
 
 const NOW = 1_795_000_000_000
@@ -66,4 +77,114 @@ describe("TakeOver", () => {
     const alarms = given([1, 1, NOW + 60_000], [2, 1, NOW - 1], [3, 1])
     expect(Array.from(alarms.values())).toEqual([{ at: NOW + 60_000, isWaiting: true, queued: 2 }])
   })
+})
+
+/** A runner of four shards, which has those in `own`; a conversation is in the shard of its number. */
+const runner = Effect.fnUntraced(function* (unsealed: () => Effect.Effect<ReadonlyArray<Unsealed>, StorageError>) {
+  const own = new Set<number>()
+  const covered = new Set<number>()
+  const said: Array<string> = []
+  const steps: Array<string> = []
+  const shardOf = (id: string) => Number(/\d+$/.exec(id)?.[0])
+  const neighbours = new Neighbours("me:1")
+  const alarms = {
+    isCovered: (shard: number) => covered.has(shard),
+    cover: (shards: ReadonlySet<number>, found: ReadonlyMap<Ids.ConversationId, Alarm>) => {
+      for (const shard of shards) covered.add(shard)
+      const waits = Array.from(found, ([id, { at, isWaiting, queued }]) => `${id} ${isWaiting} ${at} ${queued}`)
+      steps.push(`covers ${Array.from(shards).join()}: ${waits.join(", ")}`)
+    },
+    uncover: (shards: ReadonlySet<number>) => {
+      for (const shard of shards) covered.delete(shard)
+      steps.push(`uncovers ${Array.from(shards).join()}`)
+    }
+  }
+  const logger = Logger.layer([Logger.make(({ message }) => void said.push(String(message)))])
+  yield* Effect.forkChild(
+    TakeOver.run(4, neighbours).pipe(
+      Effect.provide([
+        Layer.mock(Store, { unsealedTurns: Effect.suspend(unsealed) }),
+        Layer.mock(Journal, {}),
+        Layer.mock(Sharding.Sharding, {
+          getShardId: (id) => ShardId.make("default", shardOf(id)),
+          hasShardId: ({ id }) => own.has(id)
+        }),
+        Gates.layerNoop,
+        Layer.succeed(Alarms.Alarms, alarms as unknown as AlarmClock), // what a take-over uses of it
+        logger
+      ])
+    ),
+    { startImmediately: true }
+  )
+  /** What has happened since it was asked last. */
+  const news = Effect.map(TestClock.adjust("500 millis"), () => ({ steps: steps.splice(0), said: said.splice(0) }))
+  return { own, neighbours, news }
+})
+
+const unsealed = (turn: number, of: number, retryAt?: number): Unsealed => ({
+  turnId: Given.turnId(turn),
+  conversationId: Given.conversationId(of),
+  model: "a/m",
+  tail: retryAt === undefined ? undefined : GivenRecords.retry(0, 1_000, retryAt),
+  records: 1,
+  interruption: undefined
+})
+
+describe("a runner", () => {
+  it.effect("X6, V3: takes over the turns of shards that come, once, and lets go of those that have gone", () =>
+    Effect.gen(function* () {
+      let reads = 0
+      const { neighbours, news, own } = yield* runner(() => {
+        reads++
+        return Effect.succeed([
+          unsealed(1, 1, 90_000),
+          unsealed(2, 1, 80_000),
+          unsealed(3, 2, 70_000),
+          unsealed(4, 3, 60_000)
+        ])
+      })
+      expect([yield* news, reads]).toEqual([{ steps: [], said: [] }, 0])
+      for (const shard of [1, 3]) own.add(shard)
+      const [one, two, three] = [1, 2, 3].map((n) => Given.conversationId(n))
+      expect(yield* news).toEqual({
+        steps: [`covers 1,3: ${one} true 90000 1, ${three} true 60000 0`],
+        said: ["Took over 3 unfinished turn(s) of 2 conversation(s), in 2 of 4 shards, from earlier runners."]
+      })
+      expect([yield* news, reads]).toEqual([{ steps: [], said: [] }, 1])
+      own.delete(1)
+      own.add(2)
+      expect(yield* news).toEqual({
+        steps: ["uncovers 1", `covers 2: ${two} true 70000 0`],
+        said: ["Took over 1 unfinished turn(s) of 1 conversation(s), in 1 of 4 shards, from earlier runners."]
+      })
+      own.delete(2)
+      expect([yield* news, reads]).toEqual([{ steps: ["uncovers 2"], said: [] }, 2])
+      // Nothing to take over is worth a line when a runner has gone, and no other time.
+      own.add(4)
+      expect(yield* news).toEqual({ steps: ["covers 4: "], said: [] })
+      neighbours.see(new Set(["you:1"]), 0)
+      neighbours.see(new Set(), 1)
+      own.add(2)
+      own.delete(3)
+      own.delete(4)
+      yield* news
+      own.add(4)
+      expect((yield* news).said).toEqual([
+        "Took over 0 unfinished turn(s) of 0 conversation(s), in 1 of 4 shards, from runner you:1, which is gone."
+      ])
+    })
+  )
+
+  it.effect("X6: tries again when the database fails", () =>
+    Effect.gen(function* () {
+      let isAway = true
+      const { news, own } = yield* runner(() =>
+        isAway ? Effect.fail(new StorageError({ message: "It is away." })) : Effect.succeed([unsealed(1, 1, 90_000)])
+      )
+      own.add(1)
+      expect(yield* news).toEqual({ steps: [], said: ["Turns could not be taken over yet. It is away."] })
+      isAway = false
+      expect((yield* news).steps).toEqual([`covers 1: ${Given.conversationId(1)} true 90000 0`])
+    })
+  )
 })

@@ -261,6 +261,6 @@ type Sealing = <E>(turn: Effect.Effect<TurnEvent.TurnEnd, E>) => Effect.Effect<T
 const recordsOf = (mode: Mode): { readonly checkpoint: Checkpoint.Checkpoint["Service"]; readonly toSeal: Sealing } => {
   const records = new ReplayCheckpoint.ReplayCheckpoint()
   return mode === "once"
-    ? { checkpoint: { run: (_name, _schema, effect) => effect, isRecorded: () => false }, toSeal: (turn) => turn }
+    ? { checkpoint: { run: (_name, _schema, effect) => effect }, toSeal: (turn) => turn }
     : { checkpoint: records.service, toSeal: (turn) => records.toSeal(turn) }
 }

@@ -3,10 +3,11 @@ import { Ids } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { Backlog, type Reader } from "../../src/conversation/Backlog.ts"
 import type { Frame } from "../../src/conversation/Conversations.ts"
+import * as SharedFrames from "../../src/conversation/SharedFrames.ts"
 
 const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
 
-/** So many frames of a test are one write. */
+/** So many frames of a test are a page. */
 const MOST = 8
 
 const frame = (n: number): Frame => {
@@ -56,7 +57,9 @@ describe("a backlog", () => {
               continue
             }
             const taken = deltas(one.type === "take" ? backlog.take(reader) : backlog.takeSome(reader))
-            assert.deepStrictEqual(taken, one.type === "take" ? expected : expected.slice(0, MOST))
+            if (one.type === "take some") assert.strictEqual(taken.length > 0, expected.length > 0)
+            if (one.type === "take some") assert.isAtMost(taken.length, MOST)
+            assert.deepStrictEqual(taken, one.type === "take" ? expected : expected.slice(0, taken.length))
             readers.push({ reader, expected: expected.slice(taken.length) })
           }
         }
@@ -73,6 +76,54 @@ describe("a backlog", () => {
       const [first, ...others] = readers.map((reader) => backlog.takeSome(reader))
       assert.lengthOf(first ?? [], count)
       for (const other of others) assert.strictEqual(other, first)
+    }
+  })
+
+  it("Backlog.B2: gives readers that stopped at different frames the same arrays from the next page on", () => {
+    const backlog = new Backlog()
+    const readers = [backlog.join(), backlog.join(), backlog.join()]
+    for (let n = 0; n < 5; n++) {
+      backlog.push(frame(n))
+      const [reader] = readers.slice(n, n + 1)
+      if (reader !== undefined) backlog.takeSome(reader)
+    }
+    for (let n = 5; n < 3 * MOST; n++) backlog.push(frame(n))
+    const taken = readers.map((reader) => [
+      backlog.takeSome(reader),
+      backlog.takeSome(reader),
+      backlog.takeSome(reader)
+    ])
+    assert.deepStrictEqual(
+      taken.map((arrays) => arrays.map(({ length }) => length)),
+      [
+        [7, 8, 8],
+        [6, 8, 8],
+        [5, 8, 8]
+      ]
+    )
+    for (const frames of taken.flat()) assert.isTrue(SharedFrames.isMarked(frames))
+    for (const [, second, third] of taken) {
+      assert.strictEqual(second, taken[0]?.[1])
+      assert.strictEqual(third, taken[0]?.[2])
+    }
+  })
+
+  it("Backlog.B2: gives a reader that is alone an array that is not marked as shared", () => {
+    const backlog = new Backlog()
+    const reader = backlog.join()
+    backlog.push(frame(0))
+    assert.isFalse(SharedFrames.isMarked(backlog.takeSome(reader)))
+  })
+
+  it("Backlog.B2: adds nothing to what a reader has taken, as long as another has not and after that", () => {
+    for (const count of [1, 2]) {
+      const backlog = new Backlog()
+      const readers = Array.from({ length: count }, () => backlog.join())
+      backlog.push(frame(0))
+      const taken = readers.slice(0, 1).flatMap((reader) => [backlog.take(reader)])
+      backlog.push(frame(1))
+      for (const frames of taken) assert.deepStrictEqual(deltas(frames), deltas([frame(0)]))
+      for (const reader of readers.slice(1)) assert.lengthOf(backlog.take(reader), 2)
     }
   })
 

@@ -1,5 +1,6 @@
 /** Commands, from the moment at which somebody gives them to the moment at which they are on disk. */
 import { assert, describe, it } from "@effect/vitest"
+import { Records } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { Profile } from "@holdfast/policy"
 import { type Command, Ids } from "@holdfast/wire"
@@ -7,7 +8,6 @@ import { Deferred, Effect, Fiber, Scheduler, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { ANSWER_LIMIT } from "../../src/conversation/Commands.ts"
 import type { Conversations } from "../../src/conversation/Conversations.ts"
-import * as TurnRecord from "../../src/durable/TurnRecord.ts"
 import { type Journal, JournalConflict, type Record } from "../../src/storage/Journal.ts"
 import { StorageError } from "../../src/storage/Store.ts"
 import { asking, waits, watching, withService } from "./Given.ts"
@@ -51,7 +51,7 @@ const waiting = <E>(
       journal: (real): Partial<Journal["Service"]> => ({
         append: (turnId, seq, ...records) =>
           Effect.andThen(
-            records.some(({ name }) => TurnRecord.isWake(name)) ? append : Effect.void,
+            records.some(({ name }) => Records.placeOf(name)?.kind === "Wake") ? append : Effect.void,
             real.append(turnId, seq, ...records)
           )
       })
@@ -74,7 +74,7 @@ const waiting = <E>(
 /** The commands in a turn's record, in order; `undefined` where a wait ended by itself. */
 const commandsOf = (records: ReadonlyArray<Record>): ReadonlyArray<string | undefined> =>
   records.flatMap((record) => {
-    const wake = TurnRecord.wakeOf(record)
+    const wake = Records.valueOf("Wake", record)
     return wake === undefined ? [] : [wake.by?.commandId]
   })
 
@@ -174,7 +174,7 @@ describe("a command", () => {
       Array.from({ length: 40 }, (_, n) => 4 * n),
       Effect.fnUntraced(function* (n) {
         const failed = Deferred.makeUnsafe<void>()
-        const isAttempt = (name: string) => TurnRecord.nameOf({ name })?.kind === "Attempt"
+        const isAttempt = (name: string) => Records.placeOf(name)?.kind === "Attempt"
         yield* withService(
           {
             scripts: [emits(overloaded), answer("ok")],

@@ -2,7 +2,8 @@
 import { assert, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
 import { Effect, Exit, Fiber, Stream } from "effect"
-import { Hub, MAX_BEHIND } from "../../src/conversation/Hub.ts"
+import { MAX_BEHIND } from "../../src/conversation/Backlog.ts"
+import { Hub } from "../../src/conversation/Hub.ts"
 
 const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
 const delta = (text: string) => ({ type: "text-delta", ...ids, delta: text }) as const
@@ -70,5 +71,21 @@ it.live("H1: one of many that takes nothing is let go of, and the others are not
     const exit = yield* Effect.exit(idle.pull)
     assert.isTrue(Exit.isFailure(exit))
     for (const { fiber } of watchers) yield* Fiber.interrupt(fiber)
+  })
+)
+
+it.live("H3: a watcher that has taken a frame before it was woken for it waits for the next one", () =>
+  Effect.gen(function* () {
+    const hub = new Hub()
+    const subscriber = hub.subscribe()
+    hub.live(delta("a"))
+    subscriber.arrived()
+    assert.lengthOf(yield* subscriber.pull, 1)
+    const next = yield* Effect.forkChild(subscriber.pull, { startImmediately: true })
+    yield* loopTurn
+    assert.isUndefined(next.pollUnsafe())
+    hub.live(delta("b"))
+    assert.lengthOf(yield* Fiber.join(next), 1)
+    subscriber.close()
   })
 )

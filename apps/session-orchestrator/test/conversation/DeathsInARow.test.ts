@@ -1,7 +1,7 @@
 /** Turns whose process dies again and again (X14). */
 import { assert, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
-import { Effect, Option } from "effect"
+import { Effect, Logger, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { type Attempt, memory, Rig } from "./Rig.ts"
 
@@ -143,3 +143,29 @@ test("P14: a turn that waits to be run alone is ended by an abort at once", (rig
     assert.isTrue(yield* rig.ask(({ abort }) => abort(conversationId)))
     assert.strictEqual((yield* endOf(rig, "b"))?.status, "aborted")
   }))
+
+it.effect("X14: turns that are run alone are named in a warning, the first ten of them", () => {
+  const said: Array<string> = []
+  const turns = (count: number) =>
+    Effect.gen(function* () {
+      const rig = new Rig(yield* memory, ["answers late"], false)
+      yield* rig.up
+      for (let n = 0; n < count; n++) yield* begin(rig, `t${n}`)
+      yield* crashes(rig, 2)
+      said.length = 0
+      yield* crashes(rig, 1)
+      yield* rig.down(false)
+      return said.filter((line) => line.includes("deaths"))
+    }).pipe(Effect.scoped)
+  const named = (count: number) => Array.from({ length: count }, (_, n) => `t${n}`).join(", ")
+  const warning = (count: number, names: string) =>
+    `Warn ${count} turn(s) were in the middle of something at 3 deaths of their process in a row. They are taken up after the others, one at a time: ${names}`
+  return Effect.gen(function* () {
+    assert.deepStrictEqual(yield* turns(10), [warning(10, named(10))])
+    assert.deepStrictEqual(yield* turns(11), [warning(11, `${named(10)} …`)])
+  }).pipe(
+    Effect.provide(
+      Logger.layer([Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))])
+    )
+  )
+})

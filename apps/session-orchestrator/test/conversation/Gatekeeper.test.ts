@@ -199,6 +199,7 @@ describe("a gatekeeper", () => {
     turnedAway(gatekeeper, [before])
     world.move(2 * 86_400_000)
     const pass = gatekeeper.admit()
+    expect([pass.isEarly, pass.isProbe, pass.heldMs, pass.shared]).toEqual([false, false, 0, undefined])
     pass.spend()
     gatekeeper.begin(true).failed(overloaded)
     const alone = new Turn(world, gatekeeper, HALF_AN_HOUR, "plain")

@@ -1,11 +1,11 @@
 /** The gates of the service, by what turns meet. The figures of a crowd are compared with the simulation's. */
 import { assert, describe, it } from "@effect/vitest"
+import { Records } from "@holdfast/kernel"
 import { Crowd, Profile } from "@holdfast/policy"
 import { Ids } from "@holdfast/wire"
 import { Clock, Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { HOLD_LIMIT_MS } from "../../src/conversation/Gatekeeper.ts"
-import * as TurnRecord from "../../src/durable/TurnRecord.ts"
 import * as Explanation from "../../src/inspection/Explanation.ts"
 import {
   type Answers,
@@ -365,7 +365,7 @@ class Switched extends CrowdedEndpoint {
 }
 
 const wakesOf = ({ journal }: Service, turnId: Ids.TurnId) =>
-  Effect.map(journal.load(turnId), (records) => records.flatMap((record) => TurnRecord.wakeOf(record) ?? []))
+  Effect.map(journal.load(turnId), (records) => records.flatMap((record) => Records.valueOf("Wake", record) ?? []))
 
 const isEarly = (service: Service, turnId: Ids.TurnId) =>
   Effect.map(wakesOf(service, turnId), (wakes) => wakes.some(({ by }) => by?.origin.startsWith("the gate") === true))

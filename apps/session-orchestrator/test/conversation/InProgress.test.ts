@@ -1,6 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { InProgress } from "../../src/conversation/InProgress.ts"
+import * as SharedFrames from "../../src/conversation/SharedFrames.ts"
 
 const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
 const common = { id: Ids.messageIdOf(ids.turnId, 0), turnId: ids.turnId, createdAt: 0, content: [] }
@@ -64,4 +65,20 @@ it("X3: where the turn is, told again, is known; a step that has said something,
   expect(turn.events()).toEqual([start])
   turn.persisted({ type: "step-discarded", ...ids, step: 0, message: "Restarted." })
   expect(turn.isKnown(start)).toBe(false)
+})
+
+it("InProgress.P4: the text so far is encoded once for all who connect at the same point, and never again behind it", () => {
+  const turn = new InProgress()
+  turn.live(start)
+  turn.live(delta)
+  const first = turn.frames()
+  expect(turn.frames()).toBe(first)
+  expect(SharedFrames.isMarked(first)).toBe(true)
+  expect(first.map(({ json }) => JSON.parse(json))).toEqual([start, delta])
+  turn.live({ ...delta, delta: " world" })
+  const second = turn.frames()
+  expect(second.map(({ json }) => JSON.parse(json))).toEqual([start, delta, { ...delta, delta: " world" }])
+  for (const [i, frame] of first.entries()) expect(second[i]).toBe(frame)
+  turn.persisted(answer)
+  expect(turn.frames()).toEqual([])
 })

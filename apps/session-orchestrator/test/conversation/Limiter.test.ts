@@ -92,6 +92,8 @@ describe("Limiter", () => {
       const call = yield* ask(limiter, 40)
       call.permit?.counted({ outputTokens: 5 })
       expect(limiter.use.seconds).toMatchObject([{ tokens: 45, requests: 1 }])
+      call.permit?.counted({ inputTokens: 30 })
+      expect(limiter.use.seconds).toMatchObject([{ tokens: 30, requests: 1 }])
     })
   )
 

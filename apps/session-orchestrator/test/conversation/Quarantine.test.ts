@@ -71,6 +71,45 @@ describe("Quarantine", () => {
     expect(inside).toEqual(["suspect", "new", "newer"])
   })
 
+  it("X14: a suspect that leaves while it waits takes its minute with it, and lets nobody in", () => {
+    const { advance, come, inside } = make()
+    come("other")
+    const first = come("first", true)
+    advance(Quarantine.PATIENCE_MS / 2)
+    first.leave()
+    const second = come("second", true)
+    advance(Quarantine.PATIENCE_MS / 2)
+    expect(inside).toEqual(["other"])
+    come("third", true).leave()
+    advance(Quarantine.PATIENCE_MS / 2)
+    expect(inside).toEqual(["other", "second"])
+    // One that waits behind one that is alone leaves that one alone.
+    come("fourth", true).leave()
+    const held = come("held")
+    held.leave()
+    come("new")
+    expect(inside).toEqual(["other", "second"])
+    second.progressed()
+    expect(inside).toEqual(["other", "second", "new"])
+  })
+
+  it("X14: whoever leaves twice leaves once, and only one that is alone can be it no longer", () => {
+    const { come, inside } = make()
+    const [one, two] = [come("one"), come("two")]
+    one.leave()
+    one.leave()
+    two.progressed()
+    const suspect = come("suspect", true)
+    expect(inside).toEqual(["two"])
+    two.leave()
+    expect(inside).toEqual(["suspect"])
+    suspect.progressed()
+    suspect.progressed()
+    suspect.leave()
+    come("next", true)
+    expect(inside).toEqual(["next"])
+  })
+
   const act = fc.oneof(
     fc.record({ type: fc.constant("come" as const), isSuspect: fc.boolean() }),
     fc.record({ type: fc.constantFrom("leave" as const, "progress" as const), which: fc.nat(8) }),

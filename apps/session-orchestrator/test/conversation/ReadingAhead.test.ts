@@ -1,5 +1,6 @@
 /** A parked turn that is in memory again ahead of its time: to everybody it is a turn that waits, as before. */
 import { assert, it } from "@effect/vitest"
+import { Records } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Clock, Duration, Effect, Layer } from "effect"
@@ -7,7 +8,6 @@ import { TestClock } from "effect/testing"
 import { type Gatekeeper, HOLD_STEP_MS } from "../../src/conversation/Gatekeeper.ts"
 import * as Gates from "../../src/conversation/Gates.ts"
 import * as Timer from "../../src/durable/Timer.ts"
-import * as TurnRecord from "../../src/durable/TurnRecord.ts"
 import { NEAR_MS } from "../../src/conversation/Parking.ts"
 import { CrowdedEndpoint, onDisk, prompts, start } from "./CrowdedEndpoint.ts"
 import { asking, type Options, waits, watching, withService } from "./Given.ts"
@@ -71,7 +71,7 @@ it.effect("U2: a turn is read before its time, and at its time it only goes on",
       const { end, text } = yield* conversations.result(turnId)
       assert.deepInclude(end, { status: "completed", attempts: 2, endedAt: MINUTE })
       assert.deepStrictEqual([text, reads()], ["At last", 1])
-      const wakes = (yield* journal.load(turnId)).flatMap((record) => TurnRecord.wakeOf(record) ?? [])
+      const wakes = (yield* journal.load(turnId)).flatMap((record) => Records.valueOf("Wake", record) ?? [])
       assert.deepStrictEqual(wakes, [{ type: "elapsed", at: MINUTE }])
     })
   )
@@ -124,7 +124,7 @@ it.effect("X4: a command finds it, ends its wait at once, and is on record when 
   nearly(
     Effect.fnUntraced(function* ({ conversations, id, journal, reads }) {
       assert.isTrue(yield* conversations.steer({ type: "retry-now", conversationId: id }, "a test"))
-      const wakes = (yield* journal.load(turnId)).flatMap((record) => TurnRecord.wakeOf(record) ?? [])
+      const wakes = (yield* journal.load(turnId)).flatMap((record) => Records.valueOf("Wake", record) ?? [])
       assert.deepInclude(wakes[0], { type: "now", at: MINUTE - NEAR_MS })
       const { end } = yield* conversations.result(turnId)
       assert.deepInclude(end, { status: "completed", endedAt: MINUTE - NEAR_MS })
@@ -186,7 +186,7 @@ it.effect("X4: commands that come while it is read are heard, in their order", (
       yield* asking(conversations.steer({ type: "wait-until", conversationId: id, until }, "the first"))
       yield* asking(conversations.steer({ type: "extend-budget", conversationId: id, byMs: 5 }, "the second"))
       yield* TestClock.adjust("10 seconds")
-      const wakes = (yield* journal.load(turnId)).flatMap((record) => TurnRecord.wakeOf(record) ?? [])
+      const wakes = (yield* journal.load(turnId)).flatMap((record) => Records.valueOf("Wake", record) ?? [])
       assert.deepStrictEqual(
         wakes.map(({ type, by, at }) => [type, by?.origin, at]),
         [
@@ -264,7 +264,7 @@ it.effect("X5, U3: one that its gate holds leaves memory again, and comes back w
       assert.strictEqual(reads(), 2)
       const waits = seen.flatMap(({ event }) => (event.type === "provider-retry" ? [event.retryAt] : []))
       assert.deepStrictEqual(waits, [MINUTE, held])
-      const wakes = (yield* journal.load(turnId)).flatMap((record) => TurnRecord.wakeOf(record) ?? [])
+      const wakes = (yield* journal.load(turnId)).flatMap((record) => Records.valueOf("Wake", record) ?? [])
       assert.strictEqual(wakes.length, 1)
       assert.isTrue(gatekeeper.isIdle)
     })

@@ -1,11 +1,11 @@
 /** A crowd of parked turns whose times come together. */
 import { assert, it } from "@effect/vitest"
+import { Records } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { NEAR_MS } from "../../src/conversation/Parking.ts"
-import * as TurnRecord from "../../src/durable/TurnRecord.ts"
 import type { Record } from "../../src/storage/Journal.ts"
 import { waits, withService } from "./Given.ts"
 
@@ -37,7 +37,7 @@ class Inside {
 /** Lets what can happen at this time happen. */
 const settle = TestClock.adjust(0)
 
-const isWake = ({ name }: Record): boolean => TurnRecord.isWake(name)
+const isWake = ({ name }: Record): boolean => Records.placeOf(name)?.kind === "Wake"
 
 const parksThenAnswers = [...crowd.map(() => emits(overloaded)), ...crowd.map(() => answer("At last"))]
 

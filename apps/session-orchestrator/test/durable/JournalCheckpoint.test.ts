@@ -1,6 +1,6 @@
 /** A turn's records, through whatever happens to their disk. */
 import { assert, describe, it } from "@effect/vitest"
-import { Attempt, TurnStopped } from "@holdfast/kernel"
+import { Records, TurnStopped } from "@holdfast/kernel"
 import { Deferred, Effect, Exit, Fiber, Schema } from "effect"
 import * as JournalCheckpoint from "../../src/durable/JournalCheckpoint.ts"
 import { Journal, type Record } from "../../src/storage/Journal.ts"
@@ -26,7 +26,7 @@ const names = Effect.map(
   (records: ReadonlyArray<Record>) => records.map(({ name }) => name)
 )
 
-const failed = (contentSeen: boolean): Attempt.AttemptOutcome => ({
+const failed = (contentSeen: boolean): Records.AttemptOutcome => ({
   _tag: "Failed",
   content: [],
   endedAt: 0,
@@ -42,10 +42,10 @@ describe("JournalCheckpoint", () => {
     Effect.gen(function* () {
       const effects = { runs: 0 }
       const first = yield* resume()
-      assert.isFalse(first.isRecorded("a"))
+      assert.deepStrictEqual(first.known, [])
       assert.strictEqual(yield* first.run("a", Schema.Number, count(effects)), 1)
       const next = yield* resume()
-      assert.isTrue(next.isRecorded("a"))
+      assert.deepStrictEqual(next.known, [{ name: "a", value: "1" }])
       assert.strictEqual(yield* next.run("a", Schema.Number, count(effects)), 1)
       assert.strictEqual(effects.runs, 1)
     }).pipe(Effect.provide(SqlStore.layerMemory))
@@ -181,7 +181,7 @@ describe("JournalCheckpoint", () => {
     Effect.gen(function* () {
       const appends = { runs: 0 }
       const checkpoint = yield* resume((append) => Effect.andThen(count(appends), atOnce(append)))
-      yield* checkpoint.run("step/0/attempt/0", Attempt.AttemptOutcome, Effect.succeed(failed(false)))
+      yield* checkpoint.run("step/0/attempt/0", Records.AttemptOutcome, Effect.succeed(failed(false)))
       assert.deepStrictEqual(yield* names, [])
       yield* checkpoint.run("step/0/decision/0", Schema.Number, Effect.succeed(0))
       assert.deepStrictEqual(yield* names, ["step/0/attempt/0", "step/0/decision/0"])
@@ -194,7 +194,7 @@ describe("JournalCheckpoint", () => {
   it.effect("K4: one that failed after content is on disk before anybody knows of it", () =>
     Effect.gen(function* () {
       const checkpoint = yield* resume()
-      yield* checkpoint.run("step/0/attempt/0", Attempt.AttemptOutcome, Effect.succeed(failed(true)))
+      yield* checkpoint.run("step/0/attempt/0", Records.AttemptOutcome, Effect.succeed(failed(true)))
       assert.deepStrictEqual(yield* names, ["step/0/attempt/0"])
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
@@ -203,7 +203,7 @@ describe("JournalCheckpoint", () => {
     Effect.gen(function* () {
       const checkpoint = yield* resume()
       const outcome = { ...failed(false), whole: true } as const
-      yield* checkpoint.run("step/0/attempt/0", Attempt.AttemptOutcome, Effect.succeed(outcome))
+      yield* checkpoint.run("step/0/attempt/0", Records.AttemptOutcome, Effect.succeed(outcome))
       assert.deepStrictEqual(yield* names, ["step/0/attempt/0"])
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )

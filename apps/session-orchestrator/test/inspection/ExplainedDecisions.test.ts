@@ -92,8 +92,7 @@ describe("a decision", () =>
         scripts: down(1),
         strategy: (strategy) => ({
           ...strategy,
-          delayFor: () => undefined,
-          basisFor: (_attempt, _failure, spent) => Basis.switchedOff(Profile.resolve(), spent)
+          decide: (_attempt, _failure, spent) => ({ basis: Basis.switchedOff(Profile.resolve(), spent) })
         })
       },
       says: ["Gave up: automatic retries had been switched off for this conversation (P15)."]

@@ -83,6 +83,18 @@ describe("an explanation", () => {
       const { conversation, turn } = yield* evidence
       const { status, steps } = Explanation.of({ turn, conversation, events: [], records: [] }, (text) => text)
       assert.deepStrictEqual({ status, steps }, { status: "queued", steps: [] })
+      const start = {
+        type: "turn-start",
+        conversationId: turn.conversationId,
+        turnId: turn.turnId,
+        startedAt: 0
+      } as const
+      const begun = Explanation.of({ turn, conversation, events: [start], records: [] }, (text) => text)
+      assert.deepInclude(begun, { status: "running" })
+      assert.deepStrictEqual(
+        begun.steps.map(({ attempts, step }) => [step, attempts.map(({ words }) => words)]),
+        [[0, ["Attempt 1 is under way."]]]
+      )
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 

@@ -1,5 +1,5 @@
 /** A turn's journal, record by record, as the kernel writes it. */
-import { Attempt, Compaction, Directive, RetryStrategy, Router } from "@holdfast/kernel"
+import { Directive, Records, RetryStrategy, Router } from "@holdfast/kernel"
 import { type Failure, Ids } from "@holdfast/wire"
 import { Schema } from "effect"
 import type { Record } from "../../src/storage/Journal.ts"
@@ -17,7 +17,7 @@ export const overloaded: Failure.Failure = {
 }
 
 export const failed = (n: number, endedAt: number, step = 0, failure = overloaded): Record =>
-  record(`step/${step}/attempt/${n}`, Attempt.AttemptOutcome, {
+  record(`step/${step}/attempt/${n}`, Records.AttemptOutcome, {
     _tag: "Failed",
     content: [],
     endedAt,
@@ -27,7 +27,7 @@ export const failed = (n: number, endedAt: number, step = 0, failure = overloade
   })
 
 export const completed = (n: number, endedAt: number, step = 0): Record =>
-  record(`step/${step}/attempt/${n}`, Attempt.AttemptOutcome, {
+  record(`step/${step}/attempt/${n}`, Records.AttemptOutcome, {
     _tag: "Completed",
     content: [{ type: "text", text: "Hello" }],
     endedAt,
@@ -35,7 +35,7 @@ export const completed = (n: number, endedAt: number, step = 0): Record =>
   })
 
 export const lost = (n: number, endedAt: number, step = 0): Record =>
-  record(`step/${step}/attempt/${n}`, Attempt.AttemptOutcome, { _tag: "Lost", endedAt })
+  record(`step/${step}/attempt/${n}`, Records.AttemptOutcome, { _tag: "Lost", endedAt })
 
 export const mark = (n: number, step = 0): Record =>
   record(`step/${step}/attempt/${n}/content`, Schema.Literal(true), true)
@@ -63,7 +63,7 @@ export const sent = (n: number, delayMs: number, retryAt: number, provider: stri
     route: { target: { provider, model: "m" } }
   })
 
-export const compaction = (n: number, outcome: Compaction.CompactionRecord, step = 0): Record =>
-  record(`step/${step}/compaction/${n}`, Compaction.CompactionRecord, outcome)
+export const compaction = (n: number, outcome: Records.CompactionOutcome, step = 0): Record =>
+  record(`step/${step}/compaction/${n}`, Records.CompactionOutcome, outcome)
 
 export const messageId = Ids.messageIdOf(Ids.TurnId.make("t0"), 0)

@@ -1,6 +1,6 @@
 /** A look into a file: with a service at work on it, and without. */
 import { expect, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { TestClock } from "effect/testing"
 import * as fs from "node:fs"
@@ -8,6 +8,7 @@ import * as path from "node:path"
 import * as Inspection from "../../src/inspection/Inspection.ts"
 import * as DatabaseFile from "../../src/storage/DatabaseFile.ts"
 import { Journal } from "../../src/storage/Journal.ts"
+import * as Migrations from "../../src/storage/Migrations.ts"
 import * as SqliteClient from "../../src/storage/SqliteClient.ts"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
 import * as Tenancy from "../../src/storage/Tenancy.ts"
@@ -142,9 +143,36 @@ it.effect("V3: a database of an older Holdfast is named with what brings it to t
     )
     const before = fs.readFileSync(filename)
     const { message } = yield* Effect.flip(look(filename))
-    expect(message).toContain(filename)
+    expect(message).toContain(`Could not use the database ${filename}: `)
     expect(message).toContain("its schema has version 5")
     expect(message).toContain("Start the service of this Holdfast on it once")
     expect(fs.readFileSync(filename).equals(before)).toBe(true)
   })
+)
+
+it.effect("V2: a database of a newer Holdfast is named with what can read it", () =>
+  Effect.gen(function* () {
+    const filename = yield* temporaryFile
+    yield* Effect.provide(fill, SqlStore.layer({ path: filename }))
+    yield* Effect.flatMap(
+      SqliteClient.make({ filename }),
+      (sql) => sql`INSERT INTO ${sql(Migrations.TABLE)} ${sql.insert({ migration_id: 99, name: "later" })}`
+    ).pipe(Effect.provide(Reactivity.layer), Effect.scoped)
+    const { message } = yield* Effect.flip(look(filename))
+    expect(message).toContain(`Could not use the database ${filename}: `)
+    expect(message).toContain("version 99")
+  })
+)
+
+it.effect("X9: has everything about a turn, and nothing about one that is not there", () =>
+  Effect.gen(function* () {
+    const filename = yield* temporaryFile
+    yield* Effect.provide(fill, SqlStore.layer({ path: filename }))
+    const built = yield* Layer.build(Inspection.layerSqlite(filename, { defaults }))
+    const { evidence } = Context.get(built, Inspection.Inspection)
+    const found = Option.getOrThrow(yield* evidence(Given.turnId(1)))
+    expect([found.turn.turnId, found.conversation.conversationId]).toEqual([Given.turnId(1), Given.conversationId(1)])
+    expect([found.records.length, found.events, found.interruption]).toEqual([2, [], undefined])
+    expect(Option.isNone(yield* evidence(Given.turnId(9)))).toBe(true)
+  }).pipe(Effect.scoped)
 )

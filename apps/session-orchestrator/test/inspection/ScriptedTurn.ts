@@ -181,7 +181,7 @@ const turnOf = (plan: Plan, startedAt: number, abort: Effect.Effect<void>, night
     const life = Effect.gen(function* () {
       const { checkpoint } = yield* Effect.orDie(JournalCheckpoint.make(journal, turnId, Effect.orDie))
       const mortal: Checkpoint.Checkpoint["Service"] = {
-        isRecorded: checkpoint.isRecorded,
+        ...checkpoint,
         run: (name, schema, effect) =>
           checkpoint.run(
             name,

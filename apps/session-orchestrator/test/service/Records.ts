@@ -1,8 +1,7 @@
 /** What a database file holds of a turn, read by another connection: what is committed, and nothing else. */
-import { type Directive, RetryStrategy } from "@holdfast/kernel"
+import { type Directive, Records, RetryStrategy } from "@holdfast/kernel"
 import { Ids } from "@holdfast/wire"
 import { Schema } from "effect"
-import * as TurnRecord from "../../src/durable/TurnRecord.ts"
 import * as EventText from "../../src/storage/EventText.ts"
 import * as NodeSqlite from "../../src/storage/NodeSqlite.ts"
 import type { Record } from "../../src/storage/Journal.ts"
@@ -20,7 +19,7 @@ export const journalOf = (database: string, turnId: string): ReadonlyArray<Recor
 
 /** The ids of the commands in it. */
 export const commandsOf = (database: string, turnId: string): ReadonlyArray<string> =>
-  journalOf(database, turnId).flatMap((record) => TurnRecord.wakeOf(record)?.by?.commandId ?? [])
+  journalOf(database, turnId).flatMap((record) => Records.valueOf("Wake", record)?.by?.commandId ?? [])
 
 /** The waits that were decided in it. */
 export const waitsOf = (
@@ -28,14 +27,14 @@ export const waitsOf = (
   turnId: string
 ): ReadonlyArray<Extract<Directive.Directive, { readonly _tag: "Retry" }>> =>
   journalOf(database, turnId).flatMap((record) => {
-    const directive = TurnRecord.directiveOf(record)
+    const directive = Records.valueOf("Decision", record)
     return directive?._tag === "Retry" ? [directive] : []
   })
 
 /** How its waits came to their ends. */
 export const endsOf = (database: string, turnId: string): ReadonlyArray<RetryStrategy.Wake> =>
   journalOf(database, turnId).flatMap((record) => {
-    const wake = TurnRecord.wakeOf(record)
+    const wake = Records.valueOf("Wake", record)
     return wake === undefined || !RetryStrategy.endsWait(wake) ? [] : [wake]
   })
 

@@ -1,13 +1,13 @@
 /** Waits that are more than a time, over kill -9: at the gate of an endpoint (X5), and for a person's word (X11). */
 import { assert, describe, it } from "@effect/vitest"
+import { Records } from "@holdfast/kernel"
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { Effect } from "effect"
 import { HOLD_STEP_MS } from "../../src/conversation/Gatekeeper.ts"
-import * as TurnRecord from "../../src/durable/TurnRecord.ts"
 import * as Audience from "../cluster/Audience.ts"
 import * as Given from "./Given.ts"
 import * as Process from "./Process.ts"
-import * as Records from "./Records.ts"
+import * as Database from "./Records.ts"
 
 const { gate } = ScriptedServer
 const { overloaded } = Given
@@ -72,7 +72,7 @@ describe.concurrent("a process that is killed while turns are held by a gate", (
         [second, [0, 1], 3],
         [third, [0, 1], 2]
       ] as const) {
-        const waits = Records.waitsOf(database, turnId).map(({ attempt }) => attempt)
+        const waits = Database.waitsOf(database, turnId).map(({ attempt }) => attempt)
         assert.deepStrictEqual(waits, [...retries])
         const end = onlooker.events.findLast((event) => event.type === "turn-end")
         assert.deepInclude(end, { status: "completed", attempts, sleptMs: 300 * retries.length })
@@ -100,7 +100,7 @@ describe.concurrent("a process that is killed while a turn asks", () => {
     yield* live.until('"asks"')
     const command = (service: Given.Running, name: string, body: object) =>
       Effect.map(service.call({ path: `/v1/conversations/${id}/${name}`, body }), ({ status }) => status)
-    const commands = Effect.sync(() => Records.commandsOf(stage.database, "one"))
+    const commands = Effect.sync(() => Database.commandsOf(stage.database, "one"))
     return { ...stage, first, id, command, commands }
   })
 
@@ -149,8 +149,8 @@ describe.concurrent("a process that is killed while a turn asks", () => {
       assert.match(text, /"type":"turn-end".*"status":"completed"/)
       assert.strictEqual(yield* command(second, "retry-now", { commandId: "answer" }), 202)
       assert.deepStrictEqual(yield* commands, ["answer"])
-      const questions = Records.journalOf(database, "one").filter(
-        (record) => TurnRecord.wakeOf(record)?.type === "asked"
+      const questions = Database.journalOf(database, "one").filter(
+        (record) => Records.valueOf("Wake", record)?.type === "asked"
       )
       assert.lengthOf(questions, 1)
       // One failure and one answer, which may have been cut.

@@ -6,6 +6,7 @@ import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import process from "node:process"
+import { DatabaseSync, type SQLOutputValue } from "node:sqlite"
 import { fileURLToPath } from "node:url"
 import * as Backup from "../../src/storage/Backup.ts"
 import * as SqliteClient from "../../src/storage/SqliteClient.ts"
@@ -44,6 +45,27 @@ const writer = (filename: string, events: number) =>
     }),
     ({ child }) => Effect.sync(() => void child.kill("SIGKILL"))
   )
+
+/** Takes so many rows out of an index that should have them, which is the damage that only a whole read finds. */
+const withoutEntries = (filename: string, rows: number): void => {
+  const write = (act: (database: DatabaseSync) => void): void => {
+    const database = new DatabaseSync(filename, { defensive: false })
+    database.exec("PRAGMA writable_schema = ON")
+    act(database)
+    database.close()
+  }
+  let index: Record<string, SQLOutputValue> = {}
+  write((database) => {
+    database.exec("CREATE TABLE damaged (n); CREATE INDEX damaged_n ON damaged (n)")
+    index = database.prepare("SELECT * FROM sqlite_schema WHERE name = 'damaged_n'").get() ?? {}
+    database.exec("DELETE FROM sqlite_schema WHERE name = 'damaged_n'")
+  })
+  write((database) => {
+    for (let n = 0; n < rows; n++) database.prepare("INSERT INTO damaged VALUES (?)").run(n)
+    const { name = "", rootpage = 0, sql = "", tbl_name = "", type = "" } = index
+    database.prepare("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)").run(type, name, tbl_name, rootpage, sql)
+  })
+}
 
 describe("a backup", () => {
   it.live("is a database like the one it was made of, alone in one file, for its owner alone", () =>
@@ -151,6 +173,16 @@ describe("a backup", () => {
       fs.writeFileSync(filename, bytes.fill(0x41, bytes.length - 4096 * 3))
       const { message } = yield* Effect.flip(Backup.make(filename, to, quietly))
       expect(message).toMatch(/damaged|malformed/)
+      expect(fs.readdirSync(copies)).toEqual([])
+    })
+  )
+
+  it.live("B4: a copy that is read to the end and found damaged is not kept, and the first faults are named", () =>
+    Effect.gen(function* () {
+      const { copies, filename, to } = yield* given
+      withoutEntries(filename, 5)
+      const { message } = yield* Effect.flip(Backup.make(filename, to, quietly))
+      expect(message).toMatch(/the copy is damaged, as the database may be: [^;]+; [^;]+; [^;]+"\. Check/)
       expect(fs.readdirSync(copies)).toEqual([])
     })
   )

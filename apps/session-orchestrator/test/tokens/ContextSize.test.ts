@@ -45,6 +45,21 @@ describe("the size of a context", () => {
   it("A11: is what the provider said of its last answer, and a count of what came since", () => {
     const told = answer("three four", 1, { inputTokens: 1_000, outputTokens: 50 })
     assert.strictEqual(sizeOf([user("one two"), told, user("and five", 2)]), 1_050 + FRAME + 2)
+    assert.strictEqual(sizeOf([user("one"), answer("two", 1, { inputTokens: 7 })]), 7)
+    assert.strictEqual(sizeOf([user("one"), answer("two three", 1, { outputTokens: 7 })]), 2 * FRAME + 3)
+    const both = [told, user("and", 2), answer("five", 3, { inputTokens: 2_000 })]
+    assert.strictEqual(sizeOf([user("one"), ...both]), 2_000)
+  })
+
+  it("has a frame of its own for each tool, and memory is counted in characters of what is in a message", () => {
+    const tool = { name: "look", inputSchema: {} }
+    const system = undefined
+    const [one, two] = [1, 2].map((count) =>
+      ContextSize.of({ messages: [], tools: Array.from({ length: count }, () => tool), system }, words)
+    )
+    assert.deepStrictEqual([one, two], [FRAME + 1, 2 * (FRAME + 1)])
+    assert.strictEqual(ContextSize.charactersOf([user("four"), answer("five!", 1)]), 2 * 256 + 9)
+    assert.deepStrictEqual(["", "a", "abcd", "abcde"].map(ContextSize.estimate), [0, 1, 1, 2])
   })
 
   it("P19: is counted again once a summary stands for what the provider had counted", () => {

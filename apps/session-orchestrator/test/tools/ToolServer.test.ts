@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Toolbox } from "@holdfast/kernel"
-import { Clock, Duration, Effect, Fiber } from "effect"
+import { Clock, Duration, Effect, Fiber, Layer, Logger, References } from "effect"
 import { TestClock } from "effect/testing"
 import type * as Config from "../../src/config/Config.ts"
 import { CallError } from "../../src/tools/Connection.ts"
+import * as Offers from "../../src/tools/Offers.ts"
 import * as ToolServer from "../../src/tools/ToolServer.ts"
 import * as Given from "./Given.ts"
 import { connect, Life, offer } from "./ScriptedConnection.ts"
@@ -27,6 +28,14 @@ const after = Effect.fnUntraced(function* (
   const { isError, output } = yield* Fiber.join(fiber)
   return `${isError ? "ERROR " : ""}${String(output)}`
 })
+
+const lines: Array<string> = []
+const said = Layer.mergeAll(
+  Logger.layer([Logger.make(({ logLevel, message }) => void lines.push(`${logLevel} ${String(message)}`))]),
+  Layer.succeed(References.MinimumLogLevel, "Debug")
+)
+/** What has been logged since it was asked last. */
+const news = () => lines.splice(0)
 
 const names = (server: ToolServer.ToolServer) => server.known().map(({ name }) => name)
 
@@ -199,5 +208,62 @@ describe("a tool server", () => {
         `${"x".repeat(10)}\n[Holdfast cut this output: it has 100 bytes, and the first 10 are above.]`
       )
     }).pipe(Effect.scoped)
+  )
+
+  it.effect("takes arguments that are an object, and nothing else", () =>
+    Effect.gen(function* () {
+      const server = yield* start([new Life("a")])
+      for (const input of [[], null, "a", 1, true]) {
+        assert.strictEqual(
+          yield* after(server.call("a", input), 0),
+          "ERROR The arguments of a call must be a JSON object."
+        )
+      }
+      assert.strictEqual(yield* after(server.call("a", { b: [] }), 0), "done")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "is in the log when it is up, down, and up again, with names of the configuration that it does not know",
+    () =>
+      Effect.gen(function* () {
+        const first = new Life("a")
+        yield* start([first, new Life("a", "b")], { allow: ["a*", "c"], deny: ["d"], idempotent: ["a"] })
+        assert.deepStrictEqual(news(), [
+          'Warn tools.s.allow has "c", and s has no such tool.',
+          'Warn tools.s.deny has "d", and s has no such tool.',
+          "Debug The tool server s is up, with 1 tool."
+        ])
+        yield* first.dies("exit code 1")
+        yield* TestClock.adjust(0)
+        assert.deepStrictEqual(news(), ["Warn The tool server s is down: exit code 1. It is started again in 1s."])
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(news().slice(-1), ["Info The tool server s is up, with 1 tool."])
+      }).pipe(Effect.provide(said), Effect.scoped)
+  )
+
+  it.effect("S6: that offers too much is warned of once, and again when that is something else", () =>
+    Effect.gen(function* () {
+      const many = (count: number) => Array.from({ length: count }, (_, n) => offer(`t${n}`))
+      const life = new Life()
+      life.tools = many(Offers.MAX_TOOLS + 1)
+      const server = yield* start([life])
+      const lists = (tools: ReturnType<typeof many>) =>
+        Effect.gen(function* () {
+          life.tools = tools
+          yield* life.changes
+          yield* TestClock.adjust("1 second")
+          return news().filter((line) => line.includes("more than a request can carry")).length
+        })
+      assert.strictEqual(news().filter((line) => line.startsWith("Warn ")).length, 1)
+      assert.deepStrictEqual(
+        names(server),
+        many(Offers.MAX_TOOLS).map(({ name }) => name)
+      )
+      assert.strictEqual(yield* lists(many(Offers.MAX_TOOLS + 1)), 0)
+      assert.strictEqual(yield* lists(many(Offers.MAX_TOOLS + 2)), 1)
+      assert.strictEqual(yield* lists(many(1)), 0)
+      assert.strictEqual(yield* lists(many(Offers.MAX_TOOLS + 2)), 1)
+    }).pipe(Effect.provide(said), Effect.scoped)
   )
 })

@@ -1,4 +1,5 @@
 /** The gate by what a crowd meets: figures of a simulation that is played by the functions the service runs. */
+import { Duration } from "effect"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import * as Crowd from "../../src/gate/Crowd.ts"
@@ -47,6 +48,22 @@ describe("a crowd at the gate", () => {
     }, true)
     expect(outcome.answered).toBe(TURNS)
     expect(calls / outcome.answered).toBeLessThanOrEqual(1.1)
+  })
+
+  it("D1, D2: each turn has the whole of its budget, by sleep and by wall-clock, whenever it comes", () => {
+    const calls = (settings: Parameters<typeof Profile.resolve>[0]) =>
+      Crowd.play({
+        turns: 4,
+        policy: Profile.resolve(settings),
+        endpoint: endpoint(() => false),
+        arrivalMs: 24 * HOUR,
+        gated: false
+      })
+    // 5 s, 10 s and 30 s of sleep; by wall-clock two calls of a second between them.
+    expect(calls({ budget: Duration.seconds(45) })).toMatchObject({ calls: 4 * 4, gaveUp: 4 })
+    expect(calls({ budget: Duration.millis(44_999) })).toMatchObject({ calls: 4 * 3, gaveUp: 4 })
+    expect(calls({ budget: Duration.seconds(47), measure: "wall-clock" })).toMatchObject({ calls: 4 * 4, gaveUp: 4 })
+    expect(calls({ budget: Duration.millis(46_999), measure: "wall-clock" })).toMatchObject({ calls: 4 * 3 })
   })
 
   it("X5: a turn that waits alone keeps its schedule to the millisecond", () => {

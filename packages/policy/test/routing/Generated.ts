@@ -176,10 +176,11 @@ export const tell = (
   const known = (): Routes.Known => ({ standing, credentials, models, countTokens: () => 100 })
   question = { ...question, current: Routes.begin(policy, question, known(), now).route }
   const decided: Array<Decided> = []
-  const spending = new Spending.Spending()
+  let spending = Spending.none
   for (const { failure, tookMs, ...rest } of failures) {
     now += tookMs
-    const spent = spending.fail(failure, now, 0.5)
+    spending = Spending.fail(spending, failure, now)
+    const spent = Spending.spentAt(spending, failure, now, 0.5)
     const situation = { failure, ...rest, contentSeen: false, retries: decided.length, defects: 0, spent, now }
     const before = known()
     const answer = Routes.direct(policy, situation, question, before)
@@ -188,8 +189,7 @@ export const tell = (
     const to = (directive._tag === "Retry" ? directive.route : undefined) ?? question.current ?? { target: primary }
     decided.push({ failure, question, situation, known: before, answer, after: standing, to })
     if (directive._tag === "GiveUp") break
-    spending.retry(failure)
-    spending.sleep(failure, directive.delayMs)
+    spending = Spending.sleep(Spending.retry(spending, failure), failure, directive.delayMs)
     now += directive.delayMs
     const state = directive.state ?? question.state
     question = { ...question, current: to, state: state === undefined ? undefined : stored(state) }

@@ -100,6 +100,17 @@ describe("Standing", () => {
     }
   })
 
+  it("P8: which of several pauses counts does not depend on the order that they are stored in", () => {
+    const ofPauses = (pauses: ReadonlyArray<Standing.Pause>, now: number) =>
+      Standing.of({ ...Standing.empty, targets: { "a/a": { pauses } } }, { kind: "targets", name: "a/a" }, now)
+    fc.assert(
+      fc.property(fc.array(pause, { maxLength: 4 }), moment, (pauses, now) => {
+        expect(ofPauses(pauses.toReversed(), now)).toEqual(ofPauses(pauses, now))
+      }),
+      { numRuns: 1_000 }
+    )
+  })
+
   it("C12: a success ends the pauses of what it used that were known when its call began, and no other", () => {
     fc.assert(
       fc.property(standing, moment, (standing, began) => {

@@ -12,6 +12,7 @@
  * L5. A client that goes away ends the pulling, and nothing else.
  * L6. Whoever is let go of before the end is told why, and that it has to come back, as far as its format can say so
  *     (`farewell`). It stands behind all that was written, so a client that has only slept finds it, for `FAREWELL_LIMIT`.
+ * L7. All responses share a budget of writes in each turn of the event loop (`WriteBudget`).
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import type { Sse } from "@holdfast/wire"
@@ -19,7 +20,9 @@ import { Cause, Duration, Effect, Option, Predicate, Schema, Stream } from "effe
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ServerResponse } from "node:http"
 import type { Drain } from "./Drain.ts"
+import type * as Encoding from "./Encoding.ts"
 import * as ResponseHeaders from "./ResponseHeaders.ts"
+import { WriteBudget } from "./WriteBudget.ts"
 
 /** How long a response may be silent. Half of the shortest limit that proxies are commonly run with (30 s). */
 export const KEEP_ALIVE_INTERVAL = Duration.seconds(15)
@@ -42,7 +45,7 @@ export interface Options<A, E> {
   /** What is written while nothing happens. */
   readonly keepAlive: string
   readonly items: Stream.Stream<A, E>
-  readonly encode: (items: ReadonlyArray<A>) => string
+  readonly encode: (items: ReadonlyArray<A>) => Encoding.Text
   /** The stream has no end of its own, so that ending it cannot be mistaken for completeness. */
   readonly endless: boolean
   /** What is written last where the response ends before its time (L6). */
@@ -67,7 +70,12 @@ export const send = Effect.fnUntraced(function* <A, E>(
     // Node raises what is written after a disconnect as an error of nobody's.
     if (response.destroyed) return Effect.interrupt
     quiet = false
-    return response.write(options.encode(items)) ? Effect.void : untilRead(response) // L3
+    const text = options.encode(items)
+    return budget.allows(text.length) ? written(text) : Effect.flatMap(budget.turn(text.length), () => written(text)) // L7
+  }
+  const written = (text: Encoding.Text): Effect.Effect<void, ClientStalled> => {
+    if (response.destroyed) return Effect.interrupt
+    return response.write(text) ? Effect.void : untilRead(response) // L3
   }
   const signsOfLife = Effect.sync(() => {
     if (quiet && !response.destroyed && !response.writableNeedDrain) response.write(options.keepAlive) // L2
@@ -92,6 +100,9 @@ export const send = Effect.fnUntraced(function* <A, E>(
 })
 
 // --- internal
+
+/** One event loop has one budget (L7). */
+const budget = new WriteBudget()
 
 const nodeResponse = (request: HttpServerRequest.HttpServerRequest): ServerResponse =>
   // The server below speaks HTTP/1.1 alone, so this is never a response of HTTP/2.

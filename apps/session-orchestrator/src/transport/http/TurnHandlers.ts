@@ -10,10 +10,13 @@ import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Conversations, type Frame, ShuttingDown, type TurnResult } from "../../conversation/Conversations.ts"
+import * as SharedFrames from "../../conversation/SharedFrames.ts"
 import { Explanations } from "../../inspection/Explanations.ts"
 import * as ExplanationText from "../../inspection/ExplanationText.ts"
+import * as LongJson from "../../text/LongJson.ts"
 import { orProblem } from "./DomainProblems.ts"
 import { Drain } from "./Drain.ts"
+import * as Encoding from "./Encoding.ts"
 import * as LiveResponse from "./LiveResponse.ts"
 import * as Negotiation from "./Negotiation.ts"
 
@@ -88,34 +91,17 @@ export const layer = HttpApiBuilder.group(
 
 // --- internal
 
-/**
- * Encodes frames once for all subscribers that got the same array, which `Backlog` sees to (Backlog.B2). They write one after
- * another, so the last array is the one to remember.
- */
-const sharing = (encode: (frames: ReadonlyArray<Frame>) => string): typeof encode => {
-  let last: { readonly frames: ReadonlyArray<Frame>; readonly text: string } | undefined
-  return (frames) => (last?.frames === frames ? last : (last = { frames, text: encode(frames) })).text
-}
-
 const ndjson = {
   contentType: Ndjson.CONTENT_TYPE,
   keepAlive: Ndjson.KEEP_ALIVE,
-  encode: sharing((frames: ReadonlyArray<Frame>): string => {
-    let text = ""
-    for (const frame of frames) text += frame.json + "\n"
-    return text
-  })
+  encode: Encoding.sharing(({ json }: Frame) => `${json}\n`, SharedFrames.isMarked)
 }
 
 const sse = {
   contentType: Sse.CONTENT_TYPE,
   keepAlive: Sse.KEEP_ALIVE,
   farewell: Sse.reconnect,
-  encode: sharing((frames: ReadonlyArray<Frame>): string => {
-    let text = ""
-    for (const frame of frames) text += Sse.frame(frame.json, frame.id)
-    return text
-  })
+  encode: Encoding.sharing(({ id, json }: Frame) => Sse.frame(json, id), SharedFrames.isMarked)
 }
 
 const toJson = ({ end, text, turnId }: TurnResult): TurnsGroup.TurnResult => ({
@@ -130,7 +116,7 @@ const inWords = (explanation: TurnExplanation.TurnExplanation): string =>
   `${ExplanationText.lines(explanation, { timeZone: "UTC", columns: ExplanationText.COLUMNS }).join("\n")}\n`
 
 /**
- * Answers when a turn has sealed. Once that has taken long enough for clients and proxies to wonder, the head leaves, and
+ * Answers when a turn has sealed. A long answer leaves in pieces. Once that has taken long enough for clients and proxies to wonder, the head leaves, and
  * spaces follow until the document does: JSON may begin with them (RFC 8259, section 2).
  */
 const answerSealed = (
@@ -139,22 +125,27 @@ const answerSealed = (
   drain: Drain["Service"]
 ): Answer => {
   const sealed = Effect.map(result, toJson)
+  const late = <E>(answer: Effect.Effect<TurnsGroup.TurnResult, E>): Answer =>
+    LiveResponse.send(request, drain, {
+      contentType: JSON_TYPE,
+      keepAlive: Ndjson.KEEP_ALIVE,
+      items: Stream.flatMap(Stream.fromEffect(answer), inPieces),
+      encode: (pieces) => Buffer.from(pieces.join("")),
+      endless: false
+    })
   return orProblem(sealed).pipe(
     Effect.raceFirst(Effect.as(Effect.sleep(LiveResponse.KEEP_ALIVE_INTERVAL), undefined)),
     Effect.raceFirst(Effect.andThen(drain.ended, Effect.fail(goingDown))),
-    Effect.flatMap((answer): Answer =>
-      answer === undefined
-        ? LiveResponse.send(request, drain, {
-            contentType: JSON_TYPE,
-            keepAlive: Ndjson.KEEP_ALIVE,
-            items: Stream.fromEffect(sealed),
-            encode: (answers) => answers.map((answer) => JSON.stringify(answer)).join(""),
-            endless: false
-          })
-        : Effect.succeed(answer)
-    )
+    Effect.flatMap((answer): Answer => {
+      if (answer === undefined) return late(sealed)
+      return LongJson.isLong(answer.text) ? late(Effect.succeed(answer)) : Effect.succeed(answer)
+    })
   )
 }
+
+/** An answer of megabytes leaves piece by piece, and its client is waited for in between (LiveResponse.L3). */
+const inPieces = (answer: TurnsGroup.TurnResult): Stream.Stream<string> =>
+  Stream.fromIterable(LongJson.pieces(answer), { chunkSize: 1 })
 
 const goingDown = new Problem.ShuttingDown({
   detail: "The turn is on disk and goes on when the service is back. Ask again with the same turnId."

@@ -140,6 +140,20 @@ it.effect("a JSON answer that takes long begins, and shows signs of life that ar
   })
 )
 
+it.effect("C11: an answer of megabytes leaves in pieces, at once and late, and is whole", () =>
+  Effect.gen(function* () {
+    const text = "word \u{1f600} ".repeat(400_000)
+    for (const isLate of [false, true]) {
+      const { answer, result, turn } = yield* askForResult()
+      if (isLate) yield* TestClock.adjust("15 seconds")
+      yield* Deferred.succeed(turn.result, { ...result, text })
+      const live = yield* Fiber.join(answer)
+      expect([live.headers["content-type"], live.headers["transfer-encoding"]]).toEqual(["application/json", "chunked"])
+      expect(JSON.parse(yield* live.rest)).toEqual({ turnId: "t", status: "completed", text })
+    }
+  })
+)
+
 it.effect("a client that waits for JSON and goes away leaves the turn alone", () =>
   Effect.gen(function* () {
     const { answer, conversation, result, server, turn } = yield* askForResult()

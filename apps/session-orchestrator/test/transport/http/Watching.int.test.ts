@@ -2,6 +2,8 @@ import { expect, it } from "@effect/vitest"
 import { Sse } from "@holdfast/wire"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { ServerResponse } from "node:http"
+import { MOST_AT_ONCE } from "../../../src/transport/http/WriteBudget.ts"
 import * as Events from "./Events.ts"
 import * as TestServer from "./TestServer.ts"
 
@@ -115,6 +117,45 @@ it.effect("X3: a client that is dead is cut off some seconds later, and nothing 
     yield* Effect.flip(live.rest)
   })
 )
+
+it.effect("LiveResponse.L7: many clients that read fast are not all written to in one turn of the event loop", () =>
+  Effect.gen(function* () {
+    const { events, path, server } = yield* withHistory
+    const clients = yield* Effect.forEach(Array.from({ length: 24 }), () => server.open({ path }))
+    server.conversations.emit("t", [events.start])
+    for (const live of clients) yield* live.until(Sse.encode(events.start, 1))
+    const written = yield* writesPerTurn
+    for (let n = 0; n < 8; n++) server.conversations.emit("t", [events.delta("x".repeat(200_000))])
+    server.conversations.emit("t", [events.end])
+    for (const live of clients) yield* live.until("turn-end")
+    const total = written.reduce((sum, bytes) => sum + bytes, 0)
+    expect(total).toBeGreaterThan(24 * 8 * 200_000)
+    expect(Math.max(...written)).toBeLessThanOrEqual(MOST_AT_ONCE)
+  })
+)
+
+/** What all responses together write in each turn of the event loop from now on, in bytes. */
+const writesPerTurn = Effect.gen(function* () {
+  const turns = [0]
+  const { write } = ServerResponse.prototype
+  ServerResponse.prototype.write = new Proxy(write, {
+    apply: (target, response, args: ReadonlyArray<string>) => {
+      turns[turns.length - 1] = (turns.at(-1) ?? 0) + (args[0]?.length ?? 0)
+      return Reflect.apply(target, response, args)
+    }
+  })
+  let next = setImmediate(function count() {
+    turns.push(0)
+    next = setImmediate(count)
+  })
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      ServerResponse.prototype.write = write
+      clearImmediate(next)
+    })
+  )
+  return turns
+})
 
 it.effect("HEAD tells what watching would answer with, and does not watch", () =>
   Effect.gen(function* () {

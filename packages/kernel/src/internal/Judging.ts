@@ -1,51 +1,42 @@
 /**
- * What a response has to be where a report is asked for, and what becomes of one that is not (A9, A10, A12-A14).
+ * What a response has to be where a report is asked for, and what is wrong with one that is not (A9, A10, A12-A14). Pure.
  *
- * Judging is pure. A verdict is part of the attempt's record, so a schema that changes overnight changes nothing that has been
- * judged.
+ * A verdict is part of the attempt's record, so a schema that changes overnight changes nothing that has been judged.
  *
- * J1. A response that will not do is a failure (invalid-response): it stays in the history, leaves the model's context, and
- *     what the model is told instead is a message that is marked as nobody's prompt (A9).
- * J2. D4 does not stand against its retry: what was shown was a whole response, and stays shown. Nothing is said twice.
- * J3. A report that will not do shortens the turn (A12). A call of the report's tool is answered like any call that failed; in the
+ * Judging.J1. A response that will not do is a failure (invalid-response). D4 does not stand against its retry: what was shown was a
+ *     whole response, and stays shown. Nothing is said twice.
+ * Judging.J2. A report that will not do shortens the turn (A12). A call of the report's tool is answered like any call that failed; in the
  *     final step it is J1, as are words at any time: there is no later step in which they could be mended.
- * J4. The first good report is the turn's; nothing that fails later takes it away (A13).
+ * Judging.J3. The first good report is the turn's; nothing that fails later takes it away (A13).
  */
 import { type Failure, JsonShape, type Message, type TurnEvent } from "@holdfast/wire"
-import { Effect, Random, Schema } from "effect"
-import type { AttemptOutcome } from "./Attempt.ts"
-import type { FinalReport, Refusal } from "./FinalReport.ts"
-import * as FinalStep from "./FinalStep.ts"
-import type { ToolOutcome } from "./Toolbox.ts"
-import type { TurnState } from "./TurnState.ts"
+import { Schema } from "effect"
+import type { FinalReport, Refusal } from "../FinalReport.ts"
+import type { AttemptOutcome } from "../Records.ts"
+import type { ToolOutcome } from "../Toolbox.ts"
 
-type Made = Exclude<AttemptOutcome, { readonly _tag: "Lost" }>
+type Completed = Extract<AttemptOutcome, { readonly _tag: "Completed" }>
 type Failed = Extract<AttemptOutcome, { readonly _tag: "Failed" }>
-
-/** Turns a response that will not do into the failure that it is. */
-export const judged = <E>(turn: TurnState, attempt: Effect.Effect<Made, E>): Effect.Effect<Made, E> =>
-  Effect.flatMap(attempt, (outcome): Effect.Effect<Made> => {
-    if (outcome._tag === "Failed") return Effect.succeed(outcome)
-    const found = shortcoming(outcome, turn.ports.report, turn.isFinal)
-    if (found === undefined) return Effect.succeed(outcome)
-    const { finishReason: _, ...said } = outcome
-    const failure: Failure.Failure = { reason: "invalid-response", message: found.message, retryable: true }
-    return Effect.map(Random.next, (spread) => ({
-      ...said,
-      _tag: "Failed",
-      failure,
-      contentSeen: false, // J2
-      spread,
-      whole: true,
-      ...(found.report === undefined ? undefined : { report: found.report })
-    }))
-  })
 
 /** Why a response will not do. */
 export interface Shortcoming {
   readonly message: string
   /** It handed in a report, with which this was wrong (A12). */
   readonly report?: Refusal
+}
+
+/** The failure that a response is which will not do. `spread` is drawn for the decision about it. */
+export const failedWith = (outcome: Completed, found: Shortcoming, spread: number): Failed => {
+  const { finishReason: _, ...said } = outcome
+  return {
+    ...said,
+    _tag: "Failed",
+    failure: { reason: "invalid-response", message: found.message, retryable: true },
+    contentSeen: false, // J1
+    spread,
+    whole: true,
+    ...(found.report === undefined ? undefined : { report: found.report })
+  }
 }
 
 /** Why a response will not do; `undefined` where it will. */
@@ -89,19 +80,6 @@ export const refusalOf = (
   finishReason: Message.FinishReason
 ): Refusal => (malformed === undefined ? "invalid" : finishReason === "length" ? "incomplete" : "malformed")
 
-/** What goes on record when a response is asked for again that would not do (J1). */
-export const guide = (turn: TurnState, failed: Failed): ReadonlyArray<TurnEvent.PersistedEvent> => {
-  const { endedAt, failure, usage } = failed
-  turn.unfinished = undefined
-  turn.spend(usage)
-  const guidance = `TURN-FAILED: ${failure.message} ${FinalStep.wayOut(turn)}`
-  return [
-    turn.add(turn.response(failed, endedAt, failure)),
-    turn.event({ type: "synthetic-retry", step: turn.step, guidance }),
-    turn.add(turn.told(guidance, endedAt))
-  ]
-}
-
 /** Whether a call hands in the report. */
 export const isReport = (
   report: FinalReport["Service"] | undefined,
@@ -116,20 +94,14 @@ export const answer = (report: FinalReport["Service"], { input }: Message.ToolCa
     : { output: `The report was not accepted: ${fault}`, isError: true }
 }
 
-/** Keeps a report that was accepted (J4); one that was not shortens the turn (J3). */
-export const settle = (turn: TurnState, { input }: Message.ToolCallPart, { isError }: ToolOutcome): void => {
-  if (isError) FinalStep.collapse(turn)
-  else turn.report ??= { source: "tool-call", success: true, content: input }
-}
-
-/** Keeps a report that is the whole text of a response which was found to do. */
-export const settleText = (turn: TurnState, content: ReadonlyArray<Message.AssistantPart>): void => {
+/** The report that is the whole text of a response which was found to do. */
+export const reportIn = (content: ReadonlyArray<Message.AssistantPart>): TurnEvent.Report | undefined => {
   const value = inText(content)
-  if (value !== undefined) turn.report ??= { source: "tool-message", success: true, content: value }
+  return value === undefined ? undefined : { source: "tool-message", success: true, content: value }
 }
 
-/** What stands in for the report of a turn that failed without one (A14). */
-export const synthetic = ({ calls, step }: TurnState, failure: Failure.Failure): TurnEvent.Report => ({
+/** What stands in for the report of a turn that failed without one (A14). `step` is 0-based. */
+export const synthetic = (calls: number, step: number, failure: Failure.Failure): TurnEvent.Report => ({
   source: "synthetic",
   success: false,
   content: { reason: failure.reason, context: `After ${calls} attempt(s), in step ${step + 1}: ${failure.message}` }
@@ -138,7 +110,7 @@ export const synthetic = ({ calls, step }: TurnState, failure: Failure.Failure):
 // --- internal
 
 /** What of a response is judged. */
-type Said = Pick<Extract<AttemptOutcome, { readonly _tag: "Completed" }>, "content" | "finishReason">
+type Said = Pick<Completed, "content" | "finishReason">
 
 /** Whether a text begins as a report does, which is an object; many models put a fence around it. */
 const isBegun = (content: ReadonlyArray<Message.AssistantPart>): boolean =>
@@ -148,7 +120,7 @@ const wordsOf = (content: ReadonlyArray<Message.AssistantPart>): string =>
   content.map((part) => (part.type === "text" ? part.text : "")).join("")
 
 const inText = (content: ReadonlyArray<Message.AssistantPart>): Schema.Json | undefined => {
-  const text = content.map((part) => (part.type === "text" ? part.text : "")).join("")
+  const text = wordsOf(content)
   // A schema recurses: what is nested too deeply is no report.
   if (JsonShape.isTextTooDeep(text)) return undefined
   const decoded = decodeJson(text)

@@ -7,48 +7,18 @@
  * A3. On the path of a delta: one `switch`, one append, one call of the sink.
  * A4. A response that grows beyond its limit ends there, as a failure (C11); what came until then is kept.
  */
-import { Failure, Message } from "@holdfast/wire"
-import { Cause, Channel, Clock, Effect, Exit, Option, Pull, Random, Schema, Stream } from "effect"
+import type { Failure, Message } from "@holdfast/wire"
+import { type Cause, Channel, Clock, Effect, Exit, Pull, Random, Stream } from "effect"
 import { Content } from "./Content.ts"
-import type { EventSink } from "./EventSink.ts"
-import { Refusal } from "./FinalReport.ts"
-import type { Provider, ProviderEvent, ProviderRequest } from "./Provider.ts"
-import * as ResponseLimit from "./ResponseLimit.ts"
-import type { TurnStopped } from "./TurnStopped.ts"
+import * as CallFailure from "../CallFailure.ts"
+import type { EventSink } from "../EventSink.ts"
+import type { Provider, ProviderEvent, ProviderRequest } from "../Provider.ts"
+import type { AttemptOutcome } from "../Records.ts"
+import * as ResponseLimit from "../ResponseLimit.ts"
+import type { TurnStopped } from "../TurnStopped.ts"
 
-const common = {
-  content: Schema.Array(Message.AssistantPart),
-  usage: Schema.optionalKey(Message.Usage),
-  /** Epoch milliseconds. */
-  endedAt: Schema.Number
-}
-
-/**
- * The whole of what an endpoint answered, beside its failure, for the record alone (D5); `true`: the same as of the last failure in the
- * step that has one.
- */
-export const Body = Schema.Union([Schema.String, Schema.Literal(true)])
-export type Body = typeof Body.Type
-
-/** What came of an attempt, as it is recorded. */
-export const AttemptOutcome = Schema.Union([
-  Schema.TaggedStruct("Completed", { ...common, finishReason: Message.FinishReason }),
-  Schema.TaggedStruct("Failed", {
-    ...common,
-    failure: Failure.Failure,
-    body: Schema.optionalKey(Body),
-    contentSeen: Schema.Boolean,
-    /** The response was complete and would not do (A9). */
-    whole: Schema.optionalKey(Schema.Literal(true)),
-    /** It handed in a report, with which this was wrong (A12). */
-    report: Schema.optionalKey(Refusal),
-    /** Drawn for the decision about this failure (`Spent.spread`). */
-    spread: Schema.Number
-  }),
-  /** Its process died when content had left already; what was said is on no disk. */
-  Schema.TaggedStruct("Lost", { endedAt: Schema.Number })
-])
-export type AttemptOutcome = typeof AttemptOutcome.Type
+/** What comes of an attempt that is made. */
+export type Made = Exclude<AttemptOutcome, { readonly _tag: "Lost" }>
 
 /**
  * Makes one attempt.
@@ -64,7 +34,7 @@ export const run = (
   request: ProviderRequest,
   content: Content,
   mark: Effect.Effect<void, TurnStopped>
-): Effect.Effect<Exclude<AttemptOutcome, { readonly _tag: "Lost" }>, TurnStopped> => {
+): Effect.Effect<Made, TurnStopped> => {
   const ear = new Ear(sink, request, content)
   return Effect.scopedWith((scope) =>
     Effect.flatMap(Channel.toPullScoped(Stream.toChannel(provider.stream(request)), scope), (pull) =>
@@ -77,40 +47,11 @@ export const run = (
   )
 }
 
-/** What a call of a provider failed with that did not come to its end. */
-export const failureOf = (cause: Cause.Cause<Failure.ProviderFailure | TurnStopped>): Failure.Failure | TurnStopped => {
-  const broken = brokenOf(cause)
-  return "_tag" in broken ? broken : broken.failure
-}
-
-/** A failure, and the whole of what the endpoint answered where that holds more. */
-export interface Broken {
-  readonly failure: Failure.Failure
-  readonly body?: string
-}
-
-/** The same with the body. */
-export const brokenOf = (cause: Cause.Cause<Failure.ProviderFailure | TurnStopped>): Broken | TurnStopped => {
-  const error = Cause.findErrorOption(cause)
-  if (Option.isNone(error)) {
-    return { failure: Cause.hasInterruptsOnly(cause) ? abortedElsewhere : defectOf(Cause.squash(cause)) }
-  }
-  const { value } = error
-  return value._tag === "TurnStopped" ? value : withBody(value.failure, value.body)
-}
-
-/** C6: what a stream has failed with that just stopped. */
-export const incomplete: Failure.Failure = {
-  reason: "network",
-  message: "The response ended before it was complete.",
-  retryable: true
-}
-
 // --- internal
 
 type End =
   | { readonly _tag: "Finished"; readonly finishReason: Message.FinishReason }
-  | ({ readonly _tag: "Broken" } & Broken)
+  | ({ readonly _tag: "Broken" } & CallFailure.Broken)
 
 /** Hears events; `end` is set by the one that ends the attempt. */
 class Ear {
@@ -189,29 +130,14 @@ const listen = <E, Done>(
 
 /** How a stream ended that said neither `finish` nor `error`. */
 const endOf = (exit: Exit.Exit<void, Failure.ProviderFailure | TurnStopped>): End | TurnStopped => {
-  if (Exit.isSuccess(exit)) return broken(incomplete)
-  const why = brokenOf(exit.cause)
+  if (Exit.isSuccess(exit)) return broken(CallFailure.incomplete)
+  const why = CallFailure.brokenOf(exit.cause)
   return "_tag" in why ? why : broken(why.failure, why.body)
 }
 
-const withBody = (failure: Failure.Failure, body: string | undefined): Broken =>
-  body === undefined ? { failure } : { failure, body }
-
-const broken = (failure: Failure.Failure, body?: string): End => ({ _tag: "Broken", ...withBody(failure, body) })
-
-/** M3: nobody here asked for it. */
-const abortedElsewhere: Failure.Failure = {
-  reason: "aborted",
-  message: "The request was aborted, and not by the user.",
-  retryable: true
-}
-
-/** C10 */
-const defectOf = (defect: unknown): Failure.Failure => ({
-  reason: "unknown",
-  message: defect instanceof Error ? `${defect.name}: ${defect.message}` : String(defect),
-  retryable: true,
-  defect: true
+const broken = (failure: Failure.Failure, body?: string): End => ({
+  _tag: "Broken",
+  ...CallFailure.withBody(failure, body)
 })
 
 const conclude = Effect.fnUntraced(function* (end: End | TurnStopped, content: Content) {

@@ -8,6 +8,7 @@
  */
 import type { Ids, Message } from "@holdfast/wire"
 
+/** How a context is divided. */
 export interface Options {
   /** How much of the context is kept as it is, from 0 to 1. The newest message always is, the oldest never. */
   readonly keepShare?: number
@@ -38,6 +39,7 @@ Keep what the assistant needs to go on as if nothing had been left out: what the
 
 Write in the language of the conversation, in at most ${SUMMARY_WORDS} words, without a preamble. Do not answer the user and do not go on with the work.`
 
+/** What is to be summed up, as it is asked of a model. */
 export interface Plan {
   /** The last message that is summed up. */
   readonly upTo: Ids.MessageId

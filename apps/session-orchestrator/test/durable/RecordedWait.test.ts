@@ -2,7 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { type Failure, Ids } from "@holdfast/wire"
 import { Effect } from "effect"
 import * as RecordedWait from "../../src/durable/RecordedWait.ts"
-import * as TurnRecord from "../../src/durable/TurnRecord.ts"
 import type { Record } from "../../src/storage/Journal.ts"
 
 const record = (name: string, value: unknown = true) => ({ name, value: JSON.stringify(value) })
@@ -11,60 +10,6 @@ const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded
 const failed = { _tag: "Failed", content: [], endedAt: 1_000, failure: overloaded, contentSeen: false, spread: 0 }
 const retry = { _tag: "Retry", attempt: 0, delayMs: 5_000, retryAt: 6_000 } as const
 const waiting = [record("step/0/attempt/0", failed), record("step/0/decision/0", retry)]
-
-describe("TurnRecord", () => {
-  it("knows every name that the kernel writes, and where it belongs", () => {
-    const names = [
-      ["step/0/attempt/2", "Attempt", 0, 2],
-      ["step/0/attempt/2/content", "Content", 0, 2],
-      ["step/1/decision/12", "Decision", 1, 12],
-      ["step/1/sleep/12", "Wake", 1, 12],
-      ["step/1/sleep/12/3", "Wake", 1, 12],
-      ["step/10/tool/0", "Tool", 10, 0],
-      ["step/10/tool/0/begun", "Begun", 10, 0],
-      ["step/3/compaction/2", "Compaction", 3, 2],
-      ["step/3/route", "Route", 3, 0],
-      ["step/3/final", "Final", 3, 0]
-    ] as const
-    for (const [name, kind, step, number] of names) {
-      assert.deepStrictEqual(TurnRecord.nameOf(record(name)), { kind, step, number })
-    }
-  })
-
-  it("R1: has nothing to say of other names, nor of values that it cannot read", () => {
-    for (const name of [
-      "",
-      "seal",
-      "step/0/verdict/0",
-      "step/0/attempt/1/2",
-      "step/0/decision/0/content",
-      "step/x/tool/0",
-      "step/0/route/1",
-      "step/0/attempt",
-      "step/0/compaction/1/2"
-    ]) {
-      assert.isUndefined(TurnRecord.of(record(name)), name)
-    }
-    assert.isUndefined(TurnRecord.of(record("step/0/sleep/0", { type: "dreamt" })))
-    assert.isUndefined(TurnRecord.of({ name: "step/0/decision/0", value: "{" }))
-  })
-
-  it("reads what a record says", () => {
-    assert.deepInclude(TurnRecord.of(record("step/0/decision/0", retry)), { _tag: "Decision", directive: retry })
-    assert.deepInclude(TurnRecord.of(record("step/0/sleep/0", { type: "now" })), {
-      _tag: "Wake",
-      wake: { type: "now" }
-    })
-    assert.isUndefined(TurnRecord.wakeOf(record("step/0/decision/0", retry)))
-    const beginning = { route: { target: { provider: "openai", model: "gpt-5" } }, state: 1 }
-    assert.deepInclude(TurnRecord.of(record("step/0/route", beginning)), { _tag: "Route", beginning })
-    const nothing = { _tag: "Nothing", endedAt: 1 } as const
-    assert.deepInclude(TurnRecord.of(record("step/0/compaction/1", nothing)), { _tag: "Compaction", outcome: nothing })
-    const final = { cause: "context", at: 1 } as const
-    assert.deepInclude(TurnRecord.of(record("step/0/final", final)), { _tag: "Final", final })
-    assert.isUndefined(TurnRecord.of(record("step/0/final", { cause: "whim", at: 1 })))
-  })
-})
 
 describe("RecordedWait", () => {
   /** As it is told of a turn with these records. */

@@ -6,9 +6,6 @@
  */
 import type { Failure, Message } from "@holdfast/wire"
 
-/** Four corrections by the tools' own words are enough for a model that can use them. */
-export const MOST_STEPS = 5
-
 /** How many steps in a row have had nothing but failed tool calls, after one with these results. */
 export const after = (before: number, results: ReadonlyArray<Message.ToolResultPart>): number =>
   results.length > 0 && results.every(({ isError }) => isError) ? before + 1 : 0

@@ -8,12 +8,13 @@
  * K4. Arguments that are nested too deeply are kept as text, marked as malformed: nothing behind this overflows on them (C11, A10).
  */
 import { JsonShape, type Message } from "@holdfast/wire"
-import type { ProviderEvent } from "./Provider.ts"
-import * as ResponseLimit from "./ResponseLimit.ts"
-import { TextBuffer } from "./TextBuffer.ts"
+import type { ProviderEvent } from "../Provider.ts"
+import * as ResponseLimit from "../ResponseLimit.ts"
+import { TextBuffer } from "../TextBuffer.ts"
 
 type Open = { readonly kind: "text" | "reasoning"; readonly text: TextBuffer }
 
+/** The parts of one response, as they come. */
 export class Content {
   /** Whether an event is content. */
   static isContent(this: void, event: ProviderEvent): boolean {
@@ -83,20 +84,6 @@ export class Content {
   setUsage(usage: Message.Usage): void {
     this.isSeen = true
     this.usage = usage
-  }
-
-  /** Holds again what an attempt said that is on record; on what holds it already it changes nothing. */
-  recall({
-    content,
-    usage
-  }: {
-    readonly content: ReadonlyArray<Message.AssistantPart>
-    readonly usage?: Message.Usage
-  }): void {
-    if (this.isSeen) return
-    this.closed.push(...content)
-    this.usage = usage
-    this.isSeen = content.length > 0 || usage !== undefined
   }
 
   /** Everything so far. */

@@ -2,21 +2,22 @@
  * Holds an abort back until a turn that is run again has come to where it was.
  *
  * Before that the turn has not yet counted the events that it persisted in its last life, so a seal would be put in the place
- * of one of them and be lost. The first effect without a record is where it was; there the abort is heard before anything
+ * of one of them and be lost. The first effect without a record is where it was; there an abort is heeded before anything
  * is done.
  */
 import { Deferred, Effect, type Schema } from "effect"
-import type { Checkpoint } from "./Checkpoint.ts"
+import type { Checkpoint } from "../../Checkpoint.ts"
 
+/** A checkpoint that notices when a turn has come to where it was. */
 export class AbortGate {
-  /** The same checkpoint, which says when the first effect without a record is about to run. */
+  /** The same checkpoint, which notices when the first effect without a record is about to run. */
   readonly checkpoint: Checkpoint["Service"]
   private readonly latch = Deferred.makeUnsafe<void>()
   private isOpen = false
 
   constructor(checkpoint: Checkpoint["Service"]) {
     this.checkpoint = {
-      isRecorded: (name) => checkpoint.isRecorded(name),
+      ...checkpoint,
       run: <A, I, E, R>(name: string, schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E, R>) =>
         checkpoint.run(name, schema, this.isOpen ? effect : Effect.andThen(this.open, effect))
     }

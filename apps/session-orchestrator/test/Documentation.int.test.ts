@@ -1,0 +1,110 @@
+/** The numbers of the program that the pages promise: whoever changes one changes both. */
+import { describe, expect, it } from "@effect/vitest"
+import { Duration } from "effect"
+import { readFileSync } from "node:fs"
+import * as Lease from "../src/cluster/Lease.ts"
+import * as Resolve from "../src/config/Resolve.ts"
+import * as Settings from "../src/config/Settings.ts"
+import * as TelemetryChoice from "../src/config/TelemetryChoice.ts"
+import * as ToolTable from "../src/config/ToolTable.ts"
+import * as Comebacks from "../src/conversation/Comebacks.ts"
+import * as Commands from "../src/conversation/Commands.ts"
+import * as Backlog from "../src/conversation/Backlog.ts"
+import * as MissingTools from "../src/conversation/MissingTools.ts"
+import * as Quarantine from "../src/conversation/Quarantine.ts"
+import * as TurnRunner from "../src/conversation/TurnRunner.ts"
+import * as Interruption from "../src/durable/Interruption.ts"
+import * as Spread from "../src/durable/Spread.ts"
+import * as Patience from "../src/storage/Patience.ts"
+import * as Causes from "../src/telemetry/Causes.ts"
+import * as Labels from "../src/telemetry/Labels.ts"
+import * as Intake from "../src/tools/Intake.ts"
+import * as LineTransport from "../src/tools/LineTransport.ts"
+import * as Offers from "../src/tools/Offers.ts"
+import * as ToolServer from "../src/tools/ToolServer.ts"
+import * as ToolServers from "../src/tools/ToolServers.ts"
+import * as HttpServer from "../src/transport/http/HttpServer.ts"
+import * as LiveResponse from "../src/transport/http/LiveResponse.ts"
+
+const pageOf = (name: string) => readFileSync(new URL(`../../../docs/${name}.md`, import.meta.url), "utf8")
+
+const seconds = (duration: Duration.Duration | number): string =>
+  String((typeof duration === "number" ? duration : Duration.toMillis(duration)) / 1_000)
+
+const KIB = 1_024
+
+/** The steps of a schedule whose last one is a minute. */
+const steps = ({ delaysMs, tailMs }: typeof ToolServer.RESTARTS): string =>
+  `${delaysMs.map((ms) => `${seconds(ms)} s`).join(", ")}${tailMs === 60_000 ? "" : ` and ${tailMs}`}`
+
+/** The text before a number, the number, and the text behind it. */
+type Promise = readonly [before: string, value: number | string, after: string]
+
+const promises: Readonly<Record<string, ReadonlyArray<Promise>>> = {
+  operations: [
+    ["The way down takes ", seconds(Duration.sum(HttpServer.ANSWER_GRACE, HttpServer.SHUTDOWN_GRACE)), " s at most"],
+    ["Answers that have begun have ", seconds(HttpServer.ANSWER_GRACE), " s to come to their end"],
+    ["Connections have ", seconds(HttpServer.SHUTDOWN_GRACE), " s to take what was written"],
+    ["something every ", seconds(LiveResponse.KEEP_ALIVE_INTERVAL), " s, however long its turn waits"],
+    ["A client that is more than ", Backlog.MAX_BEHIND / KIB / KIB, " MiB behind, or takes nothing for"],
+    ["or takes nothing for ", seconds(LiveResponse.STALL_LIMIT), " s, is let go of"],
+    ["A client that reads again within ", seconds(LiveResponse.FAREWELL_LIMIT), " s finds it"],
+    ["a runner that was silent for ", seconds(Lease.EXPIRATION_MS), " s"],
+    ["| ", Interruption.SUSPECT, " | it is taken up behind all others, and alone"],
+    ["when no other runs (after ", seconds(Quarantine.PATIENCE_MS), " s at most)"],
+    ["until its next record (", seconds(Quarantine.HOLD_MS), " s at most)"],
+    ["start one after another, ", Spread.STEP_MS, " ms apart"],
+    ["all of them within ", seconds(Spread.WINDOW_MS), " s"],
+    ["it is not on disk after ", seconds(Commands.ANSWER_LIMIT), " s"],
+    ["Prompts and commands meanwhile are 503 after ", seconds(Patience.BUSY_LIMIT), " s"],
+    ["or ", seconds(Patience.SILENCE_LIMIT), " s where PostgreSQL does not refuse but is silent"],
+    ["at once, and then after ", seconds(Comebacks.FIRST_MS), " s, 2 s, 4 s …"],
+    ["4 s … ", Comebacks.MOST_MS / 60_000, " minutes, with a line in the log"],
+    ["leaves the memory of its runner ", seconds(TurnRunner.RESIDENT_MS), " to 10 s after it began to wait"],
+    ["the turn is held until it is up, for ", Duration.toMinutes(MissingTools.HOLD), " minutes at most"],
+    ["Right after a start turns wait up to ", seconds(ToolServers.FIRST_PATIENCE), " s for servers"],
+    ["It is started again after ", steps(ToolServer.RESTARTS), ", then every minute"],
+    [
+      "`retries.jsonl` and its older files | ",
+      ((TelemetryChoice.DEFAULT_KEEP + 1) * TelemetryChoice.DEFAULT_MAX_BYTES) / 1e6,
+      " MB at most"
+    ],
+    ["counted anew once it has answered a call or lasted ", seconds(ToolServer.STEADY), " s"],
+    ["waits up to ", seconds(ToolServer.PATIENCE), " s for it, then is answered with why it is down"],
+    ["does not answer a ping within ", seconds(ToolServer.PING), " s either"],
+    ["a message is longer than ", LineTransport.MAX_MESSAGE_BYTES / KIB / KIB, " MiB"],
+    ["passed over, up to ", Intake.JUNK.burst.toLocaleString("en"), " lines at once"],
+    ["lines at once and ", Intake.JUNK.perSecond, " a second (a KiB counts as a line)"],
+    ["read at most ", Intake.UNREQUESTED.burst.toLocaleString("en"), " at once"],
+    ["at once and ", Intake.UNREQUESTED.perSecond.toLocaleString("en"), " a second (a KiB counts as one)"]
+  ],
+  telemetry: [
+    ["Models and tools have their names up to ", Labels.MOST, " that the configuration does not name"],
+    ["and up to ", Labels.LONGEST, " characters each"],
+    ["and no turn has failed so for ", Causes.QUIET_MS === 3_600_000 ? "an hour" : seconds(Causes.QUIET_MS), " |"]
+  ],
+  configuration: [
+    ["takes any that is free, and the start prints which | `", HttpServer.DEFAULT_PORT, "` | `HOLDFAST_PORT`"],
+    ["takes any that is free, and the start prints which | `", Resolve.DEFAULT_PORT, "` | `HOLDFAST_PORT`"],
+    ["Of one server the first ", Offers.MAX_TOOLS, " tools are offered that fit"],
+    ["that fit: ", Offers.MAX_DEFINITION_BYTES / KIB, " KiB a definition"],
+    ["a definition, ", Offers.MAX_DEFINITIONS_BYTES / KIB, " KiB all of them"],
+    ["in bytes from ", Settings.MIN_OUTPUT_BYTES, " to "],
+    [`in bytes from ${KIB} to `, Settings.MAX_OUTPUT_BYTES, ". What is cut says so"],
+    ["What is cut says so | `", ToolTable.DEFAULT_MAX_OUTPUT, "`"],
+    ['how long a call may take | `"', seconds(ToolTable.DEFAULT_TIMEOUT), ' seconds"`'],
+    ['to start and to list its tools | `"', seconds(ToolTable.DEFAULT_START_TIMEOUT), ' seconds"`'],
+    ["`Authorization: Bearer`; ", Settings.SHORTEST_TOKEN, " characters at least"],
+    ['History and events always stay | `"', Duration.toDays(Resolve.DEFAULT_RETENTION), ' days"`'],
+    ["| `127.0.0.1:", Resolve.DEFAULT_RUNNER.port, "` | `HOLDFAST_CLUST"],
+    ["only changed while none runs | `", Resolve.DEFAULT_SHARDS, "`"],
+    ['before it is an incident | `"', Duration.toMinutes(TelemetryChoice.DEFAULT_AFTER), ' minutes"`']
+  ]
+}
+
+for (const [name, all] of Object.entries(promises)) {
+  describe(`docs/${name}.md`, () => {
+    const page = pageOf(name).replaceAll(/\s+/g, " ")
+    it.each(all)("%s%s%s", (before, value, after) => expect(page).toContain(`${before}${value}${after}`))
+  })
+}

@@ -1,0 +1,424 @@
+/**
+ * The records of a turn: their kinds, names and values. This module is the on-disk format.
+ *
+ * | kind | name | is |
+ * |---|---|---|
+ * | `Final` | `step/S/final` | the step is the turn's last |
+ * | `Route` | `step/S/route` | where the step begins |
+ * | `Content` | `step/S/attempt/N/content` | the first content of an attempt is about to leave |
+ * | `Attempt` | `step/S/attempt/N` | what came of an attempt |
+ * | `Decision` | `step/S/decision/N` | what follows the failure of attempt or compaction N |
+ * | `Wake` | `step/S/sleep/N`, `step/S/sleep/N/P` | why a wait ended, or part P of one that was changed |
+ * | `Compaction` | `step/S/compaction/N` | what came of making the context smaller; N counts on from the attempt that was too long |
+ * | `Begun` | `step/S/tool/I/begun` | a tool call is about to run |
+ * | `Tool` | `step/S/tool/I` | what a tool call was answered |
+ * | `Seal` | `seal` | the turn ends, and when |
+ *
+ * Records.R1. A kind keeps its name and its values stay readable for ever; new kinds and optional fields may be added.
+ * Records.R2. A record of a kind that is not known is skipped: an older version can look at what a newer one wrote.
+ * Records.R3. Time and chance enter a turn through records alone.
+ */
+import { Failure, Ids, Message, Target, TurnEvent } from "@holdfast/wire"
+import { Option, Predicate, Schema } from "effect"
+import { Refusal } from "./FinalReport.ts"
+import { Route } from "./Route.ts"
+
+// --- what came of a call
+
+const response = {
+  content: Schema.Array(Message.AssistantPart),
+  usage: Schema.optionalKey(Message.Usage),
+  /** Epoch milliseconds. */
+  endedAt: Schema.Number
+}
+
+/**
+ * The whole of what an endpoint answered, beside its failure, for the record alone (D5); `true`: the same as of the last failure in the
+ * step that has one.
+ */
+export const Body = Schema.Union([Schema.String, Schema.Literal(true)])
+export type Body = typeof Body.Type
+
+/** What came of an attempt. */
+export const AttemptOutcome = Schema.Union([
+  Schema.TaggedStruct("Completed", { ...response, finishReason: Message.FinishReason }),
+  Schema.TaggedStruct("Failed", {
+    ...response,
+    failure: Failure.Failure,
+    body: Schema.optionalKey(Body),
+    contentSeen: Schema.Boolean,
+    /** The response was complete and would not do (A9). */
+    whole: Schema.optionalKey(Schema.Literal(true)),
+    /** It handed in a report, with which this was wrong (A12). */
+    report: Schema.optionalKey(Refusal),
+    /** Drawn for the decision about this failure (`Spent.spread`). */
+    spread: Schema.Number
+  }),
+  /** Its process died when content had left already; what was said is on no disk (X2). */
+  Schema.TaggedStruct("Lost", { endedAt: Schema.Number })
+])
+export type AttemptOutcome = typeof AttemptOutcome.Type
+
+/** What came of a compaction. `endedAt` is in epoch milliseconds. */
+export const CompactionOutcome = Schema.Union([
+  Schema.TaggedStruct("Compacted", {
+    summary: Schema.String,
+    /** The last message that the summary stands for. */
+    upTo: Ids.MessageId,
+    usage: Schema.optionalKey(Message.Usage),
+    endedAt: Schema.Number
+  }),
+  /** There is nothing that can be left out. */
+  Schema.TaggedStruct("Nothing", {
+    /** That the older part is too long itself, where a call of a model has found that out. */
+    failure: Schema.optionalKey(Failure.Failure),
+    body: Schema.optionalKey(Body),
+    endedAt: Schema.Number
+  }),
+  Schema.TaggedStruct("Failed", {
+    failure: Failure.Failure,
+    body: Schema.optionalKey(Body),
+    /** Drawn for the decision about this failure (`Spent.spread`). */
+    spread: Schema.Number,
+    endedAt: Schema.Number
+  })
+])
+export type CompactionOutcome = typeof CompactionOutcome.Type
+
+/** What a tool call was answered. */
+export const ToolResult = Schema.Struct({
+  output: Schema.Json,
+  isError: Schema.Boolean,
+  /** Epoch milliseconds. */
+  endedAt: Schema.Number
+})
+export type ToolResult = typeof ToolResult.Type
+
+/** The life of the turn that began a tool call; `true`, of earlier versions: one that is over. */
+export const Begun = Schema.Union([Schema.Struct({ life: Schema.String }), Schema.Literal(true)])
+export type Begun = typeof Begun.Type
+
+// --- decisions and waits
+
+/** Why there is no retry. */
+export const Because = Schema.Literals([
+  "after-content",
+  "not-retryable",
+  "context-overflow",
+  "defect",
+  "no-strategy",
+  "exhausted"
+])
+export type Because = typeof Because.Type
+
+/** What the strategy made its answer from (X9). */
+const basis = Schema.optionalKey(Schema.Json)
+
+/** A decision about a failure, recorded before anything follows from it. */
+export const Directive = Schema.Union([
+  Schema.TaggedStruct("Retry", {
+    /** 0-based. */
+    attempt: Schema.Int,
+    delayMs: Schema.Number,
+    /** Epoch milliseconds: the absolute end of the wait. */
+    retryAt: Schema.Number,
+    /** Where the retry goes; absent: where the attempt went. */
+    route: Schema.optionalKey(Route),
+    /** What the router wants to be handed back at the next decision of this step. */
+    state: Schema.optionalKey(Schema.Json),
+    basis
+  }),
+  Schema.TaggedStruct("GiveUp", { because: Because, basis })
+])
+export type Directive = typeof Directive.Type
+
+/** Who ended a sleep, or changed it: the command as it came, so that the same one again does nothing (X4). */
+export const Command = Schema.Struct({
+  commandId: Schema.String,
+  /** Where it came from, in words: a transport, a person. */
+  origin: Schema.String
+})
+export type Command = typeof Command.Type
+
+const wake = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
+  Schema.Struct({
+    type: Schema.tag(type),
+    by: Schema.optionalKey(Command),
+    /** When it was heard, in epoch milliseconds; the kernel puts it on the record (X9). */
+    at: Schema.optionalKey(Schema.Finite),
+    ...fields
+  })
+
+/**
+ * Why a sleep ended.
+ *
+ * - `elapsed`: its time was up.
+ * - `now`: a person wants the next attempt now, or, with `early`, the shell does.
+ * - `cancelled`: a person wants no further attempt (P14).
+ * - `until`: a person wants it to end at another moment; it goes on.
+ * - `switched`: a person wants the next attempt now, and elsewhere.
+ * - `extended`: a person gives the step more budget; it goes on.
+ * - `asked`: its time was up, and the strategy wants a person's word first (X11); it goes on until there is one, or no longer
+ *   than `until`. No sleep ends like that by itself.
+ */
+export const Wake = Schema.Union([
+  wake("elapsed", {
+    /** Milliseconds for which the retry was not let in, beyond the end of the wait (X5); the shell sets it. */
+    heldMs: Schema.optionalKey(Schema.Finite)
+  }),
+  wake("now", {
+    /** The shell ended the sleep before its time, because an endpoint answers again or to see whether it does. */
+    early: Schema.optionalKey(Schema.Literal(true))
+  }),
+  wake("cancelled", {}),
+  wake("until", { until: Schema.Finite }),
+  wake("switched", { target: Target.Target }),
+  wake("extended", { byMs: Schema.Finite }),
+  wake("asked", { until: Schema.Finite, asks: TurnEvent.Asks })
+])
+export type Wake = typeof Wake.Type
+
+// --- steps and the end
+
+/** The route of a step's first attempt. */
+export const Beginning = Schema.Struct({
+  route: Route,
+  /**
+   * `provider/model` that the conversation used last, at the beginning of a turn: what the route is a change from. Absent in later
+   * steps, in a new conversation, and in the records of versions that compared with the turn's own target.
+   */
+  from: Schema.optionalKey(Schema.String),
+  /** What the router wants to be handed back within this step. */
+  state: Schema.optionalKey(Schema.Json)
+})
+export type Beginning = typeof Beginning.Type
+
+/**
+ * Why a step is the last.
+ *
+ * - `max-turns`: the turn has as many steps as it may have.
+ * - `context`: the next request would be too long.
+ * - `malformed-report`: a report was handed in that would not do (A12).
+ * - `retries-exhausted`: the attempts of the step before ran out on invalid responses (A14).
+ */
+export const FinalCause = Schema.Literals(["max-turns", "context", "malformed-report", "retries-exhausted"])
+export type FinalCause = typeof FinalCause.Type
+
+/** That a step is the last. `at` is in epoch milliseconds. */
+export const Final = Schema.Struct({ cause: FinalCause, at: Schema.Number })
+export type Final = typeof Final.Type
+
+/** The end of a turn. `at` is in epoch milliseconds. */
+export const Seal = Schema.Struct({
+  at: Schema.Number,
+  /** What cut the turn off; absent: it came to its own end. */
+  cut: Schema.optionalKey(
+    Schema.Struct({
+      failure: Failure.Failure,
+      status: Schema.Literals(["failed", "aborted"]),
+      /** What the response had said that was under way, or about to be; absent: none was. */
+      said: Schema.optionalKey(
+        Schema.Struct({ content: Schema.Array(Message.AssistantPart), usage: Schema.optionalKey(Message.Usage) })
+      ),
+      /** Its provider had been called. */
+      called: Schema.optionalKey(Schema.Literal(true))
+    })
+  )
+})
+export type Seal = typeof Seal.Type
+
+/** That the first content of an attempt is about to leave. */
+export const Content = Schema.Literal(true)
+
+// --- records
+
+/** Where in its turn a record belongs. */
+export interface Place {
+  /** 0-based; 0 for the seal. */
+  readonly step: number
+  /** 0-based: of the attempt or compaction, its decision and its wait; or of the tool call. 0 where a step has one such record. */
+  readonly number: number
+}
+
+/** What a record says, by its kind. */
+export interface Values {
+  readonly Final: Final
+  readonly Route: Beginning
+  readonly Content: true
+  readonly Attempt: AttemptOutcome
+  readonly Decision: Directive
+  readonly Wake: Wake
+  readonly Compaction: CompactionOutcome
+  readonly Begun: Begun
+  readonly Tool: ToolResult
+  readonly Seal: Seal
+}
+
+/** The kind of a record. */
+export type Kind = keyof Values
+
+/** What a record of a kind says. */
+export type ValueOf<K extends Kind> = Values[K]
+
+/** A record of one kind. */
+export interface RecordOf<K extends Kind> extends Place {
+  readonly kind: K
+  readonly value: ValueOf<K>
+}
+
+/** A record of a turn. */
+export type TurnRecord = { readonly [K in Kind]: RecordOf<K> }[Kind]
+
+/** A record as an engine keeps it: its value is JSON text. */
+export interface Stored {
+  readonly name: string
+  readonly value: string
+}
+
+/** The name of a record; `part` is that of a wait that was changed. */
+export const nameOf = (kind: Kind, step: number, number = 0, part = 0): string => {
+  switch (kind) {
+    case "Seal":
+      return SEAL
+    case "Final":
+      return `step/${step}/final`
+    case "Route":
+      return `step/${step}/route`
+    case "Content":
+      return `step/${step}/attempt/${number}/content`
+    case "Attempt":
+      return `step/${step}/attempt/${number}`
+    case "Decision":
+      return `step/${step}/decision/${number}`
+    case "Wake":
+      return part === 0 ? `step/${step}/sleep/${number}` : `step/${step}/sleep/${number}/${part}`
+    case "Compaction":
+      return `step/${step}/compaction/${number}`
+    case "Begun":
+      return `step/${step}/tool/${number}/begun`
+    case "Tool":
+      return `step/${step}/tool/${number}`
+    default:
+      return kind satisfies never
+  }
+}
+
+/** What a name says; `undefined` for that of a kind which is not known (R2). */
+export const placeOf = (name: string): (Place & { readonly kind: Kind }) | undefined => {
+  if (name === SEAL) return { kind: "Seal", step: 0, number: 0 }
+  const [, step, word = "", number, part] = NAME.exec(name) ?? []
+  if (number === undefined) {
+    const kind = ONCE[word]
+    return kind && { kind, step: Number(step), number: 0 }
+  }
+  const isPart = part !== undefined && DIGITS.test(part)
+  const kind = part === undefined || isPart ? NUMBERED[word] : NUMBERED[`${word}/${part}`]
+  if (kind === undefined || (isPart && kind !== "Wake")) return undefined
+  return { kind, step: Number(step), number: Number(number) }
+}
+
+/** Reads a record; `undefined` where it is of a kind that is not known (R2), or cannot be read. */
+export const parse = ({ name, value }: Stored): TurnRecord | undefined => {
+  const place = placeOf(name)
+  if (place === undefined) return undefined
+  const { kind } = place
+  switch (kind) {
+    case "Final":
+      return recordOf(kind, place, value)
+    case "Route":
+      return recordOf(kind, place, value)
+    case "Content":
+      return recordOf(kind, place, value)
+    case "Attempt":
+      return recordOf(kind, place, value)
+    case "Decision":
+      return recordOf(kind, place, value)
+    case "Wake":
+      return recordOf(kind, place, value)
+    case "Compaction":
+      return recordOf(kind, place, value)
+    case "Begun":
+      return recordOf(kind, place, value)
+    case "Tool":
+      return recordOf(kind, place, value)
+    case "Seal":
+      return recordOf(kind, place, value)
+    default:
+      return kind satisfies never
+  }
+}
+
+/** What a record says that is of one kind; `undefined` for the others, whose values are not decoded, and where it cannot be read. */
+export const valueOf = <K extends Kind>(kind: K, { name, value }: Stored): ValueOf<K> | undefined =>
+  placeOf(name)?.kind === kind ? Option.getOrUndefined(decoders[kind](value)) : undefined
+
+/** Where a turn's attempts go from a record on, where it changes that. */
+export const targetOf = (record: TurnRecord): Target.Target | undefined => {
+  switch (record.kind) {
+    case "Route":
+      return record.value.route.target
+    case "Decision":
+      return record.value._tag === "Retry" ? record.value.route?.target : undefined
+    case "Wake":
+      return record.value.type === "switched" ? record.value.target : undefined
+    default:
+      return undefined
+  }
+}
+
+/**
+ * Whether an engine may keep what came of an attempt back until the decision about it is recorded, and write both at once: a process
+ * that dies between the two has lost an attempt that showed nothing, and makes it again.
+ *
+ * **Gotchas**
+ *
+ * After content the outcome must not be lost: without it the attempt's mark would stand for one that died (X2). A whole response that
+ * would not do (A9) has shown all of its content.
+ */
+export const isKeptForDecision = (value: unknown): boolean =>
+  Predicate.isTagged(value, "Failed") &&
+  Predicate.hasProperty(value, "contentSeen") &&
+  value.contentSeen === false &&
+  !Predicate.hasProperty(value, "whole")
+
+/** Whether an engine may leave a record out that shares its disk with the turn's events: they say the same. */
+export const isInEvents = (name: string): boolean => name === SEAL
+
+// --- internal
+
+const SEAL = "seal"
+const NAME = /^step\/(\d+)\/([a-z]+)(?:\/(\d+)(?:\/([a-z]+|\d+))?)?$/
+const DIGITS = /^\d+$/
+
+const NUMBERED: Readonly<Record<string, Kind>> = {
+  attempt: "Attempt",
+  "attempt/content": "Content",
+  decision: "Decision",
+  sleep: "Wake",
+  compaction: "Compaction",
+  tool: "Tool",
+  "tool/begun": "Begun"
+}
+
+const ONCE: Readonly<Record<string, Kind>> = { route: "Route", final: "Final" }
+
+const recordOf = <K extends Kind>(kind: K, { number, step }: Place, text: string): RecordOf<K> | undefined => {
+  const value = decoders[kind](text)
+  return Option.isNone(value) ? undefined : { kind, step, number, value: value.value }
+}
+
+const decoderOf = <A, I>(schema: Schema.Codec<A, I>) =>
+  Schema.decodeUnknownOption(Schema.fromJsonString(Schema.toCodecJson(schema)))
+
+const decoders: { readonly [K in Kind]: (text: string) => Option.Option<ValueOf<K>> } = {
+  Final: decoderOf(Final),
+  Route: decoderOf(Beginning),
+  Content: decoderOf(Content),
+  Attempt: decoderOf(AttemptOutcome),
+  Decision: decoderOf(Directive),
+  Wake: decoderOf(Wake),
+  Compaction: decoderOf(CompactionOutcome),
+  Begun: decoderOf(Begun),
+  Tool: decoderOf(ToolResult),
+  Seal: decoderOf(Seal)
+}

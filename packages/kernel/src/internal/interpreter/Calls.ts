@@ -1,0 +1,114 @@
+/**
+ * Makes the calls of a turn: attempts, and the summaries of a context that is too long.
+ *
+ * Calls.C1. What an endpoint answers again and again is recorded in full once a step: an outage of a night fills no disk with its page.
+ * Calls.C2. Clients get no part of a summary. A process that dies over one has shown nothing, and asks for it again (P19).
+ */
+import { Clock, Effect, Random } from "effect"
+import * as CallFailure from "../../CallFailure.ts"
+import type { Compacted, Compactor } from "../../Compactor.ts"
+import type { ProviderRequest } from "../../Provider.ts"
+import * as Records from "../../Records.ts"
+import type { Route } from "../../Route.ts"
+import type { Router } from "../../Router.ts"
+import * as Summary from "../Summary.ts"
+import type { TurnStopped } from "../../TurnStopped.ts"
+import * as Attempt from "../Attempt.ts"
+import { Content } from "../Content.ts"
+import * as Judging from "../Judging.ts"
+import type { Command } from "../machine/Next.ts"
+import * as Observing from "./Observing.ts"
+import type { Run } from "./Run.ts"
+
+type Call = Extract<Command, { readonly _tag: "Call" }>
+type Compact = Extract<Command, { readonly _tag: "Compact" }>
+type Made = Attempt.Made
+
+/** Makes an attempt, or records that one is void (X2). */
+export const attempt = (run: Run, call: Call): Effect.Effect<Records.AttemptOutcome, TurnStopped> =>
+  call.isLost
+    ? Observing.lost(
+        run,
+        call.number,
+        Effect.map(Clock.currentTimeMillis, (endedAt) => ({ _tag: "Lost", endedAt }))
+      )
+    : Effect.suspend(() => make(run, call))
+
+/** Has the older messages summed up. */
+export const compaction = (
+  run: Run,
+  { number, request }: Compact
+): Effect.Effect<Records.CompactionOutcome, TurnStopped> => {
+  const { compactor } = run.ports
+  if (compactor === undefined) return Effect.map(Clock.currentTimeMillis, (endedAt) => ({ _tag: "Nothing", endedAt }))
+  return Observing.compaction(run, number, sum(compactor, request))
+}
+
+// --- internal
+
+const make = (run: Run, { begins, isJudged, number, request, step }: Call): Effect.Effect<Made, TurnStopped> => {
+  const { checkpoint, provider, router, sink } = run.ports
+  const content = new Content(request.maxResponseCharacters)
+  run.call = { content, isMade: true }
+  if (run.announced !== step) {
+    run.announced = step
+    run.live(begins)
+  }
+  const mark = checkpoint.mark?.(Records.nameOf("Content", step, number)) ?? Effect.void
+  const attempted = Observing.attempt(run, request, mark, (mark) => {
+    const made = Effect.map(Attempt.run(provider, sink, request, content, mark), (outcome) => once(run, outcome))
+    return isJudged ? judged(run, made) : made
+  })
+  return router?.answered === undefined ? attempted : answered(attempted, router.answered, run.ledger.way.route)
+}
+
+/** C1 */
+const once = <Outcome extends Made>({ ledger: { step } }: Run, outcome: Outcome): Outcome =>
+  outcome._tag === "Failed" && outcome.body !== undefined && outcome.body === step.lastBody
+    ? { ...outcome, body: true as const }
+    : outcome
+
+/** Turns a response that will not do into the failure that it is. */
+const judged = ({ ledger }: Run, made: Effect.Effect<Made, TurnStopped>): Effect.Effect<Made, TurnStopped> =>
+  Effect.flatMap(made, (outcome): Effect.Effect<Made> => {
+    if (outcome._tag === "Failed") return Effect.succeed(outcome)
+    const found = Judging.shortcoming(outcome, ledger.turn.report, ledger.isFinal)
+    if (found === undefined) return Effect.succeed(outcome)
+    return Effect.map(Random.next, (spread) => Judging.failedWith(outcome, found, spread))
+  })
+
+/** Tells a router of a success: of a whole response too that would not do (A9). */
+const answered = (
+  attempted: Effect.Effect<Made, TurnStopped>,
+  tell: NonNullable<Router["Service"]["answered"]>,
+  route: Route
+): Effect.Effect<Made, TurnStopped> =>
+  Effect.flatMap(Clock.currentTimeMillis, (began) =>
+    Effect.tap(attempted, (outcome) =>
+      outcome._tag === "Completed" || outcome.whole === true ? tell(route, began) : Effect.void
+    )
+  )
+
+const sum = Effect.fnUntraced(function* (
+  compactor: Compactor["Service"],
+  request: Compact["request"]
+): Effect.fn.Return<Records.CompactionOutcome, TurnStopped> {
+  const result = yield* Effect.suspend(() => compactor.compact(request)).pipe(
+    Effect.map((compacted) => checked(compacted, request.messages)),
+    Effect.catchCause((cause) => Effect.succeed(CallFailure.brokenOf(cause)))
+  )
+  const endedAt = yield* Clock.currentTimeMillis
+  if (result === undefined) return { _tag: "Nothing", endedAt }
+  if ("summary" in result) return { _tag: "Compacted", ...result, endedAt }
+  if ("_tag" in result) return yield* result
+  if (result.failure.reason === "context-overflow") return { _tag: "Nothing", ...result, endedAt }
+  return { _tag: "Failed", ...result, spread: yield* Random.next, endedAt }
+})
+
+/** A summary that stands for no message of the context is a bug of the compactor. */
+const checked = (compacted: Compacted | undefined, messages: ProviderRequest["messages"]): Compacted | undefined => {
+  if (compacted === undefined) return undefined
+  const last = messages.find(({ id }) => id === compacted.upTo)
+  if (last === undefined || Summary.isSummary(last)) throw new Error(`There is no message ${compacted.upTo} to sum up.`)
+  return compacted
+}

@@ -1,0 +1,200 @@
+/**
+ * Runs a turn: hands over what its ledger owes, performs what it commands, records what came of that, and folds it in.
+ *
+ * Loop.L1. A turn that is taken up again first comes to where it was, from its records alone.
+ * Loop.L2. Interrupting the effect is no abort: the turn stops unsealed, to be taken up again. So does `TurnStopped`, and `TurnParked`.
+ * Loop.L3. No effect of the checkpoint is part of another.
+ */
+import type { Failure, TurnEvent } from "@holdfast/wire"
+import { Clock, Effect, type Schema, Semaphore } from "effect"
+import type { TurnRecord } from "../../Records.ts"
+import * as Records from "../../Records.ts"
+import type { SleepFailure } from "../../RetryStrategy.ts"
+import type { TurnParked } from "../../TurnParked.ts"
+import { TurnStopped } from "../../TurnStopped.ts"
+import { Content } from "../Content.ts"
+import type { Round } from "../machine/Ledger.ts"
+import { type Command, commandsOf } from "../machine/Next.ts"
+import * as Calls from "./Calls.ts"
+import * as Observing from "./Observing.ts"
+import type { Run } from "./Run.ts"
+import * as Tools from "./Tools.ts"
+import * as Waits from "./Waits.ts"
+
+/** Comes to where the turn was (L1). */
+export const resume = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, TurnStopped> {
+  for (const stored of run.ports.checkpoint.known ?? []) {
+    const record = Records.parse(stored)
+    if (record === undefined) {
+      if (Records.placeOf(stored.name) === undefined) continue
+      return yield* unreadable(`the record ${stored.name} cannot be read`)
+    }
+    yield* run.flushRecorded
+    const contradiction = follow(run, record)
+    if (contradiction !== undefined) return yield* unreadable(contradiction)
+  }
+})
+
+/** Runs the turn from where it is to its seal. */
+export const toSeal = Effect.fnUntraced(function* (
+  run: Run
+): Effect.fn.Return<TurnEvent.TurnEnd, TurnParked | TurnStopped> {
+  for (;;) {
+    if (run.ledger.outbox.length > 0) yield* run.flush
+    const { phase } = run.ledger
+    const commands = commandsOf(run.ledger, run.offers)
+    const [command] = commands
+    if (phase._tag === "Sealed" || command === undefined) return yield* seal(run)
+    if (phase._tag === "Tools") yield* runTools(run, commands, phase.round)
+    else if (command._tag === "Seal") return yield* seal(run, command.cut && { status: "failed", failure: command.cut })
+    else if (command._tag !== "RunTool") yield* perform(run, command)
+  }
+})
+
+/** What cuts a turn off. */
+export interface Cut {
+  readonly status: "failed" | "aborted"
+  readonly failure: Failure.Failure
+}
+
+/** Seals the turn; on a sealed turn it only returns the seal. Without a cut the turn has come to its own end. */
+export const seal = (run: Run, cut?: Cut): Effect.Effect<TurnEvent.TurnEnd, TurnStopped> =>
+  Effect.suspend(() => {
+    if (run.ledger.phase._tag === "Sealed") return sealed(run)
+    const name = Records.nameOf("Seal", 0)
+    const record = Effect.map(Clock.currentTimeMillis, (at): Records.Seal =>
+      cut === undefined ? { at } : { at, cut: { ...cut, ...run.underWay } }
+    )
+    return Effect.flatMap(run.checkpoint.run(name, Records.Seal, record), (value) => {
+      run.take({ kind: "Seal", step: 0, number: 0, value })
+      return sealed(run)
+    })
+  }).pipe(Effect.uninterruptible)
+
+// --- internal
+
+const sealed = (run: Run): Effect.Effect<TurnEvent.TurnEnd, TurnStopped> =>
+  Effect.map(run.flush, () => {
+    const { phase } = run.ledger
+    if (phase._tag !== "Sealed") throw new Error("the turn is not sealed")
+    if (!run.isSealTold) Observing.seal(run, phase.end)
+    run.isSealTold = true
+    return phase.end
+  })
+
+/** A journal that contradicts itself is the host's defect, which counts it (C10). */
+const unreadable = (message: string): TurnStopped =>
+  new TurnStopped({ message: `The journal cannot be followed: ${message}.`, defect: true })
+
+/** Takes in a record of an earlier life; gives why it cannot be. */
+const follow = (run: Run, record: TurnRecord): string | undefined => {
+  try {
+    run.take(record, true)
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+type Single = Exclude<Command, { readonly _tag: "RunTool" | "Seal" }>
+
+/** Performs the one command that is open. */
+const perform = (run: Run, command: Single): Effect.Effect<void, TurnParked | TurnStopped> => {
+  const { number, step } = command
+  const { router, strategy } = run.ports
+  const name = (kind: Records.Kind, part?: number) => Records.nameOf(kind, step, number, part)
+  switch (command._tag) {
+    case "Call":
+      run.call = { content: new Content(command.request.maxResponseCharacters), isMade: false }
+      return recorded(run, name("Attempt"), Records.AttemptOutcome, Calls.attempt(run, command), (value) => ({
+        kind: "Attempt",
+        step,
+        number,
+        value
+      }))
+    case "Decide":
+      return recorded(run, name("Decision"), Records.Directive, Waits.decide(run, command), (value) => ({
+        kind: "Decision",
+        step,
+        number,
+        value
+      }))
+    case "Wait":
+      if (strategy === undefined) throw new Error("without a strategy there is no wait")
+      return Effect.catchTag(
+        recorded(run, name("Wake", command.part), Records.Wake, Waits.sleep(run, command, strategy), (value) => ({
+          kind: "Wake",
+          step,
+          number,
+          value
+        })),
+        "SleepFailure",
+        (error) => sleepless(run, error)
+      )
+    case "Compact":
+      return recorded(run, name("Compaction"), Records.CompactionOutcome, Calls.compaction(run, command), (value) => ({
+        kind: "Compaction",
+        step,
+        number,
+        value
+      }))
+    case "Route": {
+      const { from, question } = command
+      const chosen =
+        router === undefined || question === undefined
+          ? Effect.succeed<Records.Beginning>({ route: run.ledger.way.route })
+          : router.begin(question)
+      const beginning = from === undefined ? chosen : Effect.map(chosen, (beginning) => ({ ...beginning, from }))
+      return recorded(run, name("Route"), Records.Beginning, beginning, (value) => ({
+        kind: "Route",
+        step,
+        number,
+        value
+      }))
+    }
+    case "Final": {
+      const { cause } = command
+      const final = Effect.map(Clock.currentTimeMillis, (at) => ({ cause, at }))
+      return recorded(run, name("Final"), Records.Final, final, (value) => ({ kind: "Final", step, number, value }))
+    }
+    default:
+      return command satisfies never
+  }
+}
+
+/** Performs a command, and takes in the record of it. */
+const recorded = <A, I, E>(
+  run: Run,
+  name: string,
+  schema: Schema.Codec<A, I>,
+  effect: Effect.Effect<A, E>,
+  recordOf: (value: A) => TurnRecord
+): Effect.Effect<void, E | TurnStopped> => {
+  let isNew = false
+  const noted = Effect.suspend(() => {
+    isNew = true
+    return effect
+  })
+  return Effect.map(run.ports.checkpoint.run(name, schema, noted), (value) => run.take(recordOf(value), !isNew))
+}
+
+/** D14: there is no retry without its sleep. */
+const sleepless = (run: Run, { message }: SleepFailure): Effect.Effect<void, TurnStopped> =>
+  Effect.asVoid(seal(run, { status: "failed", failure: { reason: "unknown", message, retryable: false } }))
+
+/** Runs the calls that are open at once; what each is answered is handed over as soon as those before it are. */
+const runTools = Effect.fnUntraced(function* (
+  run: Run,
+  commands: ReadonlyArray<Command>,
+  round: Round
+): Effect.fn.Return<void, TurnStopped> {
+  const calls = commands.filter((command) => command._tag === "RunTool")
+  const running = new Set(calls.map(({ number }) => number))
+  const [only] = calls
+  if (only !== undefined && calls.length === 1) return yield* Tools.call(run, only, round, running)
+  const inOrder = Semaphore.makeUnsafe(1).withPermits(1)(run.flush)
+  yield* Effect.forEach(calls, (call) => Effect.andThen(Tools.call(run, call, round, running), inOrder), {
+    concurrency: calls.length,
+    discard: true
+  })
+})

@@ -1,0 +1,205 @@
+/**
+ * Tells observers what a turn does (`Observer`). It writes nothing of the turn.
+ *
+ * Without listeners nothing is made, and no clock is read.
+ */
+import type { Message, TurnEvent } from "@holdfast/wire"
+import { Clock, Effect, Exit } from "effect"
+import { type EventTold, type Place, type ReportOutcome, tell } from "../../Observer.ts"
+import type { ProviderRequest } from "../../Provider.ts"
+import type { AttemptOutcome, CompactionOutcome, Directive, Wake } from "../../Records.ts"
+import type { ToolOutcome } from "../../Toolbox.ts"
+import * as Judging from "../Judging.ts"
+import type { Round, Setback, Wait } from "../machine/Ledger.ts"
+import type { Run } from "./Run.ts"
+
+/** Tells of an attempt, however it ends. `make` gets the mark that it must make before its first content leaves. */
+export const attempt = <A extends AttemptOutcome, E, E2>(
+  run: Run,
+  request: ProviderRequest,
+  mark: Effect.Effect<void, E2>,
+  make: (mark: Effect.Effect<void, E2>) => Effect.Effect<A, E>
+): Effect.Effect<A, E> => {
+  const { observer } = run.ports
+  if (observer?.attempt === undefined) return make(mark)
+  return Effect.clockWith((clock) => {
+    const startedAt = clock.currentTimeMillisUnsafe()
+    run.attemptStartedAt = startedAt
+    let firstContentAt: number | undefined
+    const timed = Effect.andThen(
+      Effect.sync(() => (firstContentAt = clock.currentTimeMillisUnsafe())),
+      mark
+    )
+    const about = { ...placeOf(run), ...attemptOf(run, request.attempt), request, startedAt }
+    return Effect.onExit(make(timed), (exit) =>
+      Effect.sync(() => {
+        const outcome = Exit.isSuccess(exit)
+          ? exit.value
+          : { _tag: "Interrupted" as const, endedAt: clock.currentTimeMillisUnsafe() }
+        const report = Exit.isSuccess(exit) ? reportIn(run, exit.value) : undefined
+        tell(observer, "attempt", { ...about, firstContentAt, outcome, report })
+      })
+    )
+  })
+}
+
+/** Tells of an attempt whose process died in the middle of it (X2). */
+export const lost = <E>(run: Run, attempt: number, made: Effect.Effect<AttemptOutcome, E>) =>
+  Effect.tap(made, (outcome) =>
+    Effect.sync(() =>
+      tell(run.ports.observer, "attempt", {
+        ...placeOf(run),
+        ...attemptOf(run, attempt),
+        request: undefined,
+        startedAt: undefined,
+        firstContentAt: undefined,
+        outcome,
+        report: undefined
+      })
+    )
+  )
+
+/** Tells of a compaction. */
+export const compaction = <E>(
+  run: Run,
+  attempt: number,
+  make: Effect.Effect<CompactionOutcome, E>
+): Effect.Effect<CompactionOutcome, E> => {
+  const { observer } = run.ports
+  if (observer?.compaction === undefined) return make
+  return Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
+    run.attemptStartedAt = startedAt
+    return Effect.tap(make, (outcome) =>
+      Effect.sync(() => tell(observer, "compaction", { ...placeOf(run), attempt, startedAt, outcome }))
+    )
+  })
+}
+
+/** Tells of a decision. */
+export const decision = <E, R>(
+  run: Run,
+  { endedAt, failure, number }: Setback,
+  decide: Effect.Effect<Directive, E, R>
+): Effect.Effect<Directive, E, R> => {
+  const { observer } = run.ports
+  if (observer?.decision === undefined) return decide
+  const retry = run.ledger.chain
+  const startedAt = run.attemptStartedAt
+  run.attemptStartedAt = undefined
+  return Effect.tap(decide, (directive) =>
+    Effect.map(Clock.currentTimeMillis, (at) =>
+      tell(observer, "decision", {
+        ...placeOf(run),
+        attempt: number,
+        retry,
+        startedAt,
+        endedAt,
+        failure,
+        directive,
+        at
+      })
+    )
+  )
+}
+
+/** Tells of a wait's end, which `wake` knows. */
+export const wait = <E>(
+  run: Run,
+  { delayMs, retry, retryAt, setback }: Wait,
+  wake: Effect.Effect<Wake & { readonly at: number }, E>
+): Effect.Effect<Wake & { readonly at: number }, E> => {
+  const { observer } = run.ports
+  if (observer?.wait === undefined) return wake
+  const about = { retry: retry.attempt, failure: setback.failure, delayMs, retryAt }
+  return Effect.tap(wake, (wake) =>
+    Effect.sync(() => tell(observer, "wait", { ...placeOf(run), ...about, wake, at: wake.at }))
+  )
+}
+
+/** Tells of a tool call. `leave` counts it out, and gives how many are left. */
+export const tool = <A extends ToolOutcome & { readonly endedAt: number }, E>(
+  run: Run,
+  call: Message.ToolCallPart,
+  { finishReason }: Pick<Round, "finishReason">,
+  leave: () => number,
+  answer: Effect.Effect<A, E>
+): Effect.Effect<A, E> => {
+  const { observer } = run.ports
+  if (observer?.tool === undefined) return answer
+  return Effect.flatMap(Clock.currentTimeMillis, (startedAt) =>
+    Effect.tap(answer, ({ endedAt, isError }) =>
+      Effect.sync(() =>
+        tell(observer, "tool", {
+          ...placeOf(run),
+          call,
+          startedAt,
+          endedAt,
+          isError,
+          report: reportOf(run, call, finishReason, isError),
+          othersRunning: leave()
+        })
+      )
+    )
+  )
+}
+
+/** Tells of events that are recorded now, and were not before. */
+export const events = <E>(
+  run: Run,
+  events: ReadonlyArray<TurnEvent.PersistedEvent>,
+  position: number,
+  persist: Effect.Effect<void, E>
+): Effect.Effect<void, E> => {
+  const { observer, sink } = run.ports
+  if (observer?.event === undefined || sink.isPersisted?.(position) === true) return persist
+  return Effect.map(persist, () => {
+    for (const event of events) tell(observer, "event", { ...placeOf(run), event })
+  })
+}
+
+/** Tells of an event that is live. */
+export const live = (run: Run, event: EventTold["event"]): void => {
+  const { observer } = run.ports
+  if (observer?.event !== undefined) tell(observer, "event", { ...placeOf(run), event })
+}
+
+/** Tells of a seal that is recorded. */
+export const seal = (run: Run, end: TurnEvent.TurnEnd): void => {
+  const { observer } = run.ports
+  if (observer?.seal === undefined) return
+  const { tally, turn } = run.ledger
+  tell(observer, "seal", { ...placeOf(run), startedAt: turn.startedAt, end, retryLoopMs: tally.retryLoopMs })
+}
+
+// --- internal
+
+const placeOf = ({ ledger: { step, turn, way } }: Run): Place => ({
+  conversationId: turn.conversationId,
+  turnId: turn.turnId,
+  step: step.number,
+  stepStartedAt: step.startedAt,
+  target: way.route.target
+})
+
+const attemptOf = ({ ledger: { chain, step, turn } }: Run, attempt: number) => ({
+  attempt,
+  retry: chain,
+  isManualRetry: turn.prompt === undefined && step.number === 0 && attempt === 0
+})
+
+const reportOf = (
+  { ledger }: Run,
+  call: Message.ToolCallPart,
+  finishReason: Message.FinishReason,
+  isError: boolean
+): ReportOutcome | undefined => {
+  if (!Judging.isReport(ledger.turn.report, call)) return undefined
+  return isError ? Judging.refusalOf(call, finishReason) : "accepted"
+}
+
+/** A report in a response that will not do, or one that is the whole text of a response. */
+const reportIn = ({ ledger }: Run, outcome: AttemptOutcome): ReportOutcome | undefined => {
+  if (outcome._tag === "Failed") return outcome.report
+  if (outcome._tag === "Lost" || ledger.turn.report === undefined) return undefined
+  return outcome.content.some((part) => part.type === "tool-call") ? undefined : "accepted"
+}

@@ -1,0 +1,136 @@
+/**
+ * A life of a turn: the ledger that it has come to, the ports that it runs on, and the way from its outbox to the sink.
+ *
+ * Run.S1. Only the fiber that runs the turn writes here, and its tool calls' fibers, each in one synchronous step. A seal after an abort
+ *     is made when those have ended.
+ * Run.S2. An event that is on its way to the disk is not interrupted, or the count would no longer be what the sink has. For the same
+ *     reason nothing is persisted after an event that could not be.
+ */
+import type { TurnEvent } from "@holdfast/wire"
+import { Effect, Random } from "effect"
+import type { Checkpoint } from "../../Checkpoint.ts"
+import type { Compactor } from "../../Compactor.ts"
+import type { EventSink } from "../../EventSink.ts"
+import type { Listeners } from "../../Observer.ts"
+import type { Provider } from "../../Provider.ts"
+import type { Seal, TurnRecord } from "../../Records.ts"
+import type { RetryStrategy } from "../../RetryStrategy.ts"
+import type { Router } from "../../Router.ts"
+import type { ToolDefinition, Toolbox } from "../../Toolbox.ts"
+import type { TurnStopped } from "../../TurnStopped.ts"
+import type { Content } from "../Content.ts"
+import { evolve } from "../machine/Evolve.ts"
+import type { Emission, Ledger } from "../machine/Ledger.ts"
+import type { Offers } from "../machine/Next.ts"
+import * as Observing from "./Observing.ts"
+
+/** The ports a turn runs on. */
+export interface Ports {
+  readonly provider: Provider["Service"]
+  readonly toolbox: Toolbox["Service"]
+  readonly sink: EventSink["Service"]
+  readonly checkpoint: Checkpoint["Service"]
+  readonly strategy: RetryStrategy["Service"] | undefined
+  readonly router: Router["Service"] | undefined
+  readonly compactor: Compactor["Service"] | undefined
+  readonly observer: Listeners | undefined
+}
+
+/** One life of one turn. */
+export class Run {
+  readonly ports: Ports
+  /** The engine itself: a seal is not held back by the gate of aborts. */
+  readonly checkpoint: Checkpoint["Service"]
+  ledger: Ledger
+  /** The call that is under way, or about to be made; `undefined` between calls. */
+  call: { readonly content: Content; isMade: boolean } | undefined = undefined
+  /** The step whose beginning was told in this life. */
+  announced: number | undefined = undefined
+  /** The last record is of an earlier life. */
+  isTakenUp = false
+  /** Observers were told of the seal. */
+  isSealTold = false
+  /** When the last attempt of this life began, in epoch milliseconds, for the observers of the decision about it. */
+  attemptStartedAt: number | undefined = undefined
+  private stopped: TurnStopped | undefined = undefined
+  private toolsOf: { readonly step: number; readonly tools: ReadonlyArray<ToolDefinition> } | undefined = undefined
+  private name: string | undefined
+
+  constructor(ports: Ports, checkpoint: Checkpoint["Service"], ledger: Ledger, life: string | undefined) {
+    this.name = life
+    this.ports = ports
+    this.checkpoint = checkpoint
+    this.ledger = ledger
+  }
+
+  /** The name of this life, which no other life of the turn has. */
+  readonly life: Effect.Effect<string> = Effect.suspend(() => {
+    const { name } = this
+    if (name !== undefined) return Effect.succeed(name)
+    return Effect.map(Random.next, (drawn) => (this.name = drawn.toString(36).slice(2)))
+  })
+
+  /** What this life has to offer; a list of tools that changed in the middle of a step would be another request. */
+  get offers(): Offers {
+    const { compactor, router, strategy, toolbox } = this.ports
+    const step = this.ledger.step.number
+    if (this.toolsOf?.step !== step) this.toolsOf = { step, tools: toolbox.definitions }
+    const { tools } = this.toolsOf
+    return {
+      tools,
+      hasRouter: router !== undefined,
+      hasStrategy: strategy !== undefined,
+      hasCompactor: compactor !== undefined
+    }
+  }
+
+  /** What a seal that cuts the turn off says of the call that is under way. */
+  get underWay(): Pick<NonNullable<Seal["cut"]>, "called" | "said"> {
+    const { call } = this
+    if (call === undefined) return {}
+    const { content, isMade } = call
+    const { usage } = content
+    const said = { content: content.parts(), ...(usage === undefined ? undefined : { usage }) }
+    return isMade ? { said, called: true } : { said }
+  }
+
+  /** Takes in a record. */
+  take(record: TurnRecord, isTakenUp = false): void {
+    this.ledger = evolve(this.ledger, record)
+    this.isTakenUp = isTakenUp
+    if (record.kind !== "Attempt") return
+    this.call = undefined
+    if (record.value._tag === "Lost") this.announced = undefined
+  }
+
+  /** Hands an event that passes, and is no single token's, to the sink and to observers. */
+  live(event: TurnEvent.ProviderRetry | TurnEvent.StepStart): void {
+    this.ports.sink.live(event)
+    Observing.live(this, event)
+  }
+
+  /** Hands over what the ledger owes, in order (S2). */
+  readonly flush: Effect.Effect<void, TurnStopped> = Effect.uninterruptible(Effect.suspend(() => this.handOver()))
+
+  /** The same of what an earlier life has handed over: what was live has passed. */
+  readonly flushRecorded: Effect.Effect<void, TurnStopped> = Effect.suspend(() => {
+    const outbox = this.ledger.outbox.filter(({ _tag }) => _tag === "Persist")
+    this.ledger = { ...this.ledger, outbox }
+    return this.flush
+  })
+
+  private handOver(): Effect.Effect<void, TurnStopped> {
+    if (this.stopped !== undefined) return Effect.fail(this.stopped) // S2
+    const [due, ...later] = this.ledger.outbox
+    if (due === undefined) return Effect.void
+    this.ledger = { ...this.ledger, outbox: later }
+    const handed = due._tag === "Persist" ? this.persist(due) : Effect.sync(() => this.live(due.event))
+    return later.length === 0 ? handed : Effect.flatMap(handed, () => this.handOver())
+  }
+
+  private persist(due: Extract<Emission, { readonly _tag: "Persist" }>): Effect.Effect<void, TurnStopped> {
+    const { events, position } = due
+    const persisted = Observing.events(this, events, position, this.ports.sink.persist(events, position))
+    return Effect.tapError(persisted, (stopped) => Effect.sync(() => void (this.stopped = stopped)))
+  }
+}

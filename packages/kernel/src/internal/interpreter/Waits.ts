@@ -1,0 +1,71 @@
+/**
+ * Decides about failures, and waits.
+ *
+ * Waits.W1. A wait is told before its sleep begins (D5), and again when its end is moved or the turn is taken up; a wait of an earlier life
+ *     whose end has passed is not.
+ * Waits.W2. A wait that ends by itself may ask before it does (X11): once, and on record. From then on a person ends it, or the end of the
+ *     time for an answer; what wakes it before that does not.
+ */
+import { Cause, Clock, Duration, Effect, Option } from "effect"
+import * as Directives from "../../Directive.ts"
+import type { Directive, Wake } from "../../Records.ts"
+import { type RetryStrategy, SleepFailure } from "../../RetryStrategy.ts"
+import type { TurnParked } from "../../TurnParked.ts"
+import type { TurnStopped } from "../../TurnStopped.ts"
+import { isOfItself } from "../machine/Decisions.ts"
+import type { Command } from "../machine/Next.ts"
+import * as Observing from "./Observing.ts"
+import type { Run } from "./Run.ts"
+
+type Decide = Extract<Command, { readonly _tag: "Decide" }>
+type Wait = Extract<Command, { readonly _tag: "Wait" }>
+
+/** Decides what follows a failure. */
+export const decide = (run: Run, { question, setback, situation }: Decide): Effect.Effect<Directive, TurnStopped> => {
+  const { router, strategy } = run.ports
+  return Observing.decision(
+    run,
+    setback,
+    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      question === undefined || router === undefined
+        ? Effect.succeed(Directives.decide({ ...situation, now }, strategy))
+        : router.direct({ ...situation, now }, question)
+    )
+  )
+}
+
+/** Waits until a wait is over, or changed. */
+export const sleep = (run: Run, command: Wait, strategy: RetryStrategy["Service"]) =>
+  Observing.wait(run, command.wait, asleep(run, command, strategy))
+
+// --- internal
+
+const asleep = Effect.fnUntraced(function* (
+  run: Run,
+  { awaited, event, outlook, wait }: Wait,
+  strategy: RetryStrategy["Service"]
+): Effect.fn.Return<Wake & { readonly at: number }, SleepFailure | TurnParked | TurnStopped> {
+  const { asks, retryAt } = wait
+  const begunAt = yield* Clock.currentTimeMillis
+  if (!run.isTakenUp || retryAt >= begunAt) run.live(event) // W1
+  for (;;) {
+    const now = yield* Clock.currentTimeMillis
+    const wake = yield* Effect.catchCause(
+      strategy.sleep(Duration.millis(Math.max(0, retryAt - now)), awaited),
+      (cause) => Effect.fail(Option.getOrElse(Cause.findErrorOption(cause), () => unslept(cause)))
+    )
+    const at = yield* Clock.currentTimeMillis
+    if (!isOfItself(wake)) return { ...wake, at }
+    if (asks !== undefined && (wake.type !== "elapsed" || at < retryAt)) continue // W2
+    const question = outlook && strategy.ask?.(outlook(Math.max(0, at - awaited.since)))
+    if (question === undefined) return { ...wake, at }
+    const by = wake.by === undefined ? undefined : { by: wake.by }
+    return { type: "asked", asks: question.asks, until: at + question.answerWithinMs, at, ...by }
+  }
+})
+
+/** D14. A sleep that interrupts itself has failed too; when the turn is interrupted no handler is run. */
+const unslept = (cause: Cause.Cause<unknown>): SleepFailure => {
+  const why = Cause.hasInterruptsOnly(cause) ? "it was interrupted." : String(Cause.squash(cause))
+  return new SleepFailure({ message: `The wait could not be slept: ${why}` })
+}

@@ -1,0 +1,206 @@
+/**
+ * What follows from a failure: the decision about it, its wait, and the end of that.
+ *
+ * Decisions.V1. The order is: decision, `provider-retry`, sleep, route (D5). A retry that goes elsewhere at once is told all the same,
+ *     because it opens a chain that has to be closed (P11); it is no sleep.
+ * Decisions.V2. Counters are the step's: they are back at 0 for the next one, however this one ended (P10).
+ * Decisions.W1. The end of a wait is absolute. A turn that is run again sleeps what is left of it.
+ * Decisions.W2. Each ending of a sleep is a record, with the command that brought it about.
+ * Decisions.W3. A wait that was asked about (X11) ends by a person, or by the end of the time for an answer, and by nothing else.
+ * Decisions.W4. A turn counts how long each wait really took, from its records; a wait without an end in the records lasts until the seal.
+ */
+import { Failure, type TurnEvent } from "@holdfast/wire"
+import { Duration } from "effect"
+import * as Directives from "../../Directive.ts"
+import type { Directive, Wake } from "../../Records.ts"
+import { endsWait, waitedMs } from "../../RetryStrategy.ts"
+import * as Spending from "../../Spending.ts"
+import * as LastStep from "./LastStep.ts"
+import type { Ledger, Phase, Retry, Setback, Wait } from "./Ledger.ts"
+import * as Responses from "./Responses.ts"
+import * as Routes from "./Routes.ts"
+import { Batch, calling, closeRetryLoop, eventOf, responseOf, spend, stepOf, targetNameOf } from "./Saying.ts"
+
+/** What a failed turn says when a person cancelled its retries (P11). */
+export const CANCELLED = "Retry cancelled"
+
+/** The step's spending with a failure that is decided about, and the bugs it has met. */
+export const counting = ({ step }: Ledger, { endedAt, failure }: Setback) => ({
+  spending: Spending.fail(step.spending, failure, endedAt),
+  defects: failure.defect === true ? step.defects + 1 : step.defects
+})
+
+/** It was decided what follows. */
+export const decided = (ledger: Ledger, setback: Setback, directive: Directive): Ledger => {
+  const { failure, last, whole } = setback
+  const { step } = ledger
+  const { defects, spending } = counting(ledger, setback)
+  const counted: Ledger = {
+    ...ledger,
+    step: { ...step, spending, defects, failingSince: step.failingSince ?? setback.endedAt }
+  }
+  if (directive._tag === "GiveUp") {
+    return giveUp(counted, setback, { failure, isExhausted: directive.because === "exhausted" })
+  }
+  const mended = whole && last !== undefined ? Responses.guide(counted, last) : counted
+  const retrying: Ledger = {
+    ...mended,
+    chain: spending.retries,
+    step: { ...mended.step, spending: Spending.retry(spending, failure) }
+  }
+  const left = whole ? { ...setback, last: undefined } : setback
+  if (!Directives.isImmediate(directive)) return waiting(retrying, waitOf(left, directive))
+  const event = retryEvent(retrying, waitOf(left, directive))
+  return goOn({ ...retrying, outbox: [...retrying.outbox, { _tag: "Live", event }] }, left, directive)
+}
+
+/** A wait has ended, or was changed. */
+export const woken = (ledger: Ledger, wait: Wait, wake: Wake): Ledger => {
+  const at = wake.at ?? wait.retryAt
+  const wakes = [...wait.wakes, wake]
+  if (!endsWait(wake)) return waiting(ledger, changed({ ...wait, wakes }, wake, at))
+  const { retry, setback } = wait
+  const tookMs = waitedMs(retry, wakes, at)
+  const { tally } = ledger
+  const over: Ledger = { ...ledger, tally: { ...tally, waitedMs: tally.waitedMs + tookMs } }
+  switch (wake.type) {
+    case "cancelled":
+      return giveUp(over, setback, { failure: setback.failure, finalError: CANCELLED })
+    case "switched":
+      return next(Routes.choose(slept(over, wait, 0, undefined), wake.target), setback)
+    case "elapsed":
+      if (wait.asks !== undefined) {
+        return giveUp(over, setback, { failure: unanswered(wait, wait.asks, at) })
+      }
+      break
+    default:
+      break
+  }
+  const isAnswered = !isOfItself(wake) || wait.askedAt !== undefined
+  const waited = isAnswered ? 0 : ledger.step.waitedMs + tookMs
+  return goOn(slept(over, wait, waited, retry.state), setback, retry)
+}
+
+/** Whether the next attempt is due without a person's word. */
+export const isOfItself = (wake: Wake): boolean =>
+  wake.type === "elapsed" || (wake.type === "now" && wake.early === true)
+
+/** The turn ends, or has one last step in which the report alone is offered (A14): not after outages, nor after that step itself. */
+export const giveUp = (
+  ledger: Ledger,
+  { last }: Setback,
+  {
+    failure,
+    finalError = failure.message,
+    isExhausted = false
+  }: { readonly failure: Failure.Failure; readonly finalError?: string; readonly isExhausted?: boolean }
+): Ledger => {
+  const { isFinal, turn } = ledger
+  const counted = { ...ledger, tally: spend(ledger.tally, last?.usage) }
+  const isReportOwed = turn.report !== undefined && !isFinal && isExhausted && failure.reason === "invalid-response"
+  if (last === undefined || !isReportOwed) {
+    return { ...counted, phase: { _tag: "Ending", outcome: { status: "failed", failure, finalError, last } } }
+  }
+  const said = new Batch(closeRetryLoop(counted, last.endedAt))
+    .closeChain({ success: false, finalError })
+    .add((ledger) => responseOf(ledger, last, last.endedAt, failure))
+    .done()
+  return {
+    ...said,
+    last: LastStep.exhausted(ledger),
+    step: stepOf(ledger.step.number + 1, last.endedAt),
+    phase: { _tag: "Entering", isAnnounced: false, stuck: undefined }
+  }
+}
+
+/** What is told of a retry before its sleep (D5), and again when the end of that is moved. */
+export const retryEvent = (
+  ledger: Ledger,
+  { asks, delayMs, retry, retryAt, setback }: Wait
+): TurnEvent.ProviderRetry => {
+  const { failure } = setback
+  const { attempt, route } = retry
+  const { maxRetries } = ledger.turn
+  const code = Failure.codeOf(failure)
+  return eventOf(ledger.turn, {
+    type: "provider-retry",
+    attempt,
+    delayMs,
+    retryAt,
+    message: failure.message,
+    reason: failure.reason,
+    target: targetNameOf(ledger),
+    ...(route?.credential === undefined ? undefined : { credential: route.credential }),
+    ...(code === undefined ? undefined : { code }),
+    ...(maxRetries === undefined ? undefined : { maxAttempts: maxRetries }),
+    ...(asks === undefined ? undefined : { asks })
+  })
+}
+
+// --- internal
+
+const waitOf = (setback: Setback, retry: Retry): Wait => ({
+  setback,
+  retry,
+  retryAt: retry.retryAt,
+  delayMs: retry.delayMs,
+  asks: undefined,
+  askedAt: undefined,
+  extendedMs: 0,
+  wakes: []
+})
+
+const waiting = (ledger: Ledger, wait: Wait): Ledger => ({ ...ledger, phase: { _tag: "Waiting", wait } })
+
+/** A wait that goes on, after something has changed it. */
+const changed = (wait: Wait, wake: Wake, at: number): Wait => {
+  const since = wait.retry.retryAt - wait.retry.delayMs
+  const until = (retryAt: number) => ({ retryAt, delayMs: Math.max(0, retryAt - since) })
+  switch (wake.type) {
+    case "until":
+      return { ...wait, ...until(wake.until), asks: undefined } // an answer, where there was a question
+    case "asked":
+      return { ...wait, ...until(wake.until), asks: wake.asks, askedAt: at }
+    case "extended":
+      return { ...wait, extendedMs: wait.extendedMs + wake.byMs }
+    default:
+      return wait
+  }
+}
+
+/** Counts a wait that is over. */
+const slept = (ledger: Ledger, wait: Wait, waitedMs: number, state: Ledger["step"]["state"]): Ledger => {
+  const { extendedMs, retry, setback } = wait
+  const { step, tally } = ledger
+  const spending = Spending.sleep(Spending.extend(step.spending, extendedMs), setback.failure, retry.delayMs)
+  return {
+    ...ledger,
+    step: { ...step, spending, waitedMs, state },
+    tally: { ...tally, sleptMs: tally.sleptMs + retry.delayMs }
+  }
+}
+
+/** The next call, on the route that was decided on. */
+const goOn = (ledger: Ledger, setback: Setback, { route, state }: Retry): Ledger => {
+  const stated = { ...ledger, step: { ...ledger.step, state } }
+  return next(route === undefined ? stated : Routes.take(stated, route), setback)
+}
+
+const next = (ledger: Ledger, { last, number, of }: Setback): Ledger => {
+  const phase: Phase =
+    of === "compaction" && last !== undefined
+      ? { _tag: "Compacting", number: number + 1, tooLong: last }
+      : calling(number + 1)
+  return { ...ledger, phase }
+}
+
+/** What a turn fails with whose question was not answered: why it did not go on, and what it had been waiting for. */
+const unanswered = ({ askedAt, setback }: Wait, asks: TurnEvent.Asks, at: number): Failure.Failure => {
+  const { message, reason } = setback.failure
+  const within = Duration.format(Duration.millis(at - (askedAt ?? at)))
+  return {
+    reason,
+    message: `${asks.message} Nobody answered within ${within}. The last error was: ${message}`,
+    retryable: false
+  }
+}

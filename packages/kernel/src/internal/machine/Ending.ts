@@ -1,0 +1,159 @@
+/**
+ * The end of a turn: what is left to say, then the seal, in one write.
+ *
+ * Ending.E1. A turn seals exactly once, as completed, failed or aborted; nothing of it is emitted after its seal.
+ * Ending.E2. What was said until then is kept, and kept from the model (P12).
+ */
+import { Failure, type Message, type TurnEvent } from "@holdfast/wire"
+import type { Seal } from "../../Records.ts"
+import { waitedMs } from "../../RetryStrategy.ts"
+import * as Judging from "../Judging.ts"
+import * as Decisions from "./Decisions.ts"
+import type { Ledger, TurnFacts } from "./Ledger.ts"
+import * as Responses from "./Responses.ts"
+import * as Rounds from "./Rounds.ts"
+import { Batch, called, closeRetryLoop, eventOf, responseOf, spend } from "./Saying.ts"
+
+/** What a seal says of all of its turn. */
+export type Tally = Pick<TurnEvent.TurnEnd, "steps" | "attempts" | "sleptMs" | "waitedMs" | "usage">
+
+/** The turn ends. */
+export const seal = (ledger: Ledger, record: Seal): Ledger => {
+  const { at, cut } = record
+  const { status, failure } = cut ?? outcomeOf(ledger)
+  const counted = count(ledger, record)
+  const closing = failure === undefined ? new Batch(counted) : remains(counted, ledger, record, status, failure)
+  const { step, tally, turn } = counted
+  const { shared, sleptMs, usage } = tally
+  const attempts = tally.attempts - shared
+  const error = status === "failed" ? failure : undefined
+  const [end, ...errors] = ending(
+    turn,
+    { steps: step.number, attempts, sleptMs, waitedMs: tally.waitedMs, usage },
+    {
+      status,
+      failure: error,
+      report: reportOf(counted) ?? (error && turn.report && Judging.synthetic(attempts, step.number, error)),
+      endedAt: at
+    }
+  )
+  const said = closing.say(...errors, end).done()
+  return { ...said, phase: { _tag: "Sealed", end } }
+}
+
+/** The seal, and the error before it where there is one. */
+export const ending = (
+  turn: Pick<TurnFacts, "conversationId" | "turnId">,
+  tally: Tally,
+  {
+    endedAt,
+    failure,
+    report,
+    status
+  }: Pick<TurnEvent.TurnEnd, "status" | "endedAt"> & {
+    readonly failure: Failure.Failure | undefined
+    readonly report: TurnEvent.Report | undefined
+  }
+): readonly [TurnEvent.TurnEnd, ...ReadonlyArray<TurnEvent.ErrorEvent>] => {
+  const end: TurnEvent.TurnEnd = {
+    ...eventOf(turn, { type: "turn-end", status, endedAt }),
+    ...tally,
+    ...(failure === undefined ? undefined : { error: failure }),
+    ...(report === undefined ? undefined : { report })
+  }
+  return failure === undefined ? [end] : [end, errorOf(turn, failure)]
+}
+
+// --- internal
+
+const outcomeOf = ({
+  phase
+}: Ledger): { readonly status: "completed" | "failed"; readonly failure?: Failure.Failure } => {
+  if (phase._tag === "Ending") return phase.outcome
+  if (phase._tag === "Entering" && phase.stuck !== undefined) return { status: "failed", failure: phase.stuck }
+  throw new Error(`the turn has not come to its end: it is ${phase._tag}`)
+}
+
+/** Counts what was under way when the turn ended. */
+const count = (ledger: Ledger, { at, cut }: Seal): Ledger => {
+  const { phase, step } = ledger
+  // A decision that was under way counts from its failure on (A16).
+  const failingSince = step.failingSince ?? (phase._tag === "Deciding" ? phase.setback.endedAt : undefined)
+  const closed = closeRetryLoop({ ...ledger, step: { ...step, failingSince } }, at)
+  const { tally } = closed
+  if (phase._tag === "Waiting") {
+    const { retry, setback, wakes } = phase.wait
+    const waited = { ...tally, waitedMs: tally.waitedMs + waitedMs(retry, wakes, at) }
+    return { ...closed, tally: cut === undefined ? waited : spend(waited, setback.last?.usage) }
+  }
+  if (cut === undefined) return closed
+  switch (phase._tag) {
+    case "Entering":
+    case "Calling":
+      return { ...closed, tally: spend(cut.called === true ? called(tally) : tally, cut.said?.usage) }
+    case "Deciding":
+      return { ...closed, tally: spend(tally, phase.setback.last?.usage) }
+    case "Compacting":
+      return { ...closed, tally: spend(tally, phase.tooLong.usage) }
+    default:
+      return closed
+  }
+}
+
+/** The open chain of retries, and the response or the tool calls that are under way, closed. */
+const remains = (
+  counted: Ledger,
+  { phase }: Ledger,
+  { at, cut }: Seal,
+  status: TurnEvent.TurnStatus,
+  failure: Failure.Failure
+): Batch => {
+  const ended = phase._tag === "Ending" && phase.outcome.status === "failed" ? phase.outcome : undefined
+  const finalError = status === "aborted" ? Decisions.CANCELLED : (ended?.finalError ?? failure.message)
+  const batch = new Batch(counted)
+  if (phase._tag === "Calling" && phase.isShown) batch.say(Responses.discarded(counted.turn, counted.step.number))
+  batch.closeChain({ success: false, finalError })
+  const said = unfinishedOf(counted, cut)
+  if (said !== undefined) return batch.add((ledger) => responseOf(ledger, said, at, failure))
+  // A call without a result is one whose end is not known (`ModelContext`).
+  const message = phase._tag === "Tools" ? Rounds.answers(counted, phase.round, at) : undefined
+  return message === undefined ? batch : batch.add(() => message)
+}
+
+/** The response that is under way, or the last one if it is in no message yet. */
+const unfinishedOf = (
+  { phase }: Ledger,
+  cut: Seal["cut"]
+): Pick<Message.AssistantMessage, "content" | "usage"> | undefined => {
+  switch (phase._tag) {
+    case "Entering":
+    case "Calling":
+      return cut?.said
+    case "Deciding":
+      return phase.setback.last
+    case "Compacting":
+      return phase.tooLong
+    case "Waiting":
+      return phase.wait.setback.last
+    case "Ending":
+      return phase.outcome.status === "failed" ? phase.outcome.last : undefined
+    default:
+      return undefined
+  }
+}
+
+const reportOf = (ledger: Ledger): TurnEvent.Report | undefined =>
+  ledger.report ?? (ledger.phase._tag === "Tools" ? Rounds.reportIn(ledger, ledger.phase.round) : undefined)
+
+const errorOf = (
+  turn: Pick<TurnFacts, "conversationId" | "turnId">,
+  failure: Failure.Failure
+): TurnEvent.ErrorEvent => {
+  const code = Failure.codeOf(failure)
+  return eventOf(turn, {
+    type: "error",
+    message: failure.message,
+    reason: failure.reason,
+    ...(code === undefined ? undefined : { code })
+  })
+}

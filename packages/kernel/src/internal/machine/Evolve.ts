@@ -1,0 +1,146 @@
+/**
+ * Folds records into what a turn has come to.
+ *
+ * Evolve.E1. It follows what happened, not what would be done now: a turn that is taken up under other settings goes where its records went.
+ * Evolve.E2. A record that cannot follow what is there is a bug, or a damaged journal, and thrown.
+ */
+import type { Message, TurnEvent } from "@holdfast/wire"
+import { Ids } from "@holdfast/wire"
+import type { Place, TurnRecord } from "../../Records.ts"
+import * as Records from "../../Records.ts"
+import * as Decisions from "./Decisions.ts"
+import * as Ending from "./Ending.ts"
+import * as LastStep from "./LastStep.ts"
+import type { Ledger, TurnFacts } from "./Ledger.ts"
+import * as Responses from "./Responses.ts"
+import * as Rounds from "./Rounds.ts"
+import * as Routes from "./Routes.ts"
+import { entering, eventOf, persist, stepOf } from "./Saying.ts"
+
+/** A turn without a record. */
+export const start = (turn: TurnFacts): Ledger => {
+  const { history, limits, startedAt, target } = turn
+  const ends = new Set(history.map(endOf))
+  const events = opening(turn)
+  const ledger: Ledger = {
+    turn,
+    phase: entering,
+    step: stepOf(0, startedAt),
+    way: { primary: target, route: { target }, unproven: undefined },
+    tally: {
+      attempts: 0,
+      shared: 0,
+      sleptMs: 0,
+      waitedMs: 0,
+      usage: {},
+      lastUsage: undefined,
+      retryLoopMs: 0
+    },
+    history: history.filter((message) => !isOfItsTurn(message) || ends.has(message.id)),
+    added: events.flatMap((event) => (event.type === "message" ? [event.message] : [])),
+    last: limits?.maxTurns === undefined ? undefined : { step: limits.maxTurns - 1, cause: "max-turns" },
+    isFinal: false,
+    report: undefined,
+    chain: undefined,
+    failedToolSteps: 0,
+    position: 0,
+    outbox: []
+  }
+  return persist(ledger, events)
+}
+
+/**
+ * What a turn says first, from position 0 on.
+ *
+ * **Details**
+ *
+ * It follows from the input alone, so a host may write it together with the turn itself, before the turn is run; the turn says
+ * it all the same, and the sink finds it there.
+ */
+export const opening = ({
+  conversationId,
+  prompt,
+  startedAt,
+  turnId
+}: Pick<TurnFacts, "conversationId" | "turnId" | "prompt" | "startedAt">): readonly [
+  TurnEvent.TurnStart,
+  ...ReadonlyArray<TurnEvent.MessageEvent>
+] => {
+  const identity = { conversationId, turnId }
+  // M1: a manual retry has no prompt.
+  if (prompt === undefined) return [eventOf(identity, { type: "turn-start", startedAt, retry: true })]
+  const message: Message.UserMessage = {
+    role: "user",
+    id: Ids.messageIdOf(turnId, 0),
+    turnId,
+    createdAt: startedAt,
+    content: [{ type: "text", text: prompt }]
+  }
+  return [eventOf(identity, { type: "turn-start", startedAt }), eventOf(identity, { type: "message", message })]
+}
+
+/** What a turn has come to with one more record. */
+export const evolve = (ledger: Ledger, record: TurnRecord): Ledger => {
+  const { phase } = ledger
+  if (record.kind === "Seal" && phase._tag !== "Sealed") return Ending.seal(ledger, record.value)
+  if (record.step !== ledger.step.number) return contradicts(ledger, record)
+  const { number } = record
+  switch (phase._tag) {
+    case "Entering":
+      if (record.kind === "Final" && !phase.isAnnounced) return LastStep.announce(ledger, record.value)
+      if (record.kind === "Route") return Routes.begin(ledger, record.value)
+      return call(ledger, 0, record)
+    case "Calling":
+      return call(ledger, phase.number, record)
+    case "Deciding": {
+      const { setback } = phase
+      const { last, number: of } = setback
+      if (record.kind === "Decision" && number === of) return Decisions.decided(ledger, setback, record.value)
+      if (record.kind === "Compaction" && number === of + 1 && setback.of === "attempt" && last !== undefined)
+        return Responses.compacted(ledger, number, last, record.value)
+      return contradicts(ledger, record)
+    }
+    case "Compacting":
+      if (record.kind !== "Compaction" || number !== phase.number) return contradicts(ledger, record)
+      return Responses.compacted(ledger, number, phase.tooLong, record.value)
+    case "Waiting":
+      if (record.kind !== "Wake" || number !== phase.wait.setback.number) return contradicts(ledger, record)
+      return Decisions.woken(ledger, phase.wait, record.value)
+    case "Tools":
+      if (number >= phase.round.calls.length || phase.round.results[number] !== undefined)
+        return contradicts(ledger, record)
+      if (record.kind === "Begun") return Rounds.begun(ledger, phase.round, number, record.value)
+      if (record.kind === "Tool") return Rounds.answered(ledger, phase.round, number, record.value)
+      return contradicts(ledger, record)
+    case "Ending":
+    case "Sealed":
+      return contradicts(ledger, record)
+    default:
+      return phase satisfies never
+  }
+}
+
+// --- internal
+
+/** What a step calls for: attempt `expected`, or the mark that its content has left. */
+const call = (ledger: Ledger, expected: number, record: TurnRecord): Ledger => {
+  if (record.number === expected) {
+    if (record.kind === "Attempt") return Responses.ended(ledger, expected, record.value)
+    if (record.kind === "Content") return { ...ledger, phase: { _tag: "Calling", number: expected, isShown: true } }
+  }
+  return contradicts(ledger, record)
+}
+
+/** E2 */
+const contradicts = ({ phase, step }: Ledger, record: Place & Pick<TurnRecord, "kind">): never => {
+  const name = Records.nameOf(record.kind, record.step, record.number)
+  throw new Error(`the record ${name} does not follow: the turn is ${phase._tag} in step ${step.number}`)
+}
+
+/** The last message that a summary stands for: without it nothing says where what is kept begins. */
+const endOf = (message: Message.Message): Ids.MessageId | undefined =>
+  message.role === "user" ? message.summary?.upTo : undefined
+
+/** What another turn's model was told is not for this one's, unless it stands for what was said. */
+const isOfItsTurn = (message: Message.Message): boolean =>
+  message.role === "user" && message.synthetic === true && message.summary === undefined

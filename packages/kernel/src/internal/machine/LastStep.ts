@@ -1,0 +1,81 @@
+/**
+ * The last step of a turn that has come to a limit: the model is told so, and offered nothing but the report (A11).
+ *
+ * LastStep.F1. Whether a step is the last is decided before its first attempt, and recorded; a step that has begun is not made the
+ *     last, and the last stays the last, whatever the limits are by then.
+ * LastStep.F2. It is announced once. What is asked for again in it (A9) is asked with the report alone.
+ * LastStep.F3. Where no report is asked for, the step has no tools, and its text is the answer.
+ */
+import * as ModelContext from "../../ModelContext.ts"
+import type { Final, FinalCause } from "../../Records.ts"
+import type { ToolDefinition } from "../../Toolbox.ts"
+import type { Last, Ledger } from "./Ledger.ts"
+import { Batch, eventOf, messagesOf, synthetic, toolsOf } from "./Saying.ts"
+
+/** Why the step that is about to begin has to be the last; `undefined`: it has not. */
+export const causeOf = (ledger: Ledger, offered: ReadonlyArray<ToolDefinition>): FinalCause | undefined => {
+  const { last, step, tally, turn, way } = ledger
+  if (last !== undefined && step.number >= last.step) return last.cause
+  const { exceedsContext } = turn.limits ?? {}
+  if (exceedsContext === undefined) return undefined
+  const prospect = {
+    system: turn.system,
+    messages: ModelContext.of(messagesOf(ledger)),
+    tools: toolsOf(ledger, offered),
+    target: way.route.target,
+    usage: tally.lastUsage
+  }
+  return exceedsContext(prospect) ? "context" : undefined
+}
+
+/** The step is the last. */
+export const announce = (ledger: Ledger, { at, cause }: Final): Ledger => {
+  const { step, turn } = ledger
+  const { shortenedFrom } = ledger.last ?? {}
+  const shortened = cause === "malformed-report" && shortenedFrom !== undefined ? { shortenedFrom } : undefined
+  const final = { ...ledger, isFinal: true }
+  const instruction = `This is the last step of this turn: ${because(cause)}. ${wayOut(final)}`
+  const announced = new Batch(final)
+    .say(eventOf(turn, { type: "final-turn", step: step.number, cause, ...shortened }))
+    .add((ledger) => synthetic(ledger, instruction, at))
+    .done()
+  return { ...announced, phase: { _tag: "Entering", isAnnounced: true, stuck: undefined } }
+}
+
+/** A12: there is one more step to mend a report in. */
+export const collapse = (ledger: Ledger): Ledger => {
+  const step = ledger.step.number + 1
+  const { last } = ledger
+  if (last !== undefined && last.step <= step) return ledger
+  const shortenedFrom = last === undefined ? undefined : { shortenedFrom: last.step + 1 }
+  return { ...ledger, last: { step, cause: "malformed-report", ...shortenedFrom } }
+}
+
+/** A14: the next step is the last one, in which the report alone is offered. */
+export const exhausted = ({ step }: Ledger): Last => ({ step: step.number + 1, cause: "retries-exhausted" })
+
+/** What a model can still do, as it is told. */
+export const wayOut = ({ isFinal, turn: { report } }: Ledger): string => {
+  if (report === undefined) return "Answer now, in words, with what you have: no tool can be used."
+  const { name } = report.tool
+  return isFinal
+    ? `Call ${name} now, with what you have: nothing else is accepted.`
+    : `Call a tool to go on, or ${name} to end with your report: nothing else is accepted.`
+}
+
+// --- internal
+
+const because = (cause: FinalCause): string => {
+  switch (cause) {
+    case "max-turns":
+      return "it has as many steps as it may have"
+    case "context":
+      return "its context is nearly full"
+    case "malformed-report":
+      return "the final report could not be accepted"
+    case "retries-exhausted":
+      return "none of the responses before it could be used"
+    default:
+      return cause satisfies never
+  }
+}

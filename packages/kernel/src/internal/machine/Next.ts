@@ -1,0 +1,224 @@
+/**
+ * What follows from what a turn has come to: the commands that are open, each of which ends in exactly one record.
+ *
+ * Next.N1. It proposes; what is recorded decides. A command that another version would not have given is followed by `evolve` all the same.
+ * Next.N2. Only tool calls are open several at once. No command is part of another.
+ * Next.N3. A failure that no route can mend is the kernel's to decide; all else is the router's where there is one (A1).
+ */
+import type { Failure, Message, TurnEvent } from "@holdfast/wire"
+import type { TooLong } from "../../Compactor.ts"
+import * as Directive from "../../Directive.ts"
+import * as ModelContext from "../../ModelContext.ts"
+import type { ProviderRequest } from "../../Provider.ts"
+import type { Begun, FinalCause } from "../../Records.ts"
+import type { Awaited, Outlook } from "../../RetryStrategy.ts"
+import type { Question } from "../../Router.ts"
+import * as Spending from "../../Spending.ts"
+import type { ToolDefinition } from "../../Toolbox.ts"
+import * as Decisions from "./Decisions.ts"
+import * as LastStep from "./LastStep.ts"
+import type { Ledger, Round, Setback, Wait } from "./Ledger.ts"
+import * as Responses from "./Responses.ts"
+import * as Routes from "./Routes.ts"
+import { eventOf, messagesOf, targetNameOf, toolsOf } from "./Saying.ts"
+
+/** What a life of the turn has to offer it. */
+export interface Offers {
+  /** Of the toolbox. */
+  readonly tools: ReadonlyArray<ToolDefinition>
+  readonly hasRouter: boolean
+  readonly hasStrategy: boolean
+  readonly hasCompactor: boolean
+}
+
+/** What is to be done. `number` is that of the record, within step `step`. */
+export type Command = { readonly step: number; readonly number: number } & (
+  | { readonly _tag: "Final"; readonly cause: FinalCause }
+  | { readonly _tag: "Route"; readonly question: Question | undefined; readonly from: string | undefined }
+  | {
+      readonly _tag: "Call"
+      readonly request: ProviderRequest
+      /** Content of it has left in an earlier life: it is void, and not made (X2). */
+      readonly isLost: boolean
+      /** What is told before the first attempt of the step in a life, and before the first after one that is void. */
+      readonly begins: TurnEvent.StepStart
+      /** The response is held to what it has to be (A9, A11). */
+      readonly isJudged: boolean
+    }
+  | {
+      readonly _tag: "Decide"
+      readonly setback: Setback
+      readonly situation: Omit<Directive.Situation, "now">
+      /** Absent: the router is not asked. */
+      readonly question: Question | undefined
+    }
+  | {
+      readonly _tag: "Wait"
+      readonly part: number
+      readonly wait: Wait
+      readonly awaited: Awaited
+      readonly event: TurnEvent.ProviderRetry
+      /** What may be asked about when it is over and has taken so many milliseconds; absent: nothing (X11). */
+      readonly outlook: ((thisMs: number) => Outlook) | undefined
+    }
+  | {
+      readonly _tag: "RunTool"
+      readonly call: Message.ToolCallPart
+      /** What has begun it already (X8). */
+      readonly begun: Begun | undefined
+      /** Whether tools are offered in this step at all (A11). */
+      readonly isOffered: boolean
+    }
+  | { readonly _tag: "Compact"; readonly request: TooLong }
+  | { readonly _tag: "Seal"; readonly cut: Failure.Failure | undefined }
+)
+
+/** The open commands; none once the turn is sealed. */
+export const commandsOf = (ledger: Ledger, offers: Offers): ReadonlyArray<Command> => {
+  const { phase, step } = ledger
+  switch (phase._tag) {
+    case "Entering": {
+      if (phase.stuck !== undefined) return [sealing(ledger)]
+      const cause = phase.isAnnounced ? undefined : LastStep.causeOf(ledger, offers.tools)
+      if (cause !== undefined) return [{ _tag: "Final", step: step.number, number: 0, cause }]
+      return [Routes.isDue(ledger, offers.hasRouter) ? routing(ledger, offers) : calling(ledger, offers, 0, false)]
+    }
+    case "Calling":
+      return [calling(ledger, offers, phase.number, phase.isShown)]
+    case "Deciding": {
+      const { setback } = phase
+      const { last, number, of } = setback
+      const isCompacted = of === "attempt" && offers.hasCompactor && !step.hasCompacted && Responses.isTooLong(setback)
+      if (isCompacted && last !== undefined) return [compacting(ledger, number + 1)]
+      return [deciding(ledger, offers, setback)]
+    }
+    case "Compacting":
+      return [compacting(ledger, phase.number)]
+    case "Waiting":
+      return [offers.hasStrategy ? waiting(ledger, offers, phase.wait) : sealing(ledger, phase.wait.setback.failure)]
+    case "Tools":
+      return running(ledger, phase.round)
+    case "Ending":
+      return [sealing(ledger)]
+    case "Sealed":
+      return []
+    default:
+      return phase satisfies never
+  }
+}
+
+// --- internal
+
+const sealing = ({ step }: Ledger, cut?: Failure.Failure): Command => ({
+  _tag: "Seal",
+  step: step.number,
+  number: 0,
+  cut
+})
+
+const routing = (ledger: Ledger, { hasRouter, tools }: Offers): Command => ({
+  _tag: "Route",
+  step: ledger.step.number,
+  number: 0,
+  question: hasRouter ? Routes.question(ledger, tools) : undefined,
+  from: Routes.lastUsed(ledger)
+})
+
+/** What is asked of a model, whatever for. */
+const requestOf = (ledger: Ledger, attempt: number): TooLong => {
+  const { step, turn, way } = ledger
+  const { credential, target } = way.route
+  const { maxResponseCharacters } = turn.limits ?? {}
+  return {
+    conversationId: turn.conversationId,
+    turnId: turn.turnId,
+    step: step.number,
+    attempt,
+    target,
+    messages: ModelContext.of(messagesOf(ledger)),
+    ...(credential === undefined ? undefined : { credential }),
+    ...(turn.system === undefined ? undefined : { system: turn.system }),
+    ...(maxResponseCharacters === undefined ? undefined : { maxResponseCharacters })
+  }
+}
+
+const calling = (ledger: Ledger, { tools }: Offers, number: number, isLost: boolean): Command => {
+  const { isFinal, step, turn } = ledger
+  return {
+    _tag: "Call",
+    step: step.number,
+    number,
+    request: { ...requestOf(ledger, number), tools: toolsOf(ledger, tools) },
+    isLost,
+    begins: eventOf(turn, { type: "step-start", step: step.number, target: targetNameOf(ledger) }),
+    isJudged: turn.report !== undefined || isFinal
+  }
+}
+
+const compacting = (ledger: Ledger, number: number): Command => ({
+  _tag: "Compact",
+  step: ledger.step.number,
+  number,
+  request: requestOf(ledger, number)
+})
+
+const deciding = (ledger: Ledger, { hasRouter, hasStrategy, tools }: Offers, setback: Setback): Command => {
+  const { contentSeen, endedAt, failure, number, spread, whole } = setback
+  const { defects, spending } = Decisions.counting(ledger, setback)
+  const situation = {
+    failure,
+    contentSeen,
+    retries: spending.retries,
+    defects,
+    spent: Spending.spentAt(spending, failure, endedAt, spread),
+    ...(whole ? { whole } : undefined)
+  }
+  const isRouted = hasRouter && hasStrategy && Directive.isRoutable(situation)
+  return {
+    _tag: "Decide",
+    step: ledger.step.number,
+    number,
+    setback,
+    situation,
+    question: isRouted ? Routes.question(ledger, tools) : undefined
+  }
+}
+
+const waiting = (ledger: Ledger, { tools }: Offers, wait: Wait): Command => {
+  const { askedAt, retry, retryAt, setback, wakes } = wait
+  const { step, tally, turn, way } = ledger
+  const since = retry.retryAt - retry.delayMs
+  const route = retry.route ?? way.route
+  const request = () => ({
+    system: turn.system,
+    messages: ModelContext.of(messagesOf(ledger)),
+    tools: toolsOf(ledger, tools),
+    target: route.target
+  })
+  return {
+    _tag: "Wait",
+    step: step.number,
+    number: setback.number,
+    part: wakes.length,
+    wait,
+    awaited: {
+      route,
+      failure: setback.failure,
+      since,
+      retryAt,
+      isMoved: wakes.some(({ type }) => type === "until" || type === "asked")
+    },
+    event: Decisions.retryEvent(ledger, wait),
+    outlook:
+      askedAt === undefined
+        ? (thisMs) => ({ waitedMs: step.waitedMs + thisMs, usage: tally.usage, request: request() })
+        : undefined
+  }
+}
+
+const running = ({ isFinal, step }: Ledger, { begun, calls, results }: Round): ReadonlyArray<Command> =>
+  calls.flatMap((call, number): ReadonlyArray<Command> =>
+    results[number] !== undefined
+      ? []
+      : [{ _tag: "RunTool", step: step.number, number, call, begun: begun[number], isOffered: !isFinal }]
+  )

@@ -1,0 +1,151 @@
+/**
+ * What follows from the outcome of an attempt.
+ *
+ * Responses.R1. An error is held back while there is hope: clients learn of it through `provider-retry` alone (D7).
+ * Responses.R2. An attempt whose process died when its content had left is void, and never goes on as if nothing had been shown (X2).
+ * Responses.R3. A response that will not do stays in the history, leaves the model's context, and is answered by a message that is
+ *     marked as no person's prompt (A9).
+ */
+import type { TurnEvent } from "@holdfast/wire"
+import * as ModelContext from "../../ModelContext.ts"
+import type { AttemptOutcome, CompactionOutcome } from "../../Records.ts"
+import * as Judging from "../Judging.ts"
+import * as LastStep from "./LastStep.ts"
+import type { Completed, Failed, Ledger, Phase, Setback, TurnFacts } from "./Ledger.ts"
+import * as Rounds from "./Rounds.ts"
+import * as Routes from "./Routes.ts"
+import {
+  Batch,
+  called,
+  calling,
+  closeRetryLoop,
+  eventOf,
+  messagesOf,
+  persist,
+  responseOf,
+  spend,
+  synthetic
+} from "./Saying.ts"
+
+/** Attempt `number` of the step has come to an end. */
+export const ended = (ledger: Ledger, number: number, outcome: AttemptOutcome): Ledger => {
+  switch (outcome._tag) {
+    case "Completed":
+      return completed(ledger, outcome)
+    case "Failed":
+      return failed(ledger, number, outcome)
+    case "Lost": {
+      const { step, tally, turn } = ledger
+      const lost = { ...ledger, tally: called(tally), phase: calling(number + 1) }
+      return persist(lost, [discarded(turn, step.number)])
+    }
+    default:
+      return outcome satisfies never
+  }
+}
+
+/** Compaction `number` of the step has come to an end (P19). */
+export const compacted = (ledger: Ledger, number: number, tooLong: Failed, outcome: CompactionOutcome): Ledger => {
+  const made = { ...ledger, step: { ...ledger.step, hasCompacted: true } }
+  switch (outcome._tag) {
+    case "Nothing": {
+      const tally = outcome.failure === undefined ? made.tally : called(made.tally)
+      return { ...made, tally, phase: deciding(setbackOf(number - 1, tooLong)) }
+    }
+    case "Failed": {
+      const { endedAt, failure, spread } = outcome
+      const setback: Setback = {
+        of: "compaction",
+        number,
+        failure,
+        contentSeen: false,
+        whole: false,
+        spread,
+        endedAt,
+        last: tooLong
+      }
+      return { ...made, tally: called(made.tally, failure), phase: deciding(setback) }
+    }
+    case "Compacted": {
+      const { endedAt, summary, upTo, usage } = outcome
+      const stoodFor = ModelContext.of(messagesOf(made)).findIndex(({ id }) => id === upTo) + 1
+      return new Batch({ ...made, tally: spend(called(made.tally), usage), phase: calling(number + 1) })
+        .say(eventOf(made.turn, { type: "compaction", summary, messages: stoodFor }))
+        .add((ledger) => ({ ...synthetic(ledger, `${PREFACE}\n\n${summary}`, endedAt), summary: { upTo } }))
+        .done()
+    }
+    default:
+      return outcome satisfies never
+  }
+}
+
+/** Whether a failure says that the context is too long, and nothing of a response was shown. */
+export const isTooLong = ({ contentSeen, failure }: Pick<Setback, "contentSeen" | "failure">): boolean =>
+  failure.reason === "context-overflow" && !contentSeen
+
+/** What is said before the retry of a response that would not do (A9): it, and what the model is told instead. */
+export const guide = (ledger: Ledger, outcome: Failed): Ledger => {
+  const { endedAt, failure, usage } = outcome
+  const guidance = `TURN-FAILED: ${failure.message} ${LastStep.wayOut(ledger)}`
+  return new Batch({ ...ledger, tally: spend(ledger.tally, usage) })
+    .add((ledger) => responseOf(ledger, outcome, endedAt, failure))
+    .say(eventOf(ledger.turn, { type: "synthetic-retry", step: ledger.step.number, guidance }))
+    .add((ledger) => synthetic(ledger, guidance, endedAt))
+    .done()
+}
+
+/** What clients are told of a step whose text was shown before its process died (X2). */
+export const discarded = (turn: Pick<TurnFacts, "conversationId" | "turnId">, step: number): TurnEvent.StepDiscarded =>
+  eventOf(turn, { type: "step-discarded", step, message: LOST })
+
+// --- internal
+
+/** What a client is told when its process died in the middle of an answer (X2). */
+const LOST = "Holdfast was restarted in the middle of this answer. What was shown of it is void; it is asked for again."
+
+const PREFACE = "The conversation until here, summed up, because it had become too long:"
+
+const deciding = (setback: Setback): Phase => ({ _tag: "Deciding", setback })
+
+const setbackOf = (number: number, outcome: Failed): Setback => {
+  const { contentSeen, endedAt, failure, spread, whole } = outcome
+  return { of: "attempt", number, failure, contentSeen, whole: whole === true, spread, endedAt, last: outcome }
+}
+
+const failed = (ledger: Ledger, number: number, outcome: Failed): Ledger => {
+  const { step, tally } = ledger
+  const { body, failure, report } = outcome
+  const counted: Ledger = {
+    ...ledger,
+    tally: called(tally, failure),
+    step: typeof body === "string" ? { ...step, lastBody: body } : step,
+    phase: deciding(setbackOf(number, outcome))
+  }
+  return report === undefined ? counted : LastStep.collapse(counted) // A12
+}
+
+const completed = (ledger: Ledger, outcome: Completed): Ledger => {
+  const { content, endedAt, finishReason, usage } = outcome
+  const { turn, step } = ledger
+  const calls = content.filter((part) => part.type === "tool-call")
+  const over = closeRetryLoop(ledger, endedAt)
+  const said = new Batch({ ...over, tally: spend(called(over.tally), usage) })
+    .closeChain({ success: true })
+    .say(...Routes.proven(over))
+    .say(
+      ...calls.map(({ toolCallId, toolName, input }) =>
+        eventOf(turn, { type: "tool-call", toolCallId, toolName, input })
+      )
+    )
+    .say(...(usage === undefined ? [] : [eventOf(turn, { type: "usage", step: step.number, usage })]))
+    .add((ledger) => responseOf(ledger, outcome, endedAt))
+    .done()
+  const proven = { ...said, way: { ...said.way, unproven: undefined } }
+  if (calls.length > 0) return Rounds.begin(proven, calls, finishReason)
+  return {
+    ...proven,
+    report: turn.report === undefined ? ledger.report : (ledger.report ?? Judging.reportIn(content)),
+    step: { ...proven.step, number: step.number + 1 },
+    phase: { _tag: "Ending", outcome: { status: "completed" } }
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * Where a turn's attempts go, and what is said when that changes (P8, P9).
+ *
+ * Routes.G1. Another target is a `model-change`; where a fallback takes over, a `retry-fallback-applied` before it. Another credential
+ *     of the same target is neither. The first step of a turn is compared with the target that the conversation used last.
+ * Routes.G2. A fallback that took over and answers is named once, in whichever turn it answers first.
+ * Routes.G3. A person's choice (X4) stands above any route: it is the primary from there on. At the same provider the credential that is
+ *     in use stays so.
+ * Routes.G4. Where a step begins is decided once, and what was decided is followed, with a router or without one by then; a step that
+ *     has begun without a router is asked about from its next failure on.
+ */
+import { type Message, Target, type TurnEvent } from "@holdfast/wire"
+import * as ModelContext from "../../ModelContext.ts"
+import type { Beginning } from "../../Records.ts"
+import type { Route } from "../../Route.ts"
+import type { Question } from "../../Router.ts"
+import type { ToolDefinition } from "../../Toolbox.ts"
+import type { Ledger } from "./Ledger.ts"
+import { calling, eventOf, messagesOf, persist, targetNameOf, toolsOf } from "./Saying.ts"
+
+/** What the router is asked. */
+export const question = (ledger: Ledger, offered: ReadonlyArray<ToolDefinition>): Question => ({
+  primary: ledger.way.primary,
+  current: ledger.tally.attempts > 0 ? ledger.way.route : undefined,
+  state: ledger.step.state,
+  request: {
+    system: ledger.turn.system,
+    messages: ModelContext.of(messagesOf(ledger)),
+    tools: toolsOf(ledger, offered)
+  }
+})
+
+/** Whether the step's route has to be on record: a router chooses it, or it is a change from the target that was used last. */
+export const isDue = (ledger: Ledger, hasRouter: boolean): boolean =>
+  hasRouter || (lastUsed(ledger) ?? targetNameOf(ledger)) !== targetNameOf(ledger)
+
+/** The step begins on a route. */
+export const begin = (ledger: Ledger, { from, route, state }: Beginning): Ledger => {
+  const taken = take(ledger, route, from)
+  const isUnproven = from === targetNameOf(taken) && !hasAnswered(ledger.turn.history, from)
+  return {
+    ...taken,
+    way: isUnproven ? { ...taken.way, unproven: route.role } : taken.way, // G2
+    step: { ...taken.step, state },
+    phase: calling(0)
+  }
+}
+
+/** Goes on elsewhere. */
+export const take = (ledger: Ledger, route: Route, from: string = targetNameOf(ledger)): Ledger => {
+  const { turn, way } = ledger
+  const to = Target.format(route.target)
+  if (from === to) return { ...ledger, way: { ...way, route } }
+  const { role } = route
+  return persist({ ...ledger, way: { ...way, route, unproven: role } }, [
+    ...(role === undefined ? [] : [eventOf(turn, { type: "retry-fallback-applied", from, to, role })]),
+    eventOf(turn, { type: "model-change", from, to })
+  ])
+}
+
+/** G3 */
+export const choose = (ledger: Ledger, target: Target.Target): Ledger => {
+  const { turn, way } = ledger
+  const { credential, target: left } = way.route
+  const isKept = credential !== undefined && left.provider === target.provider
+  const route: Route = { target, ...(isKept ? { credential } : undefined) }
+  const from = targetNameOf(ledger)
+  const to = Target.format(target)
+  const chosen = { ...ledger, way: { primary: target, route, unproven: undefined } }
+  return from === to ? chosen : persist(chosen, [eventOf(turn, { type: "model-change", from, to })])
+}
+
+/** What is said of a route that has answered (G2). */
+export const proven = (ledger: Ledger): ReadonlyArray<TurnEvent.RetryFallbackSucceeded> => {
+  const role = ledger.way.unproven
+  if (role === undefined) return []
+  return [eventOf(ledger.turn, { type: "retry-fallback-succeeded", model: targetNameOf(ledger), role })]
+}
+
+/** `provider/model` that the conversation used last, where this turn has used none yet. */
+export const lastUsed = ({ tally, turn }: Ledger): string | undefined => {
+  if (tally.attempts > 0) return undefined
+  const last = turn.history.findLast(({ role }) => role === "assistant")
+  return last?.role === "assistant" ? Target.format(last.target) : undefined
+}
+
+// --- internal
+
+/** Whether a target has answered since the conversation came to it. */
+const hasAnswered = (history: ReadonlyArray<Message.Message>, target: string): boolean => {
+  for (const message of history.toReversed()) {
+    if (message.role !== "assistant") continue
+    if (Target.format(message.target) !== target) return false
+    if (message.error === undefined) return true
+  }
+  return false
+}

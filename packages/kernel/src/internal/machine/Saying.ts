@@ -1,0 +1,145 @@
+/** What the handlers of records have in common: the events they owe, the messages they add, what they count. Pure. */
+import { type Failure, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
+import * as Spending from "../../Spending.ts"
+import type { ToolDefinition } from "../../Toolbox.ts"
+import type { Emission, Ledger, Phase, Step, Tally, TurnFacts } from "./Ledger.ts"
+
+/** Events that are persisted together, and the ledger that they lead to. Local to one handler. */
+export class Batch {
+  private ledger: Ledger
+  private readonly events: Array<TurnEvent.PersistedEvent> = []
+
+  constructor(ledger: Ledger) {
+    this.ledger = ledger
+  }
+
+  say(...events: ReadonlyArray<TurnEvent.PersistedEvent>): this {
+    this.events.push(...events)
+    return this
+  }
+
+  /** Adds a message to the history, and says so. */
+  add(make: (ledger: Ledger) => Message.Message): this {
+    const message = make(this.ledger)
+    this.ledger = { ...this.ledger, added: [...this.ledger.added, message] }
+    return this.say(eventOf(this.ledger.turn, { type: "message", message }))
+  }
+
+  /** Closes the open chain of retries, if there is one (P11). */
+  closeChain(outcome: { readonly success: true } | { readonly success: false; readonly finalError: string }): this {
+    const { chain: attempt, turn } = this.ledger
+    if (attempt === undefined) return this
+    this.ledger = { ...this.ledger, chain: undefined }
+    return this.say(eventOf(turn, { type: "retry-end", attempt, ...outcome }))
+  }
+
+  done(): Ledger {
+    return persist(this.ledger, this.events)
+  }
+}
+
+/** Owes events that are persisted together. */
+export const persist = (ledger: Ledger, events: ReadonlyArray<TurnEvent.PersistedEvent>): Ledger => {
+  const [first, ...rest] = events
+  if (first === undefined) return ledger
+  const { outbox, position } = ledger
+  const due: Emission = { _tag: "Persist", events: [first, ...rest], position }
+  return { ...ledger, outbox: [...outbox, due], position: position + events.length }
+}
+
+/** Puts the turn's identity on an event. */
+export const eventOf = <const Fields extends { readonly type: TurnEvent.TurnEvent["type"] }>(
+  { conversationId, turnId }: Pick<TurnFacts, "conversationId" | "turnId">,
+  fields: Fields
+) => ({ conversationId, turnId, ...fields })
+
+/** `provider/model` of the attempts from here on. */
+export const targetNameOf = ({ way }: Pick<Ledger, "way">): string => Target.format(way.route.target)
+
+/** The whole history, oldest first. */
+export const messagesOf = ({ added, history }: Pick<Ledger, "added" | "history">): ReadonlyArray<Message.Message> =>
+  added.length === 0 ? history : [...history, ...added]
+
+/** The id of this turn's next message. */
+export const nextMessageId = ({ added, turn }: Ledger): Ids.MessageId => Ids.messageIdOf(turn.turnId, added.length)
+
+/** A message to the model that is no person's prompt. `createdAt` is in epoch milliseconds. */
+export const synthetic = (ledger: Ledger, text: string, createdAt: number): Message.UserMessage => ({
+  role: "user",
+  id: nextMessageId(ledger),
+  turnId: ledger.turn.turnId,
+  createdAt,
+  content: [{ type: "text", text }],
+  synthetic: true
+})
+
+/** An assistant message; with `failure`, one that broke off. */
+export const responseOf = (
+  ledger: Ledger,
+  said: Pick<Message.AssistantMessage, "content" | "usage" | "finishReason">,
+  createdAt: number,
+  failure?: Failure.Failure
+): Message.AssistantMessage => ({
+  role: "assistant",
+  id: nextMessageId(ledger),
+  turnId: ledger.turn.turnId,
+  createdAt,
+  content: said.content,
+  target: ledger.way.route.target,
+  ...(said.finishReason === undefined ? undefined : { finishReason: said.finishReason }),
+  ...(said.usage === undefined ? undefined : { usage: said.usage }),
+  ...(failure === undefined ? undefined : { error: failure })
+})
+
+/** What the model may call. */
+export const toolsOf = (
+  { isFinal, turn: { report } }: Ledger,
+  offered: ReadonlyArray<ToolDefinition>
+): ReadonlyArray<ToolDefinition> => {
+  const definitions = isFinal ? [] : offered
+  if (report === undefined) return definitions
+  return [...definitions.filter(({ name }) => name !== report.tool.name), report.tool]
+}
+
+// --- what is counted
+
+/** Counts what a response has cost. */
+export const spend = (tally: Tally, usage: Message.Usage | undefined): Tally =>
+  usage === undefined ? tally : { ...tally, usage: Message.addUsage(tally.usage, usage), lastUsage: usage }
+
+/** Counts a call. */
+export const called = (tally: Tally, failure?: Failure.Failure): Tally => ({
+  ...tally,
+  attempts: tally.attempts + 1,
+  shared: failure?.shared === true ? tally.shared + 1 : tally.shared
+})
+
+/** Counts the step's retries as over: at its response, or at the seal. `at` is in epoch milliseconds. */
+export const closeRetryLoop = (ledger: Ledger, at: number): Ledger => {
+  const { step, tally } = ledger
+  const since = step.failingSince
+  if (since === undefined) return ledger
+  const retryLoopMs = tally.retryLoopMs + Math.max(0, at - since)
+  return { ...ledger, step: { ...step, failingSince: undefined }, tally: { ...tally, retryLoopMs } }
+}
+
+// --- steps
+
+/** A step in which nothing has happened; `startedAt` is in epoch milliseconds. */
+export const stepOf = (number: number, startedAt: number): Step => ({
+  number,
+  startedAt,
+  spending: Spending.none,
+  defects: 0,
+  waitedMs: 0,
+  state: undefined,
+  hasCompacted: false,
+  lastBody: undefined,
+  failingSince: undefined
+})
+
+/** What a step begins with. */
+export const entering: Phase = { _tag: "Entering", isAnnounced: false, stuck: undefined }
+
+/** The phase in which the next attempt is made. */
+export const calling = (number: number): Phase => ({ _tag: "Calling", number, isShown: false })

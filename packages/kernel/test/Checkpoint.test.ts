@@ -1,0 +1,172 @@
+/** The engines in memory pass the suite of `Checkpoint`; engines that are wrong fail it, by the name of what is wrong. */
+import { assert, describe, it } from "@effect/vitest"
+import { CheckpointSuite } from "@holdfast/kernel/testing"
+import { Effect, type Schema, Semaphore } from "effect"
+import type { Checkpoint } from "../src/Checkpoint.ts"
+import type { Stored } from "../src/Records.ts"
+import type { TurnStopped } from "../src/TurnStopped.ts"
+
+const { byName, firstBroken, forgetful, lookingAhead, suite, unnested } = CheckpointSuite
+
+suite("memory: a turn has one life", forgetful, { lives: "one" })
+suite("an engine that looks ahead and takes marks", lookingAhead)
+suite("an engine that cannot look ahead", byName)
+suite("an engine that forbids nesting", unnested)
+
+type Service = Checkpoint["Service"]
+
+/** The engine with another checkpoint; `change` is called for each turn, and what it gives for each life. */
+const changed = (
+  make: CheckpointSuite.MakeEngine,
+  change: () => (checkpoint: Service) => Service
+): CheckpointSuite.MakeEngine => Effect.map(make, ({ live }) => ({ live: Effect.map(live, change()) }))
+
+/** The same with another `run`. */
+const running = (make: CheckpointSuite.MakeEngine, change: () => (run: Service["run"]) => Service["run"]) =>
+  changed(make, () => {
+    const changing = change()
+    return (checkpoint) => ({ ...checkpoint, run: changing(checkpoint.run) })
+  })
+
+/** The same with other records of the lives before. */
+const knowing = (change: (known: ReadonlyArray<Stored>) => ReadonlyArray<Stored>) =>
+  changed(lookingAhead, () => (checkpoint) => ({ ...checkpoint, known: change(checkpoint.known ?? []) }))
+
+/** Records nothing under names like these. */
+const losing = (name: RegExp) =>
+  running(byName, () => (run) => (of, schema, effect) => (name.test(of) ? effect : run(of, schema, effect)))
+
+/** Its lives are transactions. */
+const rollingBack: CheckpointSuite.MakeEngine = Effect.sync(() => {
+  let kept: ReadonlyMap<string, unknown> = new Map()
+  const life = Effect.acquireRelease(
+    Effect.sync(() => ({ results: new Map(kept), open: new Set<string>() })),
+    ({ open, results }) => Effect.sync(() => void (kept = open.size === 0 ? results : kept))
+  )
+  return {
+    live: Effect.map(life, ({ open, results }) => ({
+      run: <A, I, E, R>(name: string, _schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E, R>) =>
+        Effect.suspend((): Effect.Effect<A, E, R> => {
+          if (results.has(name)) return Effect.succeed(results.get(name) as A) // what was put there under this name
+          open.add(name)
+          return Effect.tap(effect, (result) => Effect.sync(() => (open.delete(name), results.set(name, result))))
+        })
+    }))
+  }
+})
+
+/** Engines that are wrong, and the law that each of them breaks first. */
+const wrong: ReadonlyArray<readonly [what: string, engine: CheckpointSuite.MakeEngine, law: string]> = [
+  [
+    "tries again what has failed",
+    running(byName, () => (run) => (name, schema, effect) => run(name, schema, Effect.retry(effect, { times: 1 }))),
+    "what an effect succeeds, fails or dies with comes out of `run` as it is, at once"
+  ],
+  [
+    "does not let itself be interrupted",
+    running(byName, () => (run) => (name, schema, effect) => Effect.uninterruptible(run(name, schema, effect))),
+    "D8: what runs is interrupted with its turn"
+  ],
+  [
+    "records a result when the next one comes",
+    running(byName, () => {
+      let held: Effect.Effect<void, TurnStopped> = Effect.void
+      return (run) => {
+        held = Effect.void
+        return (name, schema, effect) =>
+          Effect.gen(function* () {
+            yield* held
+            const result = yield* effect
+            held = Effect.asVoid(run(name, schema, Effect.succeed(result)))
+            return result
+          })
+      }
+    }),
+    "X1: a recorded result is given again in every later life, and its effect is not run"
+  ],
+  [
+    "forgets what was waited for",
+    losing(/\/sleep\//),
+    "X1: a recorded result is given again in every later life, and its effect is not run"
+  ],
+  [
+    "performs again what is recorded",
+    running(byName, () => {
+      const results = new Map<string, unknown>()
+      return () =>
+        <A, I, E, R>(name: string, _schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E, R>) =>
+          Effect.map(effect, (result) => {
+            if (!results.has(name)) results.set(name, result)
+            return results.get(name) as A // what was put there under this name
+          })
+    }),
+    "X1: a recorded result is given again in every later life, and its effect is not run"
+  ],
+  [
+    "loses the order of its records",
+    knowing((known) => known.toReversed()),
+    "order: `known` has what earlier lives recorded, oldest first; without it there are no marks"
+  ],
+  [
+    "knows less than it has",
+    knowing((known) => known.slice(0, -1)),
+    "order: `known` has what earlier lives recorded, oldest first; without it there are no marks"
+  ],
+  [
+    "takes marks that it cannot find again",
+    changed(byName, () => (checkpoint) => ({ ...checkpoint, mark: () => Effect.void })),
+    "order: `known` has what earlier lives recorded, oldest first; without it there are no marks"
+  ],
+  [
+    "records a failure",
+    running(byName, () => {
+      const failures = new Map<string, unknown>()
+      return (run) =>
+        <A, I, E, R>(name: string, schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E, R>) =>
+          failures.has(name)
+            ? Effect.fail(failures.get(name) as E) // what was put there under this name
+            : Effect.tapError(run(name, schema, effect), (error) => Effect.sync(() => failures.set(name, error)))
+    }),
+    "a failure, a defect and an interruption are not recorded"
+  ],
+  [
+    "takes a life back that ends in the middle of an effect",
+    rollingBack,
+    "X1: an effect that was under way when its process died is performed again"
+  ],
+  [
+    "drops its marks",
+    changed(lookingAhead, () => (checkpoint) => ({ ...checkpoint, mark: () => Effect.void })),
+    "X2: a mark that is made while an effect runs is found by the next life, where there are marks"
+  ],
+  [
+    "runs one effect at a time",
+    running(byName, () => (run) => {
+      const one = Semaphore.makeUnsafe(1)
+      return (name, schema, effect) => one.withPermits(1)(run(name, schema, effect))
+    }),
+    "two tool calls of one response can be under way at once, and both are recorded"
+  ],
+  [
+    "forgets that a tool call was begun",
+    losing(/\/begun$/),
+    "X8: a tool call that was running when its process died is not run again"
+  ],
+  ["gives the seal no record", losing(/^seal$/), "X1: the time of the seal is that of its record"]
+]
+
+describe("an engine that is wrong", () => {
+  for (const [what, engine, law] of wrong) {
+    it.effect(`${what}: it breaks the law “${law}”`, () =>
+      Effect.gen(function* () {
+        assert.strictEqual(yield* firstBroken(engine, { runs: 20, deadlineMs: 100 }), law)
+      })
+    )
+  }
+
+  it.effect("one whose seal is in the turn's events keeps the law of its kind", () =>
+    Effect.gen(function* () {
+      assert.isUndefined(yield* firstBroken(losing(/^seal$/), { runs: 20, sealIsInEvents: true }))
+    })
+  )
+})

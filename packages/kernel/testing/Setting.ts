@@ -1,0 +1,118 @@
+/**
+ * Generated turns: what their provider does, with and without a router, a compactor, a report to give, and a limit of steps.
+ *
+ * Every script ends: a turn comes to its seal, however it is run.
+ */
+import { Effect, Layer } from "effect"
+import * as fc from "fast-check"
+import { Compactor } from "../src/Compactor.ts"
+import { FinalReport } from "../src/FinalReport.ts"
+import type { Provider, ProviderEvent } from "../src/Provider.ts"
+import * as Summary from "../src/internal/Summary.ts"
+import * as ScriptedProvider from "./ScriptedProvider.ts"
+import { TestRouter } from "./TestRouter.ts"
+
+/** Milliseconds before each retry of a step: whole seconds, so that a test can go on second by second. */
+export const DELAYS = [1_000, 2_000, 3_000]
+
+/** What a router does with a failure. */
+export type Move = "stay" | "wait" | "switch" | "credential"
+
+export interface Setting {
+  readonly scripts: ReadonlyArray<ScriptedProvider.Script>
+  /** Absent: there is no router. */
+  readonly moves: ReadonlyArray<Move> | null
+  /** Whether a step begins where the one before it ended (P9). */
+  readonly stays: boolean
+  readonly compacts: boolean
+  readonly wantsReport: boolean
+  readonly maxTurns: number | null
+}
+
+const content: fc.Arbitrary<ProviderEvent> = fc.oneof(
+  fc.string({ maxLength: 3 }).map(ScriptedProvider.text),
+  fc.string({ maxLength: 3 }).map((delta): ProviderEvent => ({ type: "reasoning-delta", delta })),
+  fc.constant<ProviderEvent>({ type: "reasoning-end", signature: "s" }),
+  fc.constant<ProviderEvent>({ type: "usage", usage: { outputTokens: 1 } })
+)
+
+const failure = fc.constantFrom(
+  ScriptedProvider.overloaded,
+  ScriptedProvider.badGateway,
+  ScriptedProvider.unauthorized,
+  { ...ScriptedProvider.unauthorized, reason: "context-overflow" as const },
+  { ...ScriptedProvider.unauthorized, reason: "aborted" as const }
+)
+
+const failing = fc
+  .tuple(fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, fc.array(content, { maxLength: 3 })), failure, fc.nat(3))
+  .map(([before, failure, how]) => {
+    if (how === 0) return ScriptedProvider.throws(failure, ...before)
+    if (how === 1) return ScriptedProvider.dies("bug", ...before)
+    return how === 2 ? ScriptedProvider.breaksOff(...before) : ScriptedProvider.emits(failure, ...before)
+  })
+
+const asking = fc
+  .tuple(fc.uniqueArray(fc.constantFrom("a", "b", "c"), { minLength: 1 }), fc.constantFrom({}, "no object"))
+  .map(([names, input]) => ScriptedProvider.tools(...names.map((name) => ({ ...ScriptedProvider.call(name), input }))))
+
+const answering = fc
+  .array(fc.string({ maxLength: 4 }), { maxLength: 4 })
+  .map((deltas) => ScriptedProvider.answer(...deltas))
+
+export const arbitrary: fc.Arbitrary<Setting> = fc.record({
+  scripts: fc
+    .tuple(fc.array(fc.oneof(failing, asking), { maxLength: 8 }), answering)
+    .map(([before, last]) => [...before, last]),
+  moves: fc.option(fc.array(fc.constantFrom<Move>("stay", "wait", "switch", "credential"), { maxLength: 4 })),
+  stays: fc.boolean(),
+  compacts: fc.boolean(),
+  wantsReport: fc.boolean(),
+  maxTurns: fc.option(fc.integer({ min: 1, max: 3 }))
+})
+
+/** What a turn of a setting runs on, beside its provider. */
+export const servicesOf = ({ compacts, moves, stays, wantsReport }: Setting): Layer.Layer<never, never, Provider> =>
+  Layer.mergeAll(
+    compacts ? compactor : Layer.empty,
+    moves === null ? Layer.empty : routerOf(moves, stays).layer,
+    wantsReport ? report : Layer.empty
+  )
+
+// --- internal
+
+/** Where a router sends the retries of a step, one after another; as many as there are delays. */
+const routerOf = (moves: ReadonlyArray<Move>, stays: boolean) =>
+  new TestRouter({
+    begin: ({ current, primary }) => ({ route: (stays ? current : undefined) ?? { target: primary } }),
+    direct: ({ retries }, { current, primary }) => {
+      const delayMs = DELAYS[retries]
+      if (delayMs === undefined) return undefined
+      const elsewhere = current?.target.provider === "other" ? primary : { provider: "other", model: "m" }
+      switch (moves[retries] ?? "stay") {
+        case "switch":
+          return { delayMs: 0, route: { target: elsewhere, role: "r" }, state: retries }
+        case "wait":
+          return { delayMs, route: { target: elsewhere } }
+        case "credential":
+          return { delayMs: 0, route: { target: current?.target ?? primary, credential: `c${retries}` } }
+        default:
+          return { delayMs }
+      }
+    }
+  })
+
+/** One step of tools is all it takes to have a report to hand in: `a` is the report's tool. */
+const report = Layer.succeed(FinalReport, {
+  tool: { name: "a", inputSchema: {} },
+  validate: (value) => (typeof value === "object" ? undefined : "it is no object")
+})
+
+/** Stands for all but the newest message, and for that one's call where it is a result. */
+const compactor = Layer.succeed(Compactor, {
+  compact: ({ messages }) =>
+    Effect.sync(() => {
+      const last = messages.findLast(({ role }, i) => i < messages.length - 1 && role !== "assistant")
+      return last === undefined || Summary.isSummary(last) ? undefined : { summary: "They talked.", upTo: last.id }
+    })
+})

@@ -1,0 +1,131 @@
+/** Laws of a turn on a `Checkpoint` whose process dies when something has left it: content, or what a tool does. */
+import { assert } from "@effect/vitest"
+import { Deferred, Effect } from "effect"
+import * as fc from "fast-check"
+import * as ModelContext from "../../src/ModelContext.ts"
+import type { ProviderRequest } from "../../src/Provider.ts"
+import * as Records from "../../src/Records.ts"
+import * as Property from "../Property.ts"
+import { answer, call, tools } from "../ScriptedProvider.ts"
+import { type Law, ofLives, ofOneLife, within } from "./Law.ts"
+import { type Play, type Point, Stage } from "./Stage.ts"
+import { dyingAt } from "./TurnLaws.ts"
+
+/** Two steps with tools, of which `look` and `read` may be run twice, and an answer; an attempt that is void is made alike. */
+const TOOLS: Play = {
+  scripts: ({ step }: ProviderRequest) =>
+    [tools(call("pay"), call("look"), call("send")), tools(call("read"), call("post"))][step] ?? answer("Done."),
+  tools: ["look", "read"].map((name) => ({ name, inputSchema: {}, isIdempotent: true }))
+}
+
+const SAFE = new Set(["call-look", "call-read"])
+
+/** A death after a tool has done what it does, and before that is recorded. */
+const doneWith = (number: number) => ({
+  dies: ({ at, name }: Point) => at === "done" && name === Records.nameOf("Tool", 0, number)
+})
+
+export const laws: ReadonlyArray<Law> = [
+  ofLives("X2: content that had left is void, and said to be; without marks its attempt is made again", (make) =>
+    Effect.gen(function* () {
+      const engine = yield* make
+      const stage = new Stage(engine, { scripts: () => answer("Hel", "lo") })
+      const hasMarks = yield* Effect.scoped(Effect.map(engine.live, ({ mark }) => mark !== undefined))
+      yield* stage.life({ dies: ({ at, name }) => at === "done" && name === Records.nameOf("Attempt", 0) })
+      const end = yield* stage.toSeal()
+      assert.strictEqual(end.status, "completed")
+      assert.strictEqual(stage.sink.shown, "HelloHello")
+      assert.deepStrictEqual(
+        stage.requests.map(({ attempt }) => attempt),
+        hasMarks ? [0, 1] : [0, 0]
+      )
+      assert.deepStrictEqual(stage.sink.types, [
+        "turn-start",
+        "message",
+        "step-start",
+        "text-delta",
+        ...(hasMarks ? (["step-discarded"] as const) : []),
+        "step-start",
+        "text-delta",
+        "usage",
+        "message",
+        "turn-end"
+      ])
+    })
+  ),
+  ofLives("X8: a tool call that was running when its process died is not run again", (make) =>
+    Effect.gen(function* () {
+      for (const number of [0, 2]) {
+        const stage = new Stage(yield* make, TOOLS)
+        yield* stage.toSeal(doneWith(number))
+        const id = number === 0 ? "call-pay" : "call-send"
+        assert.strictEqual(stage.ran.filter((ran) => ran === id).length, 1)
+        const result = stage.sink.of("tool-result").find(({ toolCallId }) => toolCallId === id)
+        assert.isTrue(result?.isError)
+        assert.strictEqual(result?.output, ModelContext.INTERRUPTED)
+      }
+    })
+  ),
+  ofLives("X8: a tool that is declared idempotent is run again, and its result is the answer", (make) =>
+    Effect.gen(function* () {
+      const stage = new Stage(yield* make, TOOLS)
+      yield* stage.toSeal(doneWith(1))
+      assert.strictEqual(stage.ran.filter((ran) => ran === "call-look").length, 2)
+      const result = stage.sink.of("tool-result").find(({ toolCallId }) => toolCallId === "call-look")
+      assert.deepStrictEqual([result?.isError, result?.output], [false, "done"])
+    })
+  ),
+  ofLives(
+    "X8: wherever its processes die, no tool runs twice that may not, and no result is made up",
+    (make, { runs }) =>
+      Effect.promise(() =>
+        Property.assert(
+          fc.array(fc.nat(45), { minLength: 1, maxLength: 4 }),
+          (deaths) =>
+            Effect.gen(function* () {
+              const stage = new Stage(yield* make, TOOLS)
+              const end = yield* stage.toSeal(...deaths.map((n) => dyingAt(n, () => true)))
+              assert.strictEqual(end.status, "completed")
+              const results = stage.sink.of("tool-result")
+              assert.deepStrictEqual(
+                results.map(({ toolName }) => toolName),
+                ["pay", "look", "send", "read", "post"]
+              )
+              for (const { isError, output, toolCallId } of results) {
+                const ran = stage.ran.filter((id) => id === toolCallId).length
+                if (SAFE.has(toolCallId)) assert.strictEqual(output, "done")
+                else assert.isAtMost(ran, 1)
+                if (!isError) assert.isAtLeast(ran, 1)
+                else assert.strictEqual(output, ModelContext.INTERRUPTED)
+              }
+            }),
+          { numRuns: runs }
+        )
+      )
+  ),
+  ofOneLife("the tool calls of one response are open at once", (make, traits) =>
+    Effect.gen(function* () {
+      const open = yield* Deferred.make<void>()
+      let running = 0
+      const meeting = Effect.suspend(() => {
+        running++
+        return running === 3 ? Deferred.succeed(open, undefined) : Deferred.await(open)
+      })
+      const stage = new Stage(yield* make, {
+        ...TOOLS,
+        run: (name) =>
+          name === "read" || name === "post"
+            ? Effect.succeed({ output: "done", isError: false })
+            : Effect.as(Effect.orDie(within(traits, "all three tool calls are open", meeting)), {
+                output: "done",
+                isError: false
+              })
+      })
+      yield* stage.toSeal()
+      assert.deepStrictEqual(
+        stage.sink.of("tool-result").map(({ isError, toolName }) => [toolName, isError]),
+        ["pay", "look", "send", "read", "post"].map((name) => [name, false])
+      )
+    })
+  )
+]

@@ -1,0 +1,92 @@
+/**
+ * An engine whose `Checkpoint` is tested: what a host can do with it, and engines in memory.
+ *
+ * Engine.N1. A life of the turn is a scope. When that is closed its process is dead: nothing in memory survives, and what was recorded does.
+ */
+import { Effect, Schema, type Scope } from "effect"
+import { Checkpoint, layerMemory } from "../../src/Checkpoint.ts"
+import type { Stored } from "../../src/Records.ts"
+
+/** One turn of an engine. */
+export interface Engine {
+  /** Begins a life of the turn over what was recorded in the lives before, all of which are over (N1). */
+  readonly live: Effect.Effect<Checkpoint["Service"], unknown, Scope.Scope>
+}
+
+/** Makes an engine for a new turn, of which nothing is recorded. */
+export type MakeEngine = Effect.Effect<Engine, unknown, Scope.Scope>
+
+/** `layerMemory`, which records nothing: a turn has one life. */
+export const forgetful: MakeEngine = Effect.succeed({ live: Effect.provide(Checkpoint, layerMemory) })
+
+/** Keeps a journal that it reads before the turn is run, and takes marks. */
+export const lookingAhead: MakeEngine = Effect.sync(() => {
+  const records = new Map<string, string>()
+  return {
+    live: alive((isAlive) => ({
+      known: Array.from(records, ([name, value]): Stored => ({ name, value })),
+      mark: (name) => Effect.sync(() => void (isAlive() && records.set(name, "true"))),
+      run: memoised(records, isAlive)
+    }))
+  }
+})
+
+/** Gives each result when it is asked for it by name, as Restate, Temporal and DBOS do: it has no `known`, and takes no marks. */
+export const byName: MakeEngine = Effect.sync(() => {
+  const records = new Map<string, string>()
+  return { live: alive((isAlive) => ({ run: memoised(records, isAlive) })) }
+})
+
+/** The same, and throws when a `run` begins while another is under way; the tool calls of one response may be. */
+export const unnested: MakeEngine = Effect.map(byName, ({ live }) => ({
+  live: Effect.map(live, ({ run }) => {
+    const underWay = new Set<string>()
+    return {
+      run: <A, I, E, R>(name: string, schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E, R>) =>
+        Effect.suspend(() => {
+          for (const other of underWay) {
+            if (!areSiblings(other, name)) throw new Error(`${name} begins while ${other} is under way`)
+          }
+          underWay.add(name)
+          return Effect.ensuring(
+            run(name, schema, effect),
+            Effect.sync(() => underWay.delete(name))
+          )
+        })
+    }
+  })
+}))
+
+/** Whether two effects may be under way at once: they belong to different tool calls of one response. */
+export const areSiblings = (one: string, other: string): boolean => {
+  const [a, b] = [TOOL.exec(one), TOOL.exec(other)]
+  return a !== null && b !== null && a[1] === b[1] && a[2] !== b[2]
+}
+
+// --- internal
+
+const TOOL = /^step\/(\d+)\/tool\/(\d+)(?:\/begun)?$/
+
+/** N1: what is left of a life that is over records nothing. */
+const alive = (begin: (isAlive: () => boolean) => Checkpoint["Service"]) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => ({ isAlive: true })),
+      (life) => Effect.sync(() => (life.isAlive = false))
+    ),
+    (life) => begin(() => life.isAlive)
+  )
+
+const memoised =
+  (records: Map<string, string>, isAlive: () => boolean): Checkpoint["Service"]["run"] =>
+  (name, schema, effect) =>
+    Effect.suspend(() => {
+      const codec = Schema.fromJsonString(Schema.toCodecJson(schema))
+      const known = records.get(name)
+      if (known !== undefined) return Effect.orDie(Schema.decodeEffect(codec)(known))
+      return Effect.tap(effect, (result) =>
+        Effect.map(Effect.orDie(Schema.encodeEffect(codec)(result)), (value) => {
+          if (isAlive()) records.set(name, value)
+        })
+      )
+    })

@@ -1,0 +1,143 @@
+/** Laws of a turn on a `Checkpoint`: what it comes to over several lives is what it comes to in one. */
+import { assert } from "@effect/vitest"
+import { Effect, Exit } from "effect"
+import { TestClock } from "effect/testing"
+import * as fc from "fast-check"
+import * as Records from "../../src/Records.ts"
+import * as Eventful from "../Eventful.ts"
+import * as Property from "../Property.ts"
+import { answer, call, emits, overloaded, tools } from "../ScriptedProvider.ts"
+import * as Setting from "../Setting.ts"
+import { byName, forgetful } from "./Engine.ts"
+import { type Law, ofLives, ofOneLife } from "./Law.ts"
+import { type Life, placeOf, type Play, type Point, Stage } from "./Stage.ts"
+
+/** The kinds of records whose effect may be performed again without a trace. */
+const HARMLESS = new Set<Records.Kind>(["Route", "Final", "Decision", "Wake", "Compaction", "Seal"])
+
+/** Whether a death at a point leaves no trace: no content has left, and tools may run again. */
+const isTraceless = ({ at, name }: Point): boolean => {
+  if (at === "marked") return false
+  const kind = Records.placeOf(name)?.kind
+  return at !== "done" || (kind !== undefined && HARMLESS.has(kind))
+}
+
+/** A life that dies at its `n`th point of those that count. */
+export const dyingAt = (n: number, counts: (point: Point) => boolean): Life => {
+  let passed = 0
+  return { dies: (point) => counts(point) && passed++ === n }
+}
+
+/** Its tools may be run again, so that a death leaves no trace. */
+const playOf = (setting: Setting.Setting): Play => ({
+  scripts: setting.scripts,
+  delays: Setting.DELAYS,
+  tools: ["a", "b", "c"].map((name) => ({ name, inputSchema: {}, isIdempotent: true })),
+  services: Setting.servicesOf(setting),
+  ...(setting.maxTurns === null ? {} : { limits: { maxTurns: setting.maxTurns } })
+})
+
+const eventful = (): Play => {
+  const { scripts, services, toolbox } = Eventful.turn()
+  return { scripts, services, delays: [0, 0, 0], tools: toolbox.definitions }
+}
+
+/** Fails twice, asks for two tools, and answers. */
+const PLAIN: Play = {
+  scripts: [emits(overloaded), emits(overloaded), tools(call("a"), call("b")), answer("Done.")],
+  delays: Setting.DELAYS,
+  tools: ["a", "b"].map((name) => ({ name, inputSchema: {}, isIdempotent: true }))
+}
+
+/** What comes before what; tool calls of one response come in any order, and marks are not asked of `run`. */
+const inOrder = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const sequence = names
+    .filter((name) => !name.endsWith("/content"))
+    .map((name) => name.replace(/\/tool\/.*$/, "/tools"))
+  return sequence.filter((name, i) => sequence.indexOf(name) === i)
+}
+
+export const laws: ReadonlyArray<Law> = [
+  ofOneLife("a turn comes to its seal, with no `run` inside another", (make) =>
+    Effect.gen(function* () {
+      for (const play of [PLAIN, eventful()]) {
+        const end = yield* new Stage(yield* make, play).toSeal()
+        assert.strictEqual(end.status, "completed")
+      }
+    })
+  ),
+  ofLives("X1: resumed = uninterrupted, whatever records its processes die at", (make, { runs }) =>
+    Effect.promise(() =>
+      Property.assert(
+        fc.record({ setting: Setting.arbitrary, deaths: fc.array(fc.nat(12), { minLength: 1, maxLength: 5 }) }),
+        ({ deaths, setting }) =>
+          Effect.gen(function* () {
+            const straight = new Stage(yield* forgetful, playOf(setting))
+            const end = yield* straight.toSeal()
+            yield* TestClock.setTime(0)
+            const stage = new Stage(yield* make, playOf(setting))
+            const again = yield* stage.toSeal(...deaths.map((n) => dyingAt(n, isTraceless)))
+            assert.deepStrictEqual(again, end)
+            assert.deepStrictEqual(stage.sink.persisted, straight.sink.persisted)
+            assert.strictEqual(stage.sink.shown, straight.sink.shown)
+            const asked = new Map(stage.requests.map((request) => [placeOf(request), request]))
+            assert.deepStrictEqual([...asked.values()], straight.requests)
+            assert.deepStrictEqual(new Set(stage.ran), new Set(straight.ran))
+          }),
+        { numRuns: runs }
+      )
+    )
+  ),
+  ofLives("order: every life goes through the records of a turn that never died, in their order", (make) =>
+    Effect.gen(function* () {
+      const straight = new Stage(yield* byName, PLAIN)
+      yield* straight.toSeal()
+      const order = inOrder(straight.names.flat())
+      for (let n = 0, isDead = true; isDead; n++) {
+        const stage = new Stage(yield* make, PLAIN)
+        const first = yield* stage.life(dyingAt(n, ({ at }) => at === "recorded"))
+        isDead = first.isDead
+        if (!isDead) assert.isAbove(n, 10)
+        yield* stage.toSeal()
+        for (const names of stage.names) {
+          const sequence = inOrder(names)
+          assert.deepStrictEqual(sequence, order.slice(0, sequence.length))
+        }
+        assert.deepStrictEqual(inOrder(stage.names.at(-1) ?? []), order)
+      }
+    })
+  ),
+  ofLives("D8: an abort waits until a turn that is taken up is where it was, and seals it there", (make) =>
+    Effect.gen(function* () {
+      const stage = new Stage(yield* make, PLAIN)
+      yield* stage.life({ dies: ({ at, name }) => at === "begun" && name === Records.nameOf("Wake", 0, 1) })
+      const { exit } = yield* stage.life({ abort: Effect.void })
+      if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
+      yield* stage.sound(undefined)
+      assert.strictEqual(exit.value.status, "aborted")
+      assert.strictEqual(exit.value.sleptMs, Setting.DELAYS[0])
+      assert.deepStrictEqual(stage.requests.map(placeOf), ["0/0", "0/1"])
+      assert.deepStrictEqual(
+        stage.sink.persisted.map(({ type }) => type),
+        ["turn-start", "message", "retry-end", "message", "turn-end"]
+      )
+    })
+  ),
+  ofLives("X1: the time of the seal is that of its record", (make, { sealIsInEvents }) =>
+    Effect.gen(function* () {
+      const stage = new Stage(yield* make, PLAIN)
+      const seals = ({ at, name }: Point) => at === "persisting" && name === "turn-end"
+      yield* stage.life({ dies: seals })
+      const { exit } = yield* stage.life({ awayMs: 60_000 })
+      if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
+      yield* stage.sound(undefined)
+      // Where the event is the record, there was none.
+      const sealedAt = 3_000 + (sealIsInEvents ? 60_000 : 0)
+      assert.strictEqual(exit.value.endedAt, sealedAt)
+      assert.deepStrictEqual(stage.sink.of("turn-end"), [exit.value])
+      if (sealIsInEvents) return
+      const again = yield* stage.toSeal({ awayMs: 60_000 })
+      assert.deepStrictEqual(again, exit.value)
+    })
+  )
+]

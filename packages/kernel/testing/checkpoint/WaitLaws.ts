@@ -1,0 +1,90 @@
+/** Laws of the waits of a turn on a `Checkpoint`: each is performed once, and ends when it was to end. */
+import { assert } from "@effect/vitest"
+import { Cause, Effect, Exit, Option } from "effect"
+import { TestClock } from "effect/testing"
+import * as Records from "../../src/Records.ts"
+import { TurnParked } from "../../src/TurnParked.ts"
+import { answer, emits, overloaded } from "../ScriptedProvider.ts"
+import { type Law, ofLives, ofOneLife } from "./Law.ts"
+import { type Life, type Play, type Point, Stage } from "./Stage.ts"
+
+/** Waits from 0 to 8,000, and from there to 12,000. */
+const PLAY: Play = { scripts: [emits(overloaded), emits(overloaded), answer("Done.")], delays: [8_000, 4_000] }
+
+const WAKE = Records.nameOf("Wake", 0)
+
+const parkedUntil = (exit: Exit.Exit<unknown, unknown>): number | undefined => {
+  const error = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.findErrorOption(exit.cause)) : undefined
+  return error instanceof TurnParked ? error.retryAt : undefined
+}
+
+const told = (stage: Stage): ReadonlyArray<number> => stage.sink.of("provider-retry").map(({ retryAt }) => retryAt)
+
+export const laws: ReadonlyArray<Law> = [
+  ofLives("X1: a wait that is over is not waited for again", (make) =>
+    Effect.gen(function* () {
+      const stage = new Stage(yield* make, PLAY)
+      const end = yield* stage.toSeal({ dies: ({ at, name }) => at === "recorded" && name === WAKE })
+      assert.deepStrictEqual(stage.sleeps, [8_000, 4_000])
+      assert.deepStrictEqual([end.endedAt, end.sleptMs, end.waitedMs], [12_000, 12_000, 12_000])
+      assert.deepStrictEqual(told(stage), [8_000, 12_000])
+    })
+  ),
+  ofLives("X1: a wait keeps its absolute end over a death, and the turn the time that is left of it", (make) =>
+    Effect.gen(function* () {
+      const asleep = ({ at, name }: Point) => at === "asleep" && name === "8000"
+      const cases: ReadonlyArray<readonly [life: Life, awayMs: number, sleeps: ReadonlyArray<number>, ends: number]> = [
+        [{ dies: asleep }, 0, [8_000, 4_000, 4_000], 12_000],
+        [{ dies: asleep }, 1_000, [8_000, 3_000, 4_000], 12_000],
+        [{ dies: asleep }, 50_000, [8_000, 0, 4_000], 58_000],
+        [{ dies: ({ at, name }) => at === "done" && name === WAKE }, 0, [8_000, 0, 4_000], 12_000],
+        [{ dies: ({ at, name }) => at === "begun" && name === WAKE }, 2_000, [6_000, 4_000], 12_000]
+      ]
+      for (const [life, awayMs, sleeps, ends] of cases) {
+        yield* TestClock.setTime(0)
+        const stage = new Stage(yield* make, PLAY)
+        yield* stage.life(life)
+        const end = yield* stage.toSeal({ awayMs })
+        assert.deepStrictEqual(stage.sleeps, sleeps)
+        assert.strictEqual(end.endedAt, ends)
+        assert.strictEqual(end.sleptMs, 12_000)
+      }
+    })
+  ),
+  ofLives("D5: a wait is told again while it lasts, and not once its end has passed", (make) =>
+    Effect.gen(function* () {
+      const asleep = { dies: ({ at }: Point) => at === "asleep" }
+      const early = new Stage(yield* make, PLAY)
+      yield* early.toSeal(asleep, { awayMs: 1_000 })
+      assert.deepStrictEqual(told(early), [8_000, 8_000, 12_000])
+      yield* TestClock.setTime(0)
+      const late = new Stage(yield* make, PLAY)
+      yield* late.toSeal(asleep, { awayMs: 50_000 })
+      assert.deepStrictEqual(told(late), [8_000, 58_000])
+    })
+  ),
+  ofOneLife("a turn that leaves memory ends with `TurnParked` and the end of its wait, unsealed", (make) =>
+    Effect.gen(function* () {
+      const stage = new Stage(yield* make, PLAY)
+      const { exit } = yield* stage.life({ parks: true })
+      assert.strictEqual(parkedUntil(exit), 8_000)
+      assert.deepStrictEqual(told(stage), [8_000])
+      assert.deepStrictEqual(stage.sink.of("turn-end"), [])
+    })
+  ),
+  ofLives("X1: a turn that left memory comes back to its wait, before its end and after", (make) =>
+    Effect.gen(function* () {
+      const stage = new Stage(yield* make, PLAY)
+      const retryAts: Array<number | undefined> = []
+      for (const awayMs of [0, 5_000, 3_000]) {
+        const { exit } = yield* stage.life({ parks: true, awayMs })
+        retryAts.push(parkedUntil(exit))
+      }
+      // A command, or a host that is too early, brings it back; it leaves again.
+      assert.deepStrictEqual(retryAts, [8_000, 8_000, 12_000])
+      const end = yield* stage.toSeal({ parks: true, awayMs: 50_000 })
+      assert.deepStrictEqual([end.status, end.endedAt, end.sleptMs], ["completed", 58_000, 12_000])
+      assert.deepStrictEqual(told(stage), [8_000, 8_000, 8_000, 12_000])
+    })
+  )
+]
