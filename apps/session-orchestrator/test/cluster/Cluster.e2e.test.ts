@@ -404,8 +404,9 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
         yield* gate.reached
         yield* runners.setReadOnly(true)
         if (when === "after its locks are lost") {
-          const shards = Runners.total([runner], "effect_cluster_shards")
-          yield* Process.eventually("the locks to be lost", shards, (count) => count === 0)
+          yield* Process.eventually("the locks to be lost", Effect.sync(runner.stderr), (text) =>
+            text.includes("Could not keep the locks of this runner")
+          )
         }
         yield* gate.open
         // By the turn that pauses, or by the runner that loses it: a busy machine decides which comes first.
