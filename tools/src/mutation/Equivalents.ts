@@ -309,6 +309,13 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "a credential in use comes first among the free ones too"
   },
   {
+    path: "packages/kernel/src/internal/FailedSteps.ts",
+    operator: "boundary",
+    before: "results.length > 0",
+    line: "results.length > 0 && results.every(({ isError }) => isError) ? before + 1 : 0",
+    reason: "it is asked behind a round of tool calls only, which has at least one"
+  },
+  {
     path: "packages/policy/src/routing/Plan.ts",
     operator: "boundary",
     before: "at > 0",
@@ -568,11 +575,11 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "a text has one line at least"
   },
   {
-    path: "apps/session-orchestrator/src/conversation/Backlog.ts",
-    operator: "constant",
-    before: "0",
-    line: "size += this.frames[end - this.first]?.json.length ?? 0",
-    reason: "the loop ends with the frames"
+    path: "apps/session-orchestrator/src/storage/FileLock.ts",
+    operator: "branch",
+    before: 'Predicate.hasProperty(error, "errcode") && Predicate.isNumber(error.errcode)',
+    line: 'Predicate.hasProperty(error, "errcode") &&',
+    reason: "what is no number has no code in it"
   }
 ]
 

@@ -144,7 +144,13 @@ const completed = (ledger: Ledger, outcome: Completed): Ledger => {
   const { turn, step } = ledger
   const calls = content.filter((part) => part.type === "tool-call")
   const over = closeRetryLoop(ledger, endedAt)
-  const said = new Batch({ ...over, tally: spend(called(over.tally), usage) })
+  const { way } = over
+  const answered: Ledger = {
+    ...over,
+    tally: spend(called(over.tally), usage),
+    way: way.unproven === undefined ? way : { ...way, unproven: undefined }
+  }
+  const said = new Batch(answered)
     .closeChain({ success: true })
     .say(...Routes.proven(over))
     .say(
@@ -155,12 +161,11 @@ const completed = (ledger: Ledger, outcome: Completed): Ledger => {
     .say(...(usage === undefined ? [] : [eventOf(turn, { type: "usage", step: step.number, usage })]))
     .add((ledger) => responseOf(ledger, outcome, endedAt))
     .done()
-  const proven = { ...said, way: { ...said.way, unproven: undefined } }
-  if (calls.length > 0) return Rounds.begin(proven, calls, finishReason)
+  if (calls.length > 0) return Rounds.begin(said, calls, finishReason)
   return {
-    ...proven,
+    ...said,
     report: turn.report === undefined ? ledger.report : (ledger.report ?? Judging.reportIn(content)),
-    step: { ...proven.step, number: step.number + 1 },
+    step: { ...said.step, number: step.number + 1 },
     phase: { _tag: "Ending", outcome: { status: "completed" } }
   }
 }
