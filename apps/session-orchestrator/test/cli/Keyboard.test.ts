@@ -39,6 +39,12 @@ const given = (over: { isTTY?: boolean; readableEnded?: boolean; isForeground?: 
 }
 
 describe("Keyboard", () => {
+  it("K3: some keys stand for signals, as bytes and as text, and no other does", () => {
+    const text = "a\u0003b\u001c\u001a\u0004\u001b\u0019\u001d\u0002"
+    expect(Keyboard.signalsIn(text)).toEqual(["SIGINT", "SIGQUIT", "SIGTSTP"])
+    expect(Keyboard.signalsIn(Buffer.from(text))).toEqual(["SIGINT", "SIGQUIT", "SIGTSTP"])
+  })
+
   it("K1: a terminal is as it was found after release, whatever is called how often", () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom("hold", "release", "SIGCONT", "\u001a", "x")), (acts) => {

@@ -205,16 +205,21 @@ describe("Owner.followed", () => {
 
   it.effect("O3: asks less and less often for a turn that stops whenever it is run", () =>
     Effect.gen(function* () {
-      let asked = 0
-      const stopped = Stream.suspend(() => {
-        asked++
-        return Stream.fail(new TurnStopped.TurnStopped({ message: "It has gone on otherwise." }))
-      })
+      const asked: Array<number> = []
+      const stopped = Stream.unwrap(
+        Effect.map(Clock.currentTimeMillis, (now) => {
+          asked.push(now)
+          return Stream.fail(new TurnStopped.TurnStopped({ message: "It has gone on otherwise." }))
+        })
+      )
       yield* Owner.followed(0, () => stopped, Frames.isEnd).pipe(Stream.runDrain, Effect.forkScoped)
-      yield* TestClock.adjust("1 second")
-      expect(asked).toBeGreaterThan(2)
+      yield* TestClock.adjust("2 seconds")
+      // Half as long again each time, up to five seconds.
+      expect(asked).toEqual([0, 200, 500, 950, 1_625])
       yield* TestClock.adjust("5 minutes")
-      expect(asked).toBeLessThan(75)
+      const last = asked.at(-1) ?? 0
+      expect(last - (asked.at(-2) ?? 0)).toBe(5_000)
+      expect(asked.length).toBeLessThan(75)
     })
   )
 })

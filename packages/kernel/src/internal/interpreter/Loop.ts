@@ -77,8 +77,7 @@ const sealed = (run: Run): Effect.Effect<TurnEvent.TurnEnd, TurnStopped> =>
   Effect.map(run.flush, () => {
     const { phase } = run.ledger
     if (phase._tag !== "Sealed") throw new Error("the turn is not sealed")
-    if (!run.isSealTold) Observing.seal(run, phase.end)
-    run.isSealTold = true
+    Observing.seal(run, phase.end)
     return phase.end
   })
 

@@ -1,5 +1,5 @@
 /**
- * Tells observers what a turn does (`Observer`). It writes nothing of the turn.
+ * Tells observers what a turn does (`Observer`). It writes nothing of the turn, nor of its life.
  *
  * Without listeners nothing is made, and no clock is read.
  */
@@ -24,7 +24,7 @@ export const attempt = <A extends AttemptOutcome, E, E2>(
   if (observer?.attempt === undefined) return make(mark)
   return Effect.clockWith((clock) => {
     const startedAt = clock.currentTimeMillisUnsafe()
-    run.attemptStartedAt = startedAt
+    callStartedAt.set(run, startedAt)
     let firstContentAt: number | undefined
     const timed = Effect.andThen(
       Effect.sync(() => (firstContentAt = clock.currentTimeMillisUnsafe())),
@@ -68,7 +68,7 @@ export const compaction = <E>(
   const { observer } = run.ports
   if (observer?.compaction === undefined) return make
   return Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
-    run.attemptStartedAt = startedAt
+    callStartedAt.set(run, startedAt)
     return Effect.tap(make, (outcome) =>
       Effect.sync(() => tell(observer, "compaction", { ...placeOf(run), attempt, startedAt, outcome }))
     )
@@ -84,8 +84,8 @@ export const decision = <E, R>(
   const { observer } = run.ports
   if (observer?.decision === undefined) return decide
   const retry = run.ledger.chain
-  const startedAt = run.attemptStartedAt
-  run.attemptStartedAt = undefined
+  const startedAt = callStartedAt.get(run)
+  callStartedAt.delete(run)
   return Effect.tap(decide, (directive) =>
     Effect.map(Clock.currentTimeMillis, (at) =>
       tell(observer, "decision", {
@@ -166,12 +166,19 @@ export const live = (run: Run, event: EventTold["event"]): void => {
 /** Tells of a seal that is recorded. */
 export const seal = (run: Run, end: TurnEvent.TurnEnd): void => {
   const { observer } = run.ports
-  if (observer?.seal === undefined) return
+  if (observer?.seal === undefined || sealed.has(run)) return
+  sealed.add(run)
   const { tally, turn } = run.ledger
   tell(observer, "seal", { ...placeOf(run), startedAt: turn.startedAt, end, retryLoopMs: tally.retryLoopMs })
 }
 
 // --- internal
+
+/** When the last call of a life began, in epoch milliseconds, until it is decided about. */
+const callStartedAt = new WeakMap<Run, number>()
+
+/** Lives whose seal was told: an abort may come to a turn that is sealed. */
+const sealed = new WeakSet<Run>()
 
 const placeOf = ({ ledger: { step, turn, way } }: Run): Place => ({
   conversationId: turn.conversationId,

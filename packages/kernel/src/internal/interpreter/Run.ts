@@ -48,10 +48,6 @@ export class Run {
   announced: number | undefined = undefined
   /** The last record is of an earlier life. */
   isTakenUp = false
-  /** Observers were told of the seal. */
-  isSealTold = false
-  /** When the last attempt of this life began, in epoch milliseconds, for the observers of the decision about it. */
-  attemptStartedAt: number | undefined = undefined
   private stopped: TurnStopped | undefined = undefined
   private toolsOf: { readonly step: number; readonly tools: ReadonlyArray<ToolDefinition> } | undefined = undefined
   private name: string | undefined

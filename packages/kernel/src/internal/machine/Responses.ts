@@ -44,13 +44,17 @@ export const ended = (ledger: Ledger, number: number, outcome: AttemptOutcome): 
   }
 }
 
-/** Compaction `number` of the step has come to an end (P19). */
-export const compacted = (ledger: Ledger, number: number, tooLong: Failed, outcome: CompactionOutcome): Ledger => {
+/** Compaction `number` of the step has come to an end (P19). What cannot be made smaller is decided about as the attempt that it was. */
+export const compacted = (
+  ledger: Ledger,
+  { attempt, number, tooLong }: Omit<Extract<Phase, { readonly _tag: "Compacting" }>, "_tag">,
+  outcome: CompactionOutcome
+): Ledger => {
   const made = { ...ledger, step: { ...ledger.step, hasCompacted: true } }
   switch (outcome._tag) {
     case "Nothing": {
       const tally = outcome.failure === undefined ? made.tally : called(made.tally)
-      return { ...made, tally, phase: deciding(setbackOf(number - 1, tooLong)) }
+      return { ...made, tally, phase: deciding(setbackOf(attempt, tooLong)) }
     }
     case "Failed": {
       const { endedAt, failure, spread } = outcome
@@ -62,7 +66,8 @@ export const compacted = (ledger: Ledger, number: number, tooLong: Failed, outco
         whole: false,
         spread,
         endedAt,
-        last: tooLong
+        last: tooLong,
+        attempt
       }
       return { ...made, tally: called(made.tally, failure), phase: deciding(setback) }
     }
@@ -109,7 +114,17 @@ const deciding = (setback: Setback): Phase => ({ _tag: "Deciding", setback })
 
 const setbackOf = (number: number, outcome: Failed): Setback => {
   const { contentSeen, endedAt, failure, spread, whole } = outcome
-  return { of: "attempt", number, failure, contentSeen, whole: whole === true, spread, endedAt, last: outcome }
+  return {
+    of: "attempt",
+    number,
+    failure,
+    contentSeen,
+    whole: whole === true,
+    spread,
+    endedAt,
+    last: outcome,
+    attempt: number
+  }
 }
 
 const failed = (ledger: Ledger, number: number, outcome: Failed): Ledger => {
@@ -129,7 +144,13 @@ const completed = (ledger: Ledger, outcome: Completed): Ledger => {
   const { turn, step } = ledger
   const calls = content.filter((part) => part.type === "tool-call")
   const over = closeRetryLoop(ledger, endedAt)
-  const said = new Batch({ ...over, tally: spend(called(over.tally), usage) })
+  const { way } = over
+  const answered: Ledger = {
+    ...over,
+    tally: spend(called(over.tally), usage),
+    way: way.unproven === undefined ? way : { ...way, unproven: undefined }
+  }
+  const said = new Batch(answered)
     .closeChain({ success: true })
     .say(...Routes.proven(over))
     .say(
@@ -140,12 +161,11 @@ const completed = (ledger: Ledger, outcome: Completed): Ledger => {
     .say(...(usage === undefined ? [] : [eventOf(turn, { type: "usage", step: step.number, usage })]))
     .add((ledger) => responseOf(ledger, outcome, endedAt))
     .done()
-  const proven = { ...said, way: { ...said.way, unproven: undefined } }
-  if (calls.length > 0) return Rounds.begin(proven, calls, finishReason)
+  if (calls.length > 0) return Rounds.begin(said, calls, finishReason)
   return {
-    ...proven,
+    ...said,
     report: turn.report === undefined ? ledger.report : (ledger.report ?? Judging.reportIn(content)),
-    step: { ...proven.step, number: step.number + 1 },
+    step: { ...said.step, number: step.number + 1 },
     phase: { _tag: "Ending", outcome: { status: "completed" } }
   }
 }
