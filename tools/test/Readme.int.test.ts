@@ -30,9 +30,22 @@ describe("the README", () => {
   })
 })
 
+/** What an example prints. */
+const run = (file: string): Promise<string> =>
+  promisify(execFile)(process.execPath, [`${root}examples/src/${file}`], { timeout: 12_000 }).then(
+    ({ stdout }) => stdout
+  )
+
 describe("every example", () => {
   it.each(readdirSync(`${root}examples/src`))("%s runs to its end", async (file) => {
-    const { stdout } = await promisify(execFile)(process.execPath, [`${root}examples/src/${file}`], { timeout: 12_000 })
-    assert.notStrictEqual(stdout, "")
+    assert.notStrictEqual(await run(file), "")
+  })
+
+  it("X1: the engine of one's own takes its turn up behind its last record", async () => {
+    assert.deepStrictEqual((await run("05-drive-it-yourself.ts")).trim().split("\n"), [
+      "died behind step/0/decision/0",
+      "step/0/attempt/0 step/0/decision/0 step/0/sleep/0 step/0/attempt/1 seal",
+      "turn-start message retry-end message turn-end"
+    ])
   })
 })
