@@ -13,7 +13,7 @@ const textOf = (path: string): string => readFileSync(root + path, "utf8")
 describe.each(globSync("{README.md,{packages,apps}/*/README.md}", { cwd: root }).toSorted())("%s", (readme) => {
   const text = textOf(readme)
   const cuts = Array.from(
-    text.matchAll(/<!-- (\S+)#(\w+) -->\s*```ts\n([\s\S]*?)\n```/g),
+    text.matchAll(/<!-- (\S+)#([\w-]+) -->\s*```ts\n([\s\S]*?)\n```/g),
     ([, file, region, code]) => ({
       file,
       region,
@@ -32,7 +32,7 @@ describe.each(globSync("{README.md,{packages,apps}/*/README.md}", { cwd: root })
 
   it("links to what is there", () => {
     const links = Array.from(text.matchAll(/\]\(((?!https?:)[^)#]+)/g), ([, path]) => path ?? "")
-    assert.isAbove(links.length, 0)
+    if (readme === "README.md") assert.isAbove(links.length, 5)
     assert.deepStrictEqual(
       links.filter((path) => !existsSync(join(root, dirname(readme), path))),
       []
