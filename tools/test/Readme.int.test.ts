@@ -7,7 +7,7 @@ import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 
 const root = new URL("../../", import.meta.url).pathname
-const run = promisify(execFile)
+const execute = promisify(execFile)
 const textOf = (path: string): string => readFileSync(root + path, "utf8")
 
 describe.each(globSync("{README.md,{packages,apps}/*/README.md}", { cwd: root }).toSorted())("%s", (readme) => {
@@ -50,7 +50,7 @@ describe("the README of the service", () => {
     const folder = mkdtempSync(join(tmpdir(), "holdfast-readme-"))
     try {
       writeFileSync(join(folder, "holdfast.config.json"), example("configuration"))
-      const { stdout } = await run(`${root}apps/session-orchestrator/bin/holdfast`, ["schedule"], { cwd: folder })
+      const { stdout } = await execute(`${root}apps/session-orchestrator/bin/holdfast`, ["schedule"], { cwd: folder })
       assert.strictEqual(stdout.trimEnd(), example("schedule"))
     } finally {
       rmSync(folder, { recursive: true })
@@ -58,9 +58,20 @@ describe("the README of the service", () => {
   })
 })
 
+/** What an example prints. */
+const run = (file: string): Promise<string> =>
+  execute(process.execPath, [`${root}examples/src/${file}`], { timeout: 12_000 }).then(({ stdout }) => stdout)
+
 describe("every example", () => {
   it.each(readdirSync(`${root}examples/src`))("%s runs to its end", async (file) => {
-    const { stdout } = await run(process.execPath, [`${root}examples/src/${file}`], { timeout: 12_000 })
-    assert.notStrictEqual(stdout, "")
+    assert.notStrictEqual(await run(file), "")
+  })
+
+  it("X1: the engine of one's own takes its turn up behind its last record", async () => {
+    assert.deepStrictEqual((await run("05-drive-it-yourself.ts")).trim().split("\n"), [
+      "died behind step/0/decision/0",
+      "step/0/attempt/0 step/0/decision/0 step/0/sleep/0 step/0/attempt/1 seal",
+      "turn-start message retry-end message turn-end"
+    ])
   })
 })

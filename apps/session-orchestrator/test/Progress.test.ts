@@ -38,6 +38,16 @@ describe("the progress of what takes long", () => {
     })
   )
 
+  it.effect("P1: is a line, and one at the end, of what takes two seconds", () =>
+    Effect.gen(function* () {
+      const lines = yield* logged(
+        (_, done) => done,
+        () => TestClock.adjust(Progress.PATIENCE_MS)
+      )
+      expect(lines).toEqual(["Counting: 2 s so far.", "Counting: done after 2 s."])
+    })
+  )
+
   it.effect("P1: is a line after two seconds, one each five, and one at the end", () =>
     Effect.gen(function* () {
       const lines = yield* logged(

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Eventful, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Deferred, Effect, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
 import { Failure } from "@holdfast/wire"
 import { Compactor } from "../src/Compactor.ts"
 import { FinalReport } from "../src/FinalReport.ts"
@@ -99,6 +100,42 @@ describe("an observer", () => {
       assert.strictEqual(seal?.end.attempts, 4)
       assert.strictEqual(seal?.retryLoopMs, 10_000)
       assert.strictEqual(notebook.of("attempt")[2]?.stepStartedAt, 6_000)
+    })
+  )
+
+  bothWays("A16: a turn that its retries could not save spent time in them until its seal", (start) =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      const spent = yield* start({
+        scripts: [throws(overloaded), throws(overloaded), throws(overloaded)],
+        strategy: strategy(),
+        observer: notebook.listeners
+      })
+      assert.strictEqual((yield* settle(spent)).status, "failed")
+      assert.deepStrictEqual(
+        notebook.of("seal").map(({ retryLoopMs }) => retryLoopMs),
+        [15_000]
+      )
+    })
+  )
+
+  bothWays("A16: a turn that was aborted in a wait spent time in retries until then", (start) =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      const abort = yield* Deferred.make<void>()
+      const run = yield* start({
+        scripts: [throws(overloaded), throws(overloaded)],
+        strategy: strategy(),
+        observer: notebook.listeners,
+        abort: Deferred.await(abort)
+      })
+      yield* TestClock.adjust(8_000)
+      yield* Deferred.succeed(abort, undefined)
+      assert.strictEqual((yield* settle(run)).status, "aborted")
+      assert.deepStrictEqual(
+        notebook.of("seal").map(({ retryLoopMs }) => retryLoopMs),
+        [8_000]
+      )
     })
   )
 

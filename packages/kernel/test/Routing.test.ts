@@ -420,6 +420,31 @@ describe("a person's word", () => {
       })
   )
 
+  bothWays("P7: a credential does not go with a turn to the provider that a person chose", (start) =>
+    Effect.gen(function* () {
+      const policy = strategy()
+      const router = new TestRouter.TestRouter({
+        direct: ({ retries }) => (retries === 0 ? { delayMs: 0, route: second } : { delayMs: 9_000 })
+      })
+      const run = yield* start({
+        scripts: [emits(overloaded), emits(overloaded), answer("ok")],
+        strategy: policy,
+        services: router.layer
+      })
+      yield* TestClock.adjust(1_000)
+      yield* policy.wake({ type: "switched", target: { provider: "third", model: "one" } })
+      yield* settle(run)
+      assert.deepStrictEqual(
+        run.provider.requests.map(({ credential, target }) => [target.provider, credential]),
+        [
+          ["test", undefined],
+          ["test", "second"],
+          ["third", undefined]
+        ]
+      )
+    })
+  )
+
   bothWays("X4: a fallback that a person left before it had answered has not succeeded", (start) =>
     Effect.gen(function* () {
       const policy = strategy()

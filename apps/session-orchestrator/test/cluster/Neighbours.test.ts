@@ -16,6 +16,12 @@ describe("the runner that a take-over is from", () => {
     expect(two.origin(2_000)).toBe("runners 10.0.0.6:4748, 10.0.0.7:4748, which are gone")
   })
 
+  it("X6: is one that is gone for less than a minute: its locks expire long before", () => {
+    const gone = seeing([0, OWN, "10.0.0.6:4748"], [1_000, OWN])
+    expect(gone.gone(60_999)).toEqual(["10.0.0.6:4748"])
+    expect(gone.gone(61_000)).toEqual([])
+  })
+
   it("is one that shares with this one, where none is gone", () => {
     expect(seeing([0, OWN, "10.0.0.6:4748"]).origin(1_000)).toBe("runner 10.0.0.6:4748, which now shares with this one")
     const back = seeing([0, OWN, "10.0.0.6:4748"], [1_000, OWN], [2_000, OWN, "10.0.0.6:4748"])

@@ -33,6 +33,17 @@ describe("Comebacks", () => {
     expect(comebacks.stopped(one, 7_000 + 2 * SETTLED_MS)).toBe(0)
   })
 
+  it("one has run for a while when it has run for a minute", () => {
+    for (const [ranMs, delayMs] of [
+      [SETTLED_MS - 1, FIRST_MS],
+      [SETTLED_MS, 0]
+    ] as const) {
+      const comebacks = new Comebacks()
+      comebacks.stopped(one, 5)
+      expect(comebacks.stopped(one, 5 + ranMs)).toBe(delayMs)
+    }
+  })
+
   it("nothing is kept of those that have settled", () => {
     const comebacks = new Comebacks()
     for (let n = 0; n < 1_000; n++) comebacks.stopped(Given.conversationId(n), n)

@@ -154,8 +154,14 @@ it.effect("X14: turns that are run alone are named in a warning, the first ten o
       yield* crashes(rig, 2)
       said.length = 0
       yield* crashes(rig, 1)
+      const warnings = said.filter((line) => line.includes("deaths"))
+      yield* crashes(rig, 1)
       yield* rig.down(false)
-      return said.filter((line) => line.includes("deaths"))
+      assert.lengthOf(
+        said.filter((line) => line.startsWith("Error Turn t0 is sealed as failed. The process died 4 times")),
+        1
+      )
+      return warnings
     }).pipe(Effect.scoped)
   const named = (count: number) => Array.from({ length: count }, (_, n) => `t${n}`).join(", ")
   const warning = (count: number, names: string) =>

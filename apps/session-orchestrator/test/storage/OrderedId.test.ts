@@ -32,3 +32,25 @@ it("O1: ids come in order, whatever the clock says, and however many there are o
     { numRuns: 15 }
   )
 })
+
+it("O1: 4,096 ids are of one millisecond, and those beyond them of the next ones", () => {
+  const now = 1_800_000_000_000
+  const sequence = new OrderedId.OrderedIds()
+  const ids = Array.from({ length: 2 * 4_096 + 1 }, () => sequence.next(now))
+  const places = [0, 1, 4_095, 4_096, 8_191, 8_192].map((n) => [
+    timeOf(ids[n] ?? "") - now,
+    (ids[n] ?? "").slice(15, 18)
+  ])
+  assert.deepStrictEqual(places, [
+    [0, "000"],
+    [0, "001"],
+    [0, "fff"],
+    [1, "000"],
+    [1, "fff"],
+    [2, "000"]
+  ])
+  assert.deepStrictEqual(
+    [sequence.next(now + 3)].map((id) => [timeOf(id) - now, id.slice(15, 18)]),
+    [[3, "000"]]
+  )
+})

@@ -60,6 +60,17 @@ describe("a notice", () => {
     })
   )
 
+  it.effect("is taken with any status of success, and with no other", () =>
+    Effect.gen(function* () {
+      for (const status of [200, 201, 299]) {
+        const { deliver } = yield* webhook(status)
+        assert.isTrue(Exit.isSuccess(yield* outcomeOf(deliver)))
+      }
+      const { deliver } = yield* webhook(300)
+      assert.isTrue(Exit.isFailure(yield* outcomeOf(deliver)))
+    })
+  )
+
   it.effect("Y3: is posted once to a webhook that will never have it, whose address nobody is told", () =>
     Effect.gen(function* () {
       const { deliver, tries } = yield* webhook(404)

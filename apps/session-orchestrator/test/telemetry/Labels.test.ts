@@ -22,6 +22,7 @@ describe("labels", () => {
 
   it("B2: are not as long as a client likes", () => {
     expect(new Labels([], asIs).of("x".repeat(LONGEST + 1))).toBe(OTHER)
+    expect(new Labels([], asIs).of("x".repeat(LONGEST))).toBe("x".repeat(LONGEST))
   })
 
   it("B3: are no secrets", () => {

@@ -210,6 +210,27 @@ describe("a tool server", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("S2: is started again a second later, however often it dies, where each life lasts half a minute", () =>
+    Effect.gen(function* () {
+      const lives = Array.from({ length: 4 }, () => new Life("a"))
+      const server = yield* start(lives)
+      const livesFor = (n: number, ms: number) =>
+        Effect.gen(function* () {
+          yield* TestClock.adjust(ms)
+          yield* lives[n]?.dies("exit code 1") ?? Effect.void
+          yield* TestClock.adjust(999)
+          const before = lives[n + 1]?.lists
+          yield* TestClock.adjust(1)
+          return [before, lives[n + 1]?.lists]
+        })
+      const steady = Duration.toMillis(ToolServer.STEADY)
+      assert.deepStrictEqual(yield* livesFor(0, steady), [0, 1])
+      assert.deepStrictEqual(yield* livesFor(1, steady), [0, 1])
+      assert.deepStrictEqual(yield* livesFor(2, steady - 1), [0, 0])
+      assert.include(server.because(), "exit code 1")
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("takes arguments that are an object, and nothing else", () =>
     Effect.gen(function* () {
       const server = yield* start([new Life("a")])

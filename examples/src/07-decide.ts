@@ -1,7 +1,7 @@
 /**
  * Retry decisions without a turn: a schedule, a refusal, a provider's delay and a policy as a port of the kernel.
  *
- * Run it: `npx pnpm@12 exec node examples/src/06-decide.ts`
+ * Run it: `npx pnpm@12 exec node examples/src/07-decide.ts`
  */
 // #region decide
 import { Classification, Hint, Profile, RetryPolicy, RetryStrategies } from "@holdfast/policy"

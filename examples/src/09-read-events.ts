@@ -1,7 +1,7 @@
 /**
  * Events of a turn from the bytes of a response, checked, however the network has cut them.
  *
- * Run it: `npx pnpm@12 exec node examples/src/08-read-events.ts`
+ * Run it: `npx pnpm@12 exec node examples/src/09-read-events.ts`
  */
 // #region read
 import { Ndjson, type TurnEvent } from "@holdfast/wire"

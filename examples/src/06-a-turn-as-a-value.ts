@@ -1,7 +1,7 @@
 /**
  * A turn without an interpreter: the machine names what is next, and each answer goes in as a record.
  *
- * Run it: `npx pnpm@12 exec node examples/src/05-a-turn-as-a-value.ts`
+ * Run it: `npx pnpm@12 exec node examples/src/06-a-turn-as-a-value.ts`
  */
 // #region value
 import { Machine, type Records } from "@holdfast/kernel"

@@ -1,7 +1,7 @@
 /**
  * One attempt at an endpoint, without a turn. Here the endpoint is the simulated one, on a socket of this machine.
  *
- * Run it: `npx pnpm@12 exec node examples/src/07-call-a-model.ts`
+ * Run it: `npx pnpm@12 exec node examples/src/08-call-a-model.ts`
  */
 // #region call
 import { Limits, OpenAiCompatible } from "@holdfast/providers"
