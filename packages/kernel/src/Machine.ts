@@ -2,7 +2,8 @@
  * A turn as a value, pure and synchronous: for engines that perform its commands themselves, and for simulations.
  *
  * `start` begins it, `evolve` folds in a record, `next` names what follows: events to hand over, and the commands that are open. Each command
- * ends in exactly one record (`Records`). `Turn.runTurn` is the interpreter over the kernel's ports.
+ * ends in exactly one record (`Records`). `Turn.runTurn` is the interpreter over the kernel's ports; `examples/src/05-drive-it-yourself.ts` is an
+ * engine without them.
  *
  * **Example** (A turn over its records)
  *

@@ -186,10 +186,10 @@ const goOn = (ledger: Ledger, setback: Setback, { route, state }: Retry): Ledger
   return next(route === undefined ? stated : Routes.take(stated, route), setback)
 }
 
-const next = (ledger: Ledger, { last, number, of }: Setback): Ledger => {
+const next = (ledger: Ledger, { attempt, last, number, of }: Setback): Ledger => {
   const phase: Phase =
     of === "compaction" && last !== undefined
-      ? { _tag: "Compacting", number: number + 1, tooLong: last }
+      ? { _tag: "Compacting", number: number + 1, tooLong: last, attempt }
       : calling(number + 1)
   return { ...ledger, phase }
 }

@@ -97,12 +97,12 @@ export const evolve = (ledger: Ledger, record: TurnRecord): Ledger => {
       const { last, number: of } = setback
       if (record.kind === "Decision" && number === of) return Decisions.decided(ledger, setback, record.value)
       if (record.kind === "Compaction" && number === of + 1 && setback.of === "attempt" && last !== undefined)
-        return Responses.compacted(ledger, number, last, record.value)
+        return Responses.compacted(ledger, { number, tooLong: last, attempt: of }, record.value)
       return contradicts(ledger, record)
     }
     case "Compacting":
       if (record.kind !== "Compaction" || number !== phase.number) return contradicts(ledger, record)
-      return Responses.compacted(ledger, number, phase.tooLong, record.value)
+      return Responses.compacted(ledger, phase, record.value)
     case "Waiting":
       if (record.kind !== "Wake" || number !== phase.wait.setback.number) return contradicts(ledger, record)
       return Decisions.woken(ledger, phase.wait, record.value)

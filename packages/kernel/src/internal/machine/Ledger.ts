@@ -88,6 +88,8 @@ export interface Setback {
   readonly endedAt: number
   /** What the last response had said; absent where it is in the history already. */
   readonly last: Failed | undefined
+  /** The number of the attempt that gave it: of a compaction, the one that was too long. */
+  readonly attempt: number
 }
 
 /** A wait as it is told: until when, and what for. Times are in epoch milliseconds. */
@@ -138,8 +140,8 @@ export type Phase =
   /** The next record is attempt `number`. `isShown`: its content has left, and its process has died (X2). */
   | { readonly _tag: "Calling"; readonly number: number; readonly isShown: boolean }
   | { readonly _tag: "Deciding"; readonly setback: Setback }
-  /** The context is made smaller, because an attempt found it too long (P19). */
-  | { readonly _tag: "Compacting"; readonly number: number; readonly tooLong: Failed }
+  /** The context is made smaller, because attempt `attempt` found it too long (P19). */
+  | { readonly _tag: "Compacting"; readonly number: number; readonly tooLong: Failed; readonly attempt: number }
   | { readonly _tag: "Waiting"; readonly wait: Wait }
   | { readonly _tag: "Tools"; readonly round: Round }
   | { readonly _tag: "Ending"; readonly outcome: Outcome }

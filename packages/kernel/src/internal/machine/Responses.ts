@@ -44,13 +44,17 @@ export const ended = (ledger: Ledger, number: number, outcome: AttemptOutcome): 
   }
 }
 
-/** Compaction `number` of the step has come to an end (P19). */
-export const compacted = (ledger: Ledger, number: number, tooLong: Failed, outcome: CompactionOutcome): Ledger => {
+/** Compaction `number` of the step has come to an end (P19). What cannot be made smaller is decided about as the attempt that it was. */
+export const compacted = (
+  ledger: Ledger,
+  { attempt, number, tooLong }: Omit<Extract<Phase, { readonly _tag: "Compacting" }>, "_tag">,
+  outcome: CompactionOutcome
+): Ledger => {
   const made = { ...ledger, step: { ...ledger.step, hasCompacted: true } }
   switch (outcome._tag) {
     case "Nothing": {
       const tally = outcome.failure === undefined ? made.tally : called(made.tally)
-      return { ...made, tally, phase: deciding(setbackOf(number - 1, tooLong)) }
+      return { ...made, tally, phase: deciding(setbackOf(attempt, tooLong)) }
     }
     case "Failed": {
       const { endedAt, failure, spread } = outcome
@@ -62,7 +66,8 @@ export const compacted = (ledger: Ledger, number: number, tooLong: Failed, outco
         whole: false,
         spread,
         endedAt,
-        last: tooLong
+        last: tooLong,
+        attempt
       }
       return { ...made, tally: called(made.tally, failure), phase: deciding(setback) }
     }
@@ -109,7 +114,17 @@ const deciding = (setback: Setback): Phase => ({ _tag: "Deciding", setback })
 
 const setbackOf = (number: number, outcome: Failed): Setback => {
   const { contentSeen, endedAt, failure, spread, whole } = outcome
-  return { of: "attempt", number, failure, contentSeen, whole: whole === true, spread, endedAt, last: outcome }
+  return {
+    of: "attempt",
+    number,
+    failure,
+    contentSeen,
+    whole: whole === true,
+    spread,
+    endedAt,
+    last: outcome,
+    attempt: number
+  }
 }
 
 const failed = (ledger: Ledger, number: number, outcome: Failed): Ledger => {

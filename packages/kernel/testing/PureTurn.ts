@@ -1,0 +1,333 @@
+/**
+ * A turn that is driven by `Machine` alone: its commands are performed by a world that is a list of choices.
+ *
+ * PureTurn.W1. The world is pure: the same facts, offers and choices lead to the same records. Where the choices run out it takes the
+ *     shortest way to the seal.
+ * PureTurn.W2. What the machine is given is frozen, so that a change of it throws.
+ */
+import { type Failure, Ids, type Message } from "@holdfast/wire"
+import * as Directive from "../src/Directive.ts"
+import * as Machine from "../src/Machine.ts"
+import * as Records from "../src/Records.ts"
+
+/** One record, and what it was the answer to. */
+export interface Entry {
+  /** Before the record, with nothing left to hand over. */
+  readonly ledger: Machine.Ledger
+  readonly offers: Machine.Offers
+  readonly emissions: ReadonlyArray<Machine.Emission>
+  readonly commands: ReadonlyArray<Machine.Command>
+  /** What the record is about; absent: an abort. */
+  readonly command: Machine.Command | undefined
+  readonly record: Records.TurnRecord
+  /** The name under which the record is kept. */
+  readonly name: string
+}
+
+/** A turn from its start to its seal. */
+export interface Played {
+  readonly start: Machine.Ledger
+  readonly entries: ReadonlyArray<Entry>
+  /** The sealed turn, with nothing left to hand over. */
+  readonly end: Machine.Ledger
+  /** All that was handed over. */
+  readonly emissions: ReadonlyArray<Machine.Emission>
+}
+
+export interface Options {
+  readonly facts: Machine.TurnFacts
+  readonly offers: Machine.Offers
+  /** What happens: a number decides one thing, as its remainder. */
+  readonly choices: ReadonlyArray<number>
+  /** Whether one of its lives may offer something else than the one before, and whether it may be aborted. */
+  readonly isSteady: boolean
+}
+
+/** Plays a turn to its seal. */
+export const play = ({ choices, facts, isSteady, offers: first }: Options): Played => {
+  const world = new World(choices)
+  const start = frozen(Machine.start(frozen(facts)))
+  const entries: Array<Entry> = []
+  const emissions: Array<Machine.Emission> = []
+  let offers = first
+  for (let ledger = start; ;) {
+    if (!isSteady && world.choose(12) === 11) offers = world.otherThan(offers)
+    const next = Machine.next(ledger, frozen(offers))
+    emissions.push(...next.emissions)
+    const before = frozen(next.ledger)
+    if (next.commands.length === 0) return { start, entries, end: before, emissions }
+    if (entries.length > MOST_RECORDS) throw new Error("the turn does not come to its seal")
+    const command = next.commands[world.choose(next.commands.length)]
+    const isAborted = command === undefined || (!isSteady && world.choose(30) === 29)
+    const record = frozen(isAborted ? world.abort(before) : world.perform(command, before))
+    const part = command?._tag === "Wait" && record.kind === "Wake" ? command.part : 0
+    entries.push({
+      ledger: before,
+      offers,
+      emissions: next.emissions,
+      commands: next.commands,
+      command: isAborted ? undefined : command,
+      record,
+      name: Records.nameOf(record.kind, record.step, record.number, part)
+    })
+    ledger = frozen(Machine.evolve(before, record))
+  }
+}
+
+/** Freezes a value and all that is in it. */
+export const frozen = <A>(value: A): A => {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value
+  if (value instanceof Map) {
+    for (const method of ["set", "delete", "clear"]) Object.defineProperty(value, method, { value: refuse })
+    for (const inner of value.values()) frozen(inner)
+  }
+  Object.freeze(value)
+  for (const inner of Object.values(value)) frozen(inner)
+  return value
+}
+
+/** The tools that a model asks for, beside the report's. */
+export const TOOLS = ["a", "b", "c"].map((name) => ({ name, inputSchema: {} }))
+
+/** The report's tool. */
+export const REPORT = "report"
+
+// --- internal
+
+const refuse = () => {
+  throw new Error("a map was changed that is part of a ledger or of a record")
+}
+
+/** Far more than any list of choices leads to. */
+const MOST_RECORDS = 400
+
+const OTHER = { provider: "other", model: "big" }
+
+const failureOf = (reason: Failure.Reason, more: Partial<Failure.Failure> = {}): Failure.Failure => ({
+  reason,
+  message: `It was ${reason}.`,
+  retryable: true,
+  ...more
+})
+
+type Record = Records.TurnRecord
+
+class World {
+  private now = 0
+  private taken = 0
+  private readonly choices: ReadonlyArray<number>
+
+  constructor(choices: ReadonlyArray<number>) {
+    this.choices = choices
+  }
+
+  /** One of the first `of` numbers; 0 once there are no more choices. */
+  choose(of: number): number {
+    return (this.choices[this.taken++] ?? 0) % of
+  }
+
+  otherThan(offers: Machine.Offers): Machine.Offers {
+    const keys = ["hasRouter", "hasStrategy", "hasCompactor"] as const
+    const key = keys[this.choose(3)] ?? "hasRouter"
+    return { ...offers, [key]: !offers[key] }
+  }
+
+  /** Time passes. */
+  private get at(): number {
+    this.now += this.choose(4) * 500
+    return this.now
+  }
+
+  abort({ phase }: Machine.Ledger): Record {
+    const isCalling = phase._tag === "Calling" || phase._tag === "Entering"
+    const said = isCalling && this.choose(2) === 1 ? { said: { content: text("Hel"), usage: USAGE } } : undefined
+    const failure = failureOf("aborted", { retryable: false })
+    const status = this.choose(2) === 0 ? ("aborted" as const) : ("failed" as const)
+    const value = { at: this.at, cut: { failure, status, ...said, ...(said && { called: true as const }) } }
+    return { kind: "Seal", step: 0, number: 0, value }
+  }
+
+  /** The record that a command ends in, or a mark while it is under way. */
+  perform(command: Machine.Command, ledger: Machine.Ledger): Record {
+    const { number, step } = command
+    switch (command._tag) {
+      case "Final":
+        return { kind: "Final", step, number, value: { cause: command.cause, at: this.at } }
+      case "Route":
+        return { kind: "Route", step, number, value: this.beginning(command, ledger) }
+      case "Call": {
+        // Behind its mark a call has died, or it goes on in the same life.
+        if (command.isLost && this.choose(2) === 0)
+          return { kind: "Attempt", step, number, value: { _tag: "Lost", endedAt: this.at } }
+        if (!command.isLost && this.choose(5) === 4) return { kind: "Content", step, number, value: true }
+        return { kind: "Attempt", step, number, value: this.outcome(command) }
+      }
+      case "Decide":
+        return { kind: "Decision", step, number, value: this.directive(command) }
+      case "Wait":
+        return { kind: "Wake", step, number, value: this.wake(command) }
+      case "RunTool":
+        if (command.begun === undefined && this.choose(2) === 1)
+          return { kind: "Begun", step, number, value: { life: "l1" } }
+        return {
+          kind: "Tool",
+          step,
+          number,
+          value: {
+            output: `of ${command.call.toolCallId}`,
+            // A report that would not do in the last step is a failed attempt.
+            isError: command.isOffered && this.choose(3) === 2,
+            endedAt: this.at
+          }
+        }
+      case "Compact":
+        return { kind: "Compaction", step, number, value: this.compaction(command) }
+      case "Seal": {
+        const cut = command.cut && { cut: { failure: command.cut, status: "failed" as const } }
+        return { kind: "Seal", step: 0, number, value: { at: this.at, ...cut } }
+      }
+      default:
+        return command satisfies never
+    }
+  }
+
+  private beginning(
+    { from, question }: Extract<Machine.Command, { _tag: "Route" }>,
+    { way }: Machine.Ledger
+  ): Records.Beginning {
+    const routes = [
+      way.route,
+      { target: way.primary },
+      { target: OTHER, role: "r" },
+      { target: OTHER, credential: "k" }
+    ]
+    const route = (question === undefined ? undefined : routes[this.choose(4)]) ?? way.route
+    return {
+      route,
+      ...(from === undefined ? undefined : { from }),
+      ...(this.choose(2) === 1 ? { state: this.choose(9) } : undefined)
+    }
+  }
+
+  private outcome({ isJudged, request }: Extract<Machine.Command, { _tag: "Call" }>): Records.AttemptOutcome {
+    const usage = this.choose(2) === 1 ? { usage: USAGE } : undefined // it is content
+    const failed = (failure: Failure.Failure, more: Partial<Failed> = {}): Failed => ({
+      _tag: "Failed",
+      content: [],
+      contentSeen: false,
+      failure,
+      spread: 0.5,
+      endedAt: this.at,
+      ...(more.content === undefined ? undefined : usage),
+      ...more
+    })
+    switch (this.choose(12)) {
+      case 1:
+      case 2:
+      case 8:
+      case 9: {
+        const names = request.tools.map(({ name }) => name)
+        if (names.length === 0) break
+        const calls = Array.from({ length: 1 + this.choose(3) }, (_, i): Message.ToolCallPart => {
+          const toolName = names[this.choose(names.length)] ?? "a"
+          const toolCallId = `call-${request.step}-${request.attempt}-${i}`
+          return { type: "tool-call", toolCallId, toolName, input: { i } }
+        })
+        const content = [...text("I look."), ...calls]
+        return { _tag: "Completed", content, finishReason: "tool-calls", endedAt: this.at, ...usage }
+      }
+      case 3:
+      case 10:
+      case 11:
+        return failed(failureOf("overloaded"), this.choose(2) === 1 ? { body: "<html>" } : {})
+      case 4:
+        return failed(failureOf("network"), { content: text("Hel"), contentSeen: true })
+      case 5:
+        return failed(failureOf("context-overflow", { retryable: false }))
+      case 6:
+        return isJudged
+          ? failed(failureOf("invalid-response"), {
+              content: text("words"),
+              whole: true,
+              ...(this.choose(2) === 1 ? { report: "invalid" as const } : undefined)
+            })
+          : failed(failureOf("rate-limited", { shared: true }))
+      case 7:
+        return failed(failureOf("unknown", { defect: true }), { body: true })
+      default:
+    }
+    return { _tag: "Completed", content: text('{"ok":1}'), finishReason: "stop", endedAt: this.at, ...usage }
+  }
+
+  private directive({ question, situation }: Extract<Machine.Command, { _tag: "Decide" }>): Records.Directive {
+    const choice = this.choose(8)
+    // What no route can mend is never tried again (Next.N3).
+    if (choice === 0 || !Directive.isRoutable(situation))
+      return { _tag: "GiveUp", because: this.choose(2) === 0 ? "exhausted" : "not-retryable" }
+    const delayMs = choice === 1 ? 0 : choice * 1_000
+    const target = this.choose(2) === 0 ? OTHER : { provider: "test", model: "model" }
+    const route = question !== undefined && this.choose(2) === 1 ? { route: { target, role: "r" } } : undefined
+    const state = this.choose(2) === 1 ? { state: { n: situation.retries } } : undefined
+    return { _tag: "Retry", attempt: situation.retries, delayMs, retryAt: this.at + delayMs, ...route, ...state }
+  }
+
+  private wake({ outlook, wait }: Extract<Machine.Command, { _tag: "Wait" }>): Records.Wake {
+    const by = { by: { commandId: `k${this.taken}`, origin: "a test" } }
+    const at = this.at
+    switch (this.choose(9)) {
+      case 1:
+        return { type: "until", until: at + 1_000 * this.choose(5), at, ...by }
+      case 2:
+        return { type: "extended", byMs: 700, at, ...by }
+      case 3:
+        return outlook === undefined
+          ? { type: "now", at, ...by }
+          : { type: "asked", until: at + 5_000, asks: { ...ASKS, waitedMs: outlook(1).waitedMs }, at }
+      case 4:
+        return { type: "now", at, early: true }
+      case 5:
+        return { type: "cancelled", at, ...by }
+      case 6:
+        return {
+          type: "switched",
+          target: this.choose(2) === 0 ? OTHER : { provider: "test", model: "small" },
+          at,
+          ...by
+        }
+      case 7:
+        // As versions before the first with a time wrote it.
+        return { type: "elapsed" }
+      default:
+        this.now = Math.max(at, wait.retryAt)
+        return { type: "elapsed", at: this.now }
+    }
+  }
+
+  private compaction({ request }: Extract<Machine.Command, { _tag: "Compact" }>): Records.CompactionOutcome {
+    const last = request.messages.at(-2)
+    switch (this.choose(6)) {
+      case 1:
+        return { _tag: "Nothing", failure: failureOf("context-overflow", { retryable: false }), endedAt: this.at }
+      case 2:
+        return { _tag: "Failed", failure: failureOf("overloaded"), spread: 0.5, endedAt: this.at }
+      case 0:
+        break
+      default:
+        if (last !== undefined) {
+          return { _tag: "Compacted", summary: "They talked.", upTo: last.id, usage: USAGE, endedAt: this.at }
+        }
+    }
+    return { _tag: "Nothing", endedAt: this.at }
+  }
+}
+
+type Failed = Extract<Records.AttemptOutcome, { _tag: "Failed" }>
+
+const USAGE = { inputTokens: 10, outputTokens: 1 }
+
+const ASKS = { because: "request", tokens: 9, limit: 1, message: "May it go on?" } as const
+
+const text = (said: string): ReadonlyArray<Message.TextPart> => [{ type: "text", text: said }]
+
+export const conversationId = Ids.ConversationId.make("c1")
+export const turnId = Ids.TurnId.make("t1")
