@@ -64,39 +64,18 @@ export interface Listed {
 
 export const listed: ReadonlyArray<Listed> = [
   {
-    path: "packages/kernel/src/TurnState.ts",
-    operator: "constant",
-    before: "false",
-    line: "isLost = false",
-    reason: "the first attempt of a step sets it before anything reads it"
-  },
-  {
-    path: "packages/kernel/src/Retries.ts",
-    operator: "dropped",
-    before: "isBegun = false",
-    line: "isBegun = false",
-    reason: "an attempt is lost in an earlier life only, and where it is found to be, this life has begun nothing yet"
-  },
-  {
-    path: "packages/kernel/src/Turn.ts",
-    operator: "dropped",
-    before: "turn.results = undefined",
-    line: "turn.results = undefined",
-    reason: "it is the seal's own, and behind a seal nothing reads the results"
-  },
-  {
     path: "packages/kernel/src/TextBuffer.ts",
     operator: "boundary",
-    before: "this.run.push(piece) < RUN",
-    line: "if (this.run.push(piece) < RUN) return",
-    reason: "how many pieces are joined at once is a matter of memory and time"
+    before: "this.tree.length >= TREE",
+    line: "if (this.tree.length >= TREE) this.flatten()",
+    reason: "how long a tree grows is a matter of memory and time"
   },
   {
     path: "packages/kernel/src/TextBuffer.ts",
     operator: "constant",
-    before: "256",
-    line: "const RUN = 256",
-    reason: "how many pieces are joined at once is a matter of memory and time"
+    before: "4096",
+    line: "const TREE = 4096",
+    reason: "how long a tree grows is a matter of memory and time"
   },
   {
     path: "packages/policy/src/gate/Crowd.ts",
@@ -295,7 +274,7 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "equal ones are compared by their place before"
   },
   {
-    path: "packages/kernel/src/Summary.ts",
+    path: "packages/kernel/src/internal/Summary.ts",
     operator: "boundary",
     before: "most >= LEAST_CHARACTERS",
     line: "for (let most = MOST_CHARACTERS; most >= LEAST_CHARACTERS; most *= 0.75) {",
