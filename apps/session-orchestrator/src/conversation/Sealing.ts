@@ -7,8 +7,9 @@ import { Directive, Observer, RetryStrategy, Turn as KernelTurn, TurnStopped } f
 import { type Failure, type Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Array as Arr, Clock, Effect, Option } from "effect"
 import * as Account from "../inspection/Account.ts"
+import type { Persist } from "../durable/JournalCheckpoint.ts"
 import type { Journal } from "../storage/Journal.ts"
-import type { StorageError, Store } from "../storage/Store.ts"
+import type { Store } from "../storage/Store.ts"
 import type { Session } from "./Session.ts"
 
 export interface Dependencies {
@@ -28,7 +29,7 @@ export const seal = Effect.fnUntraced(function* (
   session: Session,
   turnId: Ids.TurnId,
   outcome: Outcome,
-  patiently: <A>(effect: Effect.Effect<A, StorageError>) => Effect.Effect<A, TurnStopped.TurnStopped>
+  patiently: Persist
 ): Effect.fn.Return<TurnEvent.TurnEnd, TurnStopped.TurnStopped> {
   const turn = Option.getOrThrow(yield* patiently(store.turn(turnId)))
   if (turn.end !== undefined) return turn.end

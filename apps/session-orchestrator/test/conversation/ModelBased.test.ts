@@ -419,6 +419,7 @@ const assertSealed = Effect.fnUntraced(function* (model: Model) {
       assert.deepStrictEqual((yield* rig.ask((conversations) => conversations.result(end.turnId)))?.end, end)
     }
   }
+  assert.strictEqual(rig.taken.size, 0)
   // C9, X1: one request an attempt, but for those that a death has cut, one a conversation.
   assert.isAtLeast(rig.asked.length, attempts)
   assert.isAtMost(rig.asked.length, attempts + rig.deaths * CONVERSATIONS)
