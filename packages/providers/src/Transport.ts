@@ -165,7 +165,7 @@ const attempt = (self: Attempt): EventPull => {
       return settle(read)
     }
 
-    /** A failure that comes in the middle of calls says so first (A12). */
+    /** The calls that a failure leaves unfinished are named before it (A12). */
     const broken = (failing: EventPull): EventPull =>
       Effect.suspend(() => {
         const events = decoder.cut()
