@@ -221,7 +221,7 @@ class World {
       ...(more.content === undefined ? undefined : usage),
       ...more
     })
-    switch (this.choose(12)) {
+    switch (this.choose(14)) {
       case 1:
       case 2:
       case 8:
@@ -243,6 +243,8 @@ class World {
       case 4:
         return failed(failureOf("network"), { content: text("Hel"), contentSeen: true })
       case 5:
+      case 12:
+      case 13:
         return failed(failureOf("context-overflow", { retryable: false }))
       case 6:
         return isJudged
@@ -309,6 +311,7 @@ class World {
       case 1:
         return { _tag: "Nothing", failure: failureOf("context-overflow", { retryable: false }), endedAt: this.at }
       case 2:
+      case 3:
         return { _tag: "Failed", failure: failureOf("overloaded"), spread: 0.5, endedAt: this.at }
       case 0:
         break

@@ -1,7 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Ids, type TurnEvent } from "@holdfast/wire"
-import { Effect, Layer, Option, Stream } from "effect"
+import { Effect, Fiber, Layer, Option, Stream } from "effect"
+import { HttpServer } from "effect/http"
+import { NetAddress } from "effect/net"
 import { TestClock } from "effect/testing"
+import process from "node:process"
 import { Conversations } from "../../src/conversation/Conversations.ts"
 import type { Evidence } from "../../src/inspection/Explanation.ts"
 import { Inspection, type Service } from "../../src/inspection/Inspection.ts"
@@ -328,6 +331,23 @@ describe("holdfast run", () => {
     })
   )
 
+  it.effect("D13: says beside the answer when the next try is, by the clock of this machine", () =>
+    Effect.gen(function* () {
+      const retryAt = new Date(2031, 3, 1, 2, 14, 5).getTime()
+      yield* TestClock.setTime(retryAt - 10_000)
+      const waits = Layer.mock(Conversations, {
+        create: () => Effect.succeed(conversationId),
+        prompt: () => Effect.succeed(turnId),
+        watchTurn: () =>
+          Stream.make(GivenTurn.retry({ delayMs: 10_000, retryAt }), GivenTurn.end("failed")).pipe(
+            Stream.map(GivenTurn.frame)
+          )
+      })
+      const { stderr } = yield* run(["Why?"], { parts: { environment, conversations: waits } })
+      expect(stderr).toContain("529 Overloaded - retry 1 in 10 s, at 02:14:05\n")
+    })
+  )
+
   it.effect("prints the events for programs, and nothing else", () =>
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* run(["--json", "Why?"], {}, "failed")
@@ -419,6 +439,37 @@ describe("holdfast run", () => {
       expect([code, asked.length]).toEqual([0, 2])
     })
   )
+})
+
+describe("holdfast serve", () => {
+  const service = Layer.mock(HttpServer.HttpServer, {
+    address: NetAddress.inetAddressUnsafe(NetAddress.ipv4Loopback, 4_747)
+  })
+  for (const isTerminal of [false, true]) {
+    it.effect(
+      `says where it is, runs until a signal, and says so: ${isTerminal ? "on a terminal" : "into files"}`,
+      () =>
+        Effect.gen(function* () {
+          const screen = { stdout: isTerminal, stderr: isTerminal }
+          const before = process.listenerCount("SIGTERM")
+          const running = yield* Effect.forkChild(
+            CommandLine.run(["serve"], { parts: { environment: {}, service }, screen }),
+            { startImmediately: true }
+          )
+          yield* Effect.repeat(Effect.yieldNow, { until: () => process.listenerCount("SIGTERM") > before })
+          yield* Effect.repeat(Effect.yieldNow, { times: 1_000 })
+          process.emit("SIGTERM", "SIGTERM")
+          const { code, stderr, stdout } = yield* Fiber.join(running)
+          expect(code).toBe(0)
+          expect(stdout).toMatch(/^Holdfast 1\.2\.3 listens on http:\/\/127\.0\.0\.1:4747\n/)
+          expect(stdout).toContain("  data   ")
+          expect(stderr).toMatch(
+            /Holdfast has started\.[^]*Stopping after SIGTERM: answers that have begun may finish\.[^]*Holdfast has stopped\./
+          )
+          expect(/\n\n/.test(stderr)).toBe(isTerminal)
+        })
+    )
+  }
 })
 
 describe("holdfast", () => {
