@@ -240,6 +240,32 @@ describe("Machine", () => {
     assert.strictEqual(end?.usage.inputTokens ?? 0, spent)
   })
 
+  law(
+    "A16: a seal counts the time of retries from the first failure of each step to its end",
+    turns,
+    (turn) => {
+      let since: number | undefined
+      let total = 0
+      const over = (at: number) => {
+        total += since === undefined ? 0 : Math.max(0, at - since)
+        since = undefined
+      }
+      for (const [i, { ledger, record }] of turn.entries.entries()) {
+        const { phase, step } = ledger
+        const after = turn.entries[i + 1]?.ledger ?? turn.end
+        if (phase._tag === "Deciding" && (record.kind === "Decision" || record.kind === "Seal"))
+          since ??= phase.setback.endedAt
+        if (record.kind === "Attempt" && record.value._tag === "Completed") over(record.value.endedAt)
+        if (record.kind === "Seal") over(record.value.at)
+        // It gave up, and a step for the report follows (A14).
+        const isReportDue = record.kind === "Decision" && after.step.number > step.number
+        if (isReportDue && phase._tag === "Deciding") over(phase.setback.endedAt)
+      }
+      assert.strictEqual(turn.end.tally.retryLoopMs, total)
+    },
+    1_000
+  )
+
   law("D2: a decision is told what the step has spent, as its records have it", turns, ({ entries }) => {
     for (const [i, { command }] of entries.entries()) {
       if (command?._tag !== "Decide") continue
