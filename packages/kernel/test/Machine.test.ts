@@ -317,6 +317,19 @@ describe("Machine", () => {
     if (of(turn, "turn-end")[0]?.status === "completed") assert.strictEqual(results.length, calls.length)
   })
 
+  law("a step ends when the last of its calls is answered, whichever that is", turns, (turn) => {
+    for (const [i, { ledger, record }] of turn.entries.entries()) {
+      const after = turn.entries[i + 1]?.ledger ?? turn.end
+      if (record.kind !== "Tool" || after.phase._tag === "Tools") continue
+      const results = turn.entries.flatMap(({ record: { kind, step, value } }) =>
+        kind === "Tool" && step === record.step && "output" in value ? [value.endedAt] : []
+      )
+      const endedAt = Math.max(...results)
+      assert.strictEqual(after.added[ledger.added.length]?.createdAt, endedAt)
+      assert.strictEqual(after.step.startedAt, endedAt)
+    }
+  })
+
   law("X2: an attempt whose content had left when its process died is said to be void, once", turns, (turn) => {
     const lost = turn.entries.filter(({ record }) => record.kind === "Attempt" && record.value._tag === "Lost")
     const last = turn.entries.at(-1)?.ledger.phase
