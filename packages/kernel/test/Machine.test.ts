@@ -1,7 +1,7 @@
 /** Laws of the machine, without an effect: over generated choices of what its commands come to. */
 import { assert, describe, it } from "@effect/vitest"
 import { PureTurn } from "@holdfast/kernel/testing"
-import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
+import { Ids, type Message, Target, type TurnEvent } from "@holdfast/wire"
 import * as fc from "fast-check"
 import * as Machine from "../src/Machine.ts"
 import * as Records from "../src/Records.ts"
@@ -264,6 +264,52 @@ describe("Machine", () => {
       assert.strictEqual(turn.end.tally.retryLoopMs, total)
     },
     1_000
+  )
+
+  law("P8: a fallback that takes over succeeds with its first answer, and once", turns, (turn) => {
+    let pending: string | undefined
+    const hear = (event: TurnEvent.TurnEvent) => {
+      if (event.type === "retry-fallback-applied") pending = event.to
+      if (event.type === "model-change" && event.to !== pending) pending = undefined
+      if (event.type === "retry-fallback-succeeded") {
+        assert.strictEqual(event.model, pending)
+        pending = undefined
+      }
+      if (event.type === "message" && event.message.role === "assistant" && event.message.error === undefined) {
+        assert.isUndefined(pending)
+      }
+    }
+    let heard = 0
+    for (const { emissions, record } of turn.entries) {
+      heard += emissions.length
+      eventsOf(emissions).forEach(hear)
+      // A person's choice is no fallback (Routes.G3).
+      if (record.kind === "Wake" && record.value.type === "switched") pending = undefined
+    }
+    eventsOf(turn.emissions.slice(heard)).forEach(hear)
+  })
+
+  law(
+    "P8: each change of the model is one from the target that was used last, and messages name theirs",
+    turns,
+    (turn, { facts }) => {
+      const last = facts.history.findLast(({ role }) => role === "assistant")
+      let current = Target.format(last?.role === "assistant" ? last.target : facts.target)
+      for (const event of eventsOf(turn.emissions)) {
+        if (event.type === "model-change") {
+          assert.strictEqual(event.from, current)
+          current = event.to
+        }
+        // What an abort cut off before its step had a route has not been sent anywhere.
+        if (
+          event.type === "message" &&
+          event.message.role === "assistant" &&
+          event.message.error?.reason !== "aborted"
+        ) {
+          assert.strictEqual(Target.format(event.message.target), current)
+        }
+      }
+    }
   )
 
   law("D2: a decision is told what the step has spent, as its records have it", turns, ({ entries }) => {
