@@ -312,6 +312,33 @@ describe("Machine", () => {
     }
   )
 
+  law("X1, X4, X11: a wait keeps its beginning, ends when it was last said to, and asks once", turns, ({ entries }) => {
+    for (const [i, { command }] of entries.entries()) {
+      if (command?._tag !== "Wait") continue
+      const of = entries
+        .slice(0, i)
+        .filter(({ record: { number, step } }) => step === command.step && number === command.number)
+      const wakes = of.flatMap(({ record }) => (record.kind === "Wake" ? [record.value] : []))
+      const decided = of.flatMap(({ record }) => (record.kind === "Decision" ? [record.value] : []))[0]
+      const retryAt = decided?._tag === "Retry" ? decided.retryAt : 0
+      const since = retryAt - (decided?._tag === "Retry" ? decided.delayMs : 0)
+      const ends = wakes.flatMap((wake) => (wake.type === "until" || wake.type === "asked" ? [wake] : []))
+      const last = ends.at(-1)
+      const { awaited, event, outlook, part } = command
+      assert.strictEqual(part, wakes.length)
+      assert.strictEqual(awaited.since, since)
+      assert.strictEqual(awaited.retryAt, last?.until ?? retryAt)
+      assert.strictEqual(awaited.isMoved, last !== undefined)
+      assert.strictEqual(event.retryAt, awaited.retryAt)
+      assert.strictEqual(event.delayMs, Math.max(0, awaited.retryAt - since))
+      assert.deepStrictEqual(event.asks, last?.type === "asked" ? last.asks : undefined)
+      assert.strictEqual(
+        outlook === undefined,
+        ends.some(({ type }) => type === "asked")
+      )
+    }
+  })
+
   law("D2: a decision is told what the step has spent, as its records have it", turns, ({ entries }) => {
     for (const [i, { command }] of entries.entries()) {
       if (command?._tag !== "Decide") continue
