@@ -137,8 +137,10 @@ const INTERVAL = Duration.millis(200)
 const REACH_LIMIT = Duration.seconds(30)
 
 /** A take-over is common and a database that is away is not: it is asked only when no owner was found for so long, and then seldom. */
-const CHECK_AFTER = Duration.seconds(5)
-const CHECK_INTERVAL = Duration.seconds(1)
+export const CHECK_AFTER = Duration.seconds(5)
+
+/** Between two checks. A check that fails is made once more, and then the call fails. */
+export const CHECK_INTERVAL = Duration.seconds(1)
 
 /** A call that lasted for so long was with an owner. */
 const SERVED_MS = 1_000

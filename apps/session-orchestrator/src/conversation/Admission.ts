@@ -159,6 +159,7 @@ const isContent = (event: Provider.ProviderEvent): boolean => {
     case "text-delta":
     case "reasoning-delta":
       return event.delta !== ""
+    case "tool-calls-cut":
     case "error":
       return false
     default:

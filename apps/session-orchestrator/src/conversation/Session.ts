@@ -1,8 +1,8 @@
 /**
  * A conversation that is awake: its hub, and its turns that are in memory.
  *
- * N1. There is one session per conversation and process, and only while somebody watches it or a turn of it is not sealed.
- * N2. Turns run one at a time, in the order of the queue, which is the order of acceptance (C1).
+ * Session.N1. There is one session per conversation and process, and only while a client watches it or a turn of it is not sealed.
+ * Session.N2. Turns run one at a time, in the order of the queue, which is the order of acceptance (C1).
  */
 import type { Ids } from "@holdfast/wire"
 import { StorageError } from "../storage/Store.ts"
@@ -13,11 +13,11 @@ import { type Beginning, TurnLife } from "./TurnLife.ts"
 export class Session {
   readonly conversationId: Ids.ConversationId
   readonly hub = new Hub()
-  /** In order. The first is the one that runs, or is about to; one that is parked and not in memory is not among them. */
+  /** In order. The first runs, or is about to. A turn that is parked and not in memory is not among them. */
   readonly turns: Array<TurnLife> = []
   /**
-   * The conversation's switch (P15), if it was turned since this session woke; otherwise it is as the store has it. Who
-   * turns it writes first and looks for a session second, who runs a turn does it the other way round: neither misses it.
+   * The conversation's switch (rule P15), if it was turned since this session woke; otherwise the store has it. `setAutoRetry` writes first
+   * and looks for a session second; a turn that begins does it the other way round, so it misses no change.
    */
   autoRetry: boolean | undefined = undefined
   /** Accepting and queueing are one act, or two prompts could be queued in another order than they were accepted in. */
@@ -41,7 +41,7 @@ export class Session {
     return this.turns.some((turn) => turn.turnId === turnId)
   }
 
-  /** The turn that runs, or is about to: the one that commands are for. */
+  /** The turn that runs, or is about to: commands go to it. */
   get head(): TurnLife | undefined {
     return this.turns[0]
   }

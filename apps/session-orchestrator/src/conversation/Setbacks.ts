@@ -8,38 +8,26 @@ import { Turn as KernelTurn, type TurnStopped } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
 import { Deferred, Duration, Effect, Option } from "effect"
 import * as Interruption from "../durable/Interruption.ts"
-import type { Interruptions } from "../storage/Interruptions.ts"
 import type { Record } from "../storage/Journal.ts"
-import type { QuarantineService } from "./Quarantine.ts"
 import * as Sealing from "./Sealing.ts"
 import type { Session } from "./Session.ts"
-import type { Sessions } from "./Sessions.ts"
 import * as TurnLife from "./TurnLife.ts"
-import * as TurnRunner from "./TurnRunner.ts"
-
-export interface Dependencies extends Sealing.Dependencies {
-  readonly sessions: Sessions
-  readonly interruptions: Interruptions["Service"]
-  readonly quarantine: QuarantineService
-  /** The name of this process. */
-  readonly life: string
-  readonly stopping: Effect.Effect<void>
-}
+import type { TurnServices } from "./TurnServices.ts"
 
 /** Waits until a turn may run; gives the seal of one that is not run again. */
 export const enter = Effect.fnUntraced(function* (
-  dependencies: Dependencies,
+  services: TurnServices,
   session: Session,
   turn: TurnLife.TurnLife
 ): Effect.fn.Return<TurnEvent.TurnEnd | undefined, TurnStopped.TurnStopped> {
-  const { interruptions, quarantine } = dependencies
+  const { interruptions, quarantine } = services
   const { abort, turnId } = turn
   const { interruption } = turn.state
   const verdict = interruption && Interruption.verdictOf(interruption)
-  const byDisk = TurnRunner.untilItWorks(turnId, dependencies.stopping)
+  const byDisk = services.patiently(turnId)
   if (verdict?._tag === "Seal") {
     yield* Effect.logError(`Turn ${turnId} is sealed as failed. ${verdict.failure.message}`)
-    return yield* Sealing.seal(dependencies, session, turnId, { status: "failed", ...verdict }, byDisk)
+    return yield* Sealing.seal(services, session, turnId, { status: "failed", ...verdict })
   }
   const admitted = Deferred.makeUnsafe<void>()
   const stay = quarantine.come(verdict?._tag === "Alone", () => Deferred.doneUnsafe(admitted, Effect.void))
@@ -60,14 +48,14 @@ export const recorded = (turn: TurnLife.TurnLife, record: Record): void => {
 
 /** A defect of the service has stopped a turn: it is run again after a pause, or sealed (C10). Gives its seal. */
 export const ofDefect = Effect.fnUntraced(function* (
-  dependencies: Dependencies,
+  services: TurnServices,
   session: Session,
   { abort, turnId }: TurnLife.TurnLife,
   error: TurnStopped.TurnStopped
 ): Effect.fn.Return<TurnEvent.TurnEnd | undefined, TurnStopped.TurnStopped> {
-  const { interruptions, life } = dependencies
-  const byDisk = TurnRunner.untilItWorks(turnId, dependencies.stopping)
-  const sealed = (outcome: Sealing.Outcome) => Sealing.seal(dependencies, session, turnId, outcome, byDisk)
+  const { interruptions, life } = services
+  const byDisk = services.patiently(turnId)
+  const sealed = (outcome: Sealing.Outcome) => Sealing.seal(services, session, turnId, outcome)
   if (Deferred.isDoneUnsafe(abort)) return yield* sealed(ABORTED)
   const known = Option.getOrElse(yield* byDisk(interruptions.find(turnId)), () => Interruption.none(life))
   const defects = known.defects + 1
@@ -88,7 +76,7 @@ export const pause = (abort: TurnLife.TurnLife["abort"], ms: number): Effect.Eff
   Effect.raceFirst(Effect.sleep(ms), Deferred.await(abort))
 
 /** The service stops in good order: the turns that it is running die of nothing. */
-export const inGoodOrder = ({ interruptions, life, sessions }: Dependencies): Effect.Effect<void> =>
+export const inGoodOrder = ({ interruptions, life, sessions }: TurnServices): Effect.Effect<void> =>
   Effect.suspend(() => {
     const turns = Array.from(sessions, ({ turns }) => turns).flat()
     return Effect.forEach(

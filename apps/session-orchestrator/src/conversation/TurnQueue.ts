@@ -1,18 +1,19 @@
 /**
  * Runs accepted turns: one at a time per conversation, in order, on fibers of the service.
  *
- * Q1. A conversation has a fiber while it has turns to run, and no longer. While its first turn is parked (`Parking`) the others stay queued.
- * Q3. A turn that cannot be run as it stands, because its model or its settings are gone from the configuration, is sealed
- *     as failed and says so; it does not block those behind it.
- * Q4. No turn passes one before it that is not sealed. A turn that stops unsealed is run again from its records: after a defect of the
- *     service twice, and then it is sealed as failed (C10); when another process has written, in growing distances (`Comebacks`), and
- *     those who wait for it are told. An abort ends it at any of these moments.
- * Q5. A parked turn that is wanted is reached through its session from that moment on, by handles that stay the same. No command or abort
- *     is lost while it leaves memory, or while it is read from the disk; they are taken in their order.
- * Q6. A turn that is in memory ahead of its time and stops there is parked still: nothing is reported of it.
- * Q7. Callers that wait for a command to be on record, or for a seal, get the error of a turn that has stopped instead.
- * Q8. A turn that may take the process down runs alone (`Quarantine`), and one that did so again is sealed without being run (X14). What
- *     stops with the service in good order is on record, so that it counts for no death.
+ * TurnQueue.Q1. A conversation has a fiber while it has turns to run, and no longer.
+ * TurnQueue.Q2. While the first turn of a conversation is parked (`Parking`), the others stay queued.
+ * TurnQueue.Q3. A turn whose model or settings are gone from the configuration is sealed as failed, with the reason. It does not block the
+ *     turns behind it.
+ * TurnQueue.Q4. No turn passes an unsealed turn before it. A turn that stops unsealed is run again from its records. After a defect of the
+ *     service that happens twice, and then it is sealed as failed (rule C10). After another process has written, it happens at growing
+ *     intervals (`Comebacks`), and its callers get the error. An abort ends the turn at any of these moments.
+ * TurnQueue.Q5. A parked turn that is wanted is reached through its session from that moment on, by handles that stay the same. No command
+ *     or abort is lost while it leaves memory, or while it is read from the disk; they are taken in their order.
+ * TurnQueue.Q6. A turn that is in memory ahead of its time and stops there is still parked: nothing is reported of it.
+ * TurnQueue.Q7. Callers that wait for a command to be on record, or for a seal, get the error of a turn that has stopped instead.
+ * TurnQueue.Q8. A turn that may take the process down runs alone (`Quarantine`), and a turn that did so again is sealed without being run
+ *     (rule X14). An orderly stop of the service is on record, so that it counts for no death.
  */
 import { type Provider, Records, ResponseLimit, TurnStopped } from "@holdfast/kernel"
 import { Profile, RetryPolicy } from "@holdfast/policy"
@@ -20,38 +21,29 @@ import { Limits } from "@holdfast/providers"
 import { type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Cause, Clock, Deferred, Effect, Exit, FiberSet, identity, Option, Result, Stream } from "effect"
 import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
-import { Life } from "../durable/Life.ts"
-import { Timer } from "../durable/Timer.ts"
-import { Interruptions } from "../storage/Interruptions.ts"
-import { Journal } from "../storage/Journal.ts"
-import { Standings } from "../storage/Standings.ts"
-import { type Conversation, Store, type Turn } from "../storage/Store.ts"
+import type { Conversation, Turn } from "../storage/Store.ts"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import * as Tokenizer from "../tokens/Tokenizer.ts"
 import * as Admission from "./Admission.ts"
 import { Comebacks } from "./Comebacks.ts"
-import { Defaults } from "./Defaults.ts"
-import { Gates } from "./Gates.ts"
+import type { Defaults } from "./Defaults.ts"
 import type { Parking } from "./Parking.ts"
-import { ParkingPlace } from "./ParkingPlace.ts"
 import * as MissingTools from "./MissingTools.ts"
-import { Providers } from "./Providers.ts"
-import { Quarantine } from "./Quarantine.ts"
+import type { Providers } from "./Providers.ts"
 import { Seals } from "./Seals.ts"
 import type { Session } from "./Session.ts"
 import type { Sessions } from "./Sessions.ts"
 import * as Setbacks from "./Setbacks.ts"
-import { Tools } from "./Tools.ts"
-import { RightOfWay } from "./RightOfWay.ts"
 import * as TurnLife from "./TurnLife.ts"
 import * as TurnPorts from "./TurnPorts.ts"
 import * as TurnRunner from "./TurnRunner.ts"
+import * as TurnServices from "./TurnServices.ts"
 import { Waking } from "./Waking.ts"
 
 export interface TurnQueue {
   /** Queues an accepted turn behind the others of its conversation. */
   readonly add: (session: Session, turnId: Ids.TurnId, known?: TurnLife.Known) => Effect.Effect<void>
-  /** Has a turn that is about to be taken up taken up now: somebody wants something of it. */
+  /** Runs the turns of a session now, instead of when the turnstile admits the first: there is a command for it. */
   readonly hasten: (session: Session) => void
   /** What becomes of a turn from now on: its seal, or why it stopped without one. */
   readonly sealOf: (turnId: Ids.TurnId) => Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped>
@@ -63,8 +55,8 @@ export interface TurnQueue {
 
 /** A queue whose turns stop, unsealed, with the scope. `down` is done when the service goes down. */
 export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Deferred.Deferred<void>) {
-  const dependencies = yield* gather(sessions, down)
-  const { isStopping, place, rightOfWay, timer } = dependencies
+  const services = yield* TurnServices.collect(sessions, down)
+  const { isStopping } = services
   // Behind the fibers: a runner goes on without this conversation, and its gates with it (K3).
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
@@ -100,7 +92,7 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
   const goOn = Effect.fnUntraced(function* (session: Session, turn: TurnLife.TurnLife, error: TurnStopped.TurnStopped) {
     const { turnId } = turn
     if (error.defect === true) {
-      const outcome = yield* Effect.exit(Setbacks.ofDefect(dependencies, session, turn, error))
+      const outcome = yield* Effect.exit(Setbacks.ofDefect(services, session, turn, error))
       if (Exit.isSuccess(outcome)) return outcome.value
       yield* Effect.logError(`Turn ${turnId} could not be sealed: ${errorOf(outcome.cause).message}`)
     }
@@ -115,11 +107,11 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
   /** Runs a turn up to where it is sealed, stops or leaves memory; whether the session's turns go on. */
   const live = Effect.fnUntraced(function* (session: Session, turn: TurnLife.TurnLife) {
     turn.move(TurnLife.begin)
-    let outcome = yield* Effect.matchCause(run(dependencies, session, turn), {
+    let outcome = yield* Effect.matchCause(run(services, session, turn), {
       onSuccess: identity,
       onFailure: errorOf
     })
-    // From here on up to where those who wait are told nothing gives way: a turn that nobody runs has said what became of it.
+    // From here on nothing yields until the outcome is reported: a turn that does not run has none that is unreported.
     const { _tag, awaited } = turn.state
     turn.move(TurnLife.stop)
     if (_tag === "Ahead") {
@@ -161,12 +153,12 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
       )
   )
 
-  const waking = new Waking({ begin, place, rightOfWay, sessions, timer })
+  const waking = new Waking(services, begin)
   const { parking } = waking
 
   yield* Effect.addFinalizer(() => Effect.sync(() => waking.close()))
   // Runs first of all that ends with this queue: the turns still run.
-  yield* Effect.addFinalizer(() => Setbacks.inGoodOrder(dependencies))
+  yield* Effect.addFinalizer(() => Setbacks.inGoodOrder(services))
 
   const queue: TurnQueue = {
     parking,
@@ -185,42 +177,16 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
 
 // --- internal
 
-/** What turns run on. */
-const gather = Effect.fnUntraced(function* (sessions: Sessions, down: Deferred.Deferred<void>) {
-  const timer = yield* Timer
-  return {
-    sessions,
-    timer,
-    sleepUntil: timer.sleepUntil,
-    stopping: Deferred.await(down),
-    isStopping: Deferred.isDone(down),
-    life: yield* Life,
-    store: yield* Store,
-    journal: yield* Journal,
-    interruptions: yield* Interruptions,
-    quarantine: yield* Quarantine,
-    place: yield* ParkingPlace,
-    rightOfWay: yield* RightOfWay,
-    providers: yield* Providers,
-    gates: yield* Gates,
-    tools: yield* Tools,
-    defaults: yield* Defaults,
-    standings: yield* Standings
-  }
-})
-
-type Dependencies = Effect.Success<ReturnType<typeof gather>>
-
-/** Commands hear from the journal what became of them; and where a turn does something new it has come back into memory. */
+/** A command is answered by its record; and a turn that does something new has come to where it was. */
 const listenerOf = (turn: TurnLife.TurnLife): JournalCheckpoint.Listener => ({
-  // Before anybody is told of the wait: a command may be the answer to that.
+  // Before the wait is announced: a command may answer the announcement.
   begins: (name) => turn.begins(Records.placeOf(name)?.kind === "Wake"),
   recorded: (record) => {
     Setbacks.recorded(turn, record)
     const wake = Records.valueOf("Wake", record)
     if (wake === undefined) return
     turn.wait.hear(wake)
-    if (wake.type === "asked") turn.move(TurnLife.without("pass")) // it calls when somebody has answered
+    if (wake.type === "asked") turn.move(TurnLife.without("pass")) // it calls when a person has answered
   }
 })
 
@@ -228,12 +194,16 @@ const listenerOf = (turn: TurnLife.TurnLife): JournalCheckpoint.Listener => ({
 const errorOf = <E>(cause: Cause.Cause<E>): E | TurnStopped.TurnStopped =>
   Option.getOrElse(Cause.findErrorOption(cause), () => TurnStopped.ofDefect(Cause.squash(cause)))
 
-const run = Effect.fnUntraced(function* (dependencies: Dependencies, session: Session, turn: TurnLife.TurnLife) {
-  const { providers, defaults, gates, journal, sleepUntil, standings, store, tools } = dependencies
+const run = Effect.fnUntraced(function* (
+  services: TurnServices.TurnServices,
+  session: Session,
+  turn: TurnLife.TurnLife
+) {
+  const { providers, defaults, gates, journal, standings, store, timer, tools } = services
   const { turnId } = turn
   const { arrival } = turn.state
-  const patiently = TurnRunner.untilItWorks(turnId, dependencies.stopping)
-  const sealed = yield* Setbacks.enter(dependencies, session, turn)
+  const patiently = services.patiently(turnId)
+  const sealed = yield* Setbacks.enter(services, session, turn)
   if (sealed !== undefined) return sealed
   const resumption = arrival?.resumption ?? Option.getOrThrow(yield* patiently(store.resumption(turnId)))
   const { conversation } = resumption
@@ -270,9 +240,16 @@ const run = Effect.fnUntraced(function* (dependencies: Dependencies, session: Se
     },
     abort: Deferred.await(turn.abort)
   })
-  const setting = { session, life: turn, resumption, target, gates, policy, ports, isEnabled, store, sleepUntil }
+  const setting = { session, life: turn, resumption, target, gates, policy, ports, isEnabled, store }
   const reached = failure === undefined ? provider : MissingTools.failing(failure)
-  return yield* TurnRunner.run({ ...setting, provider: reached, patiently, checkpoint, toolbox })
+  return yield* TurnRunner.run({
+    ...setting,
+    provider: reached,
+    patiently,
+    checkpoint,
+    toolbox,
+    sleepUntil: timer.sleepUntil
+  })
 })
 
 /**

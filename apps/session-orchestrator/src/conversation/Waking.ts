@@ -1,52 +1,44 @@
 /**
- * How parked turns come back: ahead of their time, at their time, or because somebody wants something of them.
+ * Brings parked turns back: ahead of their time, at their time, or for a command.
  *
- * U1. Those whose time has come go on a few at a time, in the order of their times (`Turnstile`). One that somebody wants something of goes
- *     past them, whether it is in memory or not.
- * U2. Those whose time is near are read, and run up to their wait (`ReadAhead`). There they stand by, parked as before: what wakes them, and
- *     when, stays with `Parking`, so their time, their gate and their commands find them as they find any parked turn. Nothing is on
- *     record of it. A turn whose time comes while it is read stands by too, until the turnstile admits it (U1).
- * U3. One that its gate holds when it is due leaves memory again: nobody knows for how long. Whatever goes wrong with reading ahead is no
- *     news either: at its time such a turn comes anew.
+ * Waking.U1. Turns whose time has come go on a few at a time, in the order of their times (`Turnstile`). A turn with a command or an abort
+ *     passes them, whether it is in memory or not.
+ * Waking.U2. Turns whose time is near are read, and run up to their wait (`ReadAhead`). There they stand by, parked as before: `Parking`
+ *     keeps what wakes them and when, so their time, their gate and their commands find them like any parked turn. Nothing is on record of
+ *     it. A turn whose time comes while it is read stands by too, until the turnstile admits it (U1).
+ * Waking.U3. A turn that its gate holds when it is due leaves memory again, as nothing bounds that time closely. A failure while a turn is
+ *     read ahead is not reported: at its time the turn is read anew.
  */
 import type { Ids } from "@holdfast/wire"
-import type { Timer } from "../durable/Timer.ts"
 import { Parking, type Reason, type Runner } from "./Parking.ts"
-import type { ParkingPlace } from "./ParkingPlace.ts"
 import * as ReadAhead from "./ReadAhead.ts"
-import type { RightOfWay } from "./RightOfWay.ts"
 import type { Session } from "./Session.ts"
 import type { Sessions } from "./Sessions.ts"
 import * as TurnLife from "./TurnLife.ts"
 import { Turnstile } from "./Turnstile.ts"
-
-export interface Dependencies {
-  readonly timer: Timer["Service"]
-  readonly place: ParkingPlace
-  readonly rightOfWay: RightOfWay
-  readonly sessions: Sessions
-  /** Runs the turns of a session, where none of them runs: the one that is ahead of its time, or those that are queued. */
-  readonly begin: (session: Session) => void
-}
+import type { TurnServices } from "./TurnServices.ts"
 
 export class Waking implements Runner {
   readonly parking: Parking
-  private readonly dependencies: Dependencies
+  private readonly sessions: Sessions
+  private readonly begin: (session: Session) => void
   private readonly turnstile: Turnstile
   private readonly ahead: ReadAhead.ReadAhead<Ids.ConversationId>
 
-  constructor(dependencies: Dependencies) {
-    this.dependencies = dependencies
-    this.turnstile = new Turnstile(AT_ONCE, dependencies.rightOfWay, () => this.ahead.open())
+  /** `begin` runs the turns of a session, where none of them runs: the turn ahead of its time, or the queued turns. */
+  constructor({ place, rightOfWay, sessions, timer }: TurnServices, begin: (session: Session) => void) {
+    this.sessions = sessions
+    this.begin = begin
+    this.turnstile = new Turnstile(AT_ONCE, rightOfWay, () => this.ahead.open())
     this.ahead = new ReadAhead.ReadAhead(
       AHEAD,
       () => this.turnstile.waiting === 0,
       (id, seat) => this.read(id, seat)
     )
-    this.parking = new Parking(dependencies.timer, dependencies.place, this)
+    this.parking = new Parking(timer, place, this)
   }
 
-  /** Nobody comes back any more: they wait for whoever runs them next. */
+  /** No turn comes back any more: the next process, or the next owner, takes them up. */
   close(): void {
     this.turnstile.close()
     this.ahead.close()
@@ -57,21 +49,20 @@ export class Waking implements Runner {
   private read(conversationId: Ids.ConversationId, seat: ReadAhead.Place): boolean {
     const parked = this.parking.find(conversationId)
     if (parked === undefined || !this.parking.isReadable(conversationId)) return false
-    const session = this.dependencies.sessions.wake(conversationId)
+    const session = this.sessions.wake(conversationId)
     session.add(parked.turnId, { _tag: "Ahead", seat }, "first")
-    this.dependencies.begin(session)
+    this.begin(session)
     return true
   }
 
   takeUp(conversationId: Ids.ConversationId, turnId: Ids.TurnId, reason: Reason): void {
-    const { begin, sessions } = this.dependencies
-    const session = sessions.wake(conversationId)
+    const session = this.sessions.wake(conversationId)
     if (session.ahead !== undefined) return this.call(session.ahead, reason)
     const turn = session.add(turnId, { _tag: "Queued" }, "first")
     reason(turn)
-    if (turn.isCalled) return begin(session) // U1
+    if (turn.isCalled) return this.begin(session) // U1
     this.turnstile.come((leave) => {
-      if (turn.move(TurnLife.admit(leave))) begin(session)
+      if (turn.move(TurnLife.admit(leave))) this.begin(session)
     })
   }
 
@@ -90,7 +81,7 @@ export class Waking implements Runner {
   }
 
   held(conversationId: Ids.ConversationId, until: number): void {
-    const session = this.dependencies.sessions.find(conversationId)
+    const session = this.sessions.find(conversationId)
     session?.hub.held(until)
     session?.ahead?.wait.ring() // U3
   }

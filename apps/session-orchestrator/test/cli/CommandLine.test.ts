@@ -441,6 +441,47 @@ describe("holdfast run", () => {
   )
 })
 
+describe("holdfast config check", () => {
+  const check = (content: string | undefined, args: ReadonlyArray<string> = []) =>
+    CommandLine.run(["config", "check", ...args], {
+      parts: { environment },
+      files: content === undefined ? {} : { "night.json": content }
+    })
+  const asked = ["--config", "night.json"]
+
+  it.effect("prints what is in force, without secrets, and from where", () =>
+    Effect.gen(function* () {
+      const none = yield* check(undefined)
+      expect(none).toMatchObject({ code: 0, stderr: "" })
+      expect(none.stdout).toMatch(/^There is no configuration file\. In force:\n\n {2}server\.host +127\.0\.0\.1\b/)
+      expect(none.stdout).toMatch(/\n {2}server\.token +\[redacted\] {2}\(HOLDFAST_TOKEN\)\n/)
+      expect(none.stdout).toMatch(/\nKnown, and not in use: [^\n]*openai/)
+      const good = yield* check('{ "server": { "port": 1 } }', asked)
+      expect(good.stdout).toMatch(/night\.json is good\. In force, with what is not from it in brackets:\n/)
+      expect(good.stdout).toMatch(/\n {2}server\.port +1\n/)
+    })
+  )
+
+  it.effect("names what is wrong, and ends with 2", () =>
+    Effect.gen(function* () {
+      for (const [content, problem] of [
+        ['{ "server": { "port": 99999 } }', "  server.port: found 99999; expected an integer from 0 to 65535."],
+        ["{", "  line 1, column 2: found the end of the text; expected a key in double quotes."],
+        ['{ "model": "a\\u0000" }', "  model: expected text without the character U+0000, which is at position 1."]
+      ] as const) {
+        const { code, stderr, stdout } = yield* check(content, asked)
+        expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+        expect(stderr).toMatch(/^holdfast: night\.json has a problem\.\n/)
+        expect(stderr).toContain(problem)
+      }
+      const missing = yield* check(undefined, asked)
+      expect(missing.stderr).toMatch(/night\.json: there is no such file\.\n$/)
+      expect(yield* check(" \n", asked)).toMatchObject({ code: 0 })
+      expect((yield* check("unreadable", asked)).stderr).toContain("it cannot be read: PermissionDenied.")
+    })
+  )
+})
+
 describe("holdfast serve", () => {
   const service = Layer.mock(HttpServer.HttpServer, {
     address: NetAddress.inetAddressUnsafe(NetAddress.ipv4Loopback, 4_747)

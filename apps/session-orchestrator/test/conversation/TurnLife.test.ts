@@ -197,7 +197,7 @@ describe("a turn's life", () => {
     assert.isUndefined(turn.state.interruption)
   })
 
-  it.effect("Q7: its end is told once, and as it was told first", () =>
+  it.effect("Q7: its end is reported once", () =>
     Effect.gen(function* () {
       const turn = new TurnLife.TurnLife(turnId, { _tag: "Queued" })
       turn.end(Exit.void)
