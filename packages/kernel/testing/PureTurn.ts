@@ -237,8 +237,6 @@ class World {
         return { _tag: "Completed", content, finishReason: "tool-calls", endedAt: this.at, ...usage }
       }
       case 3:
-      case 10:
-      case 11:
         return failed(failureOf("overloaded"), this.choose(2) === 1 ? { body: "<html>" } : {})
       case 4:
         return failed(failureOf("network"), { content: text("Hel"), contentSeen: true })
@@ -247,6 +245,8 @@ class World {
       case 13:
         return failed(failureOf("context-overflow", { retryable: false }))
       case 6:
+      case 10:
+      case 11:
         return isJudged
           ? failed(failureOf("invalid-response"), {
               content: text("words"),
@@ -265,7 +265,7 @@ class World {
     const choice = this.choose(8)
     // What no route can mend is never tried again (Next.N3).
     if (choice === 0 || !Directive.isRoutable(situation))
-      return { _tag: "GiveUp", because: this.choose(2) === 0 ? "exhausted" : "not-retryable" }
+      return { _tag: "GiveUp", because: this.choose(4) === 3 ? "not-retryable" : "exhausted" }
     const delayMs = choice === 1 ? 0 : choice * 1_000
     const target = this.choose(2) === 0 ? OTHER : { provider: "test", model: "model" }
     const route = question !== undefined && this.choose(2) === 1 ? { route: { target, role: "r" } } : undefined
