@@ -111,6 +111,23 @@ test(
   ["fails late"]
 )
 
+test("X2, X14: a turn that died in the middle of each answer is sealed with every attempt counted once", (rig) =>
+  Effect.gen(function* () {
+    yield* begin(rig, "a")
+    for (let death = 0; death < 4; death++) {
+      yield* settle
+      // Some of its answer has left by then.
+      yield* TestClock.adjust("900 millis")
+      yield* settle
+      yield* rig.down(true)
+      yield* rig.up
+    }
+    yield* settle
+    const end = yield* endOf(rig, "a")
+    assert.deepInclude(end, { status: "failed", attempts: rig.asked.length })
+    assert.strictEqual(rig.asked.length, 4)
+  }))
+
 test("X14: an orderly stop begins the count anew", (rig) =>
   Effect.gen(function* () {
     yield* begin(rig, "a")

@@ -485,6 +485,9 @@ describe("a conversation", () => {
         assert.strictEqual((yield* conversations.result(id("r"))).text, "whole")
         assert.strictEqual(provider.requests.length, 3)
         assert.strictEqual((yield* Effect.flip(conversations.retry(c, {})))._tag, "TurnConflict")
+        // Another id is another retry, of a turn that was answered.
+        assert.strictEqual((yield* Effect.flip(conversations.retry(c, { turnId: id("s") })))._tag, "TurnConflict")
+        assert.strictEqual(provider.requests.length, 3)
       })
     )
   )
