@@ -165,7 +165,7 @@ const measure = async (
   const turns = await Promise.all(
     Array.from({ length: TURNS }, (_, n) => begin(port, `turn-${started}${String(n).padStart(4, "0")}`))
   )
-  // Of a crowd that fails, some take the failure of others for their own, and call nobody.
+  // Of a crowd that fails, some share the failure of others, and make no call.
   const exchanges = state.hasSocket ? await Promise.all(turns.map(({ prompt }) => endpoint.exchange(prompt))) : []
   await Promise.all(exchanges.map(({ reached }) => reached))
   await state.arrive?.({ port, turns, endpoint })
@@ -186,7 +186,7 @@ const measure = async (
 
 const begin = async (port: number, prompt: string): Promise<Turn> => {
   const { conversationId = "" } = await post(port, "/v1/conversations", {})
-  // Nobody waits for its end here; it ends with an abort.
+  // Its end is not awaited here: an abort ends it.
   void post(port, `/v1/conversations/${conversationId}/turns`, { prompt, turnId: prompt }).catch(() => {})
   return { prompt, conversationId }
 }

@@ -7,8 +7,8 @@
  * with a long history, which every attempt has to read. Beside it, in the same run: one SQLite row a turn, committed in
  * groups of 500 with the same pragmas, which is the least that a record of a wait can cost.
  *
- * `HOLDFAST_BENCH_TURNS=100000` takes some minutes; its conversations are new unless `HOLDFAST_BENCH_HISTORY` says how many
- * messages they have.
+ * `HOLDFAST_BENCH_TURNS=100000` takes some minutes; its conversations are new unless `HOLDFAST_BENCH_HISTORY` gives their number
+ * of messages.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -45,7 +45,7 @@ export const run = async (): Promise<void> => {
         server: { port: 0 },
         model: `bench/${MODEL}`,
         providers: { bench: { type: "openai-compatible", baseUrl: `http://127.0.0.1:${provider.port}/v1` } },
-        gate: { enabled: false }, // every turn calls, and sleeps as long as it is told
+        gate: { enabled: false }, // every turn calls, and sleeps for the whole of its wait
         retry: { schedule: { type: "steps", delays: ["1 hour"], tail: "1 hour" }, budget: "Infinity" }
       })
     )
@@ -105,7 +105,7 @@ export const run = async (): Promise<void> => {
 /** A simulated model that is never there: in process it costs no socket. */
 const MODEL = "529x*"
 
-/** Long runs say where they are. */
+/** Prints the progress of long runs. */
 const say = (what: string): void => console.error(`  ... ${what}`)
 
 interface InProcess {
@@ -151,7 +151,7 @@ const inProcess = <A>(database: string, act: (service: InProcess) => Promise<A>)
   }).pipe(Effect.provide(Composition.held.pipe(Layer.provide(config))), Effect.runPromise)
 }
 
-/** Hands in a prompt for every conversation, and says how many seconds it took until all of them waited. */
+/** Sends a prompt to every conversation; returns the seconds until all of them waited. */
 const park = async ({ conversations, ids }: InProcess): Promise<number> => {
   const start = performance.now()
   const handIn = ids.values()

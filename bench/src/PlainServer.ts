@@ -36,7 +36,7 @@ const server = createServer((incoming, outgoing) => {
     upstream.end(JSON.stringify({ stream: true, messages: [{ role: "user", content: prompt }] }))
   })
 })
-// Others are measured between two rounds: a connection that is closed meanwhile may be one that is just being used.
+// Other servers are measured between two rounds. With a short limit a connection could close just when it is used again.
 server.keepAliveTimeout = 120_000
 server.listen(0, "127.0.0.1", () => {
   const address = server.address()

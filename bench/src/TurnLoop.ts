@@ -110,7 +110,7 @@ class Timed {
   }
 }
 
-/** The heap's growth over a turn; one that a collection fell into shrinks it, and is left out. */
+/** The heap's growth over a turn. A turn during which a collection ran shrinks the heap, and is left out. */
 const allocation = async (turn: () => Promise<unknown>): Promise<number> => {
   const samples: Array<number> = []
   for (let i = 0; i < 50; i++) {

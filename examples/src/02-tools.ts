@@ -17,7 +17,7 @@ const weather = Tool.make({
     city === "Atlantis" ? Effect.fail(new Error(`${city} is under water`)) : Effect.succeed({ city, sky: "grey" })
 })
 
-const tools = Tool.layer(weather) // the model is told the JSON Schema; arguments that do not fit are answered, as failures are
+const tools = Tool.layer(weather) // the model gets the JSON Schema; it also gets what is wrong with its arguments, and failures
 // #endregion tools
 
 /** Stands for a model: it asks for the weather of three cities, one of them wrongly, and then reads the answers out. */

@@ -1,5 +1,5 @@
 /**
- * What a turn tells a program that embeds it, beside its words: who counts, traces or is on call listens here.
+ * A listener to a turn: attempts, waits and its end, for counts, traces and alerts.
  *
  * Run it: `npx pnpm@12 exec node examples/src/04-listen.ts`
  */

@@ -37,7 +37,7 @@ const core: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
 
 /** Single files of a package that may do more, with the reason. */
 const exceptions: { readonly [path: string]: ReadonlyArray<string> } = {
-  // A provider on a socket: loaded only by whoever asks for this file.
+  // A provider on a socket: loaded only by programs that import this file.
   "packages/providers/src/simulated/": ["node:"],
   // HTTP on Node: likewise.
   "packages/providers/src/Undici.ts": ["undici"],
@@ -108,6 +108,6 @@ const importsOf = (text: string): ReadonlyArray<string> =>
     (match) => match[1] ?? match[2] ?? match[3] ?? ""
   )
 
-/** Strings go too: a message may well say "process.". */
+/** Strings go too: a message may contain "process.". */
 const withoutComments = (text: string): string =>
   text.replace(/\/\*[\s\S]*?\*\/|(?<![:"'`\w])\/\/.*$|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'/gm, " ")

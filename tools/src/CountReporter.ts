@@ -1,4 +1,4 @@
-/** Ends a test run with one plain line, `N passed, N failed`, for those who read no colours. */
+/** Ends a test run with one plain line, `N passed, N failed`, for programs and plain terminals. */
 import type { Reporter, TestModule, TestRunEndReason } from "vitest/node"
 
 export default class CountReporter implements Reporter {

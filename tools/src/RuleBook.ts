@@ -1,7 +1,7 @@
 /**
- * The rules that Holdfast owes its users, by number: one sentence each of what it says.
+ * The rules that Holdfast owes its users, by number, in one sentence each.
  *
- * Issues, code and test titles name rules by these ids. A rule is claimed, unless it says otherwise here: then `pnpm check`
+ * Issues, code and test titles name rules by these ids. A rule is claimed, unless `claimed` is false here: then `pnpm check`
  * fails as long as no test names it.
  */
 

@@ -2,7 +2,7 @@
  * `docs/rules.md`: every rule, and the tests that name it.
  *
  * R1. A title names rules by beginning with their ids: `D4: ...`, `P6, P11: ...`. Ids of other letters are a file's own.
- * R2. A title is the first argument of a call, or a `title` in a table of tests. One that is skipped proves nothing.
+ * R2. A title is the first argument of a call, or a `title` in a table of tests. A skipped test proves nothing.
  * R3. The page follows from the rules and the titles alone; nothing that moves with every edit (a line's number) is on it.
  */
 import type { Chapter, Rule } from "./RuleBook.ts"

@@ -14,7 +14,7 @@ const placesOf = (text: string) => Places.of({ path, text }).places
 
 const changesOf = (text: string) => placesOf(text).map(({ after, before, operator }) => [operator, before, after])
 
-/** A program with every operator's food, which says what it did. */
+/** A program with a place for every operator, which reports its steps. */
 const kite = `
 import type { Wind } from "./Wind.ts"
 type Height = 1 | 2

@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Duration } from "effect"
 import { readFileSync } from "node:fs"
 import * as Lease from "../src/cluster/Lease.ts"
+import * as Owner from "../src/cluster/Owner.ts"
 import * as Resolve from "../src/config/Resolve.ts"
 import * as Settings from "../src/config/Settings.ts"
 import * as TelemetryChoice from "../src/config/TelemetryChoice.ts"
@@ -56,7 +57,11 @@ const promises: Readonly<Record<string, ReadonlyArray<Promise>>> = {
     ["start one after another, ", Spread.STEP_MS, " ms apart"],
     ["all of them within ", seconds(Spread.WINDOW_MS), " s"],
     ["it is not on disk after ", seconds(Commands.ANSWER_LIMIT), " s"],
-    ["Prompts and commands meanwhile are 503 after ", seconds(Patience.BUSY_LIMIT), " s"],
+    [
+      "Prompts and commands meanwhile are 503 after ",
+      seconds(Duration.sum(Owner.CHECK_AFTER, Owner.CHECK_INTERVAL)),
+      " s"
+    ],
     ["or ", seconds(Patience.SILENCE_LIMIT), " s where PostgreSQL does not refuse but is silent"],
     ["at once, and then after ", seconds(Comebacks.FIRST_MS), " s, 2 s, 4 s …"],
     ["4 s … ", Comebacks.MOST_MS / 60_000, " minutes, with a line in the log"],

@@ -21,7 +21,7 @@ export const start = async () => {
       server.close()
       server.closeAllConnections()
     },
-    /** How late each of these turns' requests comes, in milliseconds; turns are told apart by their prompts. */
+    /** How late each of these turns' requests comes, in milliseconds; a turn is known by its prompt. */
     expect: (dueAt: ReadonlyMap<string, number>) =>
       new Promise<Array<number>>((resolve) => {
         const lags: Array<number> = []

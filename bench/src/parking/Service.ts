@@ -6,7 +6,7 @@ import { createInterface } from "node:readline"
 const MAIN = join(import.meta.dirname, "../../../apps/session-orchestrator/src/main.ts")
 
 /**
- * Loaded into the service: says on SIGUSR2 what it holds after a collection, in bytes. The resident set says something else: it
+ * Loaded into the service: on SIGUSR2 it prints the bytes that the service holds after a collection. The resident set is no measure: it
  * differs by megabytes from start to start, more than ten thousand parked turns hold.
  */
 const PROBE = `process.on("SIGUSR2", () => {
@@ -62,7 +62,7 @@ export const start = async (folder: string, turns: number) => {
 /** What a start leaves to be done is done by then. */
 const SETTLE_MS = 2_000
 
-/** What a process says, and what is waited for to be said. */
+/** The output of a process, and waits for a line of it. */
 const linesOf = (lines: ReturnType<typeof createInterface>) => {
   const waiting = new Set<(line: string) => void>()
   lines.on("line", (line) => {

@@ -17,7 +17,7 @@ export interface Cost {
   readonly commitMs: number
 }
 
-/** Stores the text some times into a new file of a folder, with what the service tells SQLite. */
+/** Stores the text some times into a new file of a folder, with the pragmas of the service. */
 export const measure = (folder: string): Cost => {
   const database = new DatabaseSync(join(folder, "long-row.db"))
   database.exec("PRAGMA journal_mode = WAL")

@@ -42,6 +42,8 @@ export type ProviderEvent =
   /** Closes a reasoning block that carries a signature, or that came redacted as a whole. */
   | { readonly type: "reasoning-end"; readonly signature?: string; readonly redacted?: string }
   | ToolCallEvent
+  /** Calls had begun and are not whole, as what follows is a failure: nothing of them is run (C7), but a report that was begun counts (A12). */
+  | { readonly type: "tool-calls-cut"; readonly toolNames: ReadonlyArray<string> }
   /** Totals of this attempt so far, not increments: a later one replaces an earlier one. */
   | { readonly type: "usage"; readonly usage: Message.Usage }
   | { readonly type: "finish"; readonly finishReason: Message.FinishReason }

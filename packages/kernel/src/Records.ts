@@ -275,32 +275,46 @@ export interface Stored {
   readonly value: string
 }
 
+/** A kind of records. */
+export interface KindOf<K extends Kind> {
+  readonly kind: K
+  readonly schema: Schema.Codec<ValueOf<K>, unknown>
+  readonly of: (place: Place, value: ValueOf<K>) => RecordOf<K>
+  /** Reads a value; `undefined`: it cannot be read. */
+  readonly read: (text: string) => ValueOf<K> | undefined
+}
+
+const kindOf = <K extends Kind, I>(kind: K, schema: Schema.Codec<ValueOf<K>, I>): KindOf<K> => {
+  const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.toCodecJson(schema)))
+  return {
+    kind,
+    schema,
+    of: ({ number, step }, value) => ({ kind, step, number, value }),
+    read: (text) => Option.getOrUndefined(decode(text))
+  }
+}
+
+/** Every kind. */
+export const kinds: { readonly [K in Kind]: KindOf<K> } = {
+  Final: kindOf("Final", Final),
+  Route: kindOf("Route", Beginning),
+  Content: kindOf("Content", Content),
+  Attempt: kindOf("Attempt", AttemptOutcome),
+  Decision: kindOf("Decision", Directive),
+  Wake: kindOf("Wake", Wake),
+  Compaction: kindOf("Compaction", CompactionOutcome),
+  Begun: kindOf("Begun", Begun),
+  Tool: kindOf("Tool", ToolResult),
+  Seal: kindOf("Seal", Seal)
+}
+
 /** The name of a record; `part` is that of a wait that was changed. */
 export const nameOf = (kind: Kind, step: number, number = 0, part = 0): string => {
-  switch (kind) {
-    case "Seal":
-      return SEAL
-    case "Final":
-      return `step/${step}/final`
-    case "Route":
-      return `step/${step}/route`
-    case "Content":
-      return `step/${step}/attempt/${number}/content`
-    case "Attempt":
-      return `step/${step}/attempt/${number}`
-    case "Decision":
-      return `step/${step}/decision/${number}`
-    case "Wake":
-      return part === 0 ? `step/${step}/sleep/${number}` : `step/${step}/sleep/${number}/${part}`
-    case "Compaction":
-      return `step/${step}/compaction/${number}`
-    case "Begun":
-      return `step/${step}/tool/${number}/begun`
-    case "Tool":
-      return `step/${step}/tool/${number}`
-    default:
-      return kind satisfies never
-  }
+  if (kind === "Seal") return SEAL
+  if (kind === "Final" || kind === "Route") return `step/${step}/${PATHS[kind][0]}`
+  const [word, mark = part === 0 ? undefined : part] = PATHS[kind]
+  const name = `step/${step}/${word}/${number}`
+  return mark === undefined ? name : `${name}/${mark}`
 }
 
 /** What a name says; `undefined` for that of a kind which is not known (R2). */
@@ -320,37 +334,12 @@ export const placeOf = (name: string): (Place & { readonly kind: Kind }) | undef
 /** Reads a record; `undefined` where it is of a kind that is not known (R2), or cannot be read. */
 export const parse = ({ name, value }: Stored): TurnRecord | undefined => {
   const place = placeOf(name)
-  if (place === undefined) return undefined
-  const { kind } = place
-  switch (kind) {
-    case "Final":
-      return recordOf(kind, place, value)
-    case "Route":
-      return recordOf(kind, place, value)
-    case "Content":
-      return recordOf(kind, place, value)
-    case "Attempt":
-      return recordOf(kind, place, value)
-    case "Decision":
-      return recordOf(kind, place, value)
-    case "Wake":
-      return recordOf(kind, place, value)
-    case "Compaction":
-      return recordOf(kind, place, value)
-    case "Begun":
-      return recordOf(kind, place, value)
-    case "Tool":
-      return recordOf(kind, place, value)
-    case "Seal":
-      return recordOf(kind, place, value)
-    default:
-      return kind satisfies never
-  }
+  return place && records[place.kind](place, value)
 }
 
 /** What a record says that is of one kind; `undefined` for the others, whose values are not decoded, and where it cannot be read. */
 export const valueOf = <K extends Kind>(kind: K, { name, value }: Stored): ValueOf<K> | undefined =>
-  placeOf(name)?.kind === kind ? Option.getOrUndefined(decoders[kind](value)) : undefined
+  placeOf(name)?.kind === kind ? kinds[kind].read(value) : undefined
 
 /** Where a turn's attempts go from a record on, where it changes that. */
 export const targetOf = (record: TurnRecord): Target.Target | undefined => {
@@ -390,6 +379,21 @@ const SEAL = "seal"
 const NAME = /^step\/(\d+)\/([a-z]+)(?:\/(\d+)(?:\/([a-z]+|\d+))?)?$/
 const DIGITS = /^\d+$/
 
+/** The word of each kind in its name, and what follows the number. */
+const PATHS: Readonly<Record<Exclude<Kind, "Seal">, readonly [word: string, mark?: string]>> = {
+  Final: ["final"],
+  Route: ["route"],
+  Content: ["attempt", "content"],
+  Attempt: ["attempt"],
+  Decision: ["decision"],
+  Wake: ["sleep"],
+  Compaction: ["compaction"],
+  Begun: ["tool", "begun"],
+  Tool: ["tool"]
+}
+
+const ONCE: Readonly<Record<string, Kind>> = { route: "Route", final: "Final" }
+
 const NUMBERED: Readonly<Record<string, Kind>> = {
   attempt: "Attempt",
   "attempt/content": "Content",
@@ -400,25 +404,22 @@ const NUMBERED: Readonly<Record<string, Kind>> = {
   "tool/begun": "Begun"
 }
 
-const ONCE: Readonly<Record<string, Kind>> = { route: "Route", final: "Final" }
+const reading =
+  <K extends Kind>({ of, read }: KindOf<K>) =>
+  (place: Place, text: string): RecordOf<K> | undefined => {
+    const value = read(text)
+    return value === undefined ? undefined : of(place, value)
+  }
 
-const recordOf = <K extends Kind>(kind: K, { number, step }: Place, text: string): RecordOf<K> | undefined => {
-  const value = decoders[kind](text)
-  return Option.isNone(value) ? undefined : { kind, step, number, value: value.value }
-}
-
-const decoderOf = <A, I>(schema: Schema.Codec<A, I>) =>
-  Schema.decodeUnknownOption(Schema.fromJsonString(Schema.toCodecJson(schema)))
-
-const decoders: { readonly [K in Kind]: (text: string) => Option.Option<ValueOf<K>> } = {
-  Final: decoderOf(Final),
-  Route: decoderOf(Beginning),
-  Content: decoderOf(Content),
-  Attempt: decoderOf(AttemptOutcome),
-  Decision: decoderOf(Directive),
-  Wake: decoderOf(Wake),
-  Compaction: decoderOf(CompactionOutcome),
-  Begun: decoderOf(Begun),
-  Tool: decoderOf(ToolResult),
-  Seal: decoderOf(Seal)
+const records: Readonly<Record<Kind, (place: Place, text: string) => TurnRecord | undefined>> = {
+  Final: reading(kinds.Final),
+  Route: reading(kinds.Route),
+  Content: reading(kinds.Content),
+  Attempt: reading(kinds.Attempt),
+  Decision: reading(kinds.Decision),
+  Wake: reading(kinds.Wake),
+  Compaction: reading(kinds.Compaction),
+  Begun: reading(kinds.Begun),
+  Tool: reading(kinds.Tool),
+  Seal: reading(kinds.Seal)
 }

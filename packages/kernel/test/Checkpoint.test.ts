@@ -1,10 +1,11 @@
 /** The engines in memory pass the suite of `Checkpoint`; engines that are wrong fail it, by the name of what is wrong. */
 import { assert, describe, it } from "@effect/vitest"
 import { CheckpointSuite } from "@holdfast/kernel/testing"
-import { Effect, type Schema, Semaphore } from "effect"
+import { Effect, Exit, Schema, Semaphore } from "effect"
 import type { Checkpoint } from "../src/Checkpoint.ts"
 import type { Stored } from "../src/Records.ts"
 import type { TurnStopped } from "../src/TurnStopped.ts"
+import { Process } from "../testing/checkpoint/Process.ts"
 
 const { byName, firstBroken, forgetful, lookingAhead, suite, unnested } = CheckpointSuite
 
@@ -167,6 +168,34 @@ describe("an engine that is wrong", () => {
   it.effect("one whose seal is in the turn's events keeps the law of its kind", () =>
     Effect.gen(function* () {
       assert.isUndefined(yield* firstBroken(losing(/^seal$/), { runs: 20, sealIsInEvents: true }))
+    })
+  )
+})
+
+describe("a `run` inside a `run`", () => {
+  const nested = ({ run }: Service) =>
+    Effect.exit(run("step/0/attempt/0", Schema.Null, run("step/0/decision/0", Schema.Null, Effect.succeed(null))))
+
+  it.effect("is thrown by the engine that forbids it", () =>
+    Effect.gen(function* () {
+      const { live } = yield* unnested
+      assert.isTrue(Exit.isFailure(yield* nested(yield* live)))
+    })
+  )
+
+  it.effect("is noticed by the suite, whatever the engine makes of it, and tool calls of one response are none", () =>
+    Effect.gen(function* () {
+      const { live } = yield* byName
+      const process = new Process(() => false)
+      const checkpoint = process.watched(yield* live)
+      const tool = (n: number) => checkpoint.run(`step/0/tool/${n}`, Schema.Null, Effect.as(Effect.yieldNow, null))
+      yield* Effect.all([tool(0), tool(1)], { concurrency: 2 })
+      assert.deepStrictEqual(process.faults, [])
+      yield* nested(checkpoint)
+      assert.deepStrictEqual(process.faults, [
+        "step/0/decision/0 is run inside step/0/attempt/0",
+        "step/0/decision/0 is run while step/0/attempt/0 is under way"
+      ])
     })
   )
 })

@@ -253,6 +253,31 @@ describe("a turn that is to end with a report", () => {
     )
   }
 
+  for (const [what, toolNames, isShortened] of [
+    ["in a call of the report", ["look", "report"], true],
+    ["in a call of another tool", ["look"], false]
+  ] as const) {
+    bothWays(`A12: a response that breaks off ${what} shortens the turn: ${isShortened}`, (start) =>
+      Effect.gen(function* () {
+        const cut = ScriptedProvider.throws(badGateway, { type: "tool-calls-cut", toolNames })
+        const run = yield* start({
+          scripts: [cut, look(), hands(good)],
+          services,
+          toolbox,
+          strategy: strategy(),
+          limits: { maxTurns: 7 }
+        })
+        assert.strictEqual((yield* settle(run)).status, "completed")
+        assert.deepStrictEqual(
+          run.sink.of("final-turn").map(({ cause, shortenedFrom, step }) => [cause, step, shortenedFrom]),
+          isShortened ? [["malformed-report", 1, 7]] : []
+        )
+        // C7: nothing of it was run, and it was no content.
+        assert.strictEqual(run.sink.of("tool-call").length, 2)
+      })
+    )
+  }
+
   bothWays("A12: words that are no report shorten nothing", (start) =>
     Effect.gen(function* () {
       const run = yield* start({

@@ -1,89 +1,11 @@
 /** Laws of the machine, without an effect: over generated choices of what its commands come to. */
 import { assert, describe, it } from "@effect/vitest"
 import { PureTurn } from "@holdfast/kernel/testing"
-import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
-import * as fc from "fast-check"
 import * as Machine from "../src/Machine.ts"
 import * as Records from "../src/Records.ts"
+import { eventsOf, law, of, steady, turns } from "./PlayedTurns.ts"
 
-const { frozen, REPORT } = PureTurn
-
-const earlier = (target: string): ReadonlyArray<Message.Message> => {
-  const turnId = Ids.TurnId.make("t0")
-  const common = { turnId, createdAt: 0 }
-  const content = [{ type: "text" as const, text: "Earlier." }]
-  return [
-    { role: "user", id: Ids.messageIdOf(turnId, 0), ...common, content },
-    { role: "user", id: Ids.messageIdOf(turnId, 1), ...common, content, synthetic: true },
-    {
-      role: "assistant",
-      id: Ids.messageIdOf(turnId, 2),
-      ...common,
-      content,
-      target: { provider: target, model: "big" }
-    }
-  ]
-}
-
-/** How a turn is set up. */
-const facts = fc
-  .record({
-    isRetry: fc.boolean(),
-    history: fc.constantFrom([], earlier("test"), earlier("other")),
-    hasReport: fc.boolean(),
-    maxTurns: fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined }),
-    most: fc.option(fc.integer({ min: 2, max: 9 }), { nil: undefined }),
-    maxFailedToolSteps: fc.constantFrom(0, 1, 2)
-  })
-  .map(({ hasReport, history, isRetry, maxFailedToolSteps, maxTurns, most }): Machine.TurnFacts => ({
-    conversationId: PureTurn.conversationId,
-    turnId: PureTurn.turnId,
-    target: { provider: "test", model: "model" },
-    history,
-    prompt: isRetry ? undefined : "Hello",
-    startedAt: 0,
-    maxRetries: 5,
-    limits: {
-      maxFailedToolSteps,
-      ...(maxTurns === undefined ? undefined : { maxTurns }),
-      ...(most === undefined ? undefined : { exceedsContext: ({ messages }) => messages.length > most })
-    },
-    ...(hasReport ? { report: { tool: { name: REPORT, inputSchema: {} }, validate: () => undefined } } : undefined)
-  }))
-
-const offers = fc.record({
-  tools: fc.constant(PureTurn.TOOLS),
-  hasRouter: fc.boolean(),
-  hasStrategy: fc.constant(true),
-  hasCompactor: fc.boolean()
-})
-
-const choices = fc.array(fc.nat(10_000), { maxLength: 120, size: "max" })
-
-const turns = fc.record({ facts, offers, choices, isSteady: fc.boolean() })
-const steady = fc.record({ facts, offers, choices, isSteady: fc.constant(true) })
-
-/** A law of every turn that is played to its seal. */
-const law = (
-  title: string,
-  arbitrary: fc.Arbitrary<PureTurn.Options>,
-  holds: (turn: PureTurn.Played, options: PureTurn.Options) => void,
-  numRuns = 300
-): void =>
-  it(title, () =>
-    fc.assert(
-      fc.property(arbitrary, (options) => holds(PureTurn.play(options), options)),
-      { numRuns }
-    )
-  )
-
-const eventsOf = (emissions: ReadonlyArray<Machine.Emission>): ReadonlyArray<TurnEvent.TurnEvent> =>
-  emissions.flatMap((each): ReadonlyArray<TurnEvent.TurnEvent> =>
-    each._tag === "Persist" ? each.events : [each.event]
-  )
-
-const of = <Type extends TurnEvent.TurnEvent["type"]>({ emissions }: PureTurn.Played, type: Type) =>
-  eventsOf(emissions).filter((event): event is Extract<TurnEvent.TurnEvent, { type: Type }> => event.type === type)
+const { frozen } = PureTurn
 
 /** The record that a command ends in. */
 const nameOf = (command: Machine.Command): string => {
@@ -187,117 +109,6 @@ describe("Machine", () => {
     assert.strictEqual(end?.error !== undefined, end?.status === "failed")
   })
 
-  law("P11: every chain of retries that opens is closed once, before the seal", turns, ({ emissions, entries }) => {
-    const told: Array<TurnEvent.TurnEvent> = []
-    for (const { emissions, record } of entries) {
-      told.push(...eventsOf(emissions))
-      // It is told when its wait is performed; an abort may come between.
-      if (record.kind === "Decision" && record.value._tag === "Retry")
-        told.push({ ...RETRY, attempt: record.value.attempt, delayMs: 0, retryAt: 0 })
-    }
-    // What the last record has made due is told by no entry.
-    const last = eventsOf(emissions).length - entries.reduce((sum, entry) => sum + eventsOf(entry.emissions).length, 0)
-    told.push(...eventsOf(emissions).slice(-last))
-    let open: number | undefined
-    for (const event of told) {
-      if (event.type === "provider-retry") open = event.attempt
-      if (event.type === "retry-end") {
-        assert.strictEqual(event.attempt, open)
-        open = undefined
-      }
-      if (event.type === "turn-end") assert.isUndefined(open)
-    }
-  })
-
-  law("a seal counts calls, waits and tokens as its records do", turns, (turn) => {
-    const [end] = of(turn, "turn-end")
-    const last = turn.entries.at(-1)
-    const records = turn.entries.map(({ record }) => record)
-    const cut = last?.record.kind === "Seal" ? last.record.value.cut : undefined
-    const calls = records.flatMap((record) => (record.kind === "Attempt" ? [record.value] : []))
-    const compactions = records.flatMap((record) => (record.kind === "Compaction" ? [record.value] : []))
-    const summaries = compactions.filter((made) => made._tag !== "Nothing" || made.failure !== undefined)
-    const shared = calls.filter((call) => call._tag === "Failed" && call.failure.shared === true)
-    assert.strictEqual(end?.attempts, calls.length + summaries.length - shared.length + (cut?.called === true ? 1 : 0))
-
-    const waits = turn.entries.filter(({ command, record }) => command?._tag === "Wait" && record.kind === "Wake")
-    const over = waits.filter(({ command, ledger, record }) => {
-      if (command?._tag !== "Wait" || record.kind !== "Wake" || ledger.phase._tag !== "Waiting") return false
-      const { type } = record.value
-      const isUnanswered = type === "elapsed" && ledger.phase.wait.asks !== undefined
-      return (type === "now" || type === "switched" || type === "elapsed") && !isUnanswered
-    })
-    const sleptMs = over.reduce(
-      (sum, { command }) => sum + (command?._tag === "Wait" ? command.wait.retry.delayMs : 0),
-      0
-    )
-    assert.strictEqual(end?.sleptMs, sleptMs)
-
-    const spent = [...calls, ...compactions].reduce(
-      (sum, made) => sum + ("usage" in made ? (made.usage?.inputTokens ?? 0) : 0),
-      cut?.said?.usage?.inputTokens ?? 0
-    )
-    assert.strictEqual(end?.usage.inputTokens ?? 0, spent)
-  })
-
-  law("D2: a decision is told what the step has spent, as its records have it", turns, ({ entries }) => {
-    for (const [i, { command }] of entries.entries()) {
-      if (command?._tag !== "Decide") continue
-      const before = entries.slice(0, i).filter(({ record }) => record.step === command.step)
-      const retries = before.filter(({ record }) => record.kind === "Decision" && record.value._tag === "Retry")
-      const { situation } = command
-      assert.strictEqual(situation.retries, retries.length)
-      const failures = before.flatMap(({ record }) =>
-        (record.kind === "Attempt" || record.kind === "Compaction") && record.value._tag === "Failed"
-          ? [record.value]
-          : []
-      )
-      assert.strictEqual(situation.defects, failures.filter(({ failure }) => failure.defect === true).length)
-      const slept = before.filter(
-        ({ command, record }) =>
-          command?._tag === "Wait" &&
-          record.kind === "Wake" &&
-          ["now", "elapsed", "switched"].includes(record.value.type)
-      )
-      const sleptMs = slept.reduce(
-        (sum, { command }) => sum + (command?._tag === "Wait" ? command.wait.retry.delayMs : 0),
-        0
-      )
-      assert.strictEqual(situation.spent.sleptMs, sleptMs)
-      const extended = before.filter(({ record }) => record.kind === "Wake" && record.value.type === "extended")
-      assert.strictEqual(situation.spent.extendedMs, 700 * extended.length)
-    }
-  })
-
-  law("messages have the ids of their places, and each that is added is said", turns, (turn) => {
-    const said = of(turn, "message").map(({ message }) => message)
-    assert.deepStrictEqual(turn.end.added, said)
-    assert.deepStrictEqual(
-      said.map(({ id }) => id),
-      said.map((_, i) => Ids.messageIdOf(PureTurn.turnId, i))
-    )
-    const results = said.flatMap((message) => (message.role === "tool" ? message.content : []))
-    const { conversationId, turnId } = PureTurn
-    assert.deepStrictEqual(
-      of(turn, "tool-result"),
-      results.map((part) => ({ conversationId, turnId, ...part }))
-    )
-  })
-
-  law("Rounds.T1: results are persisted in the order of the calls, whatever order they come in", turns, (turn) => {
-    const calls = of(turn, "tool-call").map(({ toolCallId }) => toolCallId)
-    const results = of(turn, "tool-result").map(({ toolCallId }) => toolCallId)
-    assert.deepStrictEqual(results, calls.slice(0, results.length))
-    if (of(turn, "turn-end")[0]?.status === "completed") assert.strictEqual(results.length, calls.length)
-  })
-
-  law("X2: an attempt whose content had left when its process died is said to be void, once", turns, (turn) => {
-    const lost = turn.entries.filter(({ record }) => record.kind === "Attempt" && record.value._tag === "Lost")
-    const last = turn.entries.at(-1)?.ledger.phase
-    const isCutOff = last?._tag === "Calling" && last.isShown
-    assert.strictEqual(of(turn, "step-discarded").length, lost.length + (isCutOff ? 1 : 0))
-  })
-
   it("P19: what cannot be made smaller after all is decided about as the attempt that it was", () => {
     const overflow = { reason: "context-overflow", message: "too long", retryable: false } as const
     const failed = { _tag: "Failed", content: [], contentSeen: false, spread: 0, endedAt: 0 } as const
@@ -317,32 +128,6 @@ describe("Machine", () => {
   })
 
   law(
-    "A11: the last step is announced once, before its first attempt, and offers no tool but the report",
-    turns,
-    (turn, { facts }) => {
-      const finals = of(turn, "final-turn")
-      assert.isAtMost(finals.length, 1)
-      const [final] = finals
-      for (const { commands } of turn.entries) {
-        for (const command of commands) {
-          if (command._tag !== "Call") continue
-          const isFinal = final !== undefined && command.step >= final.step
-          const names = command.request.tools.map(({ name }) => name)
-          const report = facts.report === undefined ? [] : [REPORT]
-          assert.deepStrictEqual(names, [...(isFinal ? [] : ["a", "b", "c"]), ...report])
-          assert.strictEqual(command.isJudged, isFinal || facts.report !== undefined)
-        }
-      }
-      const { maxTurns } = facts.limits ?? {}
-      if (maxTurns !== undefined) {
-        const steps = turn.entries.flatMap(({ command }) => (command?._tag === "Call" ? [command.step] : []))
-        // A report that was not accepted shortens a turn, and never lengthens it (A12); the last step's own calls are answered.
-        assert.isTrue(steps.every((step) => step < maxTurns || final !== undefined))
-      }
-    }
-  )
-
-  law(
     "Evolve.E2: takes the records that can follow, and throws at all others",
     turns,
     (turn) => {
@@ -359,23 +144,13 @@ describe("Machine", () => {
         }
       }
     },
-    60
+    120
   )
 })
 
 // --- internal
 
 const failure = { reason: "overloaded", message: "Overloaded", retryable: true } as const
-
-/** What opens a chain. */
-const RETRY = {
-  conversationId: PureTurn.conversationId,
-  turnId: PureTurn.turnId,
-  type: "provider-retry",
-  message: "",
-  reason: "unknown",
-  target: ""
-} as const
 
 /** A record of each kind, and a seal that cuts the turn off. */
 const samples: ReadonlyArray<Pick<Records.TurnRecord, "kind" | "value">> = [

@@ -132,9 +132,10 @@ class World {
     return { ...offers, [key]: !offers[key] }
   }
 
-  /** Time passes. */
+  /** Time passes; now and then the clock is set back. */
   private get at(): number {
-    this.now += this.choose(4) * 500
+    const passed = this.choose(9)
+    this.now = passed === 8 ? Math.max(0, this.now - 3_000) : this.now + (passed % 4) * 500
     return this.now
   }
 
@@ -221,7 +222,7 @@ class World {
       ...(more.content === undefined ? undefined : usage),
       ...more
     })
-    switch (this.choose(12)) {
+    switch (this.choose(14)) {
       case 1:
       case 2:
       case 8:
@@ -237,14 +238,16 @@ class World {
         return { _tag: "Completed", content, finishReason: "tool-calls", endedAt: this.at, ...usage }
       }
       case 3:
-      case 10:
-      case 11:
         return failed(failureOf("overloaded"), this.choose(2) === 1 ? { body: "<html>" } : {})
       case 4:
         return failed(failureOf("network"), { content: text("Hel"), contentSeen: true })
       case 5:
+      case 12:
+      case 13:
         return failed(failureOf("context-overflow", { retryable: false }))
       case 6:
+      case 10:
+      case 11:
         return isJudged
           ? failed(failureOf("invalid-response"), {
               content: text("words"),
@@ -263,7 +266,7 @@ class World {
     const choice = this.choose(8)
     // What no route can mend is never tried again (Next.N3).
     if (choice === 0 || !Directive.isRoutable(situation))
-      return { _tag: "GiveUp", because: this.choose(2) === 0 ? "exhausted" : "not-retryable" }
+      return { _tag: "GiveUp", because: this.choose(4) === 3 ? "not-retryable" : "exhausted" }
     const delayMs = choice === 1 ? 0 : choice * 1_000
     const target = this.choose(2) === 0 ? OTHER : { provider: "test", model: "model" }
     const route = question !== undefined && this.choose(2) === 1 ? { route: { target, role: "r" } } : undefined
@@ -309,6 +312,7 @@ class World {
       case 1:
         return { _tag: "Nothing", failure: failureOf("context-overflow", { retryable: false }), endedAt: this.at }
       case 2:
+      case 3:
         return { _tag: "Failed", failure: failureOf("overloaded"), spread: 0.5, endedAt: this.at }
       case 0:
         break

@@ -39,6 +39,8 @@ export interface Decoder {
   readonly finish: () => void
   /** Characters of tool calls so far (`Machine.held`). */
   readonly held: () => number
+  /** What stands before a failure: that calls had begun which are not whole (A12); nothing where there are none. */
+  readonly cut: () => ReadonlyArray<Provider.ProviderEvent>
 }
 
 /** `classify` judges a frame that is an error, or is not JSON; `most` is how many characters the response may have. */
@@ -54,9 +56,14 @@ export const make = (
   let isEnding = false
   const template = DeltaTemplate.make()
 
+  const cut = (): ReadonlyArray<Provider.ProviderEvent> => {
+    const toolNames = machine.unfinished()
+    return toolNames.length === 0 ? [] : [{ type: "tool-calls-cut", toolNames }]
+  }
+
   const fail = (failure: Provider.EmittedFailure) => {
     standing = "failed"
-    out.push({ type: "error", failure })
+    out.push(...cut(), { type: "error", failure })
   }
 
   /** D4. What came from `before` on is new. */
@@ -91,6 +98,7 @@ export const make = (
     if (standing === "open" && machine.kept() === kept) template.learn(data, event, out.slice(before))
     else template.forget()
     if (exceeds(before)) return
+    if (standing === "failed") out.splice(-1, 0, ...cut())
     if (standing === "error") fail(classify(data, event))
   })
 
@@ -123,7 +131,8 @@ export const make = (
       return events
     },
     finish: () => machine.finish(out),
-    held: machine.held
+    held: machine.held,
+    cut
   }
 }
 

@@ -31,6 +31,8 @@ export interface Machine {
   readonly finish: (out: Array<Provider.ProviderEvent>) => void
   /** Characters of tool calls so far: progress that is not yet an event (C8). */
   readonly held: () => number
+  /** The tools whose calls have begun and are not whole. */
+  readonly unfinished: () => ReadonlyArray<string>
   /** Characters of everything that it has kept so far, be it an event by now or not; `PART_CHARACTERS` more for each part. */
   readonly kept: () => number
 }

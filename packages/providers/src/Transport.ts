@@ -165,12 +165,20 @@ const attempt = (self: Attempt): EventPull => {
       return settle(read)
     }
 
+    /** The calls that a failure leaves unfinished are named before it (A12). */
+    const broken = (failing: EventPull): EventPull =>
+      Effect.suspend(() => {
+        const events = decoder.cut()
+        next = failing
+        return Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed([...events]) : failing
+      })
+
     const read: EventPull = Pull.matchEffect(bytes, {
       onSuccess: received,
-      onFailure: (cause) => Effect.failCause(Cause.map(cause, thrown(self))),
+      onFailure: (cause) => broken(Effect.failCause(Cause.map(cause, thrown(self)))),
       onDone: () => {
         decoder.end()
-        return settle(Effect.fail(incomplete))
+        return settle(broken(Effect.fail(incomplete)))
       }
     })
 

@@ -100,6 +100,29 @@ export const suite = (dialect: Dialect): void => {
           })
         )
 
+        it.effect(`A12: '${name}' cut at any frame names the calls that were begun, right before its failure`, () =>
+          Effect.gen(function* () {
+            const frames = dialect[name]
+            const complete = dialect.completeFrom(frames)
+            const names = calls((yield* answer(pieces([frames.join("")]))).events).map(({ toolName }) => toolName)
+            const { provider } = yield* set((response, request, n) => {
+              cut([frames.slice(0, n).join("")])(response, request, n)
+            })
+            let begun: ReadonlyArray<string> = []
+            for (let count = 1; count < complete; count++) {
+              const { events } = yield* run(provider)
+              const unfinished = events.flatMap((event) => (event.type === "tool-calls-cut" ? event.toolNames : []))
+              const known = [...calls(events).map(({ toolName }) => toolName), ...unfinished]
+              expect(known.length, `after ${count}`).toBeGreaterThanOrEqual(begun.length)
+              expect(names, `after ${count}`).toEqual(expect.arrayContaining(known))
+              if (unfinished.length > 0) expect(events.at(-1)?.type).toBe("tool-calls-cut")
+              begun = known
+            }
+            // Before the last frame of a response each of its calls has begun.
+            if (complete > 1) expect(begun.toSorted()).toEqual(names.toSorted())
+          })
+        )
+
         it.effect(`C6, C7: '${name}' cut at any frame fails, and gives no call in part`, () =>
           Effect.gen(function* () {
             const frames = dialect[name]

@@ -96,7 +96,9 @@ describe.each(machines)("Decoder", (dialect, make) => {
     expect(documentOf(size)).toEqual(whole)
     expect(documentOf(size - 1)).toMatchObject({
       standing: "failed",
-      events: [{ type: "error", failure: { reason: "invalid-response", retryable: false } }]
+      events: expect.arrayContaining([
+        { type: "error", failure: expect.objectContaining({ reason: "invalid-response", retryable: false }) }
+      ])
     })
   })
 

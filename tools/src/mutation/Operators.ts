@@ -90,7 +90,7 @@ const moved: Table = { "<": "<=", "<=": "<", ">": ">=", ">=": ">" }
 /** `??` has no counterpart: its operands are a value and its default. */
 const exchanged: Table = { "&&": "||", "||": "&&" }
 
-/** A number from here on is a limit or a time: one more of it is no mistake that anybody makes. */
+/** A number from here on is a limit or a time: off by one is no likely mistake there. */
 const LARGE = 1000
 
 const isComparison = (node: Node): boolean => node.type === "BinaryExpression" && negated[node.operator] !== undefined

@@ -38,7 +38,7 @@ const read = () => {
   }
 }
 
-/** All places of a package; those that are passed over, and listed ones that are gone. */
+/** All places of a package: to change, passed over, and listed but gone. */
 const placesOf = ({ folder, without }: Package) => {
   const sources = globSync(`${folder}/src/**/*.ts`, { cwd: root })
     .filter((path) => !without.some((start) => path.startsWith(start)))
@@ -94,7 +94,7 @@ const judge = async (
       return { type: "survived", tests: tests.map(({ path }) => path) }
     }
     if (answer.type !== "late" || doublings === MOST_DOUBLINGS) return { type: "late" }
-    // The same over the source as it is, to tell a change that does not end from a machine that is busy.
+    // The same over the source as it is, to distinguish a change that does not end from a busy machine.
     const control = tests.filter((test) => test.path === answer.test)
     const unchanged = await host.ask({ type: "run", tests: control, path, text: source }, limitFor)
     if (unchanged.type !== "late") return { type: "late" }

@@ -28,6 +28,7 @@ import * as Alarms from "./Alarms.ts"
 import * as ClusterConversations from "./ClusterConversations.ts"
 import * as ConversationHandlers from "./ConversationHandlers.ts"
 import * as Lease from "./Lease.ts"
+import * as LockWarnings from "./LockWarnings.ts"
 import { Neighbours, overheard } from "./Neighbours.ts"
 import { Residents } from "./Residents.ts"
 import * as SessionName from "./SessionName.ts"
@@ -77,7 +78,7 @@ const sharding = ({ runner, shards, url }: Options, neighbours: Neighbours) => {
     runnerAddress: Option.some(RunnerAddress.make(runner.host, runner.port)),
     shardsPerGroup: shards,
     shardLockExpiration: Lease.EXPIRATION_MS,
-    shardLockRefreshInterval: "3 seconds",
+    shardLockRefreshInterval: LockWarnings.REFRESH_LIMIT,
     refreshAssignmentsInterval: "1 second",
     runnerHealthCheckInterval: "5 seconds",
     entityTerminationTimeout: "5 seconds",
@@ -87,6 +88,7 @@ const sharding = ({ runner, shards, url }: Options, neighbours: Neighbours) => {
   // Messages are volatile: what must not be lost is in the store.
   const locks = Lease.layer.pipe(
     Layer.provide(overheard(neighbours)),
+    Layer.provide(LockWarnings.layer(nameOf(url))),
     Layer.provide(SqlRunnerStorage.layer),
     Layer.provide(ShardingConfig.layer(config))
   )

@@ -7,7 +7,8 @@
  * O3. Whoever watches a turn that was stopped asks for it soon, and less and less often while nothing comes: it may stop whenever
  *     it is run.
  * O4. The limit counts time, not tries: a single try at a runner that does not answer may take all of it.
- * O5. While the database is away a caller waits a few seconds at most: ownership is a lock in the database.
+ * O5. While the database is away, or takes no writes, a caller waits a few seconds at most and gets that as the reason, whether tries fail
+ *     or one does not answer: ownership is a lock in the database.
  */
 import { Array as Arr, Cause, Clock, Duration, Effect, Schedule, Stream } from "effect"
 import type { ClusterError } from "effect/cluster"
@@ -39,8 +40,9 @@ type Reaching<A, E> = Effect.Effect<A, E | StorageError>
 export const reached =
   (check: Effect.Effect<void, StorageError>) =>
   <A, E extends Tagged>(call: Effect.Effect<A, E | Unreached>): Reaching<A, E> =>
-    Patience.within<E | StorageError>(REACH_LIMIT, () => outOfReach("no answer"))(
-      Effect.flatMap(Clock.currentTimeMillis, (begun) => asking(call, begun, check))
+    Effect.flatMap(Clock.currentTimeMillis, (begun) => asking(call, begun)).pipe(
+      Patience.unless<E | StorageError>(lost(check)),
+      Patience.within<E | StorageError>(REACH_LIMIT, () => outOfReach("no answer"))
     )
 
 /** The same for what ends when a turn ends, however long its owner takes; the limit is on being without an owner. */
@@ -100,24 +102,24 @@ export const followed = <E extends Tagged>(
 
 // --- internal
 
-const asking = <A, E extends Tagged>(
-  call: Effect.Effect<A, E | Unreached>,
-  begun: number,
-  check: Effect.Effect<void, StorageError>
-): Reaching<A, E> => {
-  let checkedAt = begun + CHECK_AFTER_MS - CHECK_INTERVAL_MS
+const asking = <A, E extends Tagged>(call: Effect.Effect<A, E | Unreached>, begun: number): Reaching<A, E> => {
   const again: Reaching<A, E> = Effect.catch(passing(call), (error): Reaching<A, E> => {
     if (!isPassing(error)) return Effect.fail(named(error))
-    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      if (now - begun >= Duration.toMillis(REACH_LIMIT)) return Effect.fail(named(error))
-      const later = Effect.delay(again, INTERVAL)
-      if (now - checkedAt < CHECK_INTERVAL_MS) return later
-      checkedAt = now
-      return Effect.andThen(check, later) // O5
-    })
+    return Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      now - begun >= Duration.toMillis(REACH_LIMIT) ? Effect.fail(named(error)) : Effect.delay(again, INTERVAL)
+    )
   })
   return again
 }
+
+/** Fails once there is no database (O5). One that is only slow at a moment is asked a second time. */
+const lost = (check: Effect.Effect<void, StorageError>): Effect.Effect<never, StorageError> =>
+  check.pipe(
+    Effect.retry({ times: 1, schedule: Schedule.spaced(CHECK_INTERVAL) }),
+    Effect.andThen(Effect.sleep(CHECK_INTERVAL)),
+    Effect.forever,
+    Effect.delay(CHECK_AFTER)
+  )
 
 /** An owner that goes while it is asked interrupts the call. */
 const passing = <A, E extends Tagged>(
@@ -135,8 +137,10 @@ const INTERVAL = Duration.millis(200)
 const REACH_LIMIT = Duration.seconds(30)
 
 /** A take-over is common and a database that is away is not: it is asked only when no owner was found for so long, and then seldom. */
-const CHECK_AFTER_MS = 5_000
-const CHECK_INTERVAL_MS = 1_000
+export const CHECK_AFTER = Duration.seconds(5)
+
+/** Between two checks. A check that fails is made once more, and then the call fails. */
+export const CHECK_INTERVAL = Duration.seconds(1)
 
 /** A call that lasted for so long was with an owner. */
 const SERVED_MS = 1_000

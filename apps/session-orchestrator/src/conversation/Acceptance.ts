@@ -140,7 +140,7 @@ const takeUpAll = Effect.fnUntraced(function* (
   const alone = others.filter(({ conversationId }) => suspects.has(conversationId))
   for (const [n, { conversationId, turnId }] of [...together, ...alone].entries()) {
     yield* progress.at(() => `${sleepers.length + n} of ${turns.length} taken up`)
-    const add = (session: Session) => queue.add(session, turnId, undefined, interrupted.get(turnId))
+    const add = (session: Session) => queue.add(session, turnId, { interruption: interrupted.get(turnId) })
     yield* Effect.scoped(Effect.flatMap(sessions.hold(conversationId), add))
   }
   if (turns.length === 0) return
@@ -231,7 +231,7 @@ const inOrder = Effect.fnUntraced(function* (
   if (acceptance._tag === "Accepted") {
     const { opening } = acceptance
     if (opening !== undefined) session.hub.persisted(opening)
-    yield* queue.add(session, turnId, { resumption: opening && firstOf(conversation, turn, opening) })
+    yield* queue.add(session, turnId, { arrival: { resumption: opening && firstOf(conversation, turn, opening) } })
   }
   if (acceptance._tag === "Known" && isNobodys(acceptance.turn, queue, tenancy)) {
     session.hub.persisted(yield* store.turnEvents(turnId))

@@ -13,22 +13,20 @@ import { CallFailure, type Provider, type RetryStrategy } from "@holdfast/kernel
 import type { Failure } from "@holdfast/wire"
 import { type Cause, Effect, Pull, Result, Scope, Stream } from "effect"
 import * as ContextSize from "../tokens/ContextSize.ts"
-import { type Awaited, type Call, isGates, type Pass, wakeEarly } from "./Gatekeeper.ts"
+import { type Awaited, type Call, isGates, type Pass } from "./Gatekeeper.ts"
 import type { Gates } from "./Gates.ts"
 import type { Permit } from "./Limiter.ts"
-import type { Running } from "./Session.ts"
-
-type Handles = Pick<Running, "wait" | "pass">
+import * as TurnLife from "./TurnLife.ts"
 
 /** `elapsed`, and then until the gate lets the turn in; or until it wakes the turn early, by a command to its wait. */
 export const awaits = (
-  running: Handles,
+  turn: TurnLife.TurnLife,
   elapsed: Effect.Effect<void>,
   awaited: Awaited | undefined,
   held: (until: number) => void
 ): Effect.Effect<void> => {
   // One that was parked has been let in already.
-  if (awaited === undefined || running.pass !== undefined) return elapsed
+  if (awaited === undefined || turn.state.pass !== undefined) return elapsed
   const { gatekeeper } = awaited
   return Effect.suspend(() => {
     let letIn: (() => void) | undefined
@@ -37,10 +35,8 @@ export const awaits = (
       held,
       wake: (pass: Pass) => {
         // What a person wants comes first: it is what ends this wait, or begins another.
-        if (running.wait.hasNews) return pass.giveBack()
-        running.pass = pass
-        if (pass.isEarly) running.wait.steer(wakeEarly(pass))
-        else letIn?.()
+        if (turn.wait.hasNews) pass.giveBack()
+        else turn.letIn(pass, () => letIn?.())
       }
     }
     gatekeeper.enter(sleeper)
@@ -58,44 +54,27 @@ export const awaits = (
 /** What is done with the pass at the end of a sleep, and what is put on record of it. */
 export const heard = (
   sleep: Effect.Effect<RetryStrategy.Wake>,
-  running: Handles,
+  turn: TurnLife.TurnLife,
   awaited: Awaited | undefined
 ): Effect.Effect<RetryStrategy.Wake> =>
   awaited === undefined
     ? sleep
     : Effect.map(sleep, (wake) => {
-        const { pass } = running
-        switch (wake.type) {
-          case "elapsed":
-            return pass === undefined || pass.heldMs === 0 ? wake : { ...wake, heldMs: pass.heldMs }
-          case "now":
-            if (isGates(wake)) return wake
-            pass?.giveBack()
-            running.pass = awaited.gatekeeper.admit() // A1
-            return wake
-          case "until":
-          case "extended":
-          case "switched":
-          case "cancelled":
-          case "asked":
-            giveBack(running)
-            return wake
-          default:
-            return wake satisfies never
+        if (wake.type === "elapsed") {
+          const { heldMs = 0 } = turn.state.pass ?? {}
+          return heldMs === 0 ? wake : { ...wake, heldMs }
         }
+        if (isGates(wake)) return wake
+        turn.move(TurnLife.without("pass"))
+        if (wake.type === "now") turn.move(TurnLife.letIn(awaited.gatekeeper.admit())) // A1
+        return wake
       })
-
-/** No call follows: what the gate has told the turn is for somebody else. */
-export const giveBack = (running: Pick<Handles, "pass">): void => {
-  running.pass?.giveBack()
-  running.pass = undefined
-}
 
 /** The same provider, whose calls go through the gates. */
 export const gated = (
   provider: Provider.Provider["Service"],
   gates: Gates["Service"],
-  running: Handles,
+  turn: TurnLife.TurnLife,
   /** Whether a first attempt that fails is followed by another. */
   isRetried: () => boolean
 ): Provider.Provider["Service"] => ({
@@ -103,10 +82,9 @@ export const gated = (
     Stream.suspend(() => {
       const gatekeeper = gates.of(request)
       const limiter = gates.limiterOf(request.target.provider)
-      const pass = running.pass
-      running.pass = undefined
+      const { pass } = turn.state
       const isLetIn = pass?.gatekeeper === gatekeeper && pass?.spend() === true
-      if (!isLetIn) pass?.giveBack() // A2
+      turn.move(TurnLife.without("pass")) // A2; one that is spent is nothing any more
       const shareFirst = () => (isLetIn || !isRetried() ? undefined : gatekeeper?.shareFirst())
       const shared = isLetIn ? pass.shared : shareFirst()
       if (shared !== undefined) return failedWith(shared)
@@ -181,6 +159,7 @@ const isContent = (event: Provider.ProviderEvent): boolean => {
     case "text-delta":
     case "reasoning-delta":
       return event.delta !== ""
+    case "tool-calls-cut":
     case "error":
       return false
     default:

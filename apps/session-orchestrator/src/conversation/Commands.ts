@@ -14,8 +14,8 @@ import { Deferred, Duration, Effect } from "effect"
 import { StorageError, type Store } from "../storage/Store.ts"
 import type { InvalidRequest } from "./Conversations.ts"
 import { knownTarget, type Providers } from "./Providers.ts"
-import type { Running } from "./Session.ts"
 import type { Sessions } from "./Sessions.ts"
+import type { TurnLife } from "./TurnLife.ts"
 import type { TurnQueue } from "./TurnQueue.ts"
 import { goingDown } from "./TurnRunner.ts"
 import type * as Wait from "./Wait.ts"
@@ -86,7 +86,7 @@ export const decode = (
 const reach = (
   { queue, sessions }: Dependencies,
   { conversationId, turnId }: Address,
-  act: (running: Running) => Wait.Answer
+  act: (turn: TurnLife) => Wait.Answer
 ): Wait.Answer | undefined => {
   const isMeant = (turn: { readonly turnId: Ids.TurnId }) => turnId === undefined || turn.turnId === turnId // M4
   const parked = queue.parking.find(conversationId)
@@ -99,7 +99,7 @@ const reach = (
     return answer
   }
   let answer: Wait.Answer | undefined
-  if (isMeant(parked)) queue.parking.leave(conversationId, (running) => void (answer = act(running)))
+  if (isMeant(parked)) queue.parking.leave(conversationId, (turn) => void (answer = act(turn)))
   return answer
 }
 

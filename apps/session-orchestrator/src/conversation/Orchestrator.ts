@@ -10,12 +10,10 @@
 import { TurnStopped } from "@holdfast/kernel"
 import { Profile, RetryPolicy } from "@holdfast/policy"
 import { type ConversationState, Failure, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
-import { Clock, Deferred, Effect, Layer, Option, Result, Schedule, Stream } from "effect"
+import { Clock, Deferred, Effect, Layer, Option, Result, Schedule, Stream, Struct } from "effect"
 import * as Problem from "../config/Problem.ts"
-import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
 import { Life } from "../durable/Life.ts"
 import * as RecordedWait from "../durable/RecordedWait.ts"
-import { Timer } from "../durable/Timer.ts"
 import { Interruptions } from "../storage/Interruptions.ts"
 import { Journal, type Record } from "../storage/Journal.ts"
 import * as OrderedId from "../storage/OrderedId.ts"
@@ -23,7 +21,6 @@ import * as Patience from "../storage/Patience.ts"
 import { Standings } from "../storage/Standings.ts"
 import { type Conversation, StorageError, Store, type Turn } from "../storage/Store.ts"
 import { Tenancy } from "../storage/Tenancy.ts"
-import * as Tokenizer from "../tokens/Tokenizer.ts"
 import * as Acceptance from "./Acceptance.ts"
 import * as Commands from "./Commands.ts"
 import { Condition } from "./Condition.ts"
@@ -40,38 +37,17 @@ import { Gates } from "./Gates.ts"
 import * as InProgress from "./InProgress.ts"
 import * as NextTarget from "./NextTarget.ts"
 import type { Parking } from "./Parking.ts"
-import { ParkingPlace } from "./ParkingPlace.ts"
 import { knownTarget, Providers } from "./Providers.ts"
-import { Quarantine } from "./Quarantine.ts"
-import { RightOfWay } from "./RightOfWay.ts"
 import type { Session } from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
-import { Tools } from "./Tools.ts"
 import * as TurnQueue from "./TurnQueue.ts"
-import * as TurnRunner from "./TurnRunner.ts"
 import * as Watching from "./Watching.ts"
 
-type Requirements =
-  | Store
-  | Journal
-  | Standings
-  | Interruptions
-  | Timer
-  | Providers
-  | Gates
-  | Tools
-  | Defaults
-  | Condition
-
 /** Runs turns for as long as its scope is open; those that it does not get to seal are left for the next process. */
-export const layer: Layer.Layer<Conversations, StorageError, Requirements> = Layer.suspend(() =>
-  make({ takesUp: true })
-)
+export const layer = Layer.suspend(() => make({ takesUp: true }))
 
 /** The same for a process that runs a turn of its own, and leaves alone what others have not sealed. */
-export const layerGuest: Layer.Layer<Conversations, StorageError, Requirements> = Layer.suspend(() =>
-  make({ takesUp: false })
-)
+export const layerGuest = Layer.suspend(() => make({ takesUp: false }))
 
 // --- internal
 
@@ -81,45 +57,14 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
     Effect.gen(function* () {
       const store = yield* Store
       const journal = yield* Journal
-      const timer = yield* Timer
       const providers = yield* Providers
-      const gates = yield* Gates
-      const tools = yield* Tools
       const defaults = yield* Defaults
       const standings = yield* Standings
       const condition = yield* Condition
       const sessions = new Sessions()
-      const interruptions = yield* Interruptions
-      const life = yield* Life
       const down = yield* Deferred.make<void>()
       const stopping = Deferred.await(down)
-      const queue = yield* TurnQueue.make({
-        store,
-        journal,
-        interruptions,
-        quarantine: yield* Quarantine,
-        life,
-        providers,
-        gates,
-        tools,
-        defaults,
-        standings,
-        tokenizer: Tokenizer.load,
-        sessions,
-        stopping,
-        isStopping: Deferred.isDone(down),
-        timer,
-        place: yield* ParkingPlace,
-        rightOfWay: yield* RightOfWay,
-        sleepUntil: timer.sleepUntil,
-        checkpointOf: (turnId, listener, isNew) => {
-          const persist: JournalCheckpoint.Persist = (append) => TurnRunner.untilItWorks(append, turnId, stopping)
-          // Should a new turn have records all the same, its first one collides with them (J2).
-          return isNew
-            ? Effect.sync(() => JournalCheckpoint.over(journal, turnId, [], persist, listener))
-            : JournalCheckpoint.make(journal, turnId, persist, listener)
-        }
-      })
+      const queue = yield* TurnQueue.make(sessions, down)
       const find = (id: Ids.ConversationId): Effect.Effect<Conversation, ConversationNotFound | StorageError> =>
         Effect.flatMap(
           Effect.andThen(startedInTime(condition), store.conversation(id)), // O4
@@ -142,9 +87,9 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         journal,
         sessions,
         queue,
-        gates,
-        interruptions,
-        life,
+        gates: yield* Gates,
+        interruptions: yield* Interruptions,
+        life: yield* Life,
         tenancy: yield* Tenancy,
         isStopping: Deferred.isDone(down)
       }
@@ -390,11 +335,11 @@ const resultOf = Effect.fnUntraced(function* (store: Store["Service"], end: Turn
 
 const countsOf = (sessions: Sessions, parking: Parking): TurnCounts => {
   const counts = { running: 0, retrying: parking.size, queued: 0 }
-  for (const { running, queue, hub } of sessions) {
-    counts.queued += queue.length
-    if (running !== undefined && running.ahead === undefined)
-      counts[hub.inProgress.retry === undefined ? "running" : "retrying"]++
-  }
+  for (const { hub, turns } of sessions)
+    for (const { state } of turns) {
+      if (state._tag === "Queued") counts.queued++
+      else if (state._tag !== "Ahead") counts[hub.inProgress.retry === undefined ? "running" : "retrying"]++
+    }
   return counts
 }
 
@@ -411,32 +356,13 @@ const stateOf = (
     status: turnId === undefined ? "idle" : retry === undefined ? "running" : "retrying",
     autoRetryEnabled: session?.autoRetry ?? autoRetryEnabled,
     isRetrying: retry !== undefined,
-    queued: (parked === undefined ? session?.behind : session?.queue)?.map(({ turnId }) => turnId) ?? [],
+    queued: session?.turns.flatMap((turn) => (turn.turnId === turnId ? [] : [turn.turnId])) ?? [],
     ...(turnId === undefined ? undefined : { turnId }),
-    ...(retry === undefined ? undefined : retryState(retry))
+    ...(retry === undefined ? undefined : retryStateOf(retry))
   }
 }
 
-const retryState = ({
-  asks,
-  attempt,
-  retryAt,
-  delayMs,
-  message,
-  reason,
-  code,
-  maxAttempts
-}: TurnEvent.ProviderRetry) => ({
-  attempt,
-  retryAt,
-  retry: {
-    attempt,
-    retryAt,
-    delayMs,
-    message,
-    reason,
-    ...(code === undefined ? undefined : { code }),
-    ...(maxAttempts === undefined ? undefined : { maxAttempts }),
-    ...(asks === undefined ? undefined : { asks })
-  }
-})
+const retryStateOf = (event: TurnEvent.ProviderRetry) => {
+  const retry = Struct.omit(event, ["type", "conversationId", "turnId", "target", "credential"])
+  return { attempt: retry.attempt, retryAt: retry.retryAt, retry }
+}

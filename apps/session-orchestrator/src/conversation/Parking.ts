@@ -11,9 +11,9 @@
  */
 import type { Ids } from "@holdfast/wire"
 import type { Timer } from "../durable/Timer.ts"
-import { type Awaited, type Pass, type Sleeper, wakeEarly } from "./Gatekeeper.ts"
+import type { Awaited, Pass, Sleeper } from "./Gatekeeper.ts"
 import type { ParkingPlace } from "./ParkingPlace.ts"
-import type { Running } from "./Session.ts"
+import type { TurnLife } from "./TurnLife.ts"
 
 /** A turn that waits. */
 export interface Parked {
@@ -25,19 +25,10 @@ export interface Parked {
 }
 
 /** Why it is taken up again: what is done to its handles before it runs. */
-export type Reason = (running: Running) => void
+export type Reason = (turn: TurnLife) => void
 
 /** Its time has come. */
 const elapsed: Reason = ({ wait }) => wait.elapse()
-
-/** The gate lets it in. */
-const letIn =
-  (pass: Pass): Reason =>
-  (running) => {
-    running.pass = pass
-    if (pass.isEarly) running.wait.steer(wakeEarly(pass))
-    else elapsed(running)
-  }
 
 /** Who runs the turns that wait here. */
 export interface Runner {
@@ -143,7 +134,7 @@ export class Parking {
   }
 
   private letIn(conversationId: Ids.ConversationId, pass: Pass): void {
-    if (!this.leave(conversationId, letIn(pass))) pass.giveBack()
+    if (!this.leave(conversationId, (turn) => turn.letIn(pass, () => elapsed(turn)))) pass.giveBack()
   }
 }
 

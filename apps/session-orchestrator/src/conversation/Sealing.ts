@@ -7,14 +7,8 @@ import { Directive, Observer, RetryStrategy, Turn as KernelTurn, TurnStopped } f
 import { type Failure, type Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Array as Arr, Clock, Effect, Option } from "effect"
 import * as Account from "../inspection/Account.ts"
-import type { Journal } from "../storage/Journal.ts"
-import type { StorageError, Store } from "../storage/Store.ts"
 import type { Session } from "./Session.ts"
-
-export interface Dependencies {
-  readonly store: Store["Service"]
-  readonly journal: Pick<Journal["Service"], "load">
-}
+import type { TurnServices } from "./TurnServices.ts"
 
 /** How a turn ends. */
 export interface Outcome {
@@ -24,12 +18,13 @@ export interface Outcome {
 
 /** Seals a turn; one that is sealed already stays as it is. */
 export const seal = Effect.fnUntraced(function* (
-  { journal, store }: Dependencies,
+  services: TurnServices,
   session: Session,
   turnId: Ids.TurnId,
-  outcome: Outcome,
-  patiently: <A>(effect: Effect.Effect<A, StorageError>) => Effect.Effect<A, TurnStopped.TurnStopped>
+  outcome: Outcome
 ): Effect.fn.Return<TurnEvent.TurnEnd, TurnStopped.TurnStopped> {
+  const { journal, store } = services
+  const patiently = services.patiently(turnId)
   const turn = Option.getOrThrow(yield* patiently(store.turn(turnId)))
   if (turn.end !== undefined) return turn.end
   const { acceptedAt, conversationId, prompt } = turn

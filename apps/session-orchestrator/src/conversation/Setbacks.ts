@@ -5,84 +5,57 @@
  * Setbacks.B2. A lost ownership is no defect: it is counted nowhere.
  */
 import { Turn as KernelTurn, type TurnStopped } from "@holdfast/kernel"
-import type { Ids, TurnEvent } from "@holdfast/wire"
+import type { TurnEvent } from "@holdfast/wire"
 import { Deferred, Duration, Effect, Option } from "effect"
 import * as Interruption from "../durable/Interruption.ts"
-import type { Interruptions } from "../storage/Interruptions.ts"
 import type { Record } from "../storage/Journal.ts"
-import type { StorageError } from "../storage/Store.ts"
-import type { QuarantineService } from "./Quarantine.ts"
 import * as Sealing from "./Sealing.ts"
-import type { Running, Session } from "./Session.ts"
-import type { Sessions } from "./Sessions.ts"
-import * as TurnRunner from "./TurnRunner.ts"
-
-export interface Dependencies extends Sealing.Dependencies {
-  readonly sessions: Sessions
-  readonly interruptions: Interruptions["Service"]
-  readonly quarantine: QuarantineService
-  /** The name of this process. */
-  readonly life: string
-  readonly stopping: Effect.Effect<void>
-}
-
-/** A disk that works again soon is waited for. */
-export const patiently =
-  ({ stopping }: Pick<Dependencies, "stopping">, turnId: Ids.TurnId) =>
-  <A>(effect: Effect.Effect<A, StorageError>): Effect.Effect<A, TurnStopped.TurnStopped> =>
-    TurnRunner.untilItWorks(effect, turnId, stopping)
+import type { Session } from "./Session.ts"
+import * as TurnLife from "./TurnLife.ts"
+import type { TurnServices } from "./TurnServices.ts"
 
 /** Waits until a turn may run; gives the seal of one that is not run again. */
 export const enter = Effect.fnUntraced(function* (
-  dependencies: Dependencies,
+  services: TurnServices,
   session: Session,
-  running: Running
+  turn: TurnLife.TurnLife
 ): Effect.fn.Return<TurnEvent.TurnEnd | undefined, TurnStopped.TurnStopped> {
-  const { interruptions, quarantine } = dependencies
-  const { abort, interruption, turnId } = running
+  const { interruptions, quarantine } = services
+  const { abort, turnId } = turn
+  const { interruption } = turn.state
   const verdict = interruption && Interruption.verdictOf(interruption)
-  const byDisk = patiently(dependencies, turnId)
+  const byDisk = services.patiently(turnId)
   if (verdict?._tag === "Seal") {
     yield* Effect.logError(`Turn ${turnId} is sealed as failed. ${verdict.failure.message}`)
-    return yield* Sealing.seal(dependencies, session, turnId, { status: "failed", ...verdict }, byDisk)
+    return yield* Sealing.seal(services, session, turnId, { status: "failed", ...verdict })
   }
-  let isIn = false
-  let wake = (): void => {}
-  running.stay = quarantine.come(verdict?._tag === "Alone", () => {
-    isIn = true
-    wake()
-  })
-  if (!isIn) {
-    const admitted = Effect.callback<void>((resume) => {
-      if (isIn) resume(Effect.void)
-      wake = () => resume(Effect.void)
-    })
-    // One that is aborted runs nothing any more, so nothing has to wait for it, nor it for anything.
-    yield* Effect.raceFirst(admitted, Deferred.await(abort))
-  }
+  const admitted = Deferred.makeUnsafe<void>()
+  const stay = quarantine.come(verdict?._tag === "Alone", () => Deferred.doneUnsafe(admitted, Effect.void))
+  turn.move(TurnLife.enter(stay))
+  // One that is aborted runs nothing any more, so nothing has to wait for it, nor it for anything.
+  if (!Deferred.isDoneUnsafe(admitted)) yield* Effect.raceFirst(Deferred.await(admitted), Deferred.await(abort))
   if (interruption !== undefined && verdict?._tag === "Alone")
     yield* byDisk(interruptions.note(turnId, { ...interruption, isAlone: true })) // B1
   return undefined
 })
 
 /** A turn has made a record: one that ran alone does so no more. */
-export const recorded = (running: Running, record: Record): void => {
-  if (running.interruption === undefined || !Interruption.isProgress(record)) return
-  running.interruption = undefined
-  running.stay?.progressed()
+export const recorded = (turn: TurnLife.TurnLife, record: Record): void => {
+  if (turn.state.interruption === undefined || !Interruption.isProgress(record)) return
+  turn.move(TurnLife.without("interruption"))
+  turn.state.stay?.progressed()
 }
 
-/** A defect of the service has stopped a turn: it is run again after a pause, or sealed (C10). */
+/** A defect of the service has stopped a turn: it is run again after a pause, or sealed (C10). Gives its seal. */
 export const ofDefect = Effect.fnUntraced(function* (
-  dependencies: Dependencies,
+  services: TurnServices,
   session: Session,
-  running: Running,
+  { abort, turnId }: TurnLife.TurnLife,
   error: TurnStopped.TurnStopped
-): Effect.fn.Return<Running | TurnEvent.TurnEnd, TurnStopped.TurnStopped> {
-  const { interruptions, life } = dependencies
-  const { abort, turnId } = running
-  const byDisk = patiently(dependencies, turnId)
-  const sealed = (outcome: Sealing.Outcome) => Sealing.seal(dependencies, session, turnId, outcome, byDisk)
+): Effect.fn.Return<TurnEvent.TurnEnd | undefined, TurnStopped.TurnStopped> {
+  const { interruptions, life } = services
+  const byDisk = services.patiently(turnId)
+  const sealed = (outcome: Sealing.Outcome) => Sealing.seal(services, session, turnId, outcome)
   if (Deferred.isDoneUnsafe(abort)) return yield* sealed(ABORTED)
   const known = Option.getOrElse(yield* byDisk(interruptions.find(turnId)), () => Interruption.none(life))
   const defects = known.defects + 1
@@ -94,23 +67,21 @@ export const ofDefect = Effect.fnUntraced(function* (
     return yield* sealed({ status: "failed", failure: Interruption.stoppedBy(defects, error.message) })
   }
   session.hub.again()
-  yield* pause(running, DEFECT_PAUSE_MS)
-  return running
+  yield* pause(abort, DEFECT_PAUSE_MS)
+  return undefined
 })
 
 /** Waits before a turn is run again; an abort ends the wait. */
-export const pause = ({ abort }: Pick<Running, "abort">, ms: number): Effect.Effect<void> =>
+export const pause = (abort: TurnLife.TurnLife["abort"], ms: number): Effect.Effect<void> =>
   Effect.raceFirst(Effect.sleep(ms), Deferred.await(abort))
 
 /** The service stops in good order: the turns that it is running die of nothing. */
-export const inGoodOrder = ({ interruptions, life, sessions }: Dependencies): Effect.Effect<void> =>
+export const inGoodOrder = ({ interruptions, life, sessions }: TurnServices): Effect.Effect<void> =>
   Effect.suspend(() => {
-    const turns = Array.from(sessions).flatMap(({ running }) =>
-      running === undefined || running.ahead !== undefined || running.stay === undefined ? [] : [running]
-    )
+    const turns = Array.from(sessions, ({ turns }) => turns).flat()
     return Effect.forEach(
-      turns,
-      ({ interruption = Interruption.none(life), turnId }) =>
+      turns.filter(({ state: { _tag, stay } }) => stay !== undefined && _tag !== "Ahead"),
+      ({ state: { interruption = Interruption.none(life) }, turnId }) =>
         interruptions.note(turnId, { ...interruption, deaths: 0, isAlone: false, isOrderly: true }),
       { concurrency: "unbounded", discard: true }
     )

@@ -1,64 +1,49 @@
 /**
  * Runs accepted turns: one at a time per conversation, in order, on fibers of the service.
  *
- * Q1. A conversation has a fiber while it has turns, and no longer.
- * Q2. A turn that begins a long wait leaves memory, fiber, messages and all (`Parking`); the turns behind it stay queued.
- * Q3. A turn that cannot be run as it stands, because its model or its settings are gone from the configuration, is sealed
- *     as failed and says so; it does not block those behind it.
- * Q4. No turn passes one before it that is not sealed. A turn that stops unsealed is run again from its records: after a defect of the
- *     service twice, and then it is sealed as failed (C10); when another process has written, in growing distances (`Comebacks`), and
- *     those who wait for it are told. An abort ends it at any of these moments.
- * Q5. From the moment at which a parked turn is wanted it is reached through its session, by handles that stay the same:
- *     of the commands and aborts that come while it leaves memory, or while it is read from the disk, none is lost, and
- *     they are heard in their order.
- * Q6. Parked turns come back as `Waking` says. One that is in memory ahead of its time and stops there is parked still, and nobody hears
- *     of it.
- * Q8. A turn that may take the process down runs alone (`Quarantine`), and one that did so again is sealed without being run (X14). What
- *     stops with the service in good order is on record, so that it counts for no death.
- * Q7. Whoever waits to hear that a command is on record (`Wait`), or a turn sealed, hears of it when it has stopped instead.
+ * TurnQueue.Q1. A conversation has a fiber while it has turns to run, and no longer.
+ * TurnQueue.Q2. While the first turn of a conversation is parked (`Parking`), the others stay queued.
+ * TurnQueue.Q3. A turn whose model or settings are gone from the configuration is sealed as failed, with the reason. It does not block the
+ *     turns behind it.
+ * TurnQueue.Q4. No turn passes an unsealed turn before it. A turn that stops unsealed is run again from its records. After a defect of the
+ *     service that happens twice, and then it is sealed as failed (rule C10). After another process has written, it happens at growing
+ *     intervals (`Comebacks`), and its callers get the error. An abort ends the turn at any of these moments.
+ * TurnQueue.Q5. A parked turn that is wanted is reached through its session from that moment on, by handles that stay the same. No command
+ *     or abort is lost while it leaves memory, or while it is read from the disk; they are taken in their order.
+ * TurnQueue.Q6. A turn that is in memory ahead of its time and stops there is still parked: nothing is reported of it.
+ * TurnQueue.Q7. Callers that wait for a command to be on record, or for a seal, get the error of a turn that has stopped instead.
+ * TurnQueue.Q8. A turn that may take the process down runs alone (`Quarantine`), and a turn that did so again is sealed without being run
+ *     (rule X14). An orderly stop of the service is on record, so that it counts for no death.
  */
 import { type Provider, Records, ResponseLimit, TurnStopped } from "@holdfast/kernel"
 import { Profile, RetryPolicy } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import { type Ids, Target, type TurnEvent } from "@holdfast/wire"
-import { Cause, Clock, Deferred, Effect, Exit, FiberSet, Option, Result, type Scope, Stream } from "effect"
-import type * as Interruption from "../durable/Interruption.ts"
-import type * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
-import type { Timer } from "../durable/Timer.ts"
-import type { Interruptions } from "../storage/Interruptions.ts"
-import type { Journal } from "../storage/Journal.ts"
-import type { Standings } from "../storage/Standings.ts"
-import type { Conversation, StorageError, Turn } from "../storage/Store.ts"
+import { Cause, Clock, Deferred, Effect, Exit, FiberSet, identity, Option, Result, Stream } from "effect"
+import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
+import type { Conversation, Turn } from "../storage/Store.ts"
 import * as ContextSize from "../tokens/ContextSize.ts"
-import type * as Tokenizer from "../tokens/Tokenizer.ts"
+import * as Tokenizer from "../tokens/Tokenizer.ts"
 import * as Admission from "./Admission.ts"
 import { Comebacks } from "./Comebacks.ts"
 import type { Defaults } from "./Defaults.ts"
-import type { Gates } from "./Gates.ts"
 import type { Parking } from "./Parking.ts"
-import type { ParkingPlace } from "./ParkingPlace.ts"
 import * as MissingTools from "./MissingTools.ts"
 import type { Providers } from "./Providers.ts"
-import type { QuarantineService } from "./Quarantine.ts"
 import { Seals } from "./Seals.ts"
-import { type Arrival, type Running, running as handlesOf, type Session } from "./Session.ts"
+import type { Session } from "./Session.ts"
 import type { Sessions } from "./Sessions.ts"
 import * as Setbacks from "./Setbacks.ts"
-import type { Tools } from "./Tools.ts"
-import type { RightOfWay } from "./RightOfWay.ts"
+import * as TurnLife from "./TurnLife.ts"
 import * as TurnPorts from "./TurnPorts.ts"
 import * as TurnRunner from "./TurnRunner.ts"
+import * as TurnServices from "./TurnServices.ts"
 import { Waking } from "./Waking.ts"
 
 export interface TurnQueue {
   /** Queues an accepted turn behind the others of its conversation. */
-  readonly add: (
-    session: Session,
-    turnId: Ids.TurnId,
-    arrival?: Arrival,
-    interruption?: Interruption.Interruption
-  ) => Effect.Effect<void>
-  /** Has a turn that is about to be taken up taken up now: somebody wants something of it. */
+  readonly add: (session: Session, turnId: Ids.TurnId, known?: TurnLife.Known) => Effect.Effect<void>
+  /** Runs the turns of a session now, instead of when the turnstile admits the first: there is a command for it. */
   readonly hasten: (session: Session) => void
   /** What becomes of a turn from now on: its seal, or why it stopped without one. */
   readonly sealOf: (turnId: Ids.TurnId) => Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped>
@@ -68,153 +53,118 @@ export interface TurnQueue {
   readonly parking: Parking
 }
 
-export interface Dependencies extends Omit<TurnRunner.Resources, "checkpoint" | "toolbox"> {
-  readonly sessions: Sessions
-  readonly providers: Providers["Service"]
-  readonly gates: Gates["Service"]
-  readonly defaults: Defaults["Service"]
-  readonly tools: Tools["Service"]
-  readonly standings: Standings["Service"]
-  readonly tokenizer: Effect.Effect<Tokenizer.Count>
-  readonly timer: Timer["Service"]
-  readonly place: ParkingPlace
-  readonly rightOfWay: RightOfWay
-  readonly journal: Journal["Service"]
-  readonly interruptions: Interruptions["Service"]
-  readonly quarantine: QuarantineService
-  /** The name of this process. */
-  readonly life: string
-  readonly isStopping: Effect.Effect<boolean>
-  /** The records of a turn, as a checkpoint over them. */
-  readonly checkpointOf: (
-    turnId: Ids.TurnId,
-    listener: JournalCheckpoint.Listener,
-    isNew: boolean
-  ) => Effect.Effect<JournalCheckpoint.Resumed, StorageError>
-}
-
-/** A queue whose turns stop, unsealed, with the scope. */
-export const make = Effect.fnUntraced(function* (
-  dependencies: Dependencies
-): Effect.fn.Return<TurnQueue, never, Scope.Scope> {
-  const { isStopping, place, rightOfWay, sessions, timer } = dependencies
+/** A queue whose turns stop, unsealed, with the scope. `down` is done when the service goes down. */
+export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Deferred.Deferred<void>) {
+  const services = yield* TurnServices.collect(sessions, down)
+  const { isStopping } = services
   // Behind the fibers: a runner goes on without this conversation, and its gates with it (K3).
-  yield* Effect.addFinalizer(() => Effect.sync(() => giveBack(sessions)))
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      for (const { turns } of sessions) for (const turn of turns.slice()) turn.end(Exit.fail(TurnRunner.goingDown))
+    })
+  )
   const fork = yield* FiberSet.makeRuntime<never>()
   const seals = new Seals()
   const comebacks = new Comebacks()
   const working = new Set<Session>()
 
+  /** The turn that runs next: the first one, or, while that is parked, itself ahead of its time. */
+  const nextOf = ({ ahead, conversationId, head }: Session): TurnLife.TurnLife | undefined =>
+    ahead ?? (parking.find(conversationId) === undefined ? head : undefined)
+
   const begin = (session: Session): void => {
-    if (working.has(session) || session.queue.length === 0 || parking.find(session.conversationId) !== undefined) return
+    if (working.has(session) || nextOf(session) === undefined) return
     working.add(session)
     fork(work(session))
   }
 
-  const stopped = (session: Session, running: Running, error: TurnStopped.TurnStopped): void => {
-    const { turnId } = running
-    session.hub.stopped(turnId, error)
-    tell(running, Exit.fail(error))
-    seals.tell(turnId, Exit.fail(error))
+  const ended = (turn: TurnLife.TurnLife, outcome: Exit.Exit<TurnEvent.TurnEnd, TurnStopped.TurnStopped>): void => {
+    turn.end(outcome)
+    seals.tell(turn.turnId, outcome)
   }
 
-  /** Runs a turn that has stopped unsealed again, or seals it (Q4); gives what runs next, or its seal. */
-  const goOn = Effect.fnUntraced(function* (session: Session, running: Running, error: TurnStopped.TurnStopped) {
-    const { turnId } = running
+  const stopped = (session: Session, turn: TurnLife.TurnLife, error: TurnStopped.TurnStopped): void => {
+    session.hub.stopped(turn.turnId, error)
+    ended(turn, Exit.fail(error))
+  }
+
+  /** Seals a turn that has stopped unsealed, or has it run again (Q4); gives its seal. */
+  const goOn = Effect.fnUntraced(function* (session: Session, turn: TurnLife.TurnLife, error: TurnStopped.TurnStopped) {
+    const { turnId } = turn
     if (error.defect === true) {
-      const outcome = yield* Effect.exit(Setbacks.ofDefect(dependencies, session, running, error))
+      const outcome = yield* Effect.exit(Setbacks.ofDefect(services, session, turn, error))
       if (Exit.isSuccess(outcome)) return outcome.value
       yield* Effect.logError(`Turn ${turnId} could not be sealed: ${errorOf(outcome.cause).message}`)
     }
     yield* Effect.logWarning(`Turn ${turnId} stopped unsealed: ${error.message}`)
-    stopped(session, running, error)
-    const next = handlesOf(turnId, undefined, running.interruption)
-    session.running = next
-    yield* Setbacks.pause(next, comebacks.stopped(session.conversationId, yield* Clock.currentTimeMillis))
-    return next
+    const { interruption } = turn.state
+    stopped(session, turn, error)
+    const { abort } = session.add(turnId, { _tag: "Stopped", interruption }, "first")
+    yield* Setbacks.pause(abort, comebacks.stopped(session.conversationId, yield* Clock.currentTimeMillis))
+    return undefined
+  })
+
+  /** Runs a turn up to where it is sealed, stops or leaves memory; whether the session's turns go on. */
+  const live = Effect.fnUntraced(function* (session: Session, turn: TurnLife.TurnLife) {
+    turn.move(TurnLife.begin)
+    let outcome = yield* Effect.matchCause(run(services, session, turn), {
+      onSuccess: identity,
+      onFailure: errorOf
+    })
+    // From here on nothing yields until the outcome is reported: a turn that does not run has none that is unreported.
+    const { _tag, awaited } = turn.state
+    turn.move(TurnLife.stop)
+    if (_tag === "Ahead") {
+      if ("_tag" in outcome) return turn.move(TurnLife.park) // Q6
+      parking.drop(session.conversationId)
+    }
+    if ("_tag" in outcome && outcome._tag === "TurnParked") {
+      if (!turn.isWanted && turn.move(TurnLife.park))
+        parking.park(session.conversationId, turn.turnId, outcome.retryAt, awaited)
+      return true // Q5
+    }
+    if ("_tag" in outcome) {
+      if (yield* isStopping) {
+        stopped(session, turn, outcome)
+        return false
+      }
+      const end: TurnEvent.TurnEnd | undefined = yield* goOn(session, turn, outcome)
+      if (end === undefined) return true
+      outcome = end
+    }
+    ended(turn, Exit.succeed(outcome))
+    return !(yield* isStopping)
   })
 
   const work = Effect.fnUntraced(
-    function* (session: Session, first?: Running) {
-      let running = first ?? session.queue.shift()
-      while (running !== undefined) {
-        const { turnId } = running
-        session.running = running
-        const exit = yield* Effect.exit(run(dependencies, session, running))
-        // From here on up to where those who wait are told nothing gives way: a turn that nobody runs has said what became of it.
-        running.stay?.leave()
-        running.stay = undefined
-        session.running = undefined
-        running.arrival = undefined
-        running.leaveTurnstile()
-        Admission.giveBack(running)
-        const { ahead, awaited } = running
-        const outcome = Exit.isSuccess(exit) ? exit.value : errorOf(exit.cause)
-        ahead?.leave()
-        if (ahead !== undefined) {
-          if ("_tag" in outcome) break // Q6
-          parking.drop(session.conversationId)
-        }
-        let end: TurnEvent.TurnEnd
-        if ("type" in outcome) end = outcome
-        else if (outcome._tag === "TurnParked") {
-          if (isWanted(running)) continue // Q5
-          parking.park(session.conversationId, turnId, outcome.retryAt, awaited)
-          if (parking.find(session.conversationId) !== undefined) break
-          running = session.queue.shift()
-          continue
-        } else {
-          session.running = running
-          if (yield* isStopping) {
-            stopped(session, running, outcome)
-            session.running = undefined
-            break
-          }
-          const next: Running | TurnEvent.TurnEnd = yield* goOn(session, running, outcome)
-          if (!("type" in next)) {
-            running = next
-            continue
-          }
-          session.running = undefined
-          end = next
-        }
-        const sealed = Exit.succeed(end)
-        tell(running, sealed)
-        seals.tell(turnId, sealed)
-        if (yield* isStopping) break
-        running = session.queue.shift()
-      }
+    function* (session: Session) {
+      let turn = nextOf(session)
+      while (turn !== undefined) turn = (yield* live(session, turn)) ? nextOf(session) : undefined
       working.delete(session)
       sessions.release(session)
     },
-    (work, session, _first?: Running) =>
+    (work, session) =>
       Effect.onInterrupt(work, () =>
         Effect.sync(() => {
-          const { running } = session
-          // Q6
-          if (running !== undefined && running.ahead === undefined) stopped(session, running, TurnRunner.goingDown)
+          const { ahead, head } = session
+          if (ahead !== undefined) ahead.move(TurnLife.park) // Q6
+          else if (head !== undefined && head.state._tag !== "Queued") stopped(session, head, TurnRunner.goingDown)
         })
       )
   )
 
-  const prepare = (session: Session, running: Running): void => {
-    // Before anything of it is run: it may be called on the spot.
-    session.running = running
-    working.add(session)
-    fork(work(session, running))
-  }
-  const waking = new Waking({ begin, place, prepare, rightOfWay, sessions, timer })
+  const waking = new Waking(services, begin)
   const { parking } = waking
 
   yield* Effect.addFinalizer(() => Effect.sync(() => waking.close()))
   // Runs first of all that ends with this queue: the turns still run.
-  yield* Effect.addFinalizer(() => Setbacks.inGoodOrder(dependencies))
+  yield* Effect.addFinalizer(() => Setbacks.inGoodOrder(services))
 
-  return {
+  const queue: TurnQueue = {
     parking,
-    add: (session, turnId, arrival, interruption) =>
+    add: (session, turnId, known) =>
       Effect.sync(() => {
-        session.queue.push(handlesOf(turnId, arrival, interruption))
+        session.add(turnId, { _tag: "Queued", ...known }, "last")
         begin(session)
       }),
     hasten: begin,
@@ -222,39 +172,21 @@ export const make = Effect.fnUntraced(function* (
     has: ({ conversationId, turnId }) =>
       parking.find(conversationId)?.turnId === turnId || sessions.find(conversationId)?.has(turnId) === true
   }
+  return queue
 })
 
 // --- internal
 
-/** Whether somebody wants something of a turn that is about to wait on disk. */
-const isWanted = ({ abort, wait }: Running): boolean => Deferred.isDoneUnsafe(abort) || wait.hasNews
-
-/** Nothing that runs or is queued will call any more. */
-const giveBack = (sessions: Sessions): void => {
-  for (const { head, behind } of sessions) for (const running of [head, ...behind]) running?.pass?.giveBack()
-}
-
-/** Q7 */
-const tell = ({ ended, wait }: Running, outcome: Exit.Exit<unknown, TurnStopped.TurnStopped>): void => {
-  wait.end(outcome)
-  Deferred.doneUnsafe(ended, Exit.asVoid(outcome))
-}
-
-/** Commands hear from the journal what became of them; and where a turn does something new it has come back into memory. */
-const listenerOf = (running: Running): JournalCheckpoint.Listener => ({
-  begins: (name) => {
-    // Before anybody is told of the wait: a command may be the answer to that.
-    if (Records.placeOf(name)?.kind === "Wake") running.wait.open()
-    else running.wait.pass()
-    // The end of the wait that it was woken from is still to be put on record.
-    if (!running.wait.hasNews) running.leaveTurnstile()
-  },
+/** A command is answered by its record; and a turn that does something new has come to where it was. */
+const listenerOf = (turn: TurnLife.TurnLife): JournalCheckpoint.Listener => ({
+  // Before the wait is announced: a command may answer the announcement.
+  begins: (name) => turn.begins(Records.placeOf(name)?.kind === "Wake"),
   recorded: (record) => {
-    Setbacks.recorded(running, record)
+    Setbacks.recorded(turn, record)
     const wake = Records.valueOf("Wake", record)
     if (wake === undefined) return
-    running.wait.hear(wake)
-    if (wake.type === "asked") Admission.giveBack(running) // it calls when somebody has answered
+    turn.wait.hear(wake)
+    if (wake.type === "asked") turn.move(TurnLife.without("pass")) // it calls when a person has answered
   }
 })
 
@@ -262,16 +194,25 @@ const listenerOf = (running: Running): JournalCheckpoint.Listener => ({
 const errorOf = <E>(cause: Cause.Cause<E>): E | TurnStopped.TurnStopped =>
   Option.getOrElse(Cause.findErrorOption(cause), () => TurnStopped.ofDefect(Cause.squash(cause)))
 
-const run = Effect.fnUntraced(function* (dependencies: Dependencies, session: Session, running: Running) {
-  const { providers, defaults, checkpointOf, gates, standings, tokenizer, tools, ...resources } = dependencies
-  const { arrival, turnId, wait } = running
-  const patiently = Setbacks.patiently(dependencies, turnId)
-  const sealed = yield* Setbacks.enter(dependencies, session, running)
+const run = Effect.fnUntraced(function* (
+  services: TurnServices.TurnServices,
+  session: Session,
+  turn: TurnLife.TurnLife
+) {
+  const { providers, defaults, gates, journal, standings, store, timer, tools } = services
+  const { turnId } = turn
+  const { arrival } = turn.state
+  const patiently = services.patiently(turnId)
+  const sealed = yield* Setbacks.enter(services, session, turn)
   if (sealed !== undefined) return sealed
-  const resumption = arrival?.resumption ?? Option.getOrThrow(yield* patiently(resources.store.resumption(turnId)))
+  const resumption = arrival?.resumption ?? Option.getOrThrow(yield* patiently(store.resumption(turnId)))
   const { conversation } = resumption
-  const { checkpoint, commandIds } = yield* patiently(checkpointOf(turnId, listenerOf(running), arrival !== undefined))
-  wait.know(commandIds)
+  const { checkpoint, commandIds } =
+    arrival === undefined
+      ? yield* patiently(JournalCheckpoint.make(journal, turnId, patiently, listenerOf(turn)))
+      : // Should a new turn have records all the same, its first one collides with them (J2).
+        JournalCheckpoint.over(journal, turnId, [], patiently, listenerOf(turn))
+  turn.wait.know(commandIds)
   const target = Target.parse(conversation.model) ?? defaults.model
   // What the settings say is where a conversation's switch begins; from then on the switch alone says it (P15).
   const policy = { ...policyOf(conversation, defaults), enabled: true }
@@ -279,12 +220,12 @@ const run = Effect.fnUntraced(function* (dependencies: Dependencies, session: Se
   const isRetried = () => isEnabled() && RetryPolicy.mostRetries(policy) !== 0
   // The gate stands outside the limits: a call that runs into one has failed, and the gate has to know.
   const limited = Limits.withLimits(route(providers), policy.requestTimeout)
-  const provider = Admission.gated(limited, gates, running, isRetried)
+  const provider = Admission.gated(limited, gates, turn, isRetried)
   const { history } = resumption
-  running.ahead?.weigh(ContextSize.charactersOf(history))
+  turn.state.seat?.weigh(ContextSize.charactersOf(history))
   const { credentials } = providers
   const ports = yield* TurnPorts.make(
-    { standings, tokenizer, credentials, models: defaults.models },
+    { standings, tokenizer: Tokenizer.load, credentials, models: defaults.models },
     { policy, provider, history, isEnabled, patiently }
   )
   const toolbox = yield* tools.toolbox
@@ -294,25 +235,21 @@ const run = Effect.fnUntraced(function* (dependencies: Dependencies, session: Se
     isFirstLife: !checkpoint.known?.some(({ name }) => name === Records.nameOf("Attempt", 0)),
     live: (event) => session.hub.live(event),
     makeRoom: () => {
-      running.leaveTurnstile()
-      running.ahead?.ready()
+      turn.move(TurnLife.without("place"))
+      turn.state.seat?.ready()
     },
-    abort: Deferred.await(running.abort)
+    abort: Deferred.await(turn.abort)
   })
-  return yield* TurnRunner.run(
-    {
-      session,
-      running,
-      resumption,
-      target,
-      provider: failure === undefined ? provider : MissingTools.failing(failure),
-      gates,
-      policy,
-      ports,
-      isEnabled
-    },
-    { ...resources, checkpoint, toolbox }
-  )
+  const setting = { session, life: turn, resumption, target, gates, policy, ports, isEnabled, store }
+  const reached = failure === undefined ? provider : MissingTools.failing(failure)
+  return yield* TurnRunner.run({
+    ...setting,
+    provider: reached,
+    patiently,
+    checkpoint,
+    toolbox,
+    sleepUntil: timer.sleepUntil
+  })
 })
 
 /**

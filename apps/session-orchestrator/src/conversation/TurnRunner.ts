@@ -24,19 +24,20 @@ import {
 import { Basis, type RetryPolicy, RetryStrategies } from "@holdfast/policy"
 import type { Ids, Target, TurnEvent } from "@holdfast/wire"
 import { Clock, Context, Deferred, Duration, Effect, identity, Schedule } from "effect"
-import type { JournalConflict } from "../storage/Journal.ts"
-import type { Resumption, StorageError, Store } from "../storage/Store.ts"
+import type { Persist } from "../durable/JournalCheckpoint.ts"
+import type { Resumption, Store } from "../storage/Store.ts"
 import * as Admission from "./Admission.ts"
 import type { Awaited } from "./Gatekeeper.ts"
 import * as Gates from "./Gates.ts"
-import type { Running, Session } from "./Session.ts"
+import type { Session } from "./Session.ts"
+import * as TurnLife from "./TurnLife.ts"
 import type { TurnPorts } from "./TurnPorts.ts"
 import * as Warnings from "./Warnings.ts"
 
-/** What a turn needs to know of the conversation it is in. */
+/** What a turn runs on. */
 export interface Setting {
   readonly session: Session
-  readonly running: Running
+  readonly life: TurnLife.TurnLife
   /** What the store has of the turn and of its conversation. */
   readonly resumption: Resumption
   readonly target: Target.Target
@@ -46,26 +47,21 @@ export interface Setting {
   readonly gates: Gates.Gates["Service"]
   readonly ports: TurnPorts
   readonly isEnabled: () => boolean
-}
-
-/** What the service has for its turns. */
-export interface Resources {
   readonly store: Store["Service"]
   readonly checkpoint: Checkpoint.Checkpoint["Service"]
   /** What its tools are run by, once it is known which there are. */
   readonly toolbox: Toolbox.Toolbox["Service"]
   /** Waits for a moment in epoch milliseconds (D11). */
   readonly sleepUntil: (end: number) => Effect.Effect<void>
-  /** Succeeds when the service goes down. */
-  readonly stopping: Effect.Effect<void>
+  /** `untilItWorks` */
+  readonly patiently: Persist
 }
 
 /** Runs a turn to its seal, or until it leaves memory to wait. Interrupted, it stops unsealed. An `Observer` comes with the context, where there is one. */
 export const run = (
-  setting: Setting,
-  resources: Resources
+  setting: Setting
 ): Effect.Effect<TurnEvent.TurnEnd, TurnParked.TurnParked | TurnStopped.TurnStopped> => {
-  const { running, target, provider, ports } = setting
+  const { target, provider, ports } = setting
   const { compactor, limits, report, router } = ports
   const { turn, conversation, history } = setting.resumption
   const { turnId, conversationId, prompt, acceptedAt } = turn
@@ -76,7 +72,7 @@ export const run = (
     target,
     history,
     startedAt: acceptedAt,
-    abort: Deferred.await(running.abort),
+    abort: Deferred.await(setting.life.abort),
     ...(limits === undefined ? undefined : { limits }),
     ...(system === undefined ? undefined : { system }),
     ...(prompt === undefined ? undefined : { prompt })
@@ -84,10 +80,10 @@ export const run = (
     // A context, not layers: nothing here has to be built, and ten thousand turns come by.
     Effect.provideContext(
       Context.make(Provider.Provider, provider).pipe(
-        Context.add(EventSink.EventSink, sinkOf(setting, resources)),
-        Context.add(RetryStrategy.RetryStrategy, strategyOf(setting, resources)),
-        Context.add(Checkpoint.Checkpoint, resources.checkpoint),
-        Context.add(Toolbox.Toolbox, resources.toolbox),
+        Context.add(EventSink.EventSink, sinkOf(setting)),
+        Context.add(RetryStrategy.RetryStrategy, strategyOf(setting)),
+        Context.add(Checkpoint.Checkpoint, setting.checkpoint),
+        Context.add(Toolbox.Toolbox, setting.toolbox),
         Context.add(Compactor.Compactor, compactor),
         router === undefined ? identity : Context.add(Router.Router, router),
         report === undefined ? identity : Context.add(FinalReport.FinalReport, report)
@@ -100,25 +96,23 @@ export const run = (
  * A full disk is emptied by a person, so a turn keeps asking: after 1 s, 2 s, 4 s … and then every 30 s. It stops, unsealed,
  * only with the service.
  */
-export const untilItWorks = <A>(
-  effect: Effect.Effect<A, StorageError | JournalConflict>,
-  turnId: Ids.TurnId,
-  stopping: Effect.Effect<void>
-): Effect.Effect<A, TurnStopped.TurnStopped> =>
-  // A disk that works, as disks do, costs nothing but this one look at the outcome.
-  Effect.catch(effect, (error) => {
-    let failure: StorageError | JournalConflict | undefined = error
-    return Effect.suspend(() => {
-      const first = failure
-      failure = undefined
-      return first === undefined ? effect : Effect.fail(first)
-    }).pipe(
-      Effect.tapErrorTag("StorageError", ({ message }) => Effect.logError(`Turn ${turnId} is paused: ${message}`)),
-      Effect.retry({ schedule: patience, while: ({ _tag }) => _tag === "StorageError" }),
-      Effect.raceFirst(Effect.andThen(stopping, Effect.fail(goingDown))),
-      Effect.mapError(({ message }) => new TurnStopped.TurnStopped({ message }))
-    )
-  })
+export const untilItWorks =
+  (turnId: Ids.TurnId, stopping: Effect.Effect<void>): Persist =>
+  (effect) =>
+    // A disk that works, as disks do, costs nothing but this one look at the outcome.
+    Effect.catch(effect, (error) => {
+      let failure: typeof error | undefined = error
+      return Effect.suspend(() => {
+        const first = failure
+        failure = undefined
+        return first === undefined ? effect : Effect.fail(first)
+      }).pipe(
+        Effect.tapErrorTag("StorageError", ({ message }) => Effect.logError(`Turn ${turnId} is paused: ${message}`)),
+        Effect.retry({ schedule: patience, while: ({ _tag }) => _tag === "StorageError" }),
+        Effect.raceFirst(Effect.andThen(stopping, Effect.fail(goingDown))),
+        Effect.mapError(({ message }) => new TurnStopped.TurnStopped({ message }))
+      )
+    })
 
 /** What those hear who wait for a turn that its process lets go of. */
 export const goingDown = new TurnStopped.TurnStopped({
@@ -129,13 +123,16 @@ export const goingDown = new TurnStopped.TurnStopped({
 
 const patience = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
 
-const sinkOf = (
-  { resumption: { persisted, turn }, running, session: { hub } }: Setting,
-  { store, stopping }: Resources
-): EventSink.EventSink["Service"] => ({
+const sinkOf = ({
+  life,
+  patiently,
+  resumption: { persisted, turn },
+  session: { hub },
+  store
+}: Setting): EventSink.EventSink["Service"] => ({
   live: (event) => {
     // A turn that is taken up again tells where it is; nobody needs to hear of it twice, nor of a wait that the gate has ended.
-    if (event.type === "provider-retry" && running.pass !== undefined) return
+    if (event.type === "provider-retry" && life.state.pass !== undefined) return
     if (!hub.inProgress.isKnown(event)) hub.live(event)
   },
   persist: (events, position) => {
@@ -143,11 +140,7 @@ const sinkOf = (
     if (events.some(({ type }, i) => type !== (persisted[position + i] ?? type))) return Effect.fail(diverged(turnId)) // R3
     if (position + events.length <= persisted.length) return Effect.sync(() => hub.repeated(events)) // R4
     const persisting = Effect.flatMap(
-      untilItWorks(
-        Effect.suspend(() => store.appendEvents(conversationId, turnId, events, position)),
-        turnId,
-        stopping
-      ),
+      patiently(Effect.suspend(() => store.appendEvents(conversationId, turnId, events, position))),
       (stored) => {
         // Another process may have written since this turn was read: that is no defect, and the turn is read again.
         if (stored.some(({ event }, i) => event.type !== events[i]?.type)) return Effect.fail(elsewhere(turnId)) // R3
@@ -174,36 +167,33 @@ const elsewhere = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>
 /** Up to here a wait stays in memory: leaving it and coming back costs a few reads of the disk. */
 export const RESIDENT_MS = 5_000
 
-const strategyOf = (
-  { gates, isEnabled, policy, ports, running, session }: Setting,
-  { sleepUntil }: Resources
-): RetryStrategy.RetryStrategy["Service"] => {
-  const { wait } = running
+const strategyOf = ({
+  gates,
+  isEnabled,
+  life,
+  policy,
+  ports,
+  session,
+  sleepUntil
+}: Setting): RetryStrategy.RetryStrategy["Service"] => {
+  const { wait } = life
   const resume = () => session.hub.inProgress.resume()
+  const held = (until: number) => session.hub.held(until)
+  const asleep = (elapsed: Effect.Effect<void>, awaited: Awaited | undefined) =>
+    Admission.heard(wait.sleep(elapsed, resume), life, awaited)
   const park = (retryAt: number) => Effect.fail(new TurnParked.TurnParked({ retryAt }))
-  /** It is parked all the same: whoever calls it, or sends it away, rings. */
-  const standBy = (until: number, awaited: Awaited | undefined) => {
-    running.ahead?.ready()
-    return Effect.flatMap(wait.standBy(resume), () => {
-      running.isOutside = false
-      return wait.hasNews ? Admission.heard(wait.sleep(Effect.void, resume), running, awaited) : park(until)
-    })
-  }
   const sleep: RetryStrategies.Sleep = (delay, wanted) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const end = now + Duration.toMillis(delay)
       const awaited = wanted && Gates.awaited(gates, wanted)
-      running.awaited = awaited
-      if (running.ahead !== undefined || running.isOutside) return standBy(end, awaited)
-      if (Duration.toMillis(delay) <= RESIDENT_MS || wait.hasNews) {
-        const held = (until: number) => session.hub.held(until)
-        return Admission.heard(
-          wait.sleep(Admission.awaits(running, sleepUntil(end), awaited, held), resume),
-          running,
-          awaited
-        )
-      }
-      return park(end)
+      if (life.standsBy)
+        return Effect.flatMap(wait.standBy(resume), () => {
+          life.move(TurnLife.goOn)
+          return wait.hasNews ? asleep(Effect.void, awaited) : park(end)
+        })
+      life.move(TurnLife.waitAt(awaited))
+      if (Duration.toMillis(delay) > RESIDENT_MS && !wait.hasNews) return park(end)
+      return asleep(Admission.awaits(life, sleepUntil(end), awaited, held), awaited)
     })
   const strategy = RetryStrategies.make(policy, sleep, ports.countTokens)
   return {

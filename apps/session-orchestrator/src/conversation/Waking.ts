@@ -1,58 +1,44 @@
 /**
- * How parked turns come back: ahead of their time, at their time, or because somebody wants something of them.
+ * Brings parked turns back: ahead of their time, at their time, or for a command.
  *
- * U1. Those whose time has come go on a few at a time, in the order of their times (`Turnstile`). One that somebody wants something of goes
- *     past them, whether it is in memory or not.
- * U2. Those whose time is near are read, and run up to their wait (`ReadAhead`). There they stand by, parked as before: what wakes them, and
- *     when, stays with `Parking`, so their time, their gate and their commands find them as they find any parked turn. Nothing is on
- *     record of it. A turn whose time comes while it is read stands by too, until the turnstile admits it (U1).
- * U3. One that its gate holds when it is due leaves memory again: nobody knows for how long. Whatever goes wrong with reading ahead is no
- *     news either: at its time such a turn comes anew.
+ * Waking.U1. Turns whose time has come go on a few at a time, in the order of their times (`Turnstile`). A turn with a command or an abort
+ *     passes them, whether it is in memory or not.
+ * Waking.U2. Turns whose time is near are read, and run up to their wait (`ReadAhead`). There they stand by, parked as before: `Parking`
+ *     keeps what wakes them and when, so their time, their gate and their commands find them like any parked turn. Nothing is on record of
+ *     it. A turn whose time comes while it is read stands by too, until the turnstile admits it (U1).
+ * Waking.U3. A turn that its gate holds when it is due leaves memory again, as nothing bounds that time closely. A failure while a turn is
+ *     read ahead is not reported: at its time the turn is read anew.
  */
 import type { Ids } from "@holdfast/wire"
-import { Deferred } from "effect"
-import type { Timer } from "../durable/Timer.ts"
-import { Parking, type Reason } from "./Parking.ts"
-import type { ParkingPlace } from "./ParkingPlace.ts"
+import { Parking, type Reason, type Runner } from "./Parking.ts"
 import * as ReadAhead from "./ReadAhead.ts"
-import type { RightOfWay } from "./RightOfWay.ts"
-import { type Running, running as handlesOf, type Session } from "./Session.ts"
+import type { Session } from "./Session.ts"
 import type { Sessions } from "./Sessions.ts"
+import * as TurnLife from "./TurnLife.ts"
 import { Turnstile } from "./Turnstile.ts"
+import type { TurnServices } from "./TurnServices.ts"
 
-export interface Dependencies {
-  readonly timer: Timer["Service"]
-  readonly place: ParkingPlace
-  readonly rightOfWay: RightOfWay
-  readonly sessions: Sessions
-  /** Runs the turns that are queued, where none of the session's runs. */
-  readonly begin: (session: Session) => void
-  /** Runs a turn that is still parked up to its wait. */
-  readonly prepare: (session: Session, running: Running) => void
-}
-
-export class Waking {
+export class Waking implements Runner {
   readonly parking: Parking
-  private readonly dependencies: Dependencies
+  private readonly sessions: Sessions
+  private readonly begin: (session: Session) => void
   private readonly turnstile: Turnstile
   private readonly ahead: ReadAhead.ReadAhead<Ids.ConversationId>
 
-  constructor(dependencies: Dependencies) {
-    this.dependencies = dependencies
-    this.turnstile = new Turnstile(AT_ONCE, dependencies.rightOfWay, () => this.ahead.open())
+  /** `begin` runs the turns of a session, where none of them runs: the turn ahead of its time, or the queued turns. */
+  constructor({ place, rightOfWay, sessions, timer }: TurnServices, begin: (session: Session) => void) {
+    this.sessions = sessions
+    this.begin = begin
+    this.turnstile = new Turnstile(AT_ONCE, rightOfWay, () => this.ahead.open())
     this.ahead = new ReadAhead.ReadAhead(
       AHEAD,
       () => this.turnstile.waiting === 0,
-      (id, place) => this.read(id, place)
+      (id, seat) => this.read(id, seat)
     )
-    this.parking = new Parking(dependencies.timer, dependencies.place, {
-      takeUp: (conversationId, turnId, reason) => this.takeUp(conversationId, turnId, reason),
-      near: (conversationId) => this.ahead.near(conversationId),
-      held: (conversationId, until) => this.held(conversationId, until)
-    })
+    this.parking = new Parking(timer, place, this)
   }
 
-  /** Nobody comes back any more: they wait for whoever runs them next. */
+  /** No turn comes back any more: the next process, or the next owner, takes them up. */
   close(): void {
     this.turnstile.close()
     this.ahead.close()
@@ -60,54 +46,44 @@ export class Waking {
   }
 
   /** U2 */
-  private read(conversationId: Ids.ConversationId, place: ReadAhead.Place): boolean {
+  private read(conversationId: Ids.ConversationId, seat: ReadAhead.Place): boolean {
     const parked = this.parking.find(conversationId)
     if (parked === undefined || !this.parking.isReadable(conversationId)) return false
-    this.dependencies.prepare(this.dependencies.sessions.wake(conversationId), {
-      ...handlesOf(parked.turnId),
-      ahead: place
-    })
+    const session = this.sessions.wake(conversationId)
+    session.add(parked.turnId, { _tag: "Ahead", seat }, "first")
+    this.begin(session)
     return true
   }
 
-  private takeUp(conversationId: Ids.ConversationId, turnId: Ids.TurnId, reason: Reason): void {
-    const { begin, sessions } = this.dependencies
-    const session = sessions.wake(conversationId)
-    // Of a conversation whose head is parked nothing runs but that turn itself, ahead of its time.
-    if (session.running !== undefined) return this.call(session.running, reason)
-    const running = handlesOf(turnId)
-    reason(running)
-    session.queue.unshift(running)
-    if (isCalled(running)) return begin(session) // U1
+  takeUp(conversationId: Ids.ConversationId, turnId: Ids.TurnId, reason: Reason): void {
+    const session = this.sessions.wake(conversationId)
+    if (session.ahead !== undefined) return this.call(session.ahead, reason)
+    const turn = session.add(turnId, { _tag: "Queued" }, "first")
+    reason(turn)
+    if (turn.isCalled) return this.begin(session) // U1
     this.turnstile.come((leave) => {
-      // A command or a prompt that came meanwhile has begun the session's turns, this one first.
-      if (session.queue[0] !== running) return leave()
-      running.leaveTurnstile = leave
-      begin(session)
+      if (turn.move(TurnLife.admit(leave))) this.begin(session)
     })
   }
 
   /** Calls a turn that is in memory already. */
-  private call(running: Running, reason: Reason): void {
-    const { ahead } = running
-    running.ahead = undefined
-    reason(running)
-    if (isCalled(running)) return ahead?.leave() // U1
-    running.isOutside = true
+  private call(turn: TurnLife.TurnLife, reason: Reason): void {
+    turn.move(TurnLife.call)
+    reason(turn)
+    if (turn.isCalled) return void turn.move(TurnLife.goOn) // U1
     this.turnstile.come((leave) => {
-      running.isOutside = false
-      ahead?.leave()
-      // A command that came meanwhile has taken it out of its wait, or moved the end of that.
-      if (!running.wait.hasNews) return leave()
-      running.leaveTurnstile = leave
-      running.wait.ring()
+      if (turn.move(TurnLife.admit(leave))) turn.wait.ring()
     })
   }
 
-  private held(conversationId: Ids.ConversationId, until: number): void {
-    const session = this.dependencies.sessions.find(conversationId)
+  near(conversationId: Ids.ConversationId): void {
+    this.ahead.near(conversationId)
+  }
+
+  held(conversationId: Ids.ConversationId, until: number): void {
+    const session = this.sessions.find(conversationId)
     session?.hub.held(until)
-    session?.running?.wait.ring() // U3
+    session?.ahead?.wait.ring() // U3
   }
 }
 
@@ -125,6 +101,3 @@ const AT_ONCE = 64
  * are due at once.
  */
 const AHEAD: ReadAhead.Limits = { atOnce: 16, most: 2_048, mostSize: 64 * 1024 * 1024 }
-
-/** Whether a person, or a gate, wants something of a turn. */
-const isCalled = ({ abort, wait }: Running): boolean => Deferred.isDoneUnsafe(abort) || wait.isSteered

@@ -5,7 +5,7 @@
  * P1. Time counts, not tries: one try can take as long as all of them may.
  * P2. A caller does not wait for the end of what it has given up on. A statement on a connection that is silent cannot be ended at once.
  */
-import { Clock, Duration, Effect } from "effect"
+import { Clock, Duration, Effect, type Exit, type Fiber } from "effect"
 
 /** Often enough to slip in between two transactions of the other program. */
 const INTERVAL = Duration.millis(100)
@@ -32,31 +32,31 @@ export const whileBusy =
  * Fails when an effect has not ended within a limit, in a region without interruption too. The effect is interrupted then, and nobody
  * waits for its end (P2).
  */
-export const within =
-  <E>(limit: Duration.Duration, silent: () => E) =>
+export const within = <E>(limit: Duration.Duration, silent: () => E) =>
+  unless<E>(Effect.flatMap(Effect.sleep(limit), () => Effect.fail(silent())))
+
+/** Fails as soon as something beside the effect fails. Then it does with the effect what `within` does at its limit. */
+export const unless =
+  <E>(trouble: Effect.Effect<never, E>) =>
   <A, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.flatMap(Effect.context<R>(), (context) =>
       Effect.callback<A, E>((resume) => {
         const fork = Effect.runForkWith(context)
         const work = fork(effect)
-        const timer = fork(Effect.sleep(limit))
+        const watch = fork(trouble)
         let isOver = false
-        work.addObserver((exit) => {
+        const end = (loser: Fiber.Fiber<unknown, E>) => (exit: Exit.Exit<A, E>) => {
           if (isOver) return
           isOver = true
-          timer.interruptUnsafe()
+          loser.interruptUnsafe()
           resume(exit)
-        })
-        timer.addObserver(() => {
-          if (isOver) return
-          isOver = true
-          work.interruptUnsafe()
-          resume(Effect.fail(silent()))
-        })
+        }
+        work.addObserver(end(watch))
+        watch.addObserver(end(work))
         return Effect.sync(() => {
           isOver = true
           work.interruptUnsafe()
-          timer.interruptUnsafe()
+          watch.interruptUnsafe()
         })
       })
     )

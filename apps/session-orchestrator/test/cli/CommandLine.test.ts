@@ -1,7 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Ids, type TurnEvent } from "@holdfast/wire"
-import { Effect, Layer, Option, Stream } from "effect"
+import { Effect, Fiber, Layer, Option, Stream } from "effect"
+import { HttpServer } from "effect/http"
+import { NetAddress } from "effect/net"
 import { TestClock } from "effect/testing"
+import process from "node:process"
 import { Conversations } from "../../src/conversation/Conversations.ts"
 import type { Evidence } from "../../src/inspection/Explanation.ts"
 import { Inspection, type Service } from "../../src/inspection/Inspection.ts"
@@ -328,6 +331,23 @@ describe("holdfast run", () => {
     })
   )
 
+  it.effect("D13: says beside the answer when the next try is, by the clock of this machine", () =>
+    Effect.gen(function* () {
+      const retryAt = new Date(2031, 3, 1, 2, 14, 5).getTime()
+      yield* TestClock.setTime(retryAt - 10_000)
+      const waits = Layer.mock(Conversations, {
+        create: () => Effect.succeed(conversationId),
+        prompt: () => Effect.succeed(turnId),
+        watchTurn: () =>
+          Stream.make(GivenTurn.retry({ delayMs: 10_000, retryAt }), GivenTurn.end("failed")).pipe(
+            Stream.map(GivenTurn.frame)
+          )
+      })
+      const { stderr } = yield* run(["Why?"], { parts: { environment, conversations: waits } })
+      expect(stderr).toContain("529 Overloaded - retry 1 in 10 s, at 02:14:05\n")
+    })
+  )
+
   it.effect("prints the events for programs, and nothing else", () =>
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* run(["--json", "Why?"], {}, "failed")
@@ -419,6 +439,78 @@ describe("holdfast run", () => {
       expect([code, asked.length]).toEqual([0, 2])
     })
   )
+})
+
+describe("holdfast config check", () => {
+  const check = (content: string | undefined, args: ReadonlyArray<string> = []) =>
+    CommandLine.run(["config", "check", ...args], {
+      parts: { environment },
+      files: content === undefined ? {} : { "night.json": content }
+    })
+  const asked = ["--config", "night.json"]
+
+  it.effect("prints what is in force, without secrets, and from where", () =>
+    Effect.gen(function* () {
+      const none = yield* check(undefined)
+      expect(none).toMatchObject({ code: 0, stderr: "" })
+      expect(none.stdout).toMatch(/^There is no configuration file\. In force:\n\n {2}server\.host +127\.0\.0\.1\b/)
+      expect(none.stdout).toMatch(/\n {2}server\.token +\[redacted\] {2}\(HOLDFAST_TOKEN\)\n/)
+      expect(none.stdout).toMatch(/\nKnown, and not in use: [^\n]*openai/)
+      const good = yield* check('{ "server": { "port": 1 } }', asked)
+      expect(good.stdout).toMatch(/night\.json is good\. In force, with what is not from it in brackets:\n/)
+      expect(good.stdout).toMatch(/\n {2}server\.port +1\n/)
+    })
+  )
+
+  it.effect("names what is wrong, and ends with 2", () =>
+    Effect.gen(function* () {
+      for (const [content, problem] of [
+        ['{ "server": { "port": 99999 } }', "  server.port: found 99999; expected an integer from 0 to 65535."],
+        ["{", "  line 1, column 2: found the end of the text; expected a key in double quotes."],
+        ['{ "model": "a\\u0000" }', "  model: expected text without the character U+0000, which is at position 1."]
+      ] as const) {
+        const { code, stderr, stdout } = yield* check(content, asked)
+        expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+        expect(stderr).toMatch(/^holdfast: night\.json has a problem\.\n/)
+        expect(stderr).toContain(problem)
+      }
+      const missing = yield* check(undefined, asked)
+      expect(missing.stderr).toMatch(/night\.json: there is no such file\.\n$/)
+      expect(yield* check(" \n", asked)).toMatchObject({ code: 0 })
+      expect((yield* check("unreadable", asked)).stderr).toContain("it cannot be read: PermissionDenied.")
+    })
+  )
+})
+
+describe("holdfast serve", () => {
+  const service = Layer.mock(HttpServer.HttpServer, {
+    address: NetAddress.inetAddressUnsafe(NetAddress.ipv4Loopback, 4_747)
+  })
+  for (const isTerminal of [false, true]) {
+    it.effect(
+      `says where it is, runs until a signal, and says so: ${isTerminal ? "on a terminal" : "into files"}`,
+      () =>
+        Effect.gen(function* () {
+          const screen = { stdout: isTerminal, stderr: isTerminal }
+          const before = process.listenerCount("SIGTERM")
+          const running = yield* Effect.forkChild(
+            CommandLine.run(["serve"], { parts: { environment: {}, service }, screen }),
+            { startImmediately: true }
+          )
+          yield* Effect.repeat(Effect.yieldNow, { until: () => process.listenerCount("SIGTERM") > before })
+          yield* Effect.repeat(Effect.yieldNow, { times: 1_000 })
+          process.emit("SIGTERM", "SIGTERM")
+          const { code, stderr, stdout } = yield* Fiber.join(running)
+          expect(code).toBe(0)
+          expect(stdout).toMatch(/^Holdfast 1\.2\.3 listens on http:\/\/127\.0\.0\.1:4747\n/)
+          expect(stdout).toContain("  data   ")
+          expect(stderr).toMatch(
+            /Holdfast has started\.[^]*Stopping after SIGTERM: answers that have begun may finish\.[^]*Holdfast has stopped\./
+          )
+          expect(/\n\n/.test(stderr)).toBe(isTerminal)
+        })
+    )
+  }
 })
 
 describe("holdfast", () => {

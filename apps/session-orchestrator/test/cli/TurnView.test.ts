@@ -28,6 +28,14 @@ describe("TurnView", () => {
     ])
   })
 
+  it("D13: says how to abort where there is room for it, and time", () => {
+    const line = "  Retry 1 in 5 m 0 s, at 02:14:05 (Ctrl-C aborts)"
+    const last = (columns: number, now = 0) => TurnView.view(after(retry()), now, { ...surroundings, columns }).at(-1)
+    expect(last(line.length)).toBe(line)
+    expect(last(line.length - 1)).toBe("  Retry 1 in 5 m 0 s, at 02:14:05")
+    expect(last(80, 300_000)).toBe("  Retry 1 runs now …")
+  })
+
   it("D13: a retry out of a number says the number", () => {
     expect(TurnView.view(after(retry({ maxAttempts: 3 })), 0, surroundings)[1]).toContain("Retry 1/3 in 5 m 0 s")
   })
@@ -104,6 +112,10 @@ describe("TurnView", () => {
     expect(saysOf({ sleptMs: 27_105_000, waitedMs: 7_200_000 })).toEqual([
       "[failure] Failed: 529 Overloaded (22 attempts, 2 h of waiting (7 h 31 m 45 s were scheduled))"
     ])
+    const once = end("failed", { error, attempts: 1, sleptMs: 5_000, waitedMs: 5_000 })
+    expect(written(once)).toEqual(["[failure] Failed: 529 Overloaded"])
+    expect(written({ ...once, attempts: 2 })).toEqual(["[failure] Failed: 529 Overloaded (2 attempts, 5 s of waiting)"])
+    expect(written(end("failed", { attempts: 1 }))).toEqual(["[failure] Failed: no reason was given"])
     expect(saysOf({ sleptMs: 0, waitedMs: 0 })).toEqual(["[failure] Failed: 529 Overloaded (22 attempts)"])
     expect(saysOf({ sleptMs: 5_000 })).toEqual([
       "[failure] Failed: 529 Overloaded (22 attempts, 5 s of scheduled waiting)"

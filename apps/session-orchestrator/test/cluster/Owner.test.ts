@@ -94,6 +94,27 @@ describe("Owner.reached", () => {
     })
   )
 
+  it.effect("O5: so it does where a try does not answer, in a region without interruption too", () =>
+    Effect.gen(function* () {
+      for (const call of [Effect.never, Effect.uninterruptible(Effect.never)]) {
+        const { exit, ms } = yield* timed(Owner.reached(Effect.fail(away))(call))
+        expect([messageOf(exit), ms]).toEqual([expect.stringContaining("The database is away."), 6_000])
+      }
+    })
+  )
+
+  it.effect(
+    "O5: a database that does not answer once is asked again, and an owner that answers late is not given up for it",
+    () =>
+      Effect.gen(function* () {
+        let checks = 0
+        const check = Effect.suspend(() => (++checks % 2 === 1 ? Effect.fail(away) : Effect.void))
+        const { exit, ms } = yield* timed(Owner.reached(check)(Effect.delay(Effect.succeed("done"), "20 seconds")))
+        expect([exit, ms]).toEqual([Exit.succeed("done"), 20_000])
+        expect(checks).toBeGreaterThan(2)
+      })
+  )
+
   it.effect("O1: a take-over is waited for, and the database is asked seldom meanwhile", () =>
     Effect.gen(function* () {
       let [checks, tries] = [0, 0]
@@ -101,7 +122,7 @@ describe("Owner.reached", () => {
       const owner = Effect.suspend(() => (++tries <= 100 ? unowned() : Effect.succeed("done")))
       const { exit, ms } = yield* timed(Owner.reached(check)(owner))
       expect([exit, ms]).toEqual([Exit.succeed("done"), 20_000])
-      expect(checks).toBe(15)
+      expect(checks).toBe(16) // from the fifth second to the twentieth
     })
   )
 

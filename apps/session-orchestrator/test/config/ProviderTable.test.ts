@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Redacted } from "effect"
 import * as ConfigCheck from "../../src/cli/ConfigCheck.ts"
+import * as ProviderTable from "../../src/config/ProviderTable.ts"
 import * as Secrets from "../../src/config/Secrets.ts"
 import * as Given from "./Given.ts"
 
@@ -280,5 +281,39 @@ describe("providers", () => {
         expect(Given.problems({ file: own({ baseUrl }) })).toEqual([])
       }
     )
+  })
+})
+
+describe("the keys of a provider", () => {
+  const of = (entry: object, environment: Record<string, string> = {}) => {
+    const provider = Given.config({ file: own(entry), environment }).providers.get("own")
+    return provider ?? expect.fail("it is not there")
+  }
+  const told = (...given: Parameters<typeof of>) => {
+    const provider = of(...given)
+    return [ProviderTable.hasKey(provider), ProviderTable.missingKey(provider), ProviderTable.keyNames(provider)]
+  }
+
+  it("are those of its variables that are set, one of several names for one key", () => {
+    expect(told({ apiKeyEnv: "A" }, { A: "one" })).toEqual([true, undefined, ["A"]])
+    expect(told({ apiKeyEnv: ["A", "B", "C"] }, { A: " one ", B: "one", C: "two" })).toEqual([
+      true,
+      undefined,
+      ["A", "C"]
+    ])
+    expect(told({ apiKeyEnv: ["A", "B"] }, { A: "", B: "two" })).toEqual([true, undefined, ["B"]])
+  })
+
+  it("that are missing are named, where it needs one", () => {
+    expect(told({ apiKeyEnv: "A" })).toEqual([false, "A is not set", []])
+    expect(told({ apiKeyEnv: ["A", "B"] })).toEqual([false, "none of A, B is set", []])
+    expect(told({})).toEqual([false, undefined, []])
+  })
+
+  it("are none of a simulation's, and none of a provider that is not there", () => {
+    const simulated = Given.config().providers.get("simulated")
+    expect([ProviderTable.hasKey(simulated), ProviderTable.keyNames(simulated)]).toEqual([false, []])
+    expect([ProviderTable.hasKey(undefined), ProviderTable.keyNames(undefined)]).toEqual([false, []])
+    expect(simulated && ProviderTable.missingKey(simulated)).toBeUndefined()
   })
 })

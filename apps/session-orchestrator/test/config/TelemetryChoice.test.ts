@@ -87,6 +87,16 @@ describe("what is wrong is named", () => {
       ["telemetry.notifications.webhookEnv: the environment variable ONCALL is not set."]
     ],
     [
+      "a variable that has no address, without showing it",
+      {
+        file: { telemetry: { notifications: { webhookEnv: "ONCALL" } } },
+        environment: { ONCALL: "hooks.example.org/secret" }
+      },
+      [
+        'telemetry.notifications.webhookEnv: ONCALL is no http or https address, such as "https://hooks.example.org/services/...".'
+      ]
+    ],
+    [
       "a webhook that is no address, without showing it",
       { file: { telemetry: { notifications: { webhook: "hooks.example.org/secret" } } } },
       [

@@ -9,7 +9,7 @@ import { TestClock } from "effect/testing"
 import * as Admission from "../../src/conversation/Admission.ts"
 import * as Gates from "../../src/conversation/Gates.ts"
 import type { Pass } from "../../src/conversation/Gatekeeper.ts"
-import { Wait } from "../../src/conversation/Wait.ts"
+import { TurnLife } from "../../src/conversation/TurnLife.ts"
 import * as Timer from "../../src/durable/Timer.ts"
 
 const request: Provider.ProviderRequest = {
@@ -55,8 +55,8 @@ const layer = (allowance: Allowance.Allowance) =>
 
 /** Runs one attempt in the background. */
 const attempt = (service: Provider.Provider["Service"], gates: Gates.Gates["Service"], pass?: Pass) => {
-  const running = { wait: new Wait(), pass }
-  return Effect.forkChild(Stream.runCollect(Admission.gated(service, gates, running, () => true).stream(request)), {
+  const turn = new TurnLife(request.turnId, { _tag: "Queued", pass })
+  return Effect.forkChild(Stream.runCollect(Admission.gated(service, gates, turn, () => true).stream(request)), {
     startImmediately: true
   })
 }

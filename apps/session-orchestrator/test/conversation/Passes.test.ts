@@ -6,11 +6,11 @@ import { Ids } from "@holdfast/wire"
 import { Effect, Stream } from "effect"
 import * as Admission from "../../src/conversation/Admission.ts"
 import { Gatekeeper, type Pass } from "../../src/conversation/Gatekeeper.ts"
-import { Wait } from "../../src/conversation/Wait.ts"
+import * as TurnLife from "../../src/conversation/TurnLife.ts"
 
 const gatekeeper = () => new Gatekeeper({ now: () => 0, at: () => () => {} })
 
-const handles = (pass: Pass | undefined) => ({ wait: new Wait(), pass })
+const holding = (pass: Pass | undefined) => new TurnLife.TurnLife(request.turnId, { _tag: "Queued", pass })
 
 const awaited = (gatekeeper: Gatekeeper) => ({ gatekeeper, since: 0, waitMs: 1, notBefore: 0, isWanted: false })
 
@@ -29,22 +29,22 @@ const request = {
 describe("Admission", () => {
   it("a pass is given back once, and is gone from its turn", () => {
     const gate = gatekeeper()
-    const running = handles(gate.admit())
+    const turn = holding(gate.admit())
     expect(gate.isIdle).toBe(false)
-    Admission.giveBack(running)
+    turn.move(TurnLife.without("pass"))
     expect(gate.isIdle).toBe(true)
-    expect(running.pass).toBeUndefined()
+    expect(turn.state.pass).toBeUndefined()
   })
 
   it.effect("A1: a turn that a person wants now calls with one pass, and gives the one back that it had", () =>
     Effect.gen(function* () {
       const gate = gatekeeper()
       const first = gate.admit()
-      const running = handles(first)
-      yield* Admission.heard(Effect.succeed({ type: "now", by }), running, awaited(gate))
-      expect(running.pass).toBeDefined()
-      expect(running.pass).not.toBe(first)
-      running.pass?.giveBack()
+      const turn = holding(first)
+      yield* Admission.heard(Effect.succeed({ type: "now", by }), turn, awaited(gate))
+      expect(turn.state.pass).toBeDefined()
+      expect(turn.state.pass).not.toBe(first)
+      turn.state.pass?.giveBack()
       expect(gate.isIdle).toBe(true)
     })
   )
@@ -59,10 +59,10 @@ describe("Admission", () => {
     it.effect(`A1: a turn whose wait ends with ${wake.type} makes no call, and gives its pass back`, () =>
       Effect.gen(function* () {
         const gate = gatekeeper()
-        const running = handles(gate.admit())
-        yield* Admission.heard(Effect.succeed(wake), running, awaited(gate))
+        const turn = holding(gate.admit())
+        yield* Admission.heard(Effect.succeed(wake), turn, awaited(gate))
         expect(gate.isIdle).toBe(true)
-        expect(running.pass).toBeUndefined()
+        expect(turn.state.pass).toBeUndefined()
       })
     )
   }
@@ -70,14 +70,14 @@ describe("Admission", () => {
   it.effect("A2: a turn that goes elsewhere gives its pass back, and is at the other gate as a first attempt is", () =>
     Effect.gen(function* () {
       const [left, taken] = [gatekeeper(), gatekeeper()]
-      const running = handles(left.admit())
+      const turn = holding(left.admit())
       const gates = { of: () => taken, limiterOf: () => undefined }
       const scripted = ScriptedProvider.make([ScriptedProvider.answer("Hello")])
-      const provider = Admission.gated(scripted, gates, running, () => true)
+      const provider = Admission.gated(scripted, gates, turn, () => true)
       yield* Stream.runDrain(provider.stream(request))
       expect(left.isIdle).toBe(true)
       expect(taken.isIdle).toBe(true)
-      expect(running.pass).toBeUndefined()
+      expect(turn.state.pass).toBeUndefined()
     })
   )
 })

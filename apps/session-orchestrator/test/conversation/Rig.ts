@@ -17,6 +17,7 @@ import * as Gates from "../../src/conversation/Gates.ts"
 import * as Orchestrator from "../../src/conversation/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Quarantine from "../../src/conversation/Quarantine.ts"
+import { RightOfWay } from "../../src/conversation/RightOfWay.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
 import { Life } from "../../src/durable/Life.ts"
 import * as Timer from "../../src/durable/Timer.ts"
@@ -77,6 +78,8 @@ interface Life {
 export class Rig {
   readonly asked: Array<Asked> = []
   readonly faults: Array<string> = []
+  /** What the turns of the process have taken and not given back: places at the turnstile, and stays in the quarantine. */
+  readonly taken = new Set<symbol>()
   readonly onlookers = new Map<Ids.ConversationId, Onlooker>()
   readonly store: Store["Service"]
   readonly journal: Journal["Service"]
@@ -155,7 +158,19 @@ export class Rig {
       for (const fiber of this.watching.values()) yield* Fiber.interrupt(fiber)
       yield* Deferred.succeed(life.down, undefined)
       yield* Scope.close(life.scope, Exit.void)
+      if (this.taken.size > 0)
+        this.faults.push(`turns that were let go of kept ${this.taken.size} of what they had taken`)
+      this.taken.clear()
     })
+  }
+
+  /** Notes that something is taken; gives what is to be called when it is given back. */
+  private take(what: string): () => void {
+    const one = Symbol(what)
+    this.taken.add(one)
+    return () => {
+      if (!this.taken.delete(one)) this.faults.push(`a ${what} was given back twice`)
+    }
   }
 
   /** The onlooker of a conversation begins to watch, or comes back. */
@@ -213,7 +228,17 @@ export class Rig {
           : Gates.layerNoop,
         Tools.layerNoop,
         Timer.layer,
-        Quarantine.layer.pipe(Layer.provide(Timer.layer)),
+        Layer.effect(
+          Quarantine.Quarantine,
+          Effect.map(Quarantine.Quarantine, ({ come }) => ({
+            come: (...guest) => {
+              const returned = this.take("stay")
+              const stay = come(...guest)
+              return { ...stay, leave: () => (returned(), stay.leave()) }
+            }
+          }))
+        ).pipe(Layer.provide(Quarantine.layer), Layer.provide(Timer.layer)),
+        Layer.succeed(RightOfWay, { enter: () => this.take("place"), giveWay: Effect.void }),
         Condition.layer
       ])
     )

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import * as Retention from "../../src/durable/Retention.ts"
 import { StorageError } from "../../src/storage/Store.ts"
@@ -70,5 +70,29 @@ describe("Retention", () => {
       yield* TestClock.adjust("10 days")
       expect(asked).toEqual([])
     })
+  )
+
+  it.effect(
+    "N3: is in the log with how many it has deleted, or with why it has not, and not where there are none",
+    () => {
+      const said: Array<string> = []
+      return Effect.gen(function* () {
+        const { broken, journal } = given(2)
+        yield* Effect.forkChild(Retention.run(journal, Duration.days(30)))
+        yield* TestClock.adjust("1 hour")
+        expect(said.splice(0)).toEqual(["Info Deleted the journals of 3 turn(s) that ended long ago."])
+        broken.storage = true
+        yield* TestClock.adjust("1 day")
+        expect(said.splice(0)).toEqual(["Warn Old journals are kept for now. The disk is full."])
+        const nothing = { forget: () => Effect.succeed({ forgotten: 0, next: undefined }) }
+        yield* Effect.forkChild(Retention.run(nothing, Duration.days(30)))
+        yield* TestClock.adjust("1 hour")
+        expect(said).toEqual([])
+      }).pipe(
+        Effect.provide(
+          Logger.layer([Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))])
+        )
+      )
+    }
   )
 })

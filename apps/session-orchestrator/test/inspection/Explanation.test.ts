@@ -146,6 +146,42 @@ describe("an explanation", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
+  it.effect(
+    "X2, X5, P19: names the rule of an attempt that was lost, shared, or made for a summary, and of no other",
+    () =>
+      Effect.gen(function* () {
+        const { answered, sealedWith } = yield* ended
+        const attempt = (outcome: object, name = "step/0/attempt/0") => {
+          const records = [{ name, value: JSON.stringify({ endedAt: 1, spread: 0, ...outcome }) }]
+          return Explanation.of({ ...sealedWith(answered), records }, (text) => text).steps[0]?.attempts[0]?.rules
+        }
+        const failed = { _tag: "Failed", content: [], contentSeen: false, failure: Told.overloaded }
+        assert.deepStrictEqual(attempt(failed), [])
+        assert.deepStrictEqual(attempt({ ...failed, failure: { ...Told.overloaded, shared: true } }), ["X5"])
+        assert.deepStrictEqual(attempt({ _tag: "Lost" }), ["X2"])
+        assert.deepStrictEqual(attempt({ _tag: "Completed", content: [], finishReason: "stop" }), [])
+        assert.deepStrictEqual(attempt({ _tag: "Nothing" }, "step/0/compaction/0"), ["P19"])
+        assert.deepStrictEqual(attempt({ _tag: "Failed", failure: Told.overloaded }, "step/0/compaction/0"), ["P19"])
+      }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
+  it.effect("says of a tool call without a result that it is under way, or was cut short with its turn", () =>
+    Effect.gen(function* () {
+      const { answered, sealedWith } = yield* ended
+      const call = { type: "tool-call", toolCallId: "c1", toolName: "look", input: {} }
+      const outcome = { _tag: "Completed", content: [call], endedAt: 1, finishReason: "tool-calls" }
+      const records = [{ name: "step/0/attempt/0", value: JSON.stringify(outcome) }]
+      const found = { ...sealedWith({ ...answered, status: "aborted" }), records }
+      const tools = (evidence: Explanation.Evidence) =>
+        Explanation.of(evidence, (text) => text).steps.flatMap(({ tools }) => tools.map(({ words }) => words))
+      const { end: _, ...open } = found.turn
+      assert.deepStrictEqual(tools({ ...found, turn: { ...open, end: undefined } }), [
+        "Tool call 1, look, is under way."
+      ])
+      assert.deepStrictEqual(tools(found), ["Tool call 1, look, was cut short: the turn ended."])
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
   it.effect("reads what older versions have recorded, and names what a later one has", () =>
     Effect.gen(function* () {
       yield* ScriptedTurn.happened({ scripts: down(1) }, () => Effect.void)

@@ -85,6 +85,17 @@ describe("TurnReport", () => {
     expect(TurnReport.ofQueued(turn, conversation, 5)).toMatchObject({ state: "queued", attempts: 0, ageMs: 5 })
   })
 
+  it("one that has ended has the tokens that its providers reported, and no others", () => {
+    const tokens = (usage: object) => {
+      const end = { ...Given.end(1, 1), usage }
+      return TurnReport.ofSealed({ ...turn, end }, end, conversation).tokens
+    }
+    expect(tokens({})).toBeUndefined()
+    expect(tokens({ inputTokens: 3 })).toStrictEqual({ input: 3 })
+    expect(tokens({ outputTokens: 0 })).toStrictEqual({ output: 0 })
+    expect(tokens({ inputTokens: 3, outputTokens: 5 })).toStrictEqual({ input: 3, output: 5 })
+  })
+
   it("one that has ended is as old as it became, and says what it failed with", () => {
     const end = { ...Given.end(1, 1), status: "failed" as const, endedAt: 7_000, error: Records.overloaded }
     expect(TurnReport.ofSealed({ ...turn, end }, end, conversation)).toMatchObject({

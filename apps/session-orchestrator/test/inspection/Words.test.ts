@@ -210,6 +210,19 @@ describe("words for an attempt", () => {
   })
 })
 
+describe("words for a tool call", () => {
+  const tool = (outcome: TurnExplanation.ToolOutcome) =>
+    Words.tool({ tool: 1, toolCallId: "c", toolName: "look", outcome, rules: [] })
+
+  it("say what came of it", () => {
+    assert.strictEqual(tool("answered"), "Tool call 2, look, was answered.")
+    assert.strictEqual(tool("failed"), "Tool call 2, look, failed; the model was told.")
+    assert.strictEqual(tool("cut-short"), "Tool call 2, look, was cut short: the turn ended.")
+    assert.strictEqual(tool("under-way"), "Tool call 2, look, is under way.")
+    assert.match(tool("unknown"), /^Tool call 2, look, was running when its process died\..* \(X8\)\.$/)
+  })
+})
+
 describe("words for a wait", () => {
   const ended = (over: Partial<TurnExplanation.WaitEnd>, due = 0) =>
     Words.waitEnd({ type: "elapsed", rules: [], ...over }, due)

@@ -71,6 +71,10 @@ describe("a line of the retry log", () => {
       action: "abort",
       because: "exhausted"
     })
+    const refused = Given.decision({ retry: undefined, directive: { _tag: "GiveUp", because: "exhausted" } })
+    expect(RetryLine.ofDecision(refused, surroundings)).toMatchObject({ type: "retry_exhausted", attempt: 0 })
+    const final = Given.decision({ retry: undefined, directive: { _tag: "GiveUp", because: "not-retryable" } })
+    expect(RetryLine.ofDecision(final, surroundings)).toBeUndefined()
   })
 
   it("M4: tells of a manual retry", () => {

@@ -40,6 +40,12 @@ describe("spans", () => {
     expect(Spans.ofWait(Given.wait({ wake: { type: "now" }, retryAt: 60_000, at: 9_000 }))).toHaveLength(1)
   })
 
+  it("A12: of an attempt says that its report was refused, and nothing of one that was not", () => {
+    const refused = (report: "accepted" | "malformed" | undefined) =>
+      Spans.ofAttempt(Given.attempt({ report }), addressOf)[0]?.attributes["holdfast.report.refused"]
+    expect([refused("malformed"), refused("accepted"), refused(undefined)]).toEqual([true, undefined, undefined])
+  })
+
   it("A16: are those of turn, steps, attempts, waits and tools, each below its own", () => {
     const turn = byName("invoke_agent holdfast")
     expect(turn.parentSpanId).toBeUndefined()

@@ -55,6 +55,7 @@ describe("the tools of a server", () => {
     const selection = Offers.select(Array.from({ length: 300 }, (_, n) => offer(`t${n}`)))
     const warning = Offers.warningOf("files", selection, false)
     assert.include(warning, "256 of its tools are offered")
+    assert.include(warning, "(at most 256, of 32 KiB each and 256 KiB together)")
     assert.include(warning, "Left out: t256, t257")
     assert.include(warning, "34 more. Choose with tools.files.allow and tools.files.deny.")
     assert.include(Offers.warningOf("files", Offers.select([]), true), "the rest of its list")

@@ -88,6 +88,9 @@ class Ear {
         case "tool-call":
           if (!this.content.toolCall(event)) return this.exceeded()
           break
+        case "tool-calls-cut":
+          this.content.cut = event.toolNames
+          break
         case "usage":
           this.content.setUsage(event.usage)
           break

@@ -22,6 +22,7 @@ export class Content {
       case "text-delta":
       case "reasoning-delta":
         return event.delta.length > 0
+      case "tool-calls-cut":
       case "finish":
       case "error":
         return false
@@ -32,6 +33,8 @@ export class Content {
 
   /** The usage of this attempt, as last told. */
   usage: Message.Usage | undefined = undefined
+  /** Tools whose calls had begun and are not whole. */
+  cut: ReadonlyArray<string> = []
   private readonly most: number
   private readonly closed: Array<Message.AssistantPart> = []
   private open: Open | undefined = undefined

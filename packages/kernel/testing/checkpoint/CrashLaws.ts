@@ -8,7 +8,8 @@ import * as Records from "../../src/Records.ts"
 import * as Property from "../Property.ts"
 import { answer, call, tools } from "../ScriptedProvider.ts"
 import { type Law, ofLives, ofOneLife, within } from "./Law.ts"
-import { type Play, type Point, Stage } from "./Stage.ts"
+import type { Point } from "./Process.ts"
+import { type Play, Stage } from "./Stage.ts"
 import { dyingAt } from "./TurnLaws.ts"
 
 /** Two steps with tools, of which `look` and `read` may be run twice, and an answer; an attempt that is void is made alike. */

@@ -1,13 +1,11 @@
 /**
  * A turn on an engine, life after life, each of which can be made to die at a chosen point.
  *
- * Stage.G1. A life dies by stopping there: from then on nothing that it asks for is done, and the next life has a `Checkpoint` of its own.
- * Stage.G2. What happened is kept over all lives: requests, sleeps, tool calls, events, and the names that were asked for.
- * Stage.G3. Time goes on in sleeps alone, so that every life is at the same moments as one that never died.
- * Stage.G4. A `run` inside a `run`, or beside one that is no tool call of the same response, is a fault, whatever the engine makes of it.
+ * Stage.G1. What happened is kept over all lives: requests, sleeps, tool calls, events, and the names that were asked for.
+ * Stage.G2. Time goes on in sleeps alone, so that every life is at the same moments as one that never died.
  */
 import { Ids, type TurnEvent } from "@holdfast/wire"
-import { Cause, Context, Duration, Effect, Exit, Layer, type Schema, Stream } from "effect"
+import { Cause, Duration, Effect, Exit, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Checkpoint } from "../../src/Checkpoint.ts"
 import { EventSink } from "../../src/EventSink.ts"
@@ -17,10 +15,11 @@ import { Toolbox, type ToolDefinition, type ToolOutcome } from "../../src/Toolbo
 import * as Turn from "../../src/Turn.ts"
 import type { TurnLimits } from "../../src/TurnLimits.ts"
 import { TurnParked } from "../../src/TurnParked.ts"
-import { TurnStopped } from "../../src/TurnStopped.ts"
+import type { TurnStopped } from "../../src/TurnStopped.ts"
 import { RecordingSink } from "../RecordingSink.ts"
 import type { Script } from "../ScriptedProvider.ts"
-import { areSiblings, type Engine } from "./Engine.ts"
+import type { Engine } from "./Engine.ts"
+import { type Point, Process } from "./Process.ts"
 
 /** What a turn meets; the same in every life. */
 export interface Play {
@@ -34,21 +33,6 @@ export interface Play {
   readonly limits?: TurnLimits
   /** What else the turn runs on. */
   readonly services?: Layer.Layer<never, never, Provider>
-}
-
-/**
- * A point at which a process can die.
- *
- * - `begun`: an effect without a record is about to be performed.
- * - `done`: it was performed, and its result is not on record.
- * - `recorded`: the result is on record, and nobody has acted on it.
- * - `marked`: a mark is on record.
- * - `asleep`: half of a sleep is over. `name` is its length.
- * - `persisting`, `persisted`: before and after events are written. `name` is the type of the first.
- */
-export interface Point {
-  readonly at: "begun" | "done" | "recorded" | "marked" | "asleep" | "persisting" | "persisted"
-  readonly name: string
 }
 
 /** How one life goes. */
@@ -77,12 +61,7 @@ export class Stage {
   /** Milliseconds of the sleeps that began. */
   readonly sleeps: Array<number> = []
   readonly requests: Array<ProviderRequest> = []
-  /** Names of what was known at the beginning, and then asked of `run`, a life each. */
-  readonly names: Array<Array<string>> = []
-  /** What was performed, over all lives. */
-  readonly performed: Array<string> = []
-  /** What no engine and no turn may do (G4). */
-  readonly faults: Array<string> = []
+  private readonly processes: Array<Process> = []
   private readonly engine: Engine
   private readonly play: Play
   /** Calls of the provider, in the order in which they were made first. */
@@ -99,8 +78,9 @@ export class Stage {
       if (awayMs > 0) yield* TestClock.adjust(awayMs)
       const checkpoint = yield* this.engine.live
       const process = new Process(dies)
+      this.processes.push(process)
       const services = Layer.mergeAll(
-        Layer.succeed(Checkpoint, this.watched(checkpoint, process)),
+        Layer.succeed(Checkpoint, process.watched(checkpoint)),
         Layer.succeed(Provider, this.provider),
         Layer.succeed(EventSink, this.sinkOf(process)),
         Layer.succeed(Toolbox, this.toolbox),
@@ -136,13 +116,17 @@ export class Stage {
     })
   }
 
-  /** G4, and nothing persisted that contradicts what was. */
+  /** Names of what was known at the beginning, and then of what was asked of `run`, a life each. */
+  get names(): ReadonlyArray<ReadonlyArray<string>> {
+    return this.processes.map(({ names }) => names)
+  }
+
+  /** Fails where a life asked for what it may not, or persisted what contradicts what was there. */
   sound<A>(value: A): Effect.Effect<A, Error> {
-    const { contradictions } = this.sink
-    const faults =
-      contradictions.length === 0
-        ? this.faults
-        : [...this.faults, `events were persisted otherwise at ${contradictions.join(", ")}`]
+    const faults = [
+      ...this.processes.flatMap(({ faults }) => faults),
+      ...this.sink.contradictions.map((position) => `another event was persisted at ${position}`)
+    ]
     return faults.length === 0 ? Effect.succeed(value) : Effect.fail(new Error(faults.join("; ")))
   }
 
@@ -186,7 +170,7 @@ export class Stage {
     }
   }
 
-  /** G3 */
+  /** G2 */
   private strategyOf(process: Process, parks: boolean): RetryStrategy["Service"] {
     const delayOf = (attempt: number) => {
       const delay = this.play.delays?.[attempt]
@@ -212,48 +196,6 @@ export class Stage {
       sleep: (delay, awaited) => Effect.suspend(() => sleep(delay, awaited?.retryAt ?? 0))
     }
   }
-
-  /** The engine's checkpoint, with its points (G1) and an eye on what is under way (G4). */
-  private watched({ known, mark, run }: Checkpoint["Service"], process: Process): Checkpoint["Service"] {
-    const names = known?.map(({ name }) => name) ?? []
-    this.names.push(names)
-    const underWay = new Set<string>()
-    return {
-      ...(known === undefined ? undefined : { known }),
-      ...(mark === undefined
-        ? undefined
-        : {
-            mark: (name) =>
-              Effect.suspend(() => (process.isDead ? DEATH : Effect.andThen(mark(name), process.pass("marked", name))))
-          }),
-      run: <A, I, E, R>(name: string, schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E, R>) =>
-        Effect.gen({ self: this }, function* () {
-          if (process.isDead) return yield* DEATH
-          names.push(name)
-          const outer = yield* Within
-          if (outer !== undefined) this.faults.push(`${name} is run inside ${outer}`)
-          for (const other of underWay) {
-            if (!areSiblings(other, name)) this.faults.push(`${name} is run while ${other} is under way`)
-          }
-          underWay.add(name)
-          let isNew = false
-          const performed = Effect.gen({ self: this }, function* () {
-            isNew = true
-            yield* process.pass("begun", name)
-            this.performed.push(name)
-            const result = yield* effect
-            yield* process.pass("done", name)
-            return result
-          }).pipe(Effect.provideService(Within, name))
-          const result = yield* Effect.ensuring(
-            run(name, schema, performed),
-            Effect.sync(() => underWay.delete(name))
-          )
-          if (isNew) yield* process.pass("recorded", name)
-          return result
-        })
-    }
-  }
 }
 
 /** Where in its turn a call is made. */
@@ -263,32 +205,5 @@ export const placeOf = ({ attempt, step }: Pick<ProviderRequest, "attempt" | "st
 
 const DONE: ToolOutcome = { output: "done", isError: false }
 
-const KILLED = new TurnStopped({ message: "the process has died" })
-
-const DEATH: Effect.Effect<never, TurnStopped> = Effect.fail(KILLED)
-
 const stopped = (cause: Cause.Cause<unknown>): Effect.Effect<never, Error> =>
   Effect.fail(new Error(`the turn did not go on to its seal: ${Cause.pretty(cause)}`))
-
-/** The name of the `run` that an effect is part of. */
-const Within = Context.Reference<string | undefined>("@holdfast/kernel/testing/Within", {
-  defaultValue: () => undefined
-})
-
-/** G1 */
-class Process {
-  isDead = false
-  private readonly dies: (point: Point) => boolean
-
-  constructor(dies: (point: Point) => boolean) {
-    this.dies = dies
-  }
-
-  /** Comes to a point. */
-  pass(at: Point["at"], name: string): Effect.Effect<void, TurnStopped> {
-    return Effect.suspend(() => {
-      this.isDead ||= this.dies({ at, name })
-      return this.isDead ? DEATH : Effect.void
-    })
-  }
-}

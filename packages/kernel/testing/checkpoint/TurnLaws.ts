@@ -10,7 +10,8 @@ import { answer, call, emits, overloaded, tools } from "../ScriptedProvider.ts"
 import * as Setting from "../Setting.ts"
 import { byName, forgetful } from "./Engine.ts"
 import { type Law, ofLives, ofOneLife } from "./Law.ts"
-import { type Life, placeOf, type Play, type Point, Stage } from "./Stage.ts"
+import type { Point } from "./Process.ts"
+import { type Life, placeOf, type Play, Stage } from "./Stage.ts"
 
 /** The kinds of records whose effect may be performed again without a trace. */
 const HARMLESS = new Set<Records.Kind>(["Route", "Final", "Decision", "Wake", "Compaction", "Seal"])

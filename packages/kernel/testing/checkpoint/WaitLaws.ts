@@ -6,7 +6,8 @@ import * as Records from "../../src/Records.ts"
 import { TurnParked } from "../../src/TurnParked.ts"
 import { answer, emits, overloaded } from "../ScriptedProvider.ts"
 import { type Law, ofLives, ofOneLife } from "./Law.ts"
-import { type Life, type Play, type Point, Stage } from "./Stage.ts"
+import type { Point } from "./Process.ts"
+import { type Life, type Play, Stage } from "./Stage.ts"
 
 /** Waits from 0 to 8,000, and from there to 12,000. */
 const PLAY: Play = { scripts: [emits(overloaded), emits(overloaded), answer("Done.")], delays: [8_000, 4_000] }

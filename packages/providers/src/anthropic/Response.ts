@@ -166,6 +166,10 @@ export const make = (idOf: (n: number) => string): Machine => {
       usage.last(out)
       out.push({ type: "finish", finishReason: finishReason ?? (calls > 0 ? "tool-calls" : "other") })
     },
+    unfinished: () =>
+      [...blocks.values(), ...(heldCall === undefined ? [] : [heldCall])].flatMap(({ name, type }) =>
+        type === "tool_use" ? [name] : []
+      ),
     held: () => held,
     kept: () => kept
   }

@@ -69,6 +69,7 @@ export const make = (idOf: (n: number) => string): Machine => {
       const asksForTools = whole.length > 0 && (finishReason === "stop" || finishReason === "other")
       out.push({ type: "finish", finishReason: asksForTools ? "tool-calls" : finishReason })
     },
+    unfinished: calls.names,
     held: calls.length,
     kept: calls.kept
   }

@@ -19,6 +19,8 @@ interface Call {
 export interface ToolCalls {
   readonly add: (piece: JsonObject) => void
   readonly count: () => number
+  /** The tools that are called. */
+  readonly names: () => ReadonlyArray<string>
   /** Characters so far, and one a piece. */
   readonly length: () => number
   /** Characters that are kept (`Machine.kept`). */
@@ -56,6 +58,7 @@ export const make = (idOf: (n: number) => string): ToolCalls => {
       kept += text.length + (id?.length ?? 0) + (textOf(name)?.length ?? 0)
     },
     count: () => calls.length,
+    names: () => calls.map(({ name }) => name),
     length: () => length,
     kept: () => kept,
     whole: (wasCut) =>

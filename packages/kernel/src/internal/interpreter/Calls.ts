@@ -57,7 +57,7 @@ const make = (run: Run, { begins, isJudged, number, request, step }: Call): Effe
   const mark = checkpoint.mark?.(Records.nameOf("Content", step, number)) ?? Effect.void
   const attempted = Observing.attempt(run, request, mark, (mark) => {
     const made = Effect.map(Attempt.run(provider, sink, request, content, mark), (outcome) => once(run, outcome))
-    return isJudged ? judged(run, made) : made
+    return isJudged ? judged(run, content, made) : made
   })
   return router?.answered === undefined ? attempted : answered(attempted, router.answered, run.ledger.way.route)
 }
@@ -69,10 +69,18 @@ const once = <Outcome extends Made>({ ledger: { step } }: Run, outcome: Outcome)
     : outcome
 
 /** Turns a response that will not do into the failure that it is. */
-const judged = ({ ledger }: Run, made: Effect.Effect<Made, TurnStopped>): Effect.Effect<Made, TurnStopped> =>
+const judged = (
+  { ledger }: Run,
+  content: Content,
+  made: Effect.Effect<Made, TurnStopped>
+): Effect.Effect<Made, TurnStopped> =>
   Effect.flatMap(made, (outcome): Effect.Effect<Made> => {
-    if (outcome._tag === "Failed") return Effect.succeed(outcome)
-    const found = Judging.shortcoming(outcome, ledger.turn.report, ledger.isFinal)
+    const { report } = ledger.turn
+    if (outcome._tag === "Failed") {
+      const isBegun = content.cut.some((toolName) => Judging.isReport(report, { toolName }))
+      return Effect.succeed(isBegun ? { ...outcome, report: "incomplete" } : outcome) // A12
+    }
+    const found = Judging.shortcoming(outcome, report, ledger.isFinal)
     if (found === undefined) return Effect.succeed(outcome)
     return Effect.map(Random.next, (spread) => Judging.failedWith(outcome, found, spread))
   })

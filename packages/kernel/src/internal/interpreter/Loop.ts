@@ -6,7 +6,7 @@
  * Loop.L3. No effect of the checkpoint is part of another.
  */
 import type { Failure, TurnEvent } from "@holdfast/wire"
-import { Clock, Effect, type Schema, Semaphore } from "effect"
+import { Clock, Effect, Semaphore } from "effect"
 import type { TurnRecord } from "../../Records.ts"
 import * as Records from "../../Records.ts"
 import type { SleepFailure } from "../../RetryStrategy.ts"
@@ -99,62 +99,26 @@ type Single = Exclude<Command, { readonly _tag: "RunTool" | "Seal" }>
 
 /** Performs the one command that is open. */
 const perform = (run: Run, command: Single): Effect.Effect<void, TurnParked | TurnStopped> => {
-  const { number, step } = command
-  const { router, strategy } = run.ports
-  const name = (kind: Records.Kind, part?: number) => Records.nameOf(kind, step, number, part)
+  const { strategy } = run.ports
   switch (command._tag) {
     case "Call":
       run.call = { content: new Content(command.request.maxResponseCharacters), isMade: false }
-      return recorded(run, name("Attempt"), Records.AttemptOutcome, Calls.attempt(run, command), (value) => ({
-        kind: "Attempt",
-        step,
-        number,
-        value
-      }))
-    case "Decide":
-      return recorded(run, name("Decision"), Records.Directive, Waits.decide(run, command), (value) => ({
-        kind: "Decision",
-        step,
-        number,
-        value
-      }))
-    case "Wait":
-      if (strategy === undefined) throw new Error("without a strategy there is no wait")
-      return Effect.catchTag(
-        recorded(run, name("Wake", command.part), Records.Wake, Waits.sleep(run, command, strategy), (value) => ({
-          kind: "Wake",
-          step,
-          number,
-          value
-        })),
-        "SleepFailure",
-        (error) => sleepless(run, error)
-      )
+      return recorded(run, Records.kinds.Attempt, command, Calls.attempt(run, command))
     case "Compact":
-      return recorded(run, name("Compaction"), Records.CompactionOutcome, Calls.compaction(run, command), (value) => ({
-        kind: "Compaction",
-        step,
-        number,
-        value
-      }))
-    case "Route": {
-      const { from, question } = command
-      const chosen =
-        router === undefined || question === undefined
-          ? Effect.succeed<Records.Beginning>({ route: run.ledger.way.route })
-          : router.begin(question)
-      const beginning = from === undefined ? chosen : Effect.map(chosen, (beginning) => ({ ...beginning, from }))
-      return recorded(run, name("Route"), Records.Beginning, beginning, (value) => ({
-        kind: "Route",
-        step,
-        number,
-        value
-      }))
+      return recorded(run, Records.kinds.Compaction, command, Calls.compaction(run, command))
+    case "Decide":
+      return recorded(run, Records.kinds.Decision, command, Waits.decide(run, command))
+    case "Wait": {
+      if (strategy === undefined) throw new Error("without a strategy there is no wait")
+      const slept = recorded(run, Records.kinds.Wake, command, Waits.sleep(run, command, strategy), command.part)
+      return Effect.catchTag(slept, "SleepFailure", (error) => sleepless(run, error))
     }
+    case "Route":
+      return recorded(run, Records.kinds.Route, command, route(run, command))
     case "Final": {
       const { cause } = command
       const final = Effect.map(Clock.currentTimeMillis, (at) => ({ cause, at }))
-      return recorded(run, name("Final"), Records.Final, final, (value) => ({ kind: "Final", step, number, value }))
+      return recorded(run, Records.kinds.Final, command, final)
     }
     default:
       return command satisfies never
@@ -162,19 +126,39 @@ const perform = (run: Run, command: Single): Effect.Effect<void, TurnParked | Tu
 }
 
 /** Performs a command, and takes in the record of it. */
-const recorded = <A, I, E>(
+const recorded = <K extends Records.Kind, E>(
   run: Run,
-  name: string,
-  schema: Schema.Codec<A, I>,
-  effect: Effect.Effect<A, E>,
-  recordOf: (value: A) => TurnRecord
+  {
+    kind,
+    of,
+    schema
+  }: Omit<Records.KindOf<K>, "of"> & {
+    readonly of: (place: Records.Place, value: Records.ValueOf<K>) => TurnRecord
+  },
+  command: Records.Place,
+  effect: Effect.Effect<Records.ValueOf<K>, E>,
+  part?: number
 ): Effect.Effect<void, E | TurnStopped> => {
   let isNew = false
   const noted = Effect.suspend(() => {
     isNew = true
     return effect
   })
-  return Effect.map(run.ports.checkpoint.run(name, schema, noted), (value) => run.take(recordOf(value), !isNew))
+  const name = Records.nameOf(kind, command.step, command.number, part)
+  return Effect.map(run.ports.checkpoint.run(name, schema, noted), (value) => run.take(of(command, value), !isNew))
+}
+
+/** Chooses where a step begins: the router's choice, or the target that the turn has. */
+const route = (
+  run: Run,
+  { from, question }: Extract<Command, { readonly _tag: "Route" }>
+): Effect.Effect<Records.Beginning, TurnStopped> => {
+  const { router } = run.ports
+  const chosen =
+    router === undefined || question === undefined
+      ? Effect.succeed<Records.Beginning>({ route: run.ledger.way.route })
+      : router.begin(question)
+  return from === undefined ? chosen : Effect.map(chosen, (beginning) => ({ ...beginning, from }))
 }
 
 /** D14: there is no retry without its sleep. */

@@ -164,7 +164,7 @@ const completed = (ledger: Ledger, outcome: Completed): Ledger => {
   if (calls.length > 0) return Rounds.begin(said, calls, finishReason)
   return {
     ...said,
-    report: turn.report === undefined ? ledger.report : (ledger.report ?? Judging.reportIn(content)),
+    report: turn.report === undefined ? undefined : Judging.reportIn(content),
     step: { ...said.step, number: step.number + 1 },
     phase: { _tag: "Ending", outcome: { status: "completed" } }
   }

@@ -73,7 +73,7 @@ const finished = (ledger: Ledger, round: Round): Ledger => {
   const { calls, content, results } = round
   const { limits, report: port, startedAt } = ledger.turn
   const endedAt = results.reduce((last, result) => Math.max(last, result?.endedAt ?? 0), startedAt)
-  const report = ledger.report ?? reportIn(ledger, round)
+  const report = reportIn(ledger, round)
   const isRefused = calls.some((call, i) => Judging.isReport(port, call) && results[i]?.isError === true)
   const said = new Batch(isRefused ? LastStep.collapse(ledger) : ledger)
     .add((ledger) => ({

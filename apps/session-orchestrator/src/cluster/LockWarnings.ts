@@ -1,0 +1,44 @@
+/** Reports in words, once per outage, that a runner could not keep the locks of its shards, and why. */
+import { Duration, Effect, Layer } from "effect"
+import { type ClusterError, RunnerStorage } from "effect/cluster"
+import { SqlError } from "effect/sql"
+import * as StorageFailure from "../storage/StorageFailure.ts"
+
+/** How often locks are refreshed, and what the cluster gives a refresh. */
+export const REFRESH_LIMIT = Duration.seconds(3)
+
+/**
+ * The storage of runners, whose refused refreshes are logged.
+ *
+ * @param database its address without a password
+ */
+export const layer = (database: string): Layer.Layer<RunnerStorage.RunnerStorage, never, RunnerStorage.RunnerStorage> =>
+  Layer.effect(
+    RunnerStorage.RunnerStorage,
+    RunnerStorage.RunnerStorage.useSync((storage) => {
+      let isReported = false
+      const report = (error: ClusterError.PersistenceError) =>
+        Effect.suspend(() => {
+          if (isReported) return Effect.void
+          isReported = true
+          return Effect.logError(wordsFor(database, error))
+        })
+      return RunnerStorage.RunnerStorage.of({
+        ...storage,
+        refresh: (address, shards) =>
+          Effect.tapError(
+            Effect.tap(storage.refresh(address, shards), () => Effect.sync(() => void (isReported = false))),
+            report
+          )
+      })
+    })
+  )
+
+// --- internal
+
+const wordsFor = (database: string, { cause }: ClusterError.PersistenceError): string => {
+  // Whatever is no answer of the database is one that did not come in time.
+  const error = SqlError.isSqlError(cause) ? cause : StorageFailure.silence(REFRESH_LIMIT)
+  const { message } = StorageFailure.explain(database, "keep the locks of this runner", error)
+  return `${message} Its turns stop, and go on at the runner that has their locks next.`
+}

@@ -1,0 +1,43 @@
+/** Collects what the turns of a conversation run on. */
+import type { Ids } from "@holdfast/wire"
+import { Deferred, Effect } from "effect"
+import { Life } from "../durable/Life.ts"
+import { Timer } from "../durable/Timer.ts"
+import { Interruptions } from "../storage/Interruptions.ts"
+import { Journal } from "../storage/Journal.ts"
+import { Standings } from "../storage/Standings.ts"
+import { Store } from "../storage/Store.ts"
+import { Defaults } from "./Defaults.ts"
+import { Gates } from "./Gates.ts"
+import { ParkingPlace } from "./ParkingPlace.ts"
+import { Providers } from "./Providers.ts"
+import { Quarantine } from "./Quarantine.ts"
+import { RightOfWay } from "./RightOfWay.ts"
+import type { Sessions } from "./Sessions.ts"
+import { Tools } from "./Tools.ts"
+import * as TurnRunner from "./TurnRunner.ts"
+
+export type TurnServices = Effect.Success<ReturnType<typeof collect>>
+
+/** `down` is done when the service goes down. */
+export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: Deferred.Deferred<void>) {
+  return {
+    sessions,
+    isStopping: Deferred.isDone(down),
+    patiently: (turnId: Ids.TurnId) => TurnRunner.untilItWorks(turnId, Deferred.await(down)),
+    /** The name of this process. */
+    life: yield* Life,
+    timer: yield* Timer,
+    store: yield* Store,
+    journal: yield* Journal,
+    interruptions: yield* Interruptions,
+    quarantine: yield* Quarantine,
+    place: yield* ParkingPlace,
+    rightOfWay: yield* RightOfWay,
+    providers: yield* Providers,
+    gates: yield* Gates,
+    tools: yield* Tools,
+    defaults: yield* Defaults,
+    standings: yield* Standings
+  }
+})
