@@ -132,9 +132,10 @@ class World {
     return { ...offers, [key]: !offers[key] }
   }
 
-  /** Time passes. */
+  /** Time passes; now and then the clock is set back. */
   private get at(): number {
-    this.now += this.choose(4) * 500
+    const passed = this.choose(9)
+    this.now = passed === 8 ? Math.max(0, this.now - 3_000) : this.now + (passed % 4) * 500
     return this.now
   }
 

@@ -26,6 +26,14 @@ describe("EventStream", () => {
     }
   })
 
+  it("a frame of many lines leaves nothing to the next", () => {
+    expect(read([bytes("data: 1\ndata: 2\n\ndata: 3\n\ndata: 4\ndata: 5\n\n")])).toEqual([
+      ["1\n2", undefined],
+      ["3", undefined],
+      ["4\n5", undefined]
+    ])
+  })
+
   it("a byte order mark at the start is dropped, one space after the colon is none of the value", () => {
     expect(read([bytes("\uFEFFdata:  x\n\n")])).toEqual([[" x", undefined]])
   })

@@ -309,6 +309,20 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "in an empty level there is nothing to find, and none behind it"
   },
   {
+    path: "packages/providers/src/DeltaTemplate.ts",
+    operator: "boundary",
+    before: "at < 0",
+    line: "if (at < 0 || data.includes(literal, at + 2)) return undefined",
+    reason: "no JSON begins with a colon"
+  },
+  {
+    path: "packages/providers/src/EventStream.ts",
+    operator: "constant",
+    before: "0",
+    line: 'if (held.length > 0) read("\\n")',
+    reason: "a line of one character is no field"
+  },
+  {
     path: "packages/providers/src/Undici.ts",
     operator: "dropped",
     before: "this.wake = undefined",

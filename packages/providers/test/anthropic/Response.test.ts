@@ -227,6 +227,10 @@ describe("anthropic/Response", () => {
     ] as const) {
       expect(frames(...end(reason)).events).toEqual([{ type: "finish", finishReason }])
     }
+    expect(frames(start(0, tool), stop(0), { type: "message_stop" }).events.at(-1)).toEqual({
+      type: "finish",
+      finishReason: "tool-calls"
+    })
     expect(frames({ type: "message_stop" }).events).toEqual([{ type: "finish", finishReason: "other" }])
   })
 
