@@ -7,7 +7,7 @@
  *     HOLDFAST_CLUSTER_TURNS=500/50 vitest run --config vitest.workspace.ts Cluster.e2e
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Schedule, Scope, Semaphore } from "effect"
+import { Effect, Exit, Fiber, Scope, Semaphore } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import process from "node:process"
@@ -136,13 +136,27 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       const id = yield* first.create()
       const { until } = yield* first.open(Given.request(id, "killer"))
       yield* until("turn-start")
+      const lives = [...both]
       let alive = both
-      for (let death = 0; death < 4; death++) {
+      const explained = Effect.suspend(() =>
+        at(alive, 0).call({ path: `/v1/conversations/${id}/turns/killer/explain` })
+      )
+      let text = ""
+      for (let death = 0; !text.includes('"seal"'); death++) {
         yield* Runners.inTime(
-          `call ${death}`,
+          `call ${death}, or the seal`,
           0,
-          Effect.repeat(Effect.sleep(50), { until: () => gates.length > death })
+          Effect.repeat(
+            Effect.delay(
+              Effect.map(explained, (answer) => (text = answer.text)),
+              50
+            ),
+            {
+              until: (text) => gates.length > death || text.includes('"seal"')
+            }
+          )
         )
+        if (gates.length <= death) continue
         yield* gates[death]?.reached ?? Effect.void
         const victim = yield* Process.eventually(
           "a runner to run it",
@@ -153,21 +167,18 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
           (runner) => runner !== undefined
         )
         yield* victim?.end("SIGKILL") ?? Effect.void
-        alive = [...alive.filter((runner) => runner !== victim), yield* runners.start]
+        const next = yield* runners.start
+        lives.push(next)
+        alive = [...alive.filter((runner) => runner !== victim), next]
       }
-      const { text } = yield* Runners.inTime(
-        "its seal",
-        0,
-        Effect.repeat(at(alive, 0).call({ path: `/v1/conversations/${id}/turns/killer/explain` }), {
-          until: ({ text }) => text.includes('"seal"'),
-          schedule: Schedule.spaced(100)
-        })
-      )
       const { interruption, seal } = JSON.parse(text)
       assert.deepInclude(interruption, { deaths: 4, rules: ["X14"] })
       assert.deepInclude(seal, { status: "failed", rules: ["X14"] })
       assert.deepInclude(seal.error, { reason: "unknown", retryable: false, defect: true })
-      assert.strictEqual(gates.length, 4)
+      // A busy machine may take the locks from a runner that lives: its turn goes on elsewhere, with a call that no death has ended.
+      const hasLost = lives.some((runner) => runner.stderr().includes("Could not keep the locks of this runner"))
+      if (!hasLost) assert.strictEqual(gates.length, 4)
+      assert.isAtLeast(gates.length, 4)
       assert.deepStrictEqual(yield* at(alive, 1).history(id), ["user: killer"])
     }),
     // Four take-overs, one after the other.
