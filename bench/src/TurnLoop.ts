@@ -67,7 +67,7 @@ export const run = async (): Promise<void> => {
 
 /** What a turn costs besides its deltas: one step, one delta. The machine alone is what a driver of many turns as values pays. */
 const fixedCost = async (): Promise<ReadonlyArray<Report.Row>> => {
-  const turns = [shortTurn(undefined), shortTurn(Effect.never), bareShortTurn, machineTurn] as const
+  const turns = [shortTurn(), shortTurn({ abort: Effect.never }), bareShortTurn, machineTurn] as const
   const times = turns.map((): Array<number> => [])
   for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round++) {
     for (const [i, turn] of turns.entries()) {
@@ -190,15 +190,20 @@ const bareTool = async () => ({ output: "12:00", isError: false })
 
 // --- ours
 
-const holdfastTurn = (size: number): (() => Promise<unknown>) => {
-  const turn = Turn.runTurn({
-    conversationId,
-    turnId,
-    target: { provider: "bench", model: "m" },
-    history: [],
-    prompt: "Go",
-    startedAt: 0
-  }).pipe(
+const facts = {
+  conversationId,
+  turnId,
+  target: { provider: "bench", model: "m" },
+  history: [],
+  prompt: "Go",
+  startedAt: 0
+}
+
+const turnOver = (
+  stream: Provider.Provider["Service"]["stream"],
+  abort: { readonly abort?: Effect.Effect<void> } = {}
+): (() => Promise<unknown>) => {
+  const turn = Turn.runTurn({ ...facts, ...abort }).pipe(
     Effect.provide(
       Context.empty().pipe(
         Context.add(Checkpoint.Checkpoint, checkpoint),
@@ -212,40 +217,23 @@ const holdfastTurn = (size: number): (() => Promise<unknown>) => {
           definitions: [],
           run: () => Effect.succeed({ output: "12:00", isError: false })
         }),
-        Context.add(Provider.Provider, { stream: ({ step }) => Stream.fromPull(Effect.succeed(reads(step, size))) })
+        Context.add(Provider.Provider, { stream })
       )
     )
   )
   return () => Effect.runPromise(turn)
 }
+
+const holdfastTurn = (size: number): (() => Promise<unknown>) =>
+  turnOver(({ step }) => Stream.fromPull(Effect.succeed(reads(step, size))))
 
 const short: Events = [
   { type: "text-delta", delta: "Hi" },
   { type: "finish", finishReason: "stop" }
 ]
 
-const facts = {
-  conversationId,
-  turnId,
-  target: { provider: "bench", model: "m" },
-  history: [],
-  prompt: "Go",
-  startedAt: 0
-}
-
-const shortTurn = (abort: Effect.Effect<void> | undefined): (() => Promise<unknown>) => {
-  const turn = Turn.runTurn({ ...facts, ...(abort === undefined ? undefined : { abort }) }).pipe(
-    Effect.provide(
-      Context.empty().pipe(
-        Context.add(Checkpoint.Checkpoint, checkpoint),
-        Context.add(EventSink.EventSink, { live: () => {}, persist: () => Effect.void }),
-        Context.add(Toolbox.Toolbox, Toolbox.noop),
-        Context.add(Provider.Provider, { stream: () => Stream.fromArray(short) })
-      )
-    )
-  )
-  return () => Effect.runPromise(turn)
-}
+const shortTurn = (abort?: { readonly abort: Effect.Effect<void> }): (() => Promise<unknown>) =>
+  turnOver(() => Stream.fromArray(short), abort)
 
 const bareShortTurn = async (): Promise<unknown> => {
   const messages: Array<unknown> = [{ role: "user", content: "Go" }]

@@ -19,7 +19,7 @@
  * Records.R3. Time and chance enter a turn through records alone.
  */
 import { Failure, Ids, Message, Target, TurnEvent } from "@holdfast/wire"
-import { Option, Predicate, Schema } from "effect"
+import { Option, Predicate, Record as Rec, Schema } from "effect"
 import { Refusal } from "./FinalReport.ts"
 import { Route } from "./Route.ts"
 
@@ -282,15 +282,23 @@ export interface KindOf<K extends Kind> {
   readonly of: (place: Place, value: ValueOf<K>) => RecordOf<K>
   /** Reads a value; `undefined`: it cannot be read. */
   readonly read: (text: string) => ValueOf<K> | undefined
+  /** The same as a record. */
+  readonly parse: (place: Place, text: string) => RecordOf<K> | undefined
 }
 
 const kindOf = <K extends Kind, I>(kind: K, schema: Schema.Codec<ValueOf<K>, I>): KindOf<K> => {
   const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.toCodecJson(schema)))
+  const of = ({ number, step }: Place, value: ValueOf<K>): RecordOf<K> => ({ kind, step, number, value })
+  const read = (text: string): ValueOf<K> | undefined => Option.getOrUndefined(decode(text))
   return {
     kind,
     schema,
-    of: ({ number, step }, value) => ({ kind, step, number, value }),
-    read: (text) => Option.getOrUndefined(decode(text))
+    of,
+    read,
+    parse: (place, text) => {
+      const value = read(text)
+      return value === undefined ? undefined : of(place, value)
+    }
   }
 }
 
@@ -311,8 +319,8 @@ export const kinds: { readonly [K in Kind]: KindOf<K> } = {
 /** The name of a record; `part` is that of a wait that was changed. */
 export const nameOf = (kind: Kind, step: number, number = 0, part = 0): string => {
   if (kind === "Seal") return SEAL
-  if (kind === "Final" || kind === "Route") return `step/${step}/${PATHS[kind][0]}`
-  const [word, mark = part === 0 ? undefined : part] = PATHS[kind]
+  if (isOnce(kind)) return `step/${step}/${PATHS[kind]}`
+  const [word, mark = part === 0 ? undefined : part] = PATHS[kind].split("/")
   const name = `step/${step}/${word}/${number}`
   return mark === undefined ? name : `${name}/${mark}`
 }
@@ -321,20 +329,16 @@ export const nameOf = (kind: Kind, step: number, number = 0, part = 0): string =
 export const placeOf = (name: string): (Place & { readonly kind: Kind }) | undefined => {
   if (name === SEAL) return { kind: "Seal", step: 0, number: 0 }
   const [, step, word = "", number, part] = NAME.exec(name) ?? []
-  if (number === undefined) {
-    const kind = ONCE[word]
-    return kind && { kind, step: Number(step), number: 0 }
-  }
   const isPart = part !== undefined && DIGITS.test(part)
-  const kind = part === undefined || isPart ? NUMBERED[word] : NUMBERED[`${word}/${part}`]
-  if (kind === undefined || (isPart && kind !== "Wake")) return undefined
-  return { kind, step: Number(step), number: Number(number) }
+  const kind = KINDS.get(part === undefined || isPart ? word : `${word}/${part}`)
+  if (kind === undefined || isOnce(kind) !== (number === undefined) || (isPart && kind !== "Wake")) return undefined
+  return { kind, step: Number(step), number: Number(number ?? 0) }
 }
 
 /** Reads a record; `undefined` where it is of a kind that is not known (R2), or cannot be read. */
 export const parse = ({ name, value }: Stored): TurnRecord | undefined => {
   const place = placeOf(name)
-  return place && records[place.kind](place, value)
+  return place && kinds[place.kind].parse(place, value)
 }
 
 /** What a record says that is of one kind; `undefined` for the others, whose values are not decoded, and where it cannot be read. */
@@ -379,47 +383,20 @@ const SEAL = "seal"
 const NAME = /^step\/(\d+)\/([a-z]+)(?:\/(\d+)(?:\/([a-z]+|\d+))?)?$/
 const DIGITS = /^\d+$/
 
-/** The word of each kind in its name, and what follows the number. */
-const PATHS: Readonly<Record<Exclude<Kind, "Seal">, readonly [word: string, mark?: string]>> = {
-  Final: ["final"],
-  Route: ["route"],
-  Content: ["attempt", "content"],
-  Attempt: ["attempt"],
-  Decision: ["decision"],
-  Wake: ["sleep"],
-  Compaction: ["compaction"],
-  Begun: ["tool", "begun"],
-  Tool: ["tool"]
-}
+/** What each kind is called in its name; behind the slash, what follows the number. */
+const PATHS = {
+  Final: "final",
+  Route: "route",
+  Content: "attempt/content",
+  Attempt: "attempt",
+  Decision: "decision",
+  Wake: "sleep",
+  Compaction: "compaction",
+  Begun: "tool/begun",
+  Tool: "tool"
+} as const satisfies Readonly<Record<Exclude<Kind, "Seal">, string>>
 
-const ONCE: Readonly<Record<string, Kind>> = { route: "Route", final: "Final" }
+const KINDS: ReadonlyMap<string, keyof typeof PATHS> = new Map(Rec.toEntries(PATHS).map(([kind, path]) => [path, kind]))
 
-const NUMBERED: Readonly<Record<string, Kind>> = {
-  attempt: "Attempt",
-  "attempt/content": "Content",
-  decision: "Decision",
-  sleep: "Wake",
-  compaction: "Compaction",
-  tool: "Tool",
-  "tool/begun": "Begun"
-}
-
-const reading =
-  <K extends Kind>({ of, read }: KindOf<K>) =>
-  (place: Place, text: string): RecordOf<K> | undefined => {
-    const value = read(text)
-    return value === undefined ? undefined : of(place, value)
-  }
-
-const records: Readonly<Record<Kind, (place: Place, text: string) => TurnRecord | undefined>> = {
-  Final: reading(kinds.Final),
-  Route: reading(kinds.Route),
-  Content: reading(kinds.Content),
-  Attempt: reading(kinds.Attempt),
-  Decision: reading(kinds.Decision),
-  Wake: reading(kinds.Wake),
-  Compaction: reading(kinds.Compaction),
-  Begun: reading(kinds.Begun),
-  Tool: reading(kinds.Tool),
-  Seal: reading(kinds.Seal)
-}
+/** Whether a step has one record of a kind, without a number. */
+const isOnce = (kind: Kind): kind is "Final" | "Route" => kind === "Final" || kind === "Route"

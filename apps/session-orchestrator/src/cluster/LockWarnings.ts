@@ -37,7 +37,7 @@ export const layer = (database: string): Layer.Layer<RunnerStorage.RunnerStorage
 // --- internal
 
 const wordsFor = (database: string, { cause }: ClusterError.PersistenceError): string => {
-  // Whatever is no answer of the database is one that did not come in time.
+  // Any other cause is a database that did not answer in time.
   const error = SqlError.isSqlError(cause) ? cause : StorageFailure.silence(REFRESH_LIMIT)
   const { message } = StorageFailure.explain(database, "keep the locks of this runner", error)
   return `${message} Its turns stop, and go on at the runner that has their locks next.`

@@ -33,7 +33,7 @@ interface Tagged {
 type Reaching<A, E> = Effect.Effect<A, E | StorageError>
 
 /**
- * Asks again while there is no owner, and while the one that there is goes (O1), for `REACH_LIMIT` in all (O4).
+ * Repeats a call while the conversation has no owner, or its owner leaves (O1), for `REACH_LIMIT` in all (O4).
  *
  * @param check whether there is a database, soon: without one there is no owner (O5)
  */
@@ -112,7 +112,7 @@ const asking = <A, E extends Tagged>(call: Effect.Effect<A, E | Unreached>, begu
   return again
 }
 
-/** Fails once there is no database (O5). One that is only slow at a moment is asked a second time. */
+/** Fails when the database is away (O5). A database may be slow for a moment, so the check is made twice. */
 const lost = (check: Effect.Effect<void, StorageError>): Effect.Effect<never, StorageError> =>
   check.pipe(
     Effect.retry({ times: 1, schedule: Schedule.spaced(CHECK_INTERVAL) }),
@@ -133,7 +133,7 @@ const passing = <A, E extends Tagged>(
 /** Between two tries to reach an owner. */
 const INTERVAL = Duration.millis(200)
 
-/** An owner that died is replaced within 20 seconds; then whoever waits should be told. */
+/** A dead owner is replaced within 20 seconds. A caller that waits longer gets the reason. */
 const REACH_LIMIT = Duration.seconds(30)
 
 /** A take-over is common and a database that is away is not: it is asked only when no owner was found for so long, and then seldom. */
@@ -178,7 +178,7 @@ const UNREACHED: ReadonlySet<string> = new Set([
 
 const isUnreached = (error: Tagged): error is Unreached | OwnerGone => UNREACHED.has(error._tag)
 
-/** What a caller is told: the error itself, unless it is about the way to an owner. */
+/** The error for the caller: that of the call, unless its owner could not be reached. */
 const named = <E extends Tagged>(error: E | Unreached | OwnerGone): E | StorageError =>
   isUnreached(error) ? outOfReach(error._tag) : error
 

@@ -17,7 +17,7 @@ export interface Wanted {
   /** Otherwise the conversation of the turn, or a new one. */
   readonly conversationId: Ids.ConversationId | undefined
   readonly turnId: Ids.TurnId | undefined
-  /** Of a new conversation; one that exists must have the same. */
+  /** The value for a new conversation; an existing conversation must have the same. */
   readonly system: string | undefined
   /** `provider/model`, where one was asked for; a conversation that exists must have the same. */
   readonly model: string | undefined

@@ -4,8 +4,8 @@
  * O1. A turn is on disk before anybody is told that it was accepted (C2).
  * O2. A turn that was accepted is run by a fiber of the service: a client that goes away takes nothing with it.
  * O3. A turn that the last process did not seal is queued again at start, in the order of acceptance.
- * O4. Until that is done nobody can do anything to a conversation, or be told anything of it: calls wait for it, as long as for a database
- *     that is silent, and then fail with what the start says.
+ * O4. Calls about a conversation wait until that is done, as long as for a database that is silent, and then fail with the error of the
+ *     start.
  */
 import { TurnStopped } from "@holdfast/kernel"
 import { Profile, RetryPolicy } from "@holdfast/policy"

@@ -29,7 +29,7 @@ export const resume = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<v
       if (Records.placeOf(stored.name) === undefined) continue
       return yield* unreadable(`the record ${stored.name} cannot be read`)
     }
-    yield* run.flushRecorded
+    if (run.ledger.outbox.length > 0) yield* run.flushRecorded
     const contradiction = follow(run, record)
     if (contradiction !== undefined) return yield* unreadable(contradiction)
   }

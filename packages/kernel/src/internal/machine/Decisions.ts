@@ -19,7 +19,7 @@ import * as LastStep from "./LastStep.ts"
 import type { Ledger, Phase, Retry, Setback, Wait } from "./Ledger.ts"
 import * as Responses from "./Responses.ts"
 import * as Routes from "./Routes.ts"
-import { Batch, calling, closeRetryLoop, eventOf, responseOf, spend, stepOf, targetNameOf } from "./Saying.ts"
+import { Batch, calling, closeRetryLoop, entering, eventOf, responseOf, spend, stepOf, targetNameOf } from "./Saying.ts"
 
 /** What a failed turn says when a person cancelled its retries (P11). */
 export const CANCELLED = "Retry cancelled"
@@ -109,7 +109,7 @@ export const giveUp = (
     ...said,
     last: LastStep.exhausted(ledger),
     step: stepOf(ledger.step.number + 1, last.endedAt),
-    phase: { _tag: "Entering", isAnnounced: false, stuck: undefined }
+    phase: entering
   }
 }
 

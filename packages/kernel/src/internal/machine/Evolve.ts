@@ -4,9 +4,7 @@
  * Evolve.E1. It follows what happened, not what would be done now: a turn that is taken up under other settings goes where its records went.
  * Evolve.E2. A record that cannot follow what is there is a bug, or a damaged journal, and thrown.
  */
-import type { Message, TurnEvent } from "@holdfast/wire"
-import { Ids } from "@holdfast/wire"
-import type { Place, TurnRecord } from "../../Records.ts"
+import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
 import * as Records from "../../Records.ts"
 import * as Decisions from "./Decisions.ts"
 import * as Ending from "./Ending.ts"
@@ -80,7 +78,7 @@ export const opening = ({
 }
 
 /** What a turn has come to with one more record. */
-export const evolve = (ledger: Ledger, record: TurnRecord): Ledger => {
+export const evolve = (ledger: Ledger, record: Records.TurnRecord): Ledger => {
   const { phase } = ledger
   if (record.kind === "Seal" && phase._tag !== "Sealed") return Ending.seal(ledger, record.value)
   if (record.step !== ledger.step.number) return contradicts(ledger, record)
@@ -123,7 +121,7 @@ export const evolve = (ledger: Ledger, record: TurnRecord): Ledger => {
 // --- internal
 
 /** What a step calls for: attempt `expected`, or the mark that its content has left. */
-const call = (ledger: Ledger, expected: number, record: TurnRecord): Ledger => {
+const call = (ledger: Ledger, expected: number, record: Records.TurnRecord): Ledger => {
   if (record.number === expected) {
     if (record.kind === "Attempt") return Responses.ended(ledger, expected, record.value)
     if (record.kind === "Content") return { ...ledger, phase: { _tag: "Calling", number: expected, isShown: true } }
@@ -132,7 +130,7 @@ const call = (ledger: Ledger, expected: number, record: TurnRecord): Ledger => {
 }
 
 /** E2 */
-const contradicts = ({ phase, step }: Ledger, record: Place & Pick<TurnRecord, "kind">): never => {
+const contradicts = ({ phase, step }: Ledger, record: Records.TurnRecord): never => {
   const name = Records.nameOf(record.kind, record.step, record.number)
   throw new Error(`the record ${name} does not follow: the turn is ${phase._tag} in step ${step.number}`)
 }

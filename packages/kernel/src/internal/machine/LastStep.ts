@@ -10,7 +10,7 @@ import * as ModelContext from "../../ModelContext.ts"
 import type { Final, FinalCause } from "../../Records.ts"
 import type { ToolDefinition } from "../../Toolbox.ts"
 import type { Last, Ledger } from "./Ledger.ts"
-import { Batch, eventOf, messagesOf, synthetic, toolsOf } from "./Saying.ts"
+import { Batch, entering, eventOf, messagesOf, synthetic, toolsOf } from "./Saying.ts"
 
 /** Why the step that is about to begin has to be the last; `undefined`: it has not. */
 export const causeOf = (ledger: Ledger, offered: ReadonlyArray<ToolDefinition>): FinalCause | undefined => {
@@ -39,7 +39,7 @@ export const announce = (ledger: Ledger, { at, cause }: Final): Ledger => {
     .say(eventOf(turn, { type: "final-turn", step: step.number, cause, ...shortened }))
     .add((ledger) => synthetic(ledger, instruction, at))
     .done()
-  return { ...announced, phase: { _tag: "Entering", isAnnounced: true, stuck: undefined } }
+  return { ...announced, phase: { ...entering, isAnnounced: true } }
 }
 
 /** A12: there is one more step to mend a report in. */

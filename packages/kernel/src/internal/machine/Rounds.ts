@@ -12,7 +12,7 @@ import type { Begun, ToolResult } from "../../Records.ts"
 import * as Judging from "../Judging.ts"
 import * as LastStep from "./LastStep.ts"
 import type { Ledger, Round } from "./Ledger.ts"
-import { Batch, eventOf, nextMessageId, persist, stepOf } from "./Saying.ts"
+import { Batch, entering, eventOf, nextMessageId, persist, stepOf } from "./Saying.ts"
 
 /** A response asks for tools. */
 export const begin = (
@@ -92,9 +92,6 @@ const finished = (ledger: Ledger, round: Round): Ledger => {
     failedToolSteps,
     step: stepOf(ledger.step.number + 1, endedAt),
     // A13: a report ends its turn in the step that it came in.
-    phase:
-      report === undefined
-        ? { _tag: "Entering", isAnnounced: false, stuck }
-        : { _tag: "Ending", outcome: { status: "completed" } }
+    phase: report === undefined ? { ...entering, stuck } : { _tag: "Ending", outcome: { status: "completed" } }
   }
 }

@@ -139,7 +139,7 @@ export const stepOf = (number: number, startedAt: number): Step => ({
 })
 
 /** What a step begins with. */
-export const entering: Phase = { _tag: "Entering", isAnnounced: false, stuck: undefined }
+export const entering = { _tag: "Entering", isAnnounced: false, stuck: undefined } as const satisfies Phase
 
 /** The phase in which the next attempt is made. */
 export const calling = (number: number): Phase => ({ _tag: "Calling", number, isShown: false })
