@@ -168,23 +168,32 @@ const round = async (server: Server): Promise<Round> => {
 const turn = async (server: Server) => stream(server.port, await server.path())
 
 const NEEDLE = Buffer.from('"type":"text-delta"')
+const WORD = Buffer.from(" word")
 
-/** Posts a prompt and counts deltas, without taking them apart. */
+/** Posts a prompt and counts the provider's deltas, of which one event may have several, without taking them apart. */
 const stream = async (port: number, path: string) => {
   const start = performance.now()
   let firstMs = NaN
   let deltas = 0
   let tail: Buffer = Buffer.alloc(0)
   await post(port, path, { prompt: "Go" }, (read) => {
-    // A needle may be cut by a read; its beginning stays for the next one.
+    // A line may be cut by a read; its beginning stays for the next one.
     const chunk = tail.length === 0 ? read : Buffer.concat([tail, read])
-    for (let at = chunk.indexOf(NEEDLE); at >= 0; at = chunk.indexOf(NEEDLE, at + NEEDLE.length)) deltas++
-    const line = chunk.lastIndexOf(10) + 1
-    tail = chunk.subarray(line)
-    deltas -= tail.indexOf(NEEDLE) >= 0 ? 1 : 0
+    const end = chunk.lastIndexOf(10) + 1
+    const lines = chunk.subarray(0, end)
+    for (let at = lines.indexOf(NEEDLE); at >= 0; at = lines.indexOf(NEEDLE, lines.indexOf(10, at))) {
+      deltas += countIn(lines.subarray(at, lines.indexOf(10, at)), WORD)
+    }
+    tail = chunk.subarray(end)
     if (deltas > 0 && Number.isNaN(firstMs)) firstMs = performance.now() - start
   })
   return { deltas, firstMs }
+}
+
+const countIn = (text: Buffer, word: Buffer): number => {
+  let count = 0
+  for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + word.length)) count++
+  return count
 }
 
 const post = (port: number, path: string, body: object, onRead: (read: Buffer) => void): Promise<string> =>
