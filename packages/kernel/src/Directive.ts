@@ -33,7 +33,10 @@ export interface Situation {
 }
 
 /** Decides. Pure, as far as the strategy is. */
-export const decide = (situation: Situation, strategy: RetryStrategy["Service"] | undefined): Directive => {
+export const decide = (
+  situation: Situation,
+  strategy: Pick<RetryStrategy["Service"], "decide"> | undefined
+): Directive => {
   const { failure, retries, spent, now } = situation
   const final = finality(situation)
   if (final !== undefined) return { _tag: "GiveUp", because: final }

@@ -14,6 +14,7 @@
  */
 import type { Failure, TurnEvent } from "@holdfast/wire"
 import { Context, Effect } from "effect"
+import type { Begun } from "./BeforeContent.ts"
 import { Checkpoint } from "./Checkpoint.ts"
 import { Compactor } from "./Compactor.ts"
 import { EventSink } from "./EventSink.ts"
@@ -43,6 +44,8 @@ export interface TurnInput extends Omit<TurnFacts, "report" | "maxRetries"> {
    * Absent: drawn by chance.
    */
   readonly life?: string | undefined
+  /** What this life of the turn has done before it was handed to the interpreter. */
+  readonly begun?: Begun | undefined
   /** Succeeds when the user wants the turn to end. */
   readonly abort?: Effect.Effect<void>
 }
@@ -63,7 +66,7 @@ export const runTurn = Effect.fnUntraced(function* (
   Provider | Toolbox | EventSink | Checkpoint
 > {
   const services = yield* Effect.context<Provider | Toolbox | EventSink | Checkpoint>()
-  const { abort, life, ...facts } = input
+  const { abort, begun, life, ...facts } = input
   const checkpoint = Context.get(services, Checkpoint)
   const gate = abort === undefined ? undefined : new AbortGate(checkpoint)
   const strategy = Context.getOrUndefined(services, RetryStrategy)
@@ -84,7 +87,8 @@ export const runTurn = Effect.fnUntraced(function* (
       report: Context.getOrUndefined(services, FinalReport),
       maxRetries: strategy?.budget.maxRetries
     }),
-    life
+    life,
+    begun
   )
   const resumed = checkpoint.known === undefined ? Loop.toSeal(run) : Effect.andThen(Loop.resume(run), Loop.toSeal(run))
   const turn = Effect.catchDefect(resumed, (defect) => Loop.seal(run, { status: "failed", failure: bug(defect) }))

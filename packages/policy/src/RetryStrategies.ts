@@ -25,6 +25,15 @@ export const make = (
   sleep: Sleep,
   countTokens: CountTokens = () => 0
 ): RetryStrategy.RetryStrategy["Service"] => ({
+  ...deciding(policy),
+  sleep,
+  ...guardedBy(policy.spendGuard, countTokens)
+})
+
+/** The part that decides, for those who wait by themselves. */
+export const deciding = (
+  policy: RetryPolicy.RetryPolicy
+): Pick<RetryStrategy.RetryStrategy["Service"], "delayFor" | "decide" | "budget"> => ({
   delayFor: (attempt, failure) => {
     const delayMs = RetryPolicy.delay(policy, attempt, failure)
     return delayMs === undefined ? undefined : Duration.millis(delayMs)
@@ -34,8 +43,6 @@ export const make = (
     const basis = Basis.decided(policy, decision, { failure, spent })
     return decision._tag === "Delay" ? { delay: Duration.millis(decision.delayMs), basis } : { basis }
   },
-  sleep,
-  ...guardedBy(policy.spendGuard, countTokens),
   budget: budgetOf(policy)
 })
 

@@ -12,7 +12,7 @@
  * The provider's stream runs in a fiber of its own, which pulls when asked to; that is what the watchdog can interrupt without
  * interrupting the turn.
  */
-import type { Provider } from "@holdfast/kernel"
+import { Opening, type Provider } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import { type Array as Arr, Channel, Clock, Effect, type Pull, type Scope, Stream } from "effect"
@@ -28,17 +28,65 @@ export interface Limits {
 /** The same provider, whose attempts fail with a `timeout` when they are silent for too long. */
 export const withLimits = (provider: Provider.Provider["Service"], limits: Limits): Provider.Provider["Service"] => ({
   stream: (request) =>
-    Stream.fromChannel(
-      Channel.fromTransform((_upstream, scope) =>
-        Effect.flatMap(Clock.Clock, (clock) => {
-          const silence = makeSilence(limits, () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6)
-          return guarded(Stream.toChannel(provider.stream(request)), silence, scope)
-        })
-      )
+    Opening.through(
+      () => provider.stream(request),
+      (inner) =>
+        Stream.fromChannel(
+          Channel.fromTransform((_upstream, scope) =>
+            Effect.flatMap(Clock.Clock, (clock) => {
+              const silence = makeSilence(limits, () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6)
+              return guarded(Stream.toChannel(inner()), silence, scope)
+            })
+          )
+        ),
+      (opening) => limited(opening, limits)
     )
 })
 
 // --- internal
+
+/** The same of a call that begins without a fiber; what is answered is guarded as a stream, for what is left of the limit. */
+const limited =
+  (opening: Opening.Opening, limits: Limits): Opening.Opening =>
+  (world, listener) => {
+    const silence = makeSilence(limits, world.elapsed)
+    let isSettled = false
+    let stop: (() => void) | undefined
+    const settle = (): boolean => {
+      if (isSettled) return false
+      isSettled = true
+      stop?.()
+      return true
+    }
+    silence.begin()
+    const cancel = opening(world, {
+      refused: (refusal) => {
+        if (settle()) listener.refused(refusal)
+      },
+      answered: ({ cancel, rest }) => {
+        if (!settle()) return cancel()
+        silence.end([])
+        listener.answered({
+          cancel,
+          rest: Stream.fromChannel(
+            Channel.fromTransform((_upstream, scope) => guarded(Stream.toChannel(rest), silence, scope))
+          )
+        })
+      }
+    })
+    const look = (): void => {
+      const seen = silence.check()
+      if (seen === undefined) return
+      if ("after" in seen) return void (stop = Deadline.after(world, seen.after, look))
+      if (!settle()) return
+      cancel()
+      listener.refused(seen.over)
+    }
+    if (!isSettled) look()
+    return () => {
+      if (settle()) cancel()
+    }
+  }
 
 type Events = Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>
 type EventPull = Pull.Pull<Events, Failure.ProviderFailure>
@@ -49,7 +97,7 @@ interface Silence {
   /** The consumer begins to wait. */
   readonly begin: () => void
   /** The consumer has been given something. */
-  readonly end: (events: Events) => void
+  readonly end: (events: ReadonlyArray<Provider.ProviderEvent>) => void
   /** Progress without an event. */
   readonly heard: () => void
   /** What has run out; otherwise the milliseconds after which to look again. Without limits there is nothing to look for. */

@@ -9,11 +9,11 @@
  *     look at its last event.
  * A4. Where a provider has limits, a call begins when it has a permit (`Limiter`). It may meet news of the endpoint by then.
  */
-import { CallFailure, type Provider, type RetryStrategy } from "@holdfast/kernel"
+import { CallFailure, Opening, type Provider, type RetryStrategy } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { type Cause, Effect, Pull, Result, Scope, Stream } from "effect"
 import * as ContextSize from "../tokens/ContextSize.ts"
-import { type Awaited, type Call, isGates, type Pass } from "./Gatekeeper.ts"
+import { type Awaited, type Call, type Gatekeeper, isGates, type Pass } from "./Gatekeeper.ts"
 import type { Gates } from "./Gates.ts"
 import type { Permit } from "./Limiter.ts"
 import * as TurnLife from "./TurnLife.ts"
@@ -77,33 +77,86 @@ export const gated = (
   turn: TurnLife.TurnLife,
   /** Whether a first attempt that fails is followed by another. */
   isRetried: () => boolean
-): Provider.Provider["Service"] => ({
-  stream: (request) =>
-    Stream.suspend(() => {
-      const gatekeeper = gates.of(request)
-      const limiter = gates.limiterOf(request.target.provider)
-      const { pass } = turn.state
-      const isLetIn = pass?.gatekeeper === gatekeeper && pass?.spend() === true
-      turn.move(TurnLife.without("pass")) // A2; one that is spent is nothing any more
-      const shareFirst = () => (isLetIn || !isRetried() ? undefined : gatekeeper?.shareFirst())
-      const shared = isLetIn ? pass.shared : shareFirst()
-      if (shared !== undefined) return failedWith(shared)
-      const call = (permit?: Permit) => begun(provider.stream(request), gatekeeper?.begin(isLetIn), permit)
-      if (limiter === undefined) return call()
-      const size = limiter.countsTokens ? sizeOf(request) : 0
-      return limiter.permit(size).pipe(
-        // A4
-        Effect.onInterrupt(() => Effect.sync(() => isLetIn && gatekeeper?.unused())),
-        Effect.map((permit) => {
-          const shared = shareFirst()
-          return shared === undefined ? call(limiter.countsTokens ? permit : undefined) : failedWith(shared)
-        }),
-        Stream.unwrap
+): Provider.Provider["Service"] => {
+  const admit = (gatekeeper: Gatekeeper | undefined): Admitted => {
+    const { pass } = turn.state
+    const isLetIn = pass?.gatekeeper === gatekeeper && pass?.spend() === true
+    turn.move(TurnLife.without("pass")) // A2; one that is spent is nothing any more
+    const shareFirst = () => (isLetIn || !isRetried() ? undefined : gatekeeper?.shareFirst())
+    return { isLetIn, shareFirst, shared: isLetIn ? pass.shared : shareFirst() }
+  }
+  return {
+    stream: (request) =>
+      Opening.through(
+        () => provider.stream(request),
+        (inner) =>
+          Stream.suspend(() => {
+            const gatekeeper = gates.of(request)
+            const limiter = gates.limiterOf(request.target.provider)
+            const { isLetIn, shareFirst, shared } = admit(gatekeeper)
+            if (shared !== undefined) return failedWith(shared)
+            const call = (permit?: Permit) => begun(inner(), gatekeeper?.begin(isLetIn), permit)
+            if (limiter === undefined) return call()
+            const size = limiter.countsTokens ? sizeOf(request) : 0
+            return limiter.permit(size).pipe(
+              // A4
+              Effect.onInterrupt(() => Effect.sync(() => isLetIn && gatekeeper?.unused())),
+              Effect.map((permit) => {
+                const shared = shareFirst()
+                return shared === undefined ? call(limiter.countsTokens ? permit : undefined) : failedWith(shared)
+              }),
+              Stream.unwrap
+            )
+          }),
+        (opening) => {
+          if (gates.limiterOf(request.target.provider) !== undefined) return undefined // it may have to wait for its permit
+          return (world, listener) => {
+            const gatekeeper = gates.of(request)
+            const { isLetIn, shared } = admit(gatekeeper)
+            if (shared === undefined) return opened(opening, gatekeeper?.begin(isLetIn))(world, listener)
+            listener.refused({ type: "error", failure: shared })
+            return () => {}
+          }
+        }
       )
-    })
-})
+  }
+}
 
 // --- internal
+
+/** What a call is let in with. */
+interface Admitted {
+  readonly isLetIn: boolean
+  /** A failure that it takes for its own instead of calling. */
+  readonly shared: Failure.Failure | undefined
+  /** The same for a first attempt, as it stands now. */
+  readonly shareFirst: () => Failure.Failure | undefined
+}
+
+/** A call that begins without a fiber: told to its gate. */
+const opened = (opening: Opening.Opening, call: Call | undefined): Opening.Opening =>
+  call === undefined
+    ? opening
+    : (world, listener) => {
+        const cancel = opening(world, {
+          refused: (refusal) => {
+            call.failed(Opening.failureOf(refusal).failure)
+            listener.refused(refusal)
+          },
+          answered: (answer) =>
+            listener.answered({
+              rest: begun(answer.rest, call, undefined),
+              cancel: () => {
+                answer.cancel()
+                call.ended()
+              }
+            })
+        })
+        return () => {
+          cancel()
+          call.ended()
+        }
+      }
 
 type Events = readonly [Provider.ProviderEvent, ...ReadonlyArray<Provider.ProviderEvent>]
 type EventPull = Pull.Pull<Events, Failure.ProviderFailure>

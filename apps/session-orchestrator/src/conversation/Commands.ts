@@ -47,9 +47,9 @@ type Answer = Effect.Effect<boolean, StorageError | TurnStopped.TurnStopped>
 /** Ends the turn; whether there was one. */
 export const abort = (dependencies: Dependencies, address: Address): Answer =>
   answered(dependencies, () =>
-    reach(dependencies, address, ({ abort, ended }) => {
-      Deferred.doneUnsafe(abort, Effect.void)
-      return Effect.as(Deferred.await(ended), true)
+    reach(dependencies, address, (turn) => {
+      turn.abortNow()
+      return Effect.as(Deferred.await(turn.ended), true)
     })
   )
 

@@ -55,9 +55,8 @@ export const lastAnswer = (history: ReadonlyArray<Message.Message>): Target.Targ
   return answer?.role === "assistant" ? answer.target : undefined
 }
 
-// --- internal
-
-const hasElsewhere = ({ routing }: RetryPolicy.RetryPolicy, credentials: Dependencies["credentials"]): boolean =>
+/** Whether a turn may go anywhere but where it begins. */
+export const hasElsewhere = ({ routing }: RetryPolicy.RetryPolicy, credentials: Dependencies["credentials"]): boolean =>
   routing.type === "round-robin" ||
   Object.keys(routing.chains).length > 0 ||
   Object.values(credentials).some((names) => names.length > 1)

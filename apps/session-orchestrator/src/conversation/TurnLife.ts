@@ -172,6 +172,8 @@ export class TurnLife {
   /** Its seal is on disk, or it has stopped without one. */
   readonly ended = Deferred.makeUnsafe<void, TurnStopped.TurnStopped>()
   readonly wait = new Wait()
+  /** Called when it is aborted, where no fiber waits for that. */
+  onAbort: (() => void) | undefined = undefined
   private readonly leave: () => void
   private current: State
 
@@ -203,6 +205,12 @@ export class TurnLife {
     else this.wait.pass()
     this.move(isWait ? sleep(this.wait.hasNews) : act)
     this.state.seat?.ready()
+  }
+
+  /** A person wants it to end. */
+  abortNow(): void {
+    Deferred.doneUnsafe(this.abort, Exit.void)
+    this.onAbort?.()
   }
 
   /** The gate lets it in, at its time or before. */

@@ -42,18 +42,30 @@ export const make = (dependencies: Dependencies, setting: Setting): Effect.Effec
     }
   })
 
+/** The limits of a turn that chooses no target, ends with words and counts no tokens; `undefined` for any other. */
+export const plain = (
+  { credentials, models }: Pick<Dependencies, "credentials" | "models">,
+  policy: RetryPolicy.RetryPolicy
+): { readonly limits: TurnLimits.TurnLimits | undefined } | undefined =>
+  policy.finalReport !== undefined || counts(models, policy) || Routers.hasElsewhere(policy, credentials)
+    ? undefined
+    : { limits: limitsOf(policy, () => 0) }
+
 // --- internal
+
+const counts = (
+  models: Dependencies["models"],
+  { finalReport, spendGuard }: RetryPolicy.RetryPolicy
+): boolean =>
+  finalReport?.contextBudget !== undefined ||
+  spendGuard?.maxInputTokens !== undefined ||
+  Object.values(models).some(({ contextWindow }) => contextWindow !== undefined)
 
 /** P1 */
 const counterOf = (
   { models, tokenizer }: Dependencies,
-  { finalReport, spendGuard }: RetryPolicy.RetryPolicy
-): Effect.Effect<Tokenizer.Count> =>
-  finalReport?.contextBudget !== undefined ||
-  spendGuard?.maxInputTokens !== undefined ||
-  Object.values(models).some(({ contextWindow }) => contextWindow !== undefined)
-    ? tokenizer
-    : UNCOUNTED
+  policy: RetryPolicy.RetryPolicy
+): Effect.Effect<Tokenizer.Count> => (counts(models, policy) ? tokenizer : UNCOUNTED)
 
 const UNCOUNTED = Effect.succeed<Tokenizer.Count>(() => 0)
 

@@ -15,21 +15,19 @@
  * TurnQueue.Q8. A turn that may take the process down runs alone (`Quarantine`), and a turn that did so again is sealed without being run
  *     (rule X14). An orderly stop of the service is on record, so that it counts for no death.
  */
-import { type Provider, Records, ResponseLimit, TurnStopped } from "@holdfast/kernel"
-import { Profile, RetryPolicy } from "@holdfast/policy"
-import { Limits } from "@holdfast/providers"
-import { type Ids, Target, type TurnEvent } from "@holdfast/wire"
-import { Cause, Clock, Deferred, Effect, Exit, FiberSet, identity, Option, Result, Stream } from "effect"
+import { Records, TurnStopped } from "@holdfast/kernel"
+import type { Ids, TurnEvent } from "@holdfast/wire"
+import { Cause, Clock, Deferred, Effect, Exit, FiberSet, identity, Option } from "effect"
+import * as Driver from "../driver/Driver.ts"
+import type * as Handover from "../driver/Handover.ts"
 import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
-import type { Conversation, Turn } from "../storage/Store.ts"
+import type { Turn } from "../storage/Store.ts"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import * as Tokenizer from "../tokens/Tokenizer.ts"
-import * as Admission from "./Admission.ts"
 import { Comebacks } from "./Comebacks.ts"
-import type { Defaults } from "./Defaults.ts"
+import type { Awaited } from "./Gatekeeper.ts"
 import type { Parking } from "./Parking.ts"
 import * as MissingTools from "./MissingTools.ts"
-import type { Providers } from "./Providers.ts"
 import { Seals } from "./Seals.ts"
 import type { Session } from "./Session.ts"
 import type { Sessions } from "./Sessions.ts"
@@ -38,6 +36,7 @@ import * as TurnLife from "./TurnLife.ts"
 import * as TurnPorts from "./TurnPorts.ts"
 import * as TurnRunner from "./TurnRunner.ts"
 import * as TurnServices from "./TurnServices.ts"
+import * as TurnSetting from "./TurnSetting.ts"
 import { Waking } from "./Waking.ts"
 
 export interface TurnQueue {
@@ -73,9 +72,23 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
     ahead ?? (parking.find(conversationId) === undefined ? head : undefined)
 
   const begin = (session: Session): void => {
-    if (working.has(session) || nextOf(session) === undefined) return
+    const turn = nextOf(session)
+    if (working.has(session) || turn === undefined) return
     working.add(session)
-    fork(work(session))
+    if (!driver.take(session, turn)) fork(work(session, undefined))
+  }
+
+  /** A turn of a session has been dealt with: the next one is run. */
+  const goesOn = (session: Session): void => {
+    working.delete(session)
+    if (nextOf(session) === undefined) sessions.release(session)
+    else begin(session)
+  }
+
+  /** A turn leaves memory until its time, unless it is wanted (Q5). */
+  const leaves = (session: Session, turn: TurnLife.TurnLife, { awaited, retryAt }: Leaving): void => {
+    if (!turn.isWanted && turn.move(TurnLife.park))
+      parking.park(session.conversationId, turn.turnId, retryAt, awaited)
   }
 
   const ended = (turn: TurnLife.TurnLife, outcome: Exit.Exit<TurnEvent.TurnEnd, TurnStopped.TurnStopped>): void => {
@@ -105,9 +118,13 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
   })
 
   /** Runs a turn up to where it is sealed, stops or leaves memory; whether the session's turns go on. */
-  const live = Effect.fnUntraced(function* (session: Session, turn: TurnLife.TurnLife) {
+  const live = Effect.fnUntraced(function* (
+    session: Session,
+    turn: TurnLife.TurnLife,
+    handover: Handover.Handover | undefined
+  ) {
     turn.move(TurnLife.begin)
-    let outcome = yield* Effect.matchCause(run(services, session, turn), {
+    let outcome = yield* Effect.matchCause(run(services, session, turn, handover), {
       onSuccess: identity,
       onFailure: errorOf
     })
@@ -119,9 +136,8 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
       parking.drop(session.conversationId)
     }
     if ("_tag" in outcome && outcome._tag === "TurnParked") {
-      if (!turn.isWanted && turn.move(TurnLife.park))
-        parking.park(session.conversationId, turn.turnId, outcome.retryAt, awaited)
-      return true // Q5
+      leaves(session, turn, { retryAt: outcome.retryAt, awaited })
+      return true
     }
     if ("_tag" in outcome) {
       if (yield* isStopping) {
@@ -137,13 +153,18 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
   })
 
   const work = Effect.fnUntraced(
-    function* (session: Session) {
+    function* (session: Session, handover: Handover.Handover | undefined) {
       let turn = nextOf(session)
-      while (turn !== undefined) turn = (yield* live(session, turn)) ? nextOf(session) : undefined
+      let handed = handover
+      while (turn !== undefined) {
+        turn = (yield* live(session, turn, handed)) ? nextOf(session) : undefined
+        handed = undefined
+        if (turn !== undefined && driver.take(session, turn)) return
+      }
       working.delete(session)
       sessions.release(session)
     },
-    (work, session) =>
+    (work, session, _handover) =>
       Effect.onInterrupt(work, () =>
         Effect.sync(() => {
           const { ahead, head } = session
@@ -153,6 +174,20 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
       )
   )
 
+  const driver = yield* Driver.make(
+    services,
+    {
+      handOver: (session, _turn, handover) => fork(work(session, handover)),
+      parked: (session, turn, leaving) => {
+        turn.move(TurnLife.stop)
+        leaves(session, turn, leaving)
+        goesOn(session)
+      },
+      stopped
+    },
+    fork
+  )
+  yield* Effect.addFinalizer(() => Effect.sync(() => driver.stop(TurnRunner.goingDown)))
   const waking = new Waking(services, begin)
   const { parking } = waking
 
@@ -175,7 +210,34 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
   return queue
 })
 
+export { policyOf } from "./TurnSetting.ts"
+
 // --- internal
+
+/** A turn that leaves memory, by its gate. */
+interface Leaving {
+  /** Epoch milliseconds. */
+  readonly retryAt: number
+  readonly awaited: Awaited | undefined
+}
+
+/** Writes what the disk did not take before (Q4). */
+const written = (
+  { journal }: TurnServices.TurnServices,
+  refused: Handover.Refused | undefined,
+  patiently: JournalCheckpoint.Persist
+): Effect.Effect<void, TurnStopped.TurnStopped> => {
+  if (refused === undefined) return Effect.void
+  const { append, outcome } = refused
+  let isFirst = true
+  return patiently(
+    Effect.suspend(() => {
+      if (!isFirst && append !== undefined) return journal.append(append.turnId, append.seq, ...append.records)
+      isFirst = false
+      return outcome
+    })
+  )
+}
 
 /** A command is answered by its record; and a turn that does something new has come to where it was. */
 const listenerOf = (turn: TurnLife.TurnLife): JournalCheckpoint.Listener => ({
@@ -197,30 +259,28 @@ const errorOf = <E>(cause: Cause.Cause<E>): E | TurnStopped.TurnStopped =>
 const run = Effect.fnUntraced(function* (
   services: TurnServices.TurnServices,
   session: Session,
-  turn: TurnLife.TurnLife
+  turn: TurnLife.TurnLife,
+  handover: Handover.Handover | undefined
 ) {
   const { providers, defaults, gates, journal, standings, store, timer, tools } = services
   const { turnId } = turn
   const { arrival } = turn.state
   const patiently = services.patiently(turnId)
-  const sealed = yield* Setbacks.enter(services, session, turn)
-  if (sealed !== undefined) return sealed
-  const resumption = arrival?.resumption ?? Option.getOrThrow(yield* patiently(store.resumption(turnId)))
+  if (handover?.isEntered === true) yield* written(services, handover.refused, patiently)
+  else {
+    const sealed = yield* Setbacks.enter(services, session, turn)
+    if (sealed !== undefined) return sealed
+  }
+  const resumption =
+    handover?.resumption ?? arrival?.resumption ?? Option.getOrThrow(yield* patiently(store.resumption(turnId)))
   const { conversation } = resumption
   const { checkpoint, commandIds } =
-    arrival === undefined
+    arrival === undefined && handover === undefined
       ? yield* patiently(JournalCheckpoint.make(journal, turnId, patiently, listenerOf(turn)))
       : // Should a new turn have records all the same, its first one collides with them (J2).
-        JournalCheckpoint.over(journal, turnId, [], patiently, listenerOf(turn))
+        JournalCheckpoint.over(journal, turnId, handover?.known ?? [], patiently, listenerOf(turn))
   turn.wait.know(commandIds)
-  const target = Target.parse(conversation.model) ?? defaults.model
-  // What the settings say is where a conversation's switch begins; from then on the switch alone says it (P15).
-  const policy = { ...policyOf(conversation, defaults), enabled: true }
-  const isEnabled = () => session.autoRetry ?? conversation.autoRetryEnabled
-  const isRetried = () => isEnabled() && RetryPolicy.mostRetries(policy) !== 0
-  // The gate stands outside the limits: a call that runs into one has failed, and the gate has to know.
-  const limited = Limits.withLimits(route(providers), policy.requestTimeout)
-  const provider = Admission.gated(limited, gates, turn, isRetried)
+  const { isEnabled, policy, provider, target } = TurnSetting.of(services, session, turn, conversation)
   const { history } = resumption
   turn.state.seat?.weigh(ContextSize.charactersOf(history))
   const { credentials } = providers
@@ -229,7 +289,9 @@ const run = Effect.fnUntraced(function* (
     { policy, provider, history, isEnabled, patiently }
   )
   const toolbox = yield* tools.toolbox
-  const failure = yield* MissingTools.settle(tools, {
+  // A call that is under way has the tools that were there when it was made.
+  const settled = handover?.call === undefined
+  const failure = !settled ? undefined : yield* MissingTools.settle(tools, {
     conversationId: conversation.conversationId,
     turnId,
     isFirstLife: !checkpoint.known?.some(({ name }) => name === Records.nameOf("Attempt", 0)),
@@ -240,7 +302,7 @@ const run = Effect.fnUntraced(function* (
     },
     abort: Deferred.await(turn.abort)
   })
-  const setting = { session, life: turn, resumption, target, gates, policy, ports, isEnabled, store }
+  const setting = { handover, session, life: turn, resumption, target, gates, policy, ports, isEnabled, store }
   const reached = failure === undefined ? provider : MissingTools.failing(failure)
   return yield* TurnRunner.run({
     ...setting,
@@ -250,36 +312,4 @@ const run = Effect.fnUntraced(function* (
     toolbox,
     sleepUntil: timer.sleepUntil
   })
-})
-
-/**
- * The policy of a conversation: its own settings over the configuration's. It may lower the limit of a response and not raise it: the
- * memory is the service's (C11).
- */
-export const policyOf = ({ retry: own }: Conversation, { retry }: Defaults["Service"]): RetryPolicy.RetryPolicy => {
-  if (own === undefined) return Profile.resolve(retry)
-  const { maxResponseCharacters: most = ResponseLimit.MOST_CHARACTERS } = retry
-  const policy = Profile.resolve({ ...retry, ...Result.getOrElse(Profile.decode(own), () => undefined) })
-  return (policy.maxResponseCharacters ?? 0) > most ? { ...policy, maxResponseCharacters: most } : policy
-}
-
-/** Every target's own provider, with the credential that was chosen: a turn goes from one to another. */
-const route = (providers: Providers["Service"]): Provider.Provider["Service"] => ({
-  stream: (request) =>
-    (providers.get(request.target.provider, request.credential) ?? missing(request.target, providers.names)).stream(
-      request
-    )
-})
-
-/** Q3 */
-const missing = (target: Target.Target, names: ReadonlyArray<string>): Provider.Provider["Service"] => ({
-  stream: () =>
-    Stream.make({
-      type: "error",
-      failure: {
-        reason: "model-unavailable",
-        message: `There is no provider named "${target.provider}" in the configuration; there are: ${names.join(", ")}.`,
-        retryable: false
-      }
-    })
 })

@@ -24,11 +24,13 @@ import {
 import { Basis, type RetryPolicy, RetryStrategies } from "@holdfast/policy"
 import type { Ids, Target, TurnEvent } from "@holdfast/wire"
 import { Clock, Context, Deferred, Duration, Effect, identity, Schedule } from "effect"
+import * as Handover from "../driver/Handover.ts"
 import type { Persist } from "../durable/JournalCheckpoint.ts"
 import type { Resumption, Store } from "../storage/Store.ts"
 import * as Admission from "./Admission.ts"
 import type { Awaited } from "./Gatekeeper.ts"
 import * as Gates from "./Gates.ts"
+import type { Hub } from "./Hub.ts"
 import type { Session } from "./Session.ts"
 import * as TurnLife from "./TurnLife.ts"
 import type { TurnPorts } from "./TurnPorts.ts"
@@ -36,6 +38,8 @@ import * as Warnings from "./Warnings.ts"
 
 /** What a turn runs on. */
 export interface Setting {
+  /** What this life of the turn has done before. */
+  readonly handover?: Handover.Handover | undefined
   readonly session: Session
   readonly life: TurnLife.TurnLife
   /** What the store has of the turn and of its conversation. */
@@ -66,20 +70,25 @@ export const run = (
   const { turn, conversation, history } = setting.resumption
   const { turnId, conversationId, prompt, acceptedAt } = turn
   const { system } = conversation
-  return Turn.runTurn({
+  const { call, begun } = setting.handover ?? {}
+  const resumed = call === undefined ? undefined : Handover.resumed(call, provider)
+  const aborted = Deferred.await(setting.life.abort)
+  const turned = Turn.runTurn({
     conversationId,
     turnId,
     target,
     history,
     startedAt: acceptedAt,
-    abort: Deferred.await(setting.life.abort),
+    begun,
+    // The call is under way: an abort ends it, and does not come before it.
+    abort: resumed === undefined ? aborted : Effect.andThen(resumed.reached, aborted),
     ...(limits === undefined ? undefined : { limits }),
     ...(system === undefined ? undefined : { system }),
     ...(prompt === undefined ? undefined : { prompt })
   }).pipe(
     // A context, not layers: nothing here has to be built, and ten thousand turns come by.
     Effect.provideContext(
-      Context.make(Provider.Provider, provider).pipe(
+      Context.make(Provider.Provider, resumed?.provider ?? provider).pipe(
         Context.add(EventSink.EventSink, sinkOf(setting)),
         Context.add(RetryStrategy.RetryStrategy, strategyOf(setting)),
         Context.add(Checkpoint.Checkpoint, setting.checkpoint),
@@ -90,6 +99,7 @@ export const run = (
       )
     )
   )
+  return resumed === undefined ? turned : Effect.ensuring(turned, resumed.release)
 }
 
 /**
@@ -119,6 +129,24 @@ export const goingDown = new TurnStopped.TurnStopped({
   message: "This process lets the turn go; it goes on where it is taken up next."
 })
 
+/** Hands over an event that passes. */
+export const live = (life: TurnLife.TurnLife, hub: Hub, event: TurnEvent.TransientEvent): void => {
+  // A turn that is taken up again tells where it is; nobody needs to hear of it twice, nor of a wait that the gate has ended.
+  if (event.type === "provider-retry" && life.state.pass !== undefined) return
+  if (!hub.inProgress.isKnown(event)) hub.live(event)
+}
+
+/** Decides as the policy says, while the conversation's switch is on (P15). */
+export const switched = <S extends Pick<RetryStrategy.RetryStrategy["Service"], "decide">>(
+  strategy: S,
+  policy: RetryPolicy.RetryPolicy,
+  isEnabled: () => boolean
+): S => ({
+  ...strategy,
+  decide: (attempt, failure, spent) =>
+    isEnabled() ? strategy.decide(attempt, failure, spent) : { basis: Basis.switchedOff(policy, spent) }
+})
+
 // --- internal
 
 const patience = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
@@ -130,11 +158,7 @@ const sinkOf = ({
   session: { hub },
   store
 }: Setting): EventSink.EventSink["Service"] => ({
-  live: (event) => {
-    // A turn that is taken up again tells where it is; nobody needs to hear of it twice, nor of a wait that the gate has ended.
-    if (event.type === "provider-retry" && life.state.pass !== undefined) return
-    if (!hub.inProgress.isKnown(event)) hub.live(event)
-  },
+  live: (event) => live(life, hub, event),
   persist: (events, position) => {
     const { conversationId, turnId } = turn
     if (events.some(({ type }, i) => type !== (persisted[position + i] ?? type))) return Effect.fail(diverged(turnId)) // R3
@@ -195,10 +219,5 @@ const strategyOf = ({
       if (Duration.toMillis(delay) > RESIDENT_MS && !wait.hasNews) return park(end)
       return asleep(Admission.awaits(life, sleepUntil(end), awaited, held), awaited)
     })
-  const strategy = RetryStrategies.make(policy, sleep, ports.countTokens)
-  return {
-    ...strategy,
-    decide: (attempt, failure, spent) =>
-      isEnabled() ? strategy.decide(attempt, failure, spent) : { basis: Basis.switchedOff(policy, spent) }
-  }
+  return switched(RetryStrategies.make(policy, sleep, ports.countTokens), policy, isEnabled)
 }

@@ -1,6 +1,7 @@
 /** Collects what the turns of a conversation run on. */
+import { Observer } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
-import { Deferred, Effect } from "effect"
+import { Clock, Deferred, Effect, Option, Random } from "effect"
 import { Life } from "../durable/Life.ts"
 import { Timer } from "../durable/Timer.ts"
 import { Interruptions } from "../storage/Interruptions.ts"
@@ -27,6 +28,9 @@ export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: De
     patiently: (turnId: Ids.TurnId) => TurnRunner.untilItWorks(turnId, Deferred.await(down)),
     /** The name of this process. */
     life: yield* Life,
+    clock: yield* Clock.Clock,
+    chance: yield* Random.Random,
+    observer: Option.getOrUndefined(yield* Effect.serviceOption(Observer.Observer)),
     timer: yield* Timer,
     store: yield* Store,
     journal: yield* Journal,

@@ -24,8 +24,15 @@ import * as Patience from "./Patience.ts"
 export type Apply<In, Out, E> = (inputs: Arr.NonEmptyReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>
 
 export interface GroupCommit<E> {
-  /** A queue for writes of one kind. Its function hands one in and waits for the commit. */
-  readonly lane: <In, Out>(apply: Apply<In, Out, E>) => (input: In) => Effect.Effect<Out, E>
+  /** A queue for writes of one kind. */
+  readonly lane: <In, Out>(apply: Apply<In, Out, E>) => Writes<In, Out, E>
+}
+
+/** Hands in a write of one kind, and waits for its commit. */
+export interface Writes<In, Out, E> {
+  (input: In): Effect.Effect<Out, E>
+  /** The same for many, each of which has an outcome of its own; they may be in several commits. */
+  readonly all: (inputs: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Exit.Exit<Out, E>>>
 }
 
 export interface Options<E> {
@@ -86,12 +93,28 @@ export const make = Effect.fnUntraced(function* <E>(
     lane: <In, Out>(apply: Apply<In, Out, E>) => {
       const waiting: Array<Pending<In, Out, E>> = []
       lanes.push(laneOf(options, waiting, apply))
-      return (input: In) =>
-        Effect.callback<Out, E>((resume) => {
-          if (closed) return resume(Effect.fail(options.closed()))
-          waiting.push({ input, resume })
-          work.openUnsafe()
+      const add = (pending: Pending<In, Out, E>): void => {
+        if (closed) return pending.resume(Exit.fail(options.closed()))
+        waiting.push(pending)
+        work.openUnsafe()
+      }
+      const one = (input: In) => Effect.callback<Out, E>((resume) => add({ input, resume }))
+      const all = (inputs: ReadonlyArray<In>) =>
+        Effect.callback<ReadonlyArray<Exit.Exit<Out, E>>>((resume) => {
+          const outcomes = new Array<Exit.Exit<Out, E>>(inputs.length)
+          let left = inputs.length
+          if (left === 0) return resume(Effect.succeed(outcomes))
+          for (const [i, input] of inputs.entries()) {
+            add({
+              input,
+              resume: (outcome) => {
+                outcomes[i] = outcome
+                if (--left === 0) resume(Effect.succeed(outcomes))
+              }
+            })
+          }
         })
+      return Object.assign(one, { all })
     }
   }
 })

@@ -6,13 +6,20 @@
  *     append the same.
  */
 import type { Ids } from "@holdfast/wire"
-import { type Array, Context, type Effect, Schema } from "effect"
+import { type Array, Context, type Effect, type Exit, Schema } from "effect"
 import type { StorageError } from "./Store.ts"
 
 /** One record, its value as JSON text. */
 export interface Record {
   readonly name: string
   readonly value: string
+}
+
+/** Records of a turn, and the number of the first of them. */
+export interface Append {
+  readonly turnId: Ids.TurnId
+  readonly seq: number
+  readonly records: Array.NonEmptyReadonlyArray<Record>
 }
 
 /** Somebody else has written this turn's next record: it is not ours any more. */
@@ -38,6 +45,10 @@ export class Journal extends Context.Service<
       seq: number,
       ...records: Array.NonEmptyReadonlyArray<Record>
     ) => Effect.Effect<void, StorageError | JournalConflict>
+    /** The same for several turns, each with an outcome of its own: what one is refused another is not. */
+    readonly appendAll: (
+      appends: ReadonlyArray<Append>
+    ) => Effect.Effect<ReadonlyArray<Exit.Exit<void, StorageError | JournalConflict>>>
     /**
      * Deletes the records of turns that were sealed before a moment, of a few turns at a time, and gives the turn to go on
      * after; `undefined` once it has been through all. History and events stay.

@@ -6,7 +6,7 @@
  * database that is away for some seconds (`Patience`).
  */
 import { type Ids, TurnEvent } from "@holdfast/wire"
-import { Cause, Clock, Context, Duration, Effect, identity, Layer, Option, type Schema, Stream } from "effect"
+import { Array as Arr, Cause, Clock, Context, Duration, Effect, Exit, identity, Layer, Option, type Schema, Stream } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import type { Interruption } from "../durable/Interruption.ts"
 import * as Acceptances from "./Acceptances.ts"
@@ -18,7 +18,7 @@ import * as GroupCommit from "./GroupCommit.ts"
 import * as GroupRead from "./GroupRead.ts"
 import { Interruptions } from "./Interruptions.ts"
 import * as InterruptionTable from "./InterruptionTable.ts"
-import { Journal, JournalConflict } from "./Journal.ts"
+import { type Append, Journal, JournalConflict } from "./Journal.ts"
 import * as JournalTable from "./JournalTable.ts"
 import * as Migrations from "./Migrations.ts"
 import * as Patience from "./Patience.ts"
@@ -97,12 +97,12 @@ export const layerSql = (database: string, file?: string): Layer.Layer<Storage, 
 const make = Effect.fnUntraced(function* (database: string, file: string | undefined) {
   const sql = yield* SqlClient.SqlClient
   const damage = file === undefined ? Damage.none : yield* Damage.make(file)
-  const failed = (attempted: string) =>
-    Effect.mapError((error: Failure) => {
-      const explained = explain(database, attempted, error)
-      if (SqlError.isSqlError(error)) damage.note(error, explained)
-      return explained
-    })
+  const explained = (attempted: string, error: Failure): StorageError => {
+    const explained = explain(database, attempted, error)
+    if (SqlError.isSqlError(error)) damage.note(error, explained)
+    return explained
+  }
+  const failed = (attempted: string) => Effect.mapError((error: Failure) => explained(attempted, error))
   // A file answers or fails; a server can be silent.
   const isServer = sql.onDialectOrElse({ pg: () => true, orElse: () => false })
   const answered = (limit: Duration.Duration): (<A>(effect: Effect.Effect<A, Failure>) => Effect.Effect<A, Failure>) =>
@@ -196,6 +196,10 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
     turn: (id) => TurnTable.find(sql, id).pipe(read(`turn ${id}`)),
     resumption: (id) =>
       Effect.map(resume(id), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
+    resumptions: (ids) =>
+      Effect.map(Effect.forEach(Arr.chunksOf(ids, Resumptions.AT_ONCE), Resumptions.find(sql)), (found) =>
+        found.flat().map(Option.fromUndefinedOr)
+      ).pipe(read(`what ${ids.length} turn(s) go on with`)),
     lastTurn: (id) => TurnTable.last(sql, id).pipe(read(`the last turn of conversation ${id}`)),
     unsealedTurnsOf: (id) => JournalTable.unsealed(sql, id).pipe(read(`the unsealed turns of conversation ${id}`)),
     // Many rows, which nobody waits for but the start.
@@ -224,8 +228,17 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
     load: (turnId) => load(turnId).pipe(failed(`read the journal of turn ${turnId}`)),
     append: (turnId, seq, ...records) =>
       record({ turnId, seq, records }).pipe(
-        failed(`record ${records.map(({ name }) => name).join(", ")} of turn ${turnId}`),
+        failed(recording({ turnId, records })),
         Effect.flatMap((holds) => (holds ? Effect.void : Effect.fail(new JournalConflict({ turnId }))))
+      ),
+    appendAll: (appends) =>
+      Effect.map(record.all(appends), (outcomes) =>
+        appends.map((append, i): Exit.Exit<void, StorageError | JournalConflict> => {
+          const outcome = outcomes[i] ?? Exit.die(new Error("An append has no outcome"))
+          if (Exit.isFailure(outcome))
+            return Exit.failCause(Cause.map(outcome.cause, (error) => explained(recording(append), error)))
+          return outcome.value ? Exit.void : Exit.fail(new JournalConflict(append))
+        })
       ),
     forget: (sealedBefore, after) =>
       Effect.gen(function* () {
@@ -253,6 +266,9 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
     Context.add(Interruptions, interruptions)
   )
 })
+
+const recording = ({ records, turnId }: Pick<Append, "turnId" | "records">): string =>
+  `record ${records.map(({ name }) => name).join(", ")} of turn ${turnId}`
 
 /** D6: whoever hands in a transient event has gone round the types. */
 const encoded = (event: TurnEvent.PersistedEvent) =>

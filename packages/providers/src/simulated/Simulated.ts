@@ -6,10 +6,11 @@
  * V2. Time is the Clock's, and nothing else delays a token.
  * V3. An outage begins when the prompt was given, which is in the request: it goes on over a restart as if there had been none.
  */
-import { Provider } from "@holdfast/kernel"
+import { type Opening, Provider } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
 import { Failure, Message } from "@holdfast/wire"
-import { Array as Arr, Cause, Effect, Layer, type Pull, Result, Stream } from "effect"
+import { Array as Arr, Cause, Clock, Effect, Layer, type Pull, Result, Stream } from "effect"
+import * as Calls from "../Calls.ts"
 import * as Conversation from "./Conversation.ts"
 import { Cue } from "./Cue.ts"
 import * as Description from "./Description.ts"
@@ -30,13 +31,14 @@ export const make: Effect.Effect<Provider.Provider["Service"]> = Effect.sync(() 
   const begin = Performance.make()
   return {
     stream: (request) =>
-      Stream.fromPull(
-        Effect.clockWith((clock) => {
-          const now = () => clock.currentTimeMillisUnsafe()
-          const cues = Result.getOrElse(begin(readRequest(request, now()), now()), noSuchModel)
-          return Effect.succeed(played(cues[Symbol.iterator](), request, now))
-        })
-      )
+      Calls.make(({ now }, listener) => {
+        const cues = Result.getOrElse(begin(readRequest(request, now()), now()), noSuchModel)[Symbol.iterator]()
+        const first = cues.next()
+        const refusal = first.done === true ? undefined : refusalOf(first.value, now())
+        if (refusal !== undefined) listener.refused(refusal)
+        else listener.answered({ rest: Stream.fromPull(Effect.sync(() => played(first, cues, request))), cancel })
+        return cancel
+      })
   }
 })
 
@@ -71,41 +73,63 @@ const noSuchModel = ({ message }: Syntax.NotUnderstood): Iterable<Cue> => {
 type Events = ReadonlyArray<Provider.ProviderEvent>
 type EventPull = Pull.Pull<Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>, Failure.ProviderFailure>
 
-/** One cue at a time: a token must not wait for the one behind it. */
-const played = (cues: Iterator<Cue, unknown>, request: Provider.ProviderRequest, now: () => number): EventPull => {
+/** Nothing is held for a scene. */
+const cancel = (): void => {}
+
+/** One cue at a time: a token must not wait for the one behind it. `first` has been taken already. */
+const played = (
+  first: IteratorResult<Cue, unknown>,
+  cues: Iterator<Cue, unknown>,
+  request: Provider.ProviderRequest
+): EventPull => {
+  let taken: typeof first | undefined = first
   const next: EventPull = Effect.suspend(() => {
-    const { done, value } = cues.next()
+    const { done, value } = taken ?? cues.next()
+    taken = undefined
     return done === true
       ? Cause.done()
-      : Effect.flatMap(perform(value, request, now), (events) =>
+      : Effect.flatMap(perform(value, request), (events) =>
           Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : next
         )
   })
   return next
 }
 
-const perform = (
-  cue: Cue,
-  request: Provider.ProviderRequest,
-  now: () => number
-): Effect.Effect<Events, Failure.ProviderFailure> => {
+/** How a cue ends a request that it lets fail; `undefined` for the others. */
+const refusalOf = (cue: Cue, now: number): Opening.Refusal | undefined => {
   switch (cue._tag) {
     case "Respond":
       // A 200 without a body is a stream that has ended before it began.
-      if (cue.status === 200 && cue.body === "empty") return fail(Classification.incomplete())
-      return emit(
-        ofResponse(cue.status, cue.headers, ErrorBody.render(cue.body, cue.status, formatOf(cue.body)).text, now())
+      if (cue.status === 200 && cue.body === "empty") return thrown(Classification.incomplete())
+      return emitted(
+        ofResponse(cue.status, cue.headers, ErrorBody.render(cue.body, cue.status, formatOf(cue.body)).text, now)
       )
     case "Fail": {
       const data = JSON.stringify(ErrorBody.envelope(cue.error, formatOf(cue.error)))
-      return emit(Classification.ofStreamError({ data, headers: {}, now: now() }))
+      return emitted(Classification.ofStreamError({ data, headers: {}, now }))
     }
     case "Reset":
-      return fail(Classification.ofThrown(new BrokenConnection("read ECONNRESET", "ECONNRESET"), now()))
+      return thrown(Classification.ofThrown(new BrokenConnection("read ECONNRESET", "ECONNRESET"), now))
     case "Cut":
-      return fail(Classification.ofThrown(new BrokenConnection("other side closed", "UND_ERR_SOCKET"), now()))
+      return thrown(Classification.ofThrown(new BrokenConnection("other side closed", "UND_ERR_SOCKET"), now))
     case "End":
-      return fail(Classification.incomplete())
+      return thrown(Classification.incomplete())
+    default:
+      return undefined
+  }
+}
+
+const perform = (cue: Cue, request: Provider.ProviderRequest): Effect.Effect<Events, Failure.ProviderFailure> => {
+  switch (cue._tag) {
+    case "Respond":
+    case "Fail":
+    case "Reset":
+    case "Cut":
+    case "End":
+      return Effect.flatMap(Clock.currentTimeMillis, (now): Effect.Effect<Events, Failure.ProviderFailure> => {
+        const refusal = refusalOf(cue, now)
+        return refusal === undefined ? Effect.succeed([]) : Calls.told(refusal)
+      })
     case "Silence":
       return Effect.never
     case "Wait":
@@ -138,10 +162,9 @@ const perform = (
   }
 }
 
-const emit = (failure: Failure.Failure): Effect.Effect<Events> => Effect.succeed([{ type: "error", failure }])
+const emitted = (failure: Failure.Failure): Opening.Refusal => ({ type: "error", failure })
 
-const fail = (failure: Failure.Failure): Effect.Effect<never, Failure.ProviderFailure> =>
-  Effect.fail(new Failure.ProviderFailure({ failure }))
+const thrown = (failure: Failure.Failure): Opening.Refusal => new Failure.ProviderFailure({ failure })
 
 const ofResponse = (
   status: number,

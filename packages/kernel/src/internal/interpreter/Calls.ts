@@ -16,6 +16,7 @@ import type { TurnStopped } from "../../TurnStopped.ts"
 import * as Attempt from "../Attempt.ts"
 import { Content } from "../Content.ts"
 import * as Judging from "../Judging.ts"
+import type { Ledger } from "../machine/Ledger.ts"
 import type { Command } from "../machine/Next.ts"
 import * as Observing from "./Observing.ts"
 import type { Run } from "./Run.ts"
@@ -44,6 +45,12 @@ export const compaction = (
   return Observing.compaction(run, number, sum(compactor, request))
 }
 
+/** An outcome as it is recorded (C1). */
+export const once = <Outcome extends Made>({ step }: Pick<Ledger, "step">, outcome: Outcome): Outcome =>
+  outcome._tag === "Failed" && outcome.body !== undefined && outcome.body === step.lastBody
+    ? { ...outcome, body: true as const }
+    : outcome
+
 // --- internal
 
 const make = (run: Run, { begins, isJudged, number, request, step }: Call): Effect.Effect<Made, TurnStopped> => {
@@ -56,17 +63,12 @@ const make = (run: Run, { begins, isJudged, number, request, step }: Call): Effe
   }
   const mark = checkpoint.mark?.(Records.nameOf("Content", step, number)) ?? Effect.void
   const attempted = Observing.attempt(run, request, mark, (mark) => {
-    const made = Effect.map(Attempt.run(provider, sink, request, content, mark), (outcome) => once(run, outcome))
+    const made = Effect.map(Attempt.run(provider, sink, request, content, mark), (outcome) => once(run.ledger, outcome))
     return isJudged ? judged(run, content, made) : made
   })
   return router?.answered === undefined ? attempted : answered(attempted, router.answered, run.ledger.way.route)
 }
 
-/** C1 */
-const once = <Outcome extends Made>({ ledger: { step } }: Run, outcome: Outcome): Outcome =>
-  outcome._tag === "Failed" && outcome.body !== undefined && outcome.body === step.lastBody
-    ? { ...outcome, body: true as const }
-    : outcome
 
 /** Turns a response that will not do into the failure that it is. */
 const judged = (

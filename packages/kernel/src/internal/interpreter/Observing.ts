@@ -5,12 +5,12 @@
  */
 import type { Message, TurnEvent } from "@holdfast/wire"
 import { Clock, Effect, Exit } from "effect"
-import { type EventTold, type Place, type ReportOutcome, tell } from "../../Observer.ts"
+import { type EventTold, type Listeners, type Place, type ReportOutcome, tell } from "../../Observer.ts"
 import type { ProviderRequest } from "../../Provider.ts"
 import type { AttemptOutcome, CompactionOutcome, Directive, Wake } from "../../Records.ts"
 import type { ToolOutcome } from "../../Toolbox.ts"
 import * as Judging from "../Judging.ts"
-import type { Round, Setback, Wait } from "../machine/Ledger.ts"
+import type { Ledger, Round, Setback, Wait } from "../machine/Ledger.ts"
 import type { Run } from "./Run.ts"
 
 /** Tells of an attempt, however it ends. `make` gets the mark that it must make before its first content leaves. */
@@ -23,14 +23,14 @@ export const attempt = <A extends AttemptOutcome, E, E2>(
   const { observer } = run.ports
   if (observer?.attempt === undefined) return make(mark)
   return Effect.clockWith((clock) => {
-    const startedAt = clock.currentTimeMillisUnsafe()
+    const startedAt = run.beganAt ?? clock.currentTimeMillisUnsafe()
     callStartedAt.set(run, startedAt)
     let firstContentAt: number | undefined
     const timed = Effect.andThen(
       Effect.sync(() => (firstContentAt = clock.currentTimeMillisUnsafe())),
       mark
     )
-    const about = { ...placeOf(run), ...attemptOf(run, request.attempt), request, startedAt }
+    const about = attemptOf(run.ledger, request, startedAt)
     return Effect.onExit(make(timed), (exit) =>
       Effect.sync(() => {
         const outcome = Exit.isSuccess(exit)
@@ -48,8 +48,8 @@ export const lost = <E>(run: Run, attempt: number, made: Effect.Effect<AttemptOu
   Effect.tap(made, (outcome) =>
     Effect.sync(() =>
       tell(run.ports.observer, "attempt", {
-        ...placeOf(run),
-        ...attemptOf(run, attempt),
+        ...placeOf(run.ledger),
+        ...numbersOf(run.ledger, attempt),
         request: undefined,
         startedAt: undefined,
         firstContentAt: undefined,
@@ -70,7 +70,7 @@ export const compaction = <E>(
   return Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
     callStartedAt.set(run, startedAt)
     return Effect.tap(make, (outcome) =>
-      Effect.sync(() => tell(observer, "compaction", { ...placeOf(run), attempt, startedAt, outcome }))
+      Effect.sync(() => tell(observer, "compaction", { ...placeOf(run.ledger), attempt, startedAt, outcome }))
     )
   })
 }
@@ -78,26 +78,16 @@ export const compaction = <E>(
 /** Tells of a decision. */
 export const decision = <E, R>(
   run: Run,
-  { endedAt, failure, number }: Setback,
+  setback: Setback,
   decide: Effect.Effect<Directive, E, R>
 ): Effect.Effect<Directive, E, R> => {
   const { observer } = run.ports
   if (observer?.decision === undefined) return decide
-  const retry = run.ledger.chain
-  const startedAt = callStartedAt.get(run)
+  const about = decisionOf(run.ledger, setback, callStartedAt.get(run))
   callStartedAt.delete(run)
   return Effect.tap(decide, (directive) =>
     Effect.map(Clock.currentTimeMillis, (at) =>
-      tell(observer, "decision", {
-        ...placeOf(run),
-        attempt: number,
-        retry,
-        startedAt,
-        endedAt,
-        failure,
-        directive,
-        at
-      })
+      tell(observer, "decision", { ...about, directive, at })
     )
   )
 }
@@ -112,7 +102,7 @@ export const wait = <E>(
   if (observer?.wait === undefined) return wake
   const about = { retry: retry.attempt, failure: setback.failure, delayMs, retryAt }
   return Effect.tap(wake, (wake) =>
-    Effect.sync(() => tell(observer, "wait", { ...placeOf(run), ...about, wake, at: wake.at }))
+    Effect.sync(() => tell(observer, "wait", { ...placeOf(run.ledger), ...about, wake, at: wake.at }))
   )
 }
 
@@ -130,7 +120,7 @@ export const tool = <A extends ToolOutcome & { readonly endedAt: number }, E>(
     Effect.tap(answer, ({ endedAt, isError }) =>
       Effect.sync(() =>
         tell(observer, "tool", {
-          ...placeOf(run),
+          ...placeOf(run.ledger),
           call,
           startedAt,
           endedAt,
@@ -153,15 +143,34 @@ export const events = <E>(
   const { observer, sink } = run.ports
   if (observer?.event === undefined || sink.isPersisted?.(position) === true) return persist
   return Effect.map(persist, () => {
-    for (const event of events) tell(observer, "event", { ...placeOf(run), event })
+    for (const event of events) tell(observer, "event", { ...placeOf(run.ledger), event })
   })
 }
 
 /** Tells of an event that is live. */
 export const live = (run: Run, event: EventTold["event"]): void => {
-  const { observer } = run.ports
-  if (observer?.event !== undefined) tell(observer, "event", { ...placeOf(run), event })
+  tellEvent(run.ports.observer, run.ledger, event)
 }
+
+/** The same of a ledger. */
+export const tellEvent = (observer: Listeners | undefined, ledger: Ledger, event: EventTold["event"]): void => {
+  if (observer?.event !== undefined) tell(observer, "event", { ...placeOf(ledger), event })
+}
+
+/** What is told of an attempt, but for what came of it. */
+export const attemptOf = (ledger: Ledger, request: ProviderRequest, startedAt: number) => ({
+  ...placeOf(ledger),
+  ...numbersOf(ledger, request.attempt),
+  request,
+  startedAt
+})
+
+/** What is told of a decision, but for what was decided. */
+export const decisionOf = (
+  ledger: Ledger,
+  { endedAt, failure, number }: Setback,
+  startedAt: number | undefined
+) => ({ ...placeOf(ledger), attempt: number, retry: ledger.chain, startedAt, endedAt, failure })
 
 /** Tells of a seal that is recorded. */
 export const seal = (run: Run, end: TurnEvent.TurnEnd): void => {
@@ -169,7 +178,7 @@ export const seal = (run: Run, end: TurnEvent.TurnEnd): void => {
   if (observer?.seal === undefined || sealed.has(run)) return
   sealed.add(run)
   const { tally, turn } = run.ledger
-  tell(observer, "seal", { ...placeOf(run), startedAt: turn.startedAt, end, retryLoopMs: tally.retryLoopMs })
+  tell(observer, "seal", { ...placeOf(run.ledger), startedAt: turn.startedAt, end, retryLoopMs: tally.retryLoopMs })
 }
 
 // --- internal
@@ -180,7 +189,7 @@ const callStartedAt = new WeakMap<Run, number>()
 /** Lives whose seal was told: an abort may come to a turn that is sealed. */
 const sealed = new WeakSet<Run>()
 
-const placeOf = ({ ledger: { step, turn, way } }: Run): Place => ({
+const placeOf = ({ step, turn, way }: Ledger): Place => ({
   conversationId: turn.conversationId,
   turnId: turn.turnId,
   step: step.number,
@@ -188,7 +197,7 @@ const placeOf = ({ ledger: { step, turn, way } }: Run): Place => ({
   target: way.route.target
 })
 
-const attemptOf = ({ ledger: { chain, step, turn } }: Run, attempt: number) => ({
+const numbersOf = ({ chain, step, turn }: Ledger, attempt: number) => ({
   attempt,
   retry: chain,
   isManualRetry: turn.prompt === undefined && step.number === 0 && attempt === 0

@@ -8,6 +8,7 @@
  */
 import type { TurnEvent } from "@holdfast/wire"
 import { Effect, Random } from "effect"
+import type { Begun } from "../../BeforeContent.ts"
 import type { Checkpoint } from "../../Checkpoint.ts"
 import type { Compactor } from "../../Compactor.ts"
 import type { EventSink } from "../../EventSink.ts"
@@ -41,22 +42,35 @@ export class Run {
   readonly ports: Ports
   /** The engine itself: a seal is not held back by the gate of aborts. */
   readonly checkpoint: Checkpoint["Service"]
+  /** What this life has done before. */
+  readonly begun: Begun | undefined
   ledger: Ledger
   /** The call that is under way, or about to be made; `undefined` between calls. */
   call: { readonly content: Content; isMade: boolean } | undefined = undefined
   /** The step whose beginning was told in this life. */
-  announced: number | undefined = undefined
+  announced: number | undefined
+  /** When the call began that was under way before this interpreter took the turn over, until it makes another. */
+  beganAt: number | undefined
   /** The last record is of an earlier life. */
   isTakenUp = false
   private stopped: TurnStopped | undefined = undefined
   private toolsOf: { readonly step: number; readonly tools: ReadonlyArray<ToolDefinition> } | undefined = undefined
   private name: string | undefined
 
-  constructor(ports: Ports, checkpoint: Checkpoint["Service"], ledger: Ledger, life: string | undefined) {
+  constructor(
+    ports: Ports,
+    checkpoint: Checkpoint["Service"],
+    ledger: Ledger,
+    life: string | undefined,
+    begun: Begun | undefined
+  ) {
     this.name = life
     this.ports = ports
     this.checkpoint = checkpoint
     this.ledger = ledger
+    this.begun = begun
+    this.announced = begun?.announced
+    this.beganAt = begun?.calledAt
   }
 
   /** The name of this life, which no other life of the turn has. */
@@ -96,6 +110,7 @@ export class Run {
     this.isTakenUp = isTakenUp
     if (record.kind !== "Attempt") return
     this.call = undefined
+    this.beganAt = undefined
     if (record.value._tag === "Lost") this.announced = undefined
   }
 

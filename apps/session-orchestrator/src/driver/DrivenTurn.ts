@@ -1,0 +1,75 @@
+/**
+ * One turn that is driven without a fiber: its value, what it runs by, and the call that is under way.
+ *
+ * ```
+ *   Begun ──▶ Calling ──▶ Recording ──▶ Left: parked, or handed to a fiber
+ *                │ answered, aborted        ▲
+ *                └──────────────────────────┘
+ * ```
+ */
+import { BeforeContent, type Toolbox } from "@holdfast/kernel"
+import { RetryStrategies } from "@holdfast/policy"
+import type { Session } from "../conversation/Session.ts"
+import type * as TurnLife from "../conversation/TurnLife.ts"
+import * as TurnPorts from "../conversation/TurnPorts.ts"
+import * as TurnRunner from "../conversation/TurnRunner.ts"
+import type { TurnServices } from "../conversation/TurnServices.ts"
+import * as TurnSetting from "../conversation/TurnSetting.ts"
+import type { Record } from "../storage/Journal.ts"
+import type { Resumption } from "../storage/Store.ts"
+
+export interface DrivenTurn {
+  readonly session: Session
+  readonly life: TurnLife.TurnLife
+  readonly resumption: Resumption
+  readonly setting: TurnSetting.TurnSetting
+  readonly value: BeforeContent.BeforeContent
+  /** What is on record of it. */
+  known: ReadonlyArray<Record>
+  /** Ends the call that is under way. */
+  cancel: (() => void) | undefined
+}
+
+/** A turn of which nothing is on record; `undefined`: it has to be run by a fiber. */
+export const make = (
+  services: TurnServices,
+  session: Session,
+  life: TurnLife.TurnLife,
+  resumption: Resumption,
+  toolbox: Toolbox.Toolbox["Service"]
+): DrivenTurn | undefined => {
+  const { chance, defaults, observer, providers } = services
+  const { conversation, history, persisted, turn } = resumption
+  const setting = TurnSetting.of(services, session, life, conversation)
+  const { isEnabled, policy, target } = setting
+  const plain = TurnPorts.plain({ credentials: providers.credentials, models: defaults.models }, policy)
+  if (plain === undefined) return undefined
+  const { hub } = session
+  const { acceptedAt, conversationId, prompt, turnId } = turn
+  const { system } = conversation
+  const value = new BeforeContent.BeforeContent(
+    {
+      conversationId,
+      turnId,
+      target,
+      history,
+      startedAt: acceptedAt,
+      ...(plain.limits === undefined ? undefined : { limits: plain.limits }),
+      ...(system === undefined ? undefined : { system }),
+      ...(prompt === undefined ? undefined : { prompt })
+    },
+    {
+      strategy: TurnRunner.switched(RetryStrategies.deciding(policy), policy, isEnabled),
+      observer,
+      live: (event) => TurnRunner.live(life, hub, event),
+      repeat: (events, position) => {
+        if (events.some(({ type }, i) => type !== persisted[position + i])) return false
+        hub.repeated(events)
+        return true
+      },
+      spread: () => chance.nextDoubleUnsafe(),
+      offers: { tools: toolbox.definitions, hasRouter: false, hasStrategy: true, hasCompactor: true }
+    }
+  )
+  return { session, life, resumption, setting, value, known: [], cancel: undefined }
+}

@@ -1,0 +1,318 @@
+/**
+ * Drives turns in groups until content comes: no fiber a turn, and one commit for the records of many.
+ *
+ * ```
+ *   take ──▶ inbox ── a pass: read, call, decide ──▶ records of the pass, in one append ──▶ parked
+ *              ▲                 │                                  │
+ *              └── call failed ──┘                                  └──▶ `handOver`: to a fiber
+ * ```
+ *
+ * What a turn does is decided by the kernel (`BeforeContent`). Here its calls are made, its records are written, and it is parked. All that
+ * is not of this path goes to a fiber, with what has been done until then (`Handover`).
+ *
+ * Driver.D1. Nothing is told, called or parked before the records that lead there are on disk.
+ * Driver.D2. A turn is here or in a fiber. It leaves once.
+ * Driver.D3. A pass gives way after `AT_ONCE` turns: others stream meanwhile.
+ * Driver.D4. A defect in here is the turn's, and is counted as one of a fiber is (C10).
+ */
+import { type BeforeContent, Opening, type Toolbox, type TurnStopped } from "@holdfast/kernel"
+import { Effect, Exit, MutableList, Option } from "effect"
+import type { Awaited } from "../conversation/Gatekeeper.ts"
+import * as Gates from "../conversation/Gates.ts"
+import type { Session } from "../conversation/Session.ts"
+import * as TurnLife from "../conversation/TurnLife.ts"
+import { RESIDENT_MS } from "../conversation/TurnRunner.ts"
+import type { TurnServices } from "../conversation/TurnServices.ts"
+import type { Append } from "../storage/Journal.ts"
+import type { Resumption } from "../storage/Store.ts"
+import * as DrivenTurn from "./DrivenTurn.ts"
+import * as Handover from "./Handover.ts"
+import * as RecordText from "./RecordText.ts"
+
+/** Turns that are dealt with between two turns of the event loop: some milliseconds of the thread. */
+const AT_ONCE = 64
+
+/** Where turns go from here. */
+export interface Exits {
+  /** To a fiber, with what has been done; without anything, as if it had never been here. */
+  readonly handOver: (session: Session, turn: TurnLife.TurnLife, handover: Handover.Handover | undefined) => void
+  /** It leaves memory for the time of its wait. */
+  readonly parked: (
+    session: Session,
+    turn: TurnLife.TurnLife,
+    wait: { readonly retryAt: number; readonly awaited: Awaited | undefined }
+  ) => void
+  /** It stops, with the process or by a defect. */
+  readonly stopped: (session: Session, turn: TurnLife.TurnLife, error: TurnStopped.TurnStopped) => void
+}
+
+export interface Driver {
+  /** Takes a turn that is about to run, if it may be of this path. */
+  readonly take: (session: Session, turn: TurnLife.TurnLife) => boolean
+  /** Lets go of all turns, whose process goes down. */
+  readonly stop: (why: TurnStopped.TurnStopped) => void
+}
+
+/** A driver whose passes run by `fork`. */
+export const make = (
+  services: TurnServices,
+  exits: Exits,
+  fork: (effect: Effect.Effect<void>) => unknown
+): Effect.Effect<Driver> => Effect.sync(() => new Drives(services, exits, fork))
+
+// --- internal
+
+type Fresh = { readonly session: Session; readonly turn: TurnLife.TurnLife }
+type Happened =
+  | { readonly _tag: "Taken"; readonly fresh: Fresh; readonly resumption: Resumption }
+  | { readonly _tag: "Refused"; readonly turn: DrivenTurn.DrivenTurn; readonly refusal: Opening.Refusal }
+  | { readonly _tag: "Answered"; readonly turn: DrivenTurn.DrivenTurn; readonly answer: Opening.Answered }
+  | { readonly _tag: "Aborted"; readonly turn: DrivenTurn.DrivenTurn }
+
+/** Records of a turn that are to be written. */
+interface Write {
+  readonly turn: DrivenTurn.DrivenTurn
+  readonly append: Append
+}
+
+class Drives implements Driver {
+  private readonly services: TurnServices
+  private readonly exits: Exits
+  private readonly fork: (effect: Effect.Effect<void>) => unknown
+  private readonly world: Opening.World
+  private readonly inbox = MutableList.make<Happened>()
+  private readonly unread: Array<Fresh> = []
+  private readonly turns = new Set<DrivenTurn.DrivenTurn>()
+  private toolbox: Toolbox.Toolbox["Service"] | undefined = undefined
+  private isRunning = false
+  private isReading = false
+  private isOver = false
+
+  constructor(services: TurnServices, exits: Exits, fork: (effect: Effect.Effect<void>) => unknown) {
+    this.services = services
+    this.exits = exits
+    this.fork = fork
+    const { clock, timer } = services
+    const now = () => clock.currentTimeMillisUnsafe()
+    this.world = {
+      now,
+      elapsed: () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6,
+      after: (ms, act) => timer.at(now() + ms, act)
+    }
+    fork(Effect.map(services.tools.toolbox, (toolbox) => void (this.toolbox = toolbox)))
+  }
+
+  take(session: Session, turn: TurnLife.TurnLife): boolean {
+    const { state } = turn
+    if (this.isOver || this.toolbox === undefined || this.services.tools.missing().length > 0) return false
+    if (state._tag !== "Queued" || state.arrival === undefined || state.interruption !== undefined) return false
+    const { resumption } = state.arrival
+    const fresh = { session, turn }
+    if (resumption === undefined) this.read(fresh)
+    else this.happened({ _tag: "Taken", fresh, resumption })
+    return true
+  }
+
+  stop(why: TurnStopped.TurnStopped): void {
+    this.isOver = true
+    MutableList.clear(this.inbox)
+    const at = this.world.now()
+    for (const { cancel, life, session, value } of this.turns) {
+      cancel?.()
+      value.interrupted(at)
+      this.exits.stopped(session, life, why)
+    }
+    this.turns.clear()
+  }
+
+  // --- passes
+
+  private happened(what: Happened): void {
+    if (this.isOver) return
+    MutableList.append(this.inbox, what)
+    if (this.isRunning) return
+    this.isRunning = true
+    this.fork(this.passes)
+  }
+
+  /** Deals with all that has happened (D3). */
+  private readonly passes: Effect.Effect<void> = Effect.gen({ self: this }, function* () {
+    while (this.inbox.length > 0) {
+      const writes: Array<Write> = []
+      for (const what of MutableList.takeN(this.inbox, AT_ONCE)) this.deal(what, writes)
+      if (writes.length > 0) this.fork(this.written(writes))
+      yield* Effect.yieldNow
+    }
+    this.isRunning = false
+  })
+
+  private deal(what: Happened, writes: Array<Write>): void {
+    const turn = what._tag === "Taken" ? this.enter(what.fresh, what.resumption) : what.turn
+    if (turn === undefined || !this.turns.has(turn)) return
+    this.guarded(turn, () => {
+      switch (what._tag) {
+        case "Taken":
+          return this.goOn(turn, writes)
+        case "Refused":
+          return this.refused(turn, what.refusal, writes)
+        case "Answered":
+          return this.handOver(turn, { stream: what.answer.rest, cancel: what.answer.cancel })
+        case "Aborted":
+          return this.handOver(turn, Handover.pending(turn.cancel ?? nothing))
+        default:
+          return what satisfies never
+      }
+    })
+  }
+
+  /** D4 */
+  private guarded(turn: DrivenTurn.DrivenTurn, act: () => void): void {
+    try {
+      act()
+    } catch (defect) {
+      const { cancel } = turn
+      const outcome = Exit.die(defect)
+      turn.cancel = undefined
+      cancel?.()
+      if (this.leave(turn)) this.give(turn, undefined, { outcome })
+    }
+  }
+
+  /** Begins to run a turn; `undefined`: it goes elsewhere. */
+  private enter({ session, turn }: Fresh, resumption: Resumption): DrivenTurn.DrivenTurn | undefined {
+    const { toolbox } = this
+    const driven =
+      toolbox === undefined || turn.isCalled
+        ? undefined
+        : DrivenTurn.make(this.services, session, turn, resumption, toolbox)
+    let isAdmitted = false
+    const stay = driven && this.services.quarantine.come(false, () => (isAdmitted = true))
+    if (driven === undefined || stay === undefined || !isAdmitted) {
+      stay?.leave()
+      this.exits.handOver(session, turn, { isEntered: false, resumption, known: [], begun: undefined })
+      return undefined
+    }
+    turn.move(TurnLife.begin)
+    turn.move(TurnLife.enter(stay))
+    this.turns.add(driven)
+    return driven
+  }
+
+  private goOn(turn: DrivenTurn.DrivenTurn, writes: Array<Write>): void {
+    const next = turn.life.isCalled ? undefined : turn.value.next()
+    if (next?._tag === "Call") return this.call(turn, next, writes)
+    if (next?._tag === "Wait" && next.retryAt - this.world.now() > RESIDENT_MS) return this.wait(turn, next)
+    this.handOver(turn)
+  }
+
+  private call(
+    turn: DrivenTurn.DrivenTurn,
+    { request }: Extract<BeforeContent.Next, { _tag: "Call" }>,
+    writes: Array<Write>
+  ): void {
+    const { life, setting, value } = turn
+    const stream = setting.provider.stream(request)
+    const opening = Opening.of(stream)
+    if (opening === undefined) return this.handOver(turn, { stream, cancel: nothing })
+    life.begins(false)
+    value.begins(this.world.now())
+    let refusal: Opening.Refusal | undefined
+    let isOpening = true
+    const cancel = opening(this.world, {
+      refused: (said) => {
+        if (isOpening) refusal = said
+        else this.happened({ _tag: "Refused", turn, refusal: said })
+      },
+      answered: (answer) => this.happened({ _tag: "Answered", turn, answer })
+    })
+    isOpening = false
+    if (refusal !== undefined) return this.refused(turn, refusal, writes)
+    turn.cancel = cancel
+    life.onAbort = () => this.happened({ _tag: "Aborted", turn })
+  }
+
+  private refused(turn: DrivenTurn.DrivenTurn, refusal: Opening.Refusal, writes: Array<Write>): void {
+    const { known, life, value } = turn
+    turn.cancel = undefined
+    const records = life.isCalled ? undefined : value.failed(Opening.failureOf(refusal), this.world.now())
+    if (records === undefined) return this.handOver(turn, Handover.ofRefusal(refusal))
+    life.onAbort = undefined
+    const [attempt, decision] = records
+    const append: Append = {
+      turnId: life.turnId,
+      seq: known.length,
+      records: [RecordText.of(attempt), RecordText.of(decision)]
+    }
+    writes.push({ turn, append })
+  }
+
+  // --- what is on disk
+
+  private written(writes: ReadonlyArray<Write>): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      const outcomes = yield* this.services.journal.appendAll(writes.map(({ append }) => append))
+      const after: Array<Write> = []
+      for (const [i, { append, turn }] of writes.entries()) {
+        if (!this.turns.has(turn)) continue
+        turn.known = [...turn.known, ...append.records]
+        const outcome = outcomes[i] ?? Exit.die(new Error("an append has no outcome"))
+        this.guarded(turn, () =>
+          Exit.isSuccess(outcome) ? this.goOn(turn, after) : this.handOver(turn, undefined, { append, outcome })
+        )
+      }
+      if (after.length > 0) yield* this.written(after)
+    })
+  }
+
+  private wait(turn: DrivenTurn.DrivenTurn, next: Extract<BeforeContent.Next, { _tag: "Wait" }>): void {
+    const { life, session, value } = turn
+    life.begins(true)
+    value.waits() // D5
+    const awaited = Gates.awaited(this.services.gates, next.awaited)
+    life.move(TurnLife.waitAt(awaited))
+    if (this.leave(turn)) this.exits.parked(session, life, { retryAt: next.retryAt, awaited })
+  }
+
+  // --- leaving
+
+  private leave(turn: DrivenTurn.DrivenTurn): boolean {
+    turn.life.onAbort = undefined
+    return this.turns.delete(turn)
+  }
+
+  private handOver(turn: DrivenTurn.DrivenTurn, call?: Handover.Call, refused?: Handover.Refused): void {
+    if (!this.leave(turn)) return call?.cancel()
+    this.give(turn, call, refused)
+  }
+
+  private give(turn: DrivenTurn.DrivenTurn, call?: Handover.Call, refused?: Handover.Refused): void {
+    const { known, life, resumption, session, value } = turn
+    const { begun } = value
+    this.exits.handOver(session, life, { isEntered: true, resumption, known, begun, call, refused })
+  }
+
+  // --- reading
+
+  private read(fresh: Fresh): void {
+    this.unread.push(fresh)
+    if (this.isReading) return
+    this.isReading = true
+    this.fork(this.reading)
+  }
+
+  private readonly reading: Effect.Effect<void> = Effect.gen({ self: this }, function* () {
+    while (this.unread.length > 0) {
+      yield* Effect.yieldNow // who comes in this turn of the event loop is read along
+      const taken = this.unread.splice(0, AT_ONCE)
+      const found = yield* Effect.exit(this.services.store.resumptions(taken.map(({ turn }) => turn.turnId)))
+      for (const [i, fresh] of taken.entries()) {
+        const resumption = Exit.isSuccess(found) ? Option.getOrUndefined(found.value[i] ?? Option.none()) : undefined
+        if (resumption !== undefined) this.happened({ _tag: "Taken", fresh, resumption })
+        else if (!this.isOver) this.exits.handOver(fresh.session, fresh.turn, undefined)
+      }
+    }
+    this.isReading = false
+  })
+}
+
+const nothing = (): void => {}

@@ -1,0 +1,174 @@
+/**
+ * Runs a turn without a fiber, as long as its calls fail before content: calls, decisions and waits, one event after the other.
+ *
+ * ```
+ *   next ──▶ Call ── begins ──▶ under way ── failed ──▶ records to append ── recorded ──▶ next
+ *     │                            │                        │
+ *     ├────▶ Wait                  └ answered               └ undefined: not plain
+ *     │                                 │                        │
+ *     └ undefined: not plain            ▼                        ▼
+ *           └────────────────▶ Turn.runTurn, with `begun` ◀──────┘
+ * ```
+ *
+ * For hosts that drive many turns at once. It is synchronous, and the host gives the time. All else that a turn may come to is the
+ * interpreter's: `next` and `failed` return nothing there, and `Turn.runTurn` goes on from the same records.
+ *
+ * BeforeContent.B1. It tells, records and asks what the interpreter would: the same machine names what follows.
+ * BeforeContent.B2. Where it returns nothing it has told nothing of what it was asked about.
+ */
+import type { Message, TurnEvent } from "@holdfast/wire"
+import type { Broken } from "./CallFailure.ts"
+import * as Directives from "./Directive.ts"
+import { once } from "./internal/interpreter/Calls.ts"
+import * as Observing from "./internal/interpreter/Observing.ts"
+import { evolve, start } from "./internal/machine/Evolve.ts"
+import type { Ledger, TurnFacts } from "./internal/machine/Ledger.ts"
+import { type Command, commandsOf, type Offers } from "./internal/machine/Next.ts"
+import { type Listeners, tell } from "./Observer.ts"
+import type { ProviderRequest } from "./Provider.ts"
+import type { TurnRecord } from "./Records.ts"
+import type { Awaited, RetryStrategy } from "./RetryStrategy.ts"
+
+/** What a turn is asked to do. It has no router, and no report is asked for. */
+export type Facts = Omit<TurnFacts, "report" | "maxRetries">
+
+/** What the turn runs on. */
+export interface Ports {
+  readonly strategy: Pick<RetryStrategy["Service"], "decide" | "budget">
+  readonly observer: Listeners | undefined
+  /** Hands over an event that passes. */
+  readonly live: (event: TurnEvent.ProviderRetry | TurnEvent.StepStart) => void
+  /** Hands over events that are on record already; `false`: they are not. */
+  readonly repeat: (events: ReadonlyArray<TurnEvent.PersistedEvent>, position: number) => boolean
+  /** Drawn for a failure, from 0 (included) to 1 (excluded). */
+  readonly spread: () => number
+  readonly offers: Offers
+}
+
+/** What this life of a turn has done before the interpreter runs it. */
+export interface Begun {
+  /** The step whose beginning was told. */
+  readonly announced: number | undefined
+  /** When the call began that is under way, in epoch milliseconds; absent: none is. */
+  readonly calledAt: number | undefined
+}
+
+/** What is open: a call to make, or a wait. */
+export type Next =
+  | { readonly _tag: "Call"; readonly request: ProviderRequest }
+  | { readonly _tag: "Wait"; readonly retryAt: number; readonly delayMs: number; readonly awaited: Awaited }
+
+/** A turn before its first content. */
+export class BeforeContent {
+  private readonly ports: Ports
+  private ledger: Ledger
+  private open: Command | undefined = undefined
+  private announced: number | undefined = undefined
+  private calledAt: number | undefined = undefined
+
+  constructor(facts: Facts, ports: Ports) {
+    this.ports = ports
+    const { maxRetries } = ports.strategy.budget
+    this.ledger = start({ ...facts, ...(maxRetries === undefined ? undefined : { maxRetries }) })
+  }
+
+  /** What `Turn.runTurn` has to know of this life. */
+  get begun(): Begun {
+    const { announced, calledAt } = this
+    return { announced, calledAt }
+  }
+
+  /** The conversation before this turn. */
+  get history(): ReadonlyArray<Message.Message> {
+    return this.ledger.history
+  }
+
+  /** Names what follows; `undefined`: the interpreter's. */
+  next(): Next | undefined {
+    this.open = undefined
+    for (const due of this.ledger.outbox) {
+      if (due._tag === "Live" || !this.ports.repeat(due.events, due.position)) return undefined
+    }
+    if (this.ledger.outbox.length > 0) this.ledger = { ...this.ledger, outbox: [] }
+    const [command] = commandsOf(this.ledger, this.ports.offers)
+    if (command?._tag === "Call") {
+      if (command.isLost || command.isJudged) return undefined
+      this.open = command
+      return { _tag: "Call", request: command.request }
+    }
+    if (command?._tag !== "Wait") return undefined
+    this.open = command
+    const { awaited, wait } = command
+    return { _tag: "Wait", retryAt: wait.retryAt, delayMs: wait.delayMs, awaited }
+  }
+
+  /** The call begins; `at` is in epoch milliseconds. */
+  begins(at: number): void {
+    const { open } = this
+    if (open?._tag !== "Call") return
+    this.calledAt = at
+    if (this.announced === open.step) return
+    this.announced = open.step
+    this.tell(open.begins)
+  }
+
+  /** The call has failed: gives the outcome and the decision, to be recorded together; `undefined`: the interpreter's. */
+  failed(broken: Broken, endedAt: number): readonly [TurnRecord, TurnRecord] | undefined {
+    const { calledAt: startedAt, ledger, open } = this
+    const { observer, offers, spread, strategy } = this.ports
+    if (open?._tag !== "Call" || startedAt === undefined) return undefined
+    const { number, request, step } = open
+    const outcome = once(this.ledger, {
+      _tag: "Failed" as const,
+      content: [],
+      endedAt,
+      ...broken,
+      contentSeen: false,
+      spread: spread()
+    })
+    const attempt: TurnRecord = { kind: "Attempt", step, number, value: outcome }
+    const failing = evolve(ledger, attempt)
+    const [command] = commandsOf(failing, offers)
+    if (command?._tag !== "Decide" || command.question !== undefined) return undefined
+    const value = Directives.decide({ ...command.situation, now: endedAt }, strategy)
+    tell(observer, "attempt", {
+      ...Observing.attemptOf(ledger, request, startedAt),
+      firstContentAt: undefined,
+      outcome,
+      report: undefined
+    })
+    tell(observer, "decision", {
+      ...Observing.decisionOf(failing, command.setback, startedAt),
+      directive: value,
+      at: endedAt
+    })
+    const decision: TurnRecord = { kind: "Decision", step, number: command.number, value }
+    this.ledger = evolve(failing, decision)
+    this.calledAt = undefined
+    this.open = undefined
+    return [attempt, decision]
+  }
+
+  /** The call was given up, as its host goes down. */
+  interrupted(endedAt: number): void {
+    const { calledAt: startedAt, ledger, open } = this
+    if (open?._tag !== "Call" || startedAt === undefined) return
+    this.calledAt = undefined
+    tell(this.ports.observer, "attempt", {
+      ...Observing.attemptOf(ledger, open.request, startedAt),
+      firstContentAt: undefined,
+      outcome: { _tag: "Interrupted", endedAt },
+      report: undefined
+    })
+  }
+
+  /** The wait begins. */
+  waits(): void {
+    if (this.open?._tag === "Wait") this.tell(this.open.event)
+  }
+
+  private tell(event: TurnEvent.ProviderRetry | TurnEvent.StepStart): void {
+    this.ports.live(event)
+    Observing.tellEvent(this.ports.observer, this.ledger, event)
+  }
+}
