@@ -58,6 +58,22 @@ describe("the calls", () => {
   })
 })
 
+it("X15: a turn can be submitted: 202 has its id, and where it is in a header", () => {
+  for (const call of ["turns", "retry"]) {
+    const operation = document.paths[`/v1/conversations/{conversationId}/${call}`]?.post
+    expect(operation?.parameters).toContainEqual(
+      expect.objectContaining({ in: "header", name: "prefer", required: false })
+    )
+    expect(operation?.responses[202]).toMatchObject({
+      content: { "application/json": { schema: { $ref: "#/components/schemas/TurnAccepted" } } },
+      headers: { location: { required: true }, "preference-applied": { required: true } }
+    })
+    expect(Object(operation)["x-codeSamples"]).toContainEqual(
+      expect.objectContaining({ source: expect.stringContaining("-H 'Prefer: respond-async'") })
+    )
+  }
+})
+
 it("X9: the explanation of a turn comes as JSON, and in words", () => {
   const path = "/v1/conversations/{conversationId}/turns/{turnId}/explain"
   const answers = document.paths[path]?.get?.responses[200]?.content
@@ -108,7 +124,8 @@ describe("examples", () => {
       ConversationsGroup.ExtendBudget,
       TurnsGroup.RunTurn,
       TurnsGroup.RetryTurn,
-      TurnsGroup.TurnResult
+      TurnsGroup.TurnResult,
+      TurnsGroup.TurnAccepted
     ]) {
       const examples = Schema.resolveAnnotations(schema)?.["examples"]
       expect(Array.isArray(examples) ? examples.length : 0).toBeGreaterThan(0)
@@ -155,8 +172,8 @@ describe("examples", () => {
 
   it("of calls that stream are commands for each kind of answer", () => {
     for (const [path, method, kinds] of [
-      ["/v1/conversations/{conversationId}/turns", "post", 3],
-      ["/v1/conversations/{conversationId}/retry", "post", 3],
+      ["/v1/conversations/{conversationId}/turns", "post", 4],
+      ["/v1/conversations/{conversationId}/retry", "post", 4],
       ["/v1/conversations/{conversationId}/events", "get", 1]
     ] as const) {
       const samples = Object(document.paths[path]?.[method])["x-codeSamples"]

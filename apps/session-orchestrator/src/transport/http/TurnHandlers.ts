@@ -19,11 +19,12 @@ import { Drain } from "./Drain.ts"
 import * as Encoding from "./Encoding.ts"
 import * as LiveResponse from "./LiveResponse.ts"
 import * as Negotiation from "./Negotiation.ts"
+import * as Prefer from "./Prefer.ts"
 
 const JSON_TYPE = "application/json"
 
 type Answer = Effect.Effect<
-  HttpServerResponse.HttpServerResponse | TurnsGroup.TurnResult,
+  HttpServerResponse.HttpServerResponse | TurnsGroup.TurnResult | typeof TurnsGroup.Submitted.Type,
   Problem.StorageUnavailable | Problem.TurnStopped | Problem.ShuttingDown
 >
 
@@ -41,6 +42,7 @@ export const layer = HttpApiBuilder.group(
 
     /** Answers for a turn that was accepted. */
     const answer = (request: HttpServerRequest.HttpServerRequest, turnId: Ids.TurnId): Answer => {
+      if (Prefer.isAsync(request.headers["prefer"])) return Effect.succeed(TurnsGroup.submitted(turnId)) // X15
       switch (Negotiation.choose(request.headers["accept"], [JSON_TYPE, Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE])) {
         case Ndjson.CONTENT_TYPE:
           return LiveResponse.send(request, drain, {
