@@ -14,7 +14,11 @@ export const of = (method: string, path: string, operation: Json, body: unknown)
   const media = Object.keys(at(at(responses, "200"), "content"))
   if (!media.includes(Sse.CONTENT_TYPE)) return []
   const samples = media
-    .map((type) => ({ lang: "shell", label: labels[type] ?? type, source: curl(method, path, `Accept: ${type}`, body) }))
+    .map((type) => ({
+      lang: "shell",
+      label: labels[type] ?? type,
+      source: curl(method, path, `Accept: ${type}`, body)
+    }))
     .sort((a, b) => order.indexOf(a.label) - order.indexOf(b.label))
   if (responses["202"] === undefined) return samples
   return [...samples, { lang: "shell", label: SUBMITTED, source: curl(method, path, "Prefer: respond-async", body) }]

@@ -16,6 +16,7 @@ import * as Sse from "../Sse.ts"
 import { NonEmptyText } from "../Text.ts"
 import { TurnEvent, TurnStatus } from "../TurnEvent.ts"
 import { TurnExplanation } from "../TurnExplanation.ts"
+import { TurnState } from "../TurnState.ts"
 import { conversationParams, conversationProblems } from "./ConversationsGroup.ts"
 import * as ExampleTurn from "./ExampleTurn.ts"
 import { withContent } from "./OpenApiDocument.ts"
@@ -91,7 +92,8 @@ export const submitted = (turnId: TurnId): typeof Submitted.Type =>
 const prefer = {
   prefer: Schema.optionalKey(
     Schema.String.annotate({
-      description: "`respond-async` (RFC 7240): answer with 202 once the turn is accepted. Other preferences are ignored.",
+      description:
+        "`respond-async` (RFC 7240): answer with 202 once the turn is accepted. Other preferences are ignored.",
       examples: [RESPOND_ASYNC]
     })
   )
@@ -203,12 +205,36 @@ const events = HttpApiEndpoint.get("events", "/v1/conversations/:conversationId/
 /** What plain text goes by. */
 export const TEXT_CONTENT_TYPE = "text/plain"
 
+const turnParam = {
+  turnId: Schema.String.annotate({ description: "As it stands in every event of the turn." }).pipe(
+    Schema.decodeTo(TurnId)
+  )
+}
+
+export const State = TurnState.annotate({
+  identifier: "TurnState",
+  description: "The turn as it is now; while it waits, what for and until when; its answer once it is completed.",
+  examples: [ExampleTurn.waitingTurn, ExampleTurn.endedTurn]
+})
+
+const turn = HttpApiEndpoint.get("turn", "/v1/turns/:turnId", {
+  params: turnParam,
+  success: State,
+  error: [Problem.InvalidRequest, Problem.TurnNotFound, Problem.StorageUnavailable]
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "Read a turn",
+    description: [
+      "What the turn is at, whichever process runs it: whether it waits, for what and until when, how many attempts it has made, and,",
+      "once it has ended, its answer or its error. Reading it wakes nothing, so it can be asked for again and again."
+    ].join("\n")
+  })
+)
+
 const explain = HttpApiEndpoint.get("explain", "/v1/conversations/:conversationId/turns/:turnId/explain", {
   params: {
     ...conversationParams,
-    turnId: Schema.String.annotate({ description: "As it stands in every event of the turn." }).pipe(
-      Schema.decodeTo(TurnId)
-    )
+    ...turnParam
   },
   success: [
     TurnExplanation.annotate({
@@ -233,7 +259,7 @@ const explain = HttpApiEndpoint.get("explain", "/v1/conversations/:conversationI
 )
 
 export const TurnsGroup = HttpApiGroup.make("turns")
-  .add(run, retry, events, explain)
+  .add(run, retry, turn, events, explain)
   .annotateMerge(
     OpenApi.annotations({
       title: "Turns",

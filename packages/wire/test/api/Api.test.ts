@@ -21,6 +21,7 @@ describe("the calls", () => {
       "GET /v1/conversations/{conversationId}/events",
       "GET /v1/conversations/{conversationId}/messages",
       "GET /v1/conversations/{conversationId}/turns/{turnId}/explain",
+      "GET /v1/turns/{turnId}",
       "POST /v1/conversations",
       "POST /v1/conversations/{conversationId}/abort",
       "POST /v1/conversations/{conversationId}/abort-retry",
@@ -98,7 +99,7 @@ describe("the document", () => {
   it("closes what is sent and leaves open what is received", () => {
     const { schemas } = document.components
     expect(schemas["RunTurn"]).toMatchObject({ additionalProperties: false })
-    for (const name of ["TurnEvent", "TurnResult", "ConversationState", "NotFoundProblem"]) {
+    for (const name of ["TurnEvent", "TurnResult", "TurnState", "ConversationState", "NotFoundProblem"]) {
       expect(JSON.stringify(schemas[name])).not.toContain('"additionalProperties":false')
     }
   })
@@ -125,7 +126,8 @@ describe("examples", () => {
       TurnsGroup.RunTurn,
       TurnsGroup.RetryTurn,
       TurnsGroup.TurnResult,
-      TurnsGroup.TurnAccepted
+      TurnsGroup.TurnAccepted,
+      TurnsGroup.State
     ]) {
       const examples = Schema.resolveAnnotations(schema)?.["examples"]
       expect(Array.isArray(examples) ? examples.length : 0).toBeGreaterThan(0)

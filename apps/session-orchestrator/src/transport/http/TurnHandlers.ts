@@ -13,6 +13,7 @@ import { Conversations, type Frame, ShuttingDown, type TurnResult } from "../../
 import * as SharedFrames from "../../conversation/SharedFrames.ts"
 import { Explanations } from "../../inspection/Explanations.ts"
 import * as ExplanationText from "../../inspection/ExplanationText.ts"
+import { TurnStates } from "../../inspection/TurnStates.ts"
 import * as LongJson from "../../text/LongJson.ts"
 import { orProblem } from "./DomainProblems.ts"
 import { Drain } from "./Drain.ts"
@@ -34,6 +35,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
     const explanations = yield* Explanations
+    const states = yield* TurnStates
     const drain = yield* Drain
 
     const unlessGoingDown = Effect.flatMap(drain.hasBegun, (hasBegun) =>
@@ -79,6 +81,8 @@ export const layer = HttpApiBuilder.group(
             })
           )
         ),
+      turn: ({ params, request }) =>
+        Effect.flatMap(orProblem(states.find(params.turnId)), (state) => whole(request, drain, state, state.text)),
       explain: ({ params, request }) =>
         orProblem(explanations.explain(params.conversationId, params.turnId)).pipe(
           Effect.map((explanation) =>
@@ -127,27 +131,39 @@ const answerSealed = (
   drain: Drain["Service"]
 ): Answer => {
   const sealed = Effect.map(result, toJson)
-  const late = <E>(answer: Effect.Effect<TurnsGroup.TurnResult, E>): Answer =>
-    LiveResponse.send(request, drain, {
-      contentType: JSON_TYPE,
-      keepAlive: Ndjson.KEEP_ALIVE,
-      items: Stream.flatMap(Stream.fromEffect(answer), inPieces),
-      encode: (pieces) => Buffer.from(pieces.join("")),
-      endless: false
-    })
   return orProblem(sealed).pipe(
     Effect.raceFirst(Effect.as(Effect.sleep(LiveResponse.KEEP_ALIVE_INTERVAL), undefined)),
     Effect.raceFirst(Effect.andThen(drain.ended, Effect.fail(goingDown))),
     Effect.flatMap((answer): Answer => {
-      if (answer === undefined) return late(sealed)
-      return LongJson.isLong(answer.text) ? late(Effect.succeed(answer)) : Effect.succeed(answer)
+      return answer === undefined ? inPieces(request, drain, sealed) : whole(request, drain, answer, answer.text)
     })
   )
 }
 
-/** An answer of megabytes leaves piece by piece, and its client is waited for in between (LiveResponse.L3). */
-const inPieces = (answer: TurnsGroup.TurnResult): Stream.Stream<string> =>
-  Stream.fromIterable(LongJson.pieces(answer), { chunkSize: 1 })
+/** A document as it is, or in pieces where its text is long. */
+const whole = <A>(
+  request: HttpServerRequest.HttpServerRequest,
+  drain: Drain["Service"],
+  document: A,
+  text = ""
+): Effect.Effect<A | HttpServerResponse.HttpServerResponse> =>
+  LongJson.isLong(text) ? inPieces(request, drain, Effect.succeed(document)) : Effect.succeed(document)
+
+/** A document of megabytes leaves piece by piece, and its client is waited for in between (LiveResponse.L3). */
+const inPieces = <A, E>(
+  request: HttpServerRequest.HttpServerRequest,
+  drain: Drain["Service"],
+  document: Effect.Effect<A, E>
+) =>
+  LiveResponse.send(request, drain, {
+    contentType: JSON_TYPE,
+    keepAlive: Ndjson.KEEP_ALIVE,
+    items: Stream.flatMap(Stream.fromEffect(document), (value) =>
+      Stream.fromIterable(LongJson.pieces(value), { chunkSize: 1 })
+    ),
+    encode: (pieces) => Buffer.from(pieces.join("")),
+    endless: false
+  })
 
 const goingDown = new Problem.ShuttingDown({
   detail: "The turn is on disk and goes on when the service is back. Ask again with the same turnId."

@@ -3,7 +3,8 @@ import { Schema } from "effect"
 import * as Prefer from "../../../src/transport/http/Prefer.ts"
 
 /** Characters of a token (RFC 9110, section 5.6.2). */
-const token = (most: number) => Schema.String.check(Schema.isPattern(new RegExp(`^[a-zA-Z0-9!#$%&'*+.^_|~-]{1,${most}}$`)))
+const token = (most: number) =>
+  Schema.String.check(Schema.isPattern(new RegExp(`^[a-zA-Z0-9!#$%&'*+.^_|~-]{1,${most}}$`)))
 
 /** A header's text may have any of these between quotes. */
 const quotable = Schema.String.check(Schema.isPattern(/^[\t !-~]{0,8}$/))

@@ -9,22 +9,24 @@ const submit = (server: Effect.Success<ReturnType<typeof TestServer.start>>, id:
   server.call({ path: `/v1/conversations/${id}/turns`, headers: ASYNC, body })
 
 describe("Prefer: respond-async", () => {
-  it.effect("X15: is answered with the turn's id and where it is, while the turn goes on; the same id again likewise", () =>
-    Effect.gen(function* () {
-      const server = yield* TestServer.start()
-      const id = yield* server.create
-      const body = { prompt: "hello", turnId: "t" }
-      for (const answer of [yield* submit(server, id, body), yield* submit(server, id, body)]) {
-        assert.strictEqual(answer.status, 202, answer.text)
-        assert.deepStrictEqual(JSON.parse(answer.text), { turnId: "t" })
-        assert.deepInclude(answer.headers, {
-          location: "/v1/turns/t",
-          "preference-applied": "respond-async",
-          "cache-control": "no-store"
-        })
-      }
-      assert.isFalse(yield* Deferred.isDone(server.conversations.turn("t").awaited))
-    })
+  it.effect(
+    "X15: is answered with the turn's id and where it is, while the turn goes on; the same id again likewise",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* TestServer.start()
+        const id = yield* server.create
+        const body = { prompt: "hello", turnId: "t" }
+        for (const answer of [yield* submit(server, id, body), yield* submit(server, id, body)]) {
+          assert.strictEqual(answer.status, 202, answer.text)
+          assert.deepStrictEqual(JSON.parse(answer.text), { turnId: "t" })
+          assert.deepInclude(answer.headers, {
+            location: "/v1/turns/t",
+            "preference-applied": "respond-async",
+            "cache-control": "no-store"
+          })
+        }
+        assert.isFalse(yield* Deferred.isDone(server.conversations.turn("t").awaited))
+      })
   )
 
   it.effect("X15: makes up an id where the client has none, and takes a manual retry as well", () =>
