@@ -88,12 +88,10 @@ const WORD = Buffer.from("word")
 /** Each delta of the provider has one word. A server may join several of them in one event. */
 const deltasIn = (chunk: Buffer, end: number): number => {
   let count = 0
-  let event = chunk.indexOf(NEEDLE)
-  while (event >= 0 && event < end) {
-    const next = chunk.indexOf(NEEDLE, event + NEEDLE.length)
-    const line = next < 0 ? chunk.indexOf(10, event) : next
+  for (let event = chunk.indexOf(NEEDLE); event >= 0 && event < end; event = chunk.indexOf(NEEDLE, event)) {
+    const line = chunk.indexOf(10, event)
     for (let at = chunk.indexOf(WORD, event); at >= 0 && at < line; at = chunk.indexOf(WORD, at + WORD.length)) count++
-    event = next
+    event = line
   }
   return count
 }
