@@ -1,4 +1,4 @@
-/** The checkouts under test: this one, and the one that `--beside` names. */
+/** The checkouts under test: this one, and the `--beside` one. */
 import { resolve } from "node:path"
 
 export interface Tree {
