@@ -40,7 +40,12 @@ const scripted = Effect.fnUntraced(function* (answer: (statement: string) => Ans
   const acquirer = Effect.acquireRelease(Effect.succeed(connection), () =>
     Effect.sync(() => void said.push("(given back)"))
   )
-  const sql = yield* SqlClient.make({ acquirer, compiler: Statement.makeCompilerSqlite(), spanAttributes: [] })
+  const sql = yield* SqlClient.make({
+    acquirer,
+    compiler: Statement.makeCompilerSqlite(),
+    driver: "scripted",
+    spanAttributes: []
+  })
   return { said, sql, transaction: PostgresTransaction.make(sql) }
 }, Effect.provide(Reactivity.layer))
 

@@ -83,7 +83,7 @@ describe("a span", () => {
   /** The spans of what listeners are given, as a collector reads them, and how long after that they came. */
   const exported = Effect.fnUntraced(function* (
     tell: (traces: Observer.Listeners) => void,
-    redact = (text: string) => text
+    redact: (text: string) => string = (text) => text
   ) {
     const bodies: Array<Buffer> = []
     const client = HttpClient.make((request) =>
