@@ -561,13 +561,6 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "only a limit ends a schedule by that limit"
   },
   {
-    path: "apps/session-orchestrator/src/config/JsonText.ts",
-    operator: "constant",
-    before: "0",
-    line: "return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }",
-    reason: "a text has one line at least"
-  },
-  {
     path: "apps/session-orchestrator/src/storage/FileLock.ts",
     operator: "branch",
     before: 'Predicate.hasProperty(error, "errcode") && Predicate.isNumber(error.errcode)',
