@@ -48,9 +48,9 @@ describe("the alarm of notifications", () => {
         at: (due, ring) => {
           dues.push(due)
           set.add(due)
-          const silence = timer.at(due, () => {
+          const silence = timer.at(due, (isDue) => {
             set.delete(due)
-            ring()
+            ring(isDue)
           })
           return () => {
             set.delete(due)
