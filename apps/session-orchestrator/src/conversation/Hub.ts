@@ -149,7 +149,6 @@ export class Subscriber {
   /** What it gets before what is in the backlog. */
   private own: ReadonlyArray<Frame>
   private wake: (() => void) | undefined = undefined
-  private isWaking = false
   private failure: Failure | undefined = undefined
   private readonly leave: (self: Subscriber) => void
 
@@ -216,9 +215,7 @@ export class Subscriber {
   })
 
   private ring(): void {
-    if (this.wake === undefined || this.isWaking) return
-    this.isWaking = true
-    queueMicrotask(this.onMicrotask)
+    if (this.wake !== undefined) queueMicrotask(this.onMicrotask)
   }
 
   private readonly arrival: Effect.Effect<void> = Effect.callback((resume) => {
@@ -229,7 +226,6 @@ export class Subscriber {
   })
 
   private readonly onMicrotask = (): void => {
-    this.isWaking = false
     const wake = this.wake
     this.wake = undefined
     wake?.()
