@@ -26,7 +26,7 @@ import type { Ledger, TurnFacts } from "./internal/machine/Ledger.ts"
 import { type Command, commandsOf, type Offers } from "./internal/machine/Next.ts"
 import { type Listeners, tell } from "./Observer.ts"
 import type { ProviderRequest } from "./Provider.ts"
-import type { TurnRecord } from "./Records.ts"
+import type { RecordOf } from "./Records.ts"
 import type { Awaited, RetryStrategy } from "./RetryStrategy.ts"
 
 /** What a turn is asked to do. It has no router, and no report is asked for. */
@@ -113,7 +113,7 @@ export class BeforeContent {
   }
 
   /** The call has failed: gives the outcome and the decision, to be recorded together; `undefined`: the interpreter's. */
-  failed(broken: Broken, endedAt: number): readonly [TurnRecord, TurnRecord] | undefined {
+  failed(broken: Broken, endedAt: number): readonly [RecordOf<"Attempt">, RecordOf<"Decision">] | undefined {
     const { calledAt: startedAt, ledger, open } = this
     const { observer, offers, spread, strategy } = this.ports
     if (open?._tag !== "Call" || startedAt === undefined) return undefined
@@ -126,7 +126,7 @@ export class BeforeContent {
       contentSeen: false,
       spread: spread()
     })
-    const attempt: TurnRecord = { kind: "Attempt", step, number, value: outcome }
+    const attempt: RecordOf<"Attempt"> = { kind: "Attempt", step, number, value: outcome }
     const failing = evolve(ledger, attempt)
     const [command] = commandsOf(failing, offers)
     if (command?._tag !== "Decide" || command.question !== undefined) return undefined
@@ -142,7 +142,7 @@ export class BeforeContent {
       directive: value,
       at: endedAt
     })
-    const decision: TurnRecord = { kind: "Decision", step, number: command.number, value }
+    const decision: RecordOf<"Decision"> = { kind: "Decision", step, number: command.number, value }
     this.ledger = evolve(failing, decision)
     this.calledAt = undefined
     this.open = undefined

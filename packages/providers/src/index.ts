@@ -1,4 +1,5 @@
 export * as Anthropic from "./Anthropic.ts"
+export * as Calls from "./Calls.ts"
 export * as FromAsyncIterable from "./FromAsyncIterable.ts"
 export * as Http from "./Http.ts"
 export * as Limits from "./Limits.ts"

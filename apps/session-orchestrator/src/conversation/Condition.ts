@@ -11,6 +11,8 @@ export class Condition extends Context.Service<
   {
     /** What the start has still to do, as a sentence; `undefined` once it is done. */
     readonly starting: Effect.Effect<string | undefined>
+    /** Whether the start is done. */
+    readonly isStarted: () => boolean
     /** Waits until the start is done. */
     readonly started: Effect.Effect<void>
     /** Says what the start has to do now; `undefined` says that it is done. */
@@ -32,6 +34,7 @@ export const layer: Layer.Layer<Condition> = Layer.effect(
     let isAnswering = (): boolean => false
     return {
       starting: Effect.sync(() => starting),
+      isStarted: () => starting === undefined,
       started: done.await,
       setStarting: (what) =>
         Effect.suspend(() => {

@@ -215,14 +215,18 @@ const takeUp = (acceptance: Acceptance.Dependencies, condition: Condition["Servi
   )
 
 /** O4 */
-const startedInTime = ({ started, starting }: Condition["Service"]): Effect.Effect<void, StorageError> =>
-  Effect.timeoutOrElse(started, {
-    duration: Patience.SILENCE_LIMIT,
-    orElse: () =>
-      Effect.flatMap(starting, (what) =>
-        what === undefined ? Effect.void : Effect.fail(new StorageError({ message: what }))
-      )
-  })
+const startedInTime = ({ isStarted, started, starting }: Condition["Service"]): Effect.Effect<void, StorageError> =>
+  Effect.suspend(() =>
+    isStarted()
+      ? Effect.void
+      : Effect.timeoutOrElse(started, {
+          duration: Patience.SILENCE_LIMIT,
+          orElse: () =>
+            Effect.flatMap(starting, (what) =>
+              what === undefined ? Effect.void : Effect.fail(new StorageError({ message: what }))
+            )
+        })
+  )
 
 /** Between two tries to read what the last process left. */
 const TAKE_UP_INTERVAL = "5 seconds"

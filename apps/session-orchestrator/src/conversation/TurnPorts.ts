@@ -53,10 +53,7 @@ export const plain = (
 
 // --- internal
 
-const counts = (
-  models: Dependencies["models"],
-  { finalReport, spendGuard }: RetryPolicy.RetryPolicy
-): boolean =>
+const counts = (models: Dependencies["models"], { finalReport, spendGuard }: RetryPolicy.RetryPolicy): boolean =>
   finalReport?.contextBudget !== undefined ||
   spendGuard?.maxInputTokens !== undefined ||
   Object.values(models).some(({ contextWindow }) => contextWindow !== undefined)

@@ -87,8 +87,7 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
 
   /** A turn leaves memory until its time, unless it is wanted (Q5). */
   const leaves = (session: Session, turn: TurnLife.TurnLife, { awaited, retryAt }: Leaving): void => {
-    if (!turn.isWanted && turn.move(TurnLife.park))
-      parking.park(session.conversationId, turn.turnId, retryAt, awaited)
+    if (!turn.isWanted && turn.move(TurnLife.park)) parking.park(session.conversationId, turn.turnId, retryAt, awaited)
   }
 
   const ended = (turn: TurnLife.TurnLife, outcome: Exit.Exit<TurnEvent.TurnEnd, TurnStopped.TurnStopped>): void => {
@@ -291,17 +290,19 @@ const run = Effect.fnUntraced(function* (
   const toolbox = yield* tools.toolbox
   // A call that is under way has the tools that were there when it was made.
   const settled = handover?.call === undefined
-  const failure = !settled ? undefined : yield* MissingTools.settle(tools, {
-    conversationId: conversation.conversationId,
-    turnId,
-    isFirstLife: !checkpoint.known?.some(({ name }) => name === Records.nameOf("Attempt", 0)),
-    live: (event) => session.hub.live(event),
-    makeRoom: () => {
-      turn.move(TurnLife.without("place"))
-      turn.state.seat?.ready()
-    },
-    abort: Deferred.await(turn.abort)
-  })
+  const failure = !settled
+    ? undefined
+    : yield* MissingTools.settle(tools, {
+        conversationId: conversation.conversationId,
+        turnId,
+        isFirstLife: !checkpoint.known?.some(({ name }) => name === Records.nameOf("Attempt", 0)),
+        live: (event) => session.hub.live(event),
+        makeRoom: () => {
+          turn.move(TurnLife.without("place"))
+          turn.state.seat?.ready()
+        },
+        abort: Deferred.await(turn.abort)
+      })
   const setting = { handover, session, life: turn, resumption, target, gates, policy, ports, isEnabled, store }
   const reached = failure === undefined ? provider : MissingTools.failing(failure)
   return yield* TurnRunner.run({

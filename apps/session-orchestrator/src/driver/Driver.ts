@@ -148,7 +148,8 @@ class Drives implements Driver {
 
   private deal(what: Happened, writes: Array<Write>): void {
     const turn = what._tag === "Taken" ? this.enter(what.fresh, what.resumption) : what.turn
-    if (turn === undefined || !this.turns.has(turn)) return
+    if (turn === undefined) return
+    if (!this.turns.has(turn)) return what._tag === "Answered" ? what.answer.cancel() : undefined // D2
     this.guarded(turn, () => {
       switch (what._tag) {
         case "Taken":
@@ -158,7 +159,8 @@ class Drives implements Driver {
         case "Answered":
           return this.handOver(turn, { stream: what.answer.rest, cancel: what.answer.cancel })
         case "Aborted":
-          return this.handOver(turn, Handover.pending(turn.cancel ?? nothing))
+          // While its records are written it is heeded behind them.
+          return turn.cancel && this.handOver(turn, Handover.pending(turn.cancel))
         default:
           return what satisfies never
       }
@@ -223,11 +225,14 @@ class Drives implements Driver {
         if (isOpening) refusal = said
         else this.happened({ _tag: "Refused", turn, refusal: said })
       },
-      answered: (answer) => this.happened({ _tag: "Answered", turn, answer })
+      answered: (answer) => {
+        turn.cancel = answer.cancel
+        this.happened({ _tag: "Answered", turn, answer })
+      }
     })
     isOpening = false
     if (refusal !== undefined) return this.refused(turn, refusal, writes)
-    turn.cancel = cancel
+    turn.cancel ??= cancel
     life.onAbort = () => this.happened({ _tag: "Aborted", turn })
   }
 

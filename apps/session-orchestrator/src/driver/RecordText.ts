@@ -1,31 +1,22 @@
 /**
  * Writes records as text, on the spot.
  *
- * RecordText.R1. It is what `JournalCheckpoint` writes of the same values, which may give way to others and so takes a fiber.
+ * RecordText.R1. It is what `JournalCheckpoint` writes of the same values, which checks them and may give way to others.
  */
 import { Records } from "@holdfast/kernel"
 import { Schema } from "effect"
 import type { Record } from "../storage/Journal.ts"
 
+/** An attempt that failed before content, or the decision about one. */
+export type Written = Records.RecordOf<"Attempt"> | Records.RecordOf<"Decision">
+
 /** A record as the journal keeps it. */
-export const of = ({ kind, number, step, value }: Records.TurnRecord): Record => ({
+export const of = ({ kind, number, step, value }: Written): Record => ({
   name: Records.nameOf(kind, step, number),
-  value: JSON.stringify(encoders[kind](value))
+  value: JSON.stringify(value._tag === "Retry" && !Number.isFinite(value.retryAt) ? encoded(value) : value)
 })
 
 // --- internal
 
-const encoderOf = (kind: Records.Kind) => Schema.encodeUnknownSync(Schema.toCodecJson(Records.kinds[kind].schema))
-
-const encoders = {
-  Final: encoderOf("Final"),
-  Route: encoderOf("Route"),
-  Content: encoderOf("Content"),
-  Attempt: encoderOf("Attempt"),
-  Decision: encoderOf("Decision"),
-  Wake: encoderOf("Wake"),
-  Compaction: encoderOf("Compaction"),
-  Begun: encoderOf("Begun"),
-  Tool: encoderOf("Tool"),
-  Seal: encoderOf("Seal")
-}
+/** JSON has no number for a wait without end. */
+const encoded = Schema.encodeSync(Schema.toCodecJson(Records.Directive))

@@ -101,7 +101,7 @@ export const make = Effect.fnUntraced(function* <E>(
       const one = (input: In) => Effect.callback<Out, E>((resume) => add({ input, resume }))
       const all = (inputs: ReadonlyArray<In>) =>
         Effect.callback<ReadonlyArray<Exit.Exit<Out, E>>>((resume) => {
-          const outcomes = new Array<Exit.Exit<Out, E>>(inputs.length)
+          const outcomes: Array<Exit.Exit<Out, E>> = []
           let left = inputs.length
           if (left === 0) return resume(Effect.succeed(outcomes))
           for (const [i, input] of inputs.entries()) {

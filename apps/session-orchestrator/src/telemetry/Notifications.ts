@@ -68,6 +68,9 @@ export const make = Effect.fnUntraced(function* ({
   let isSaved = true
   let isRefused = false
   let silence = () => {}
+  /** When the alarm is set to ring, in epoch milliseconds. */
+  let alarmAt: number | undefined
+  const saying = sayingOf(redact)
 
   const save = Effect.suspend(() => {
     if (isSaved) return Effect.void
@@ -125,9 +128,15 @@ export const make = Effect.fnUntraced(function* ({
   }
 
   const setAlarm = (): void => {
-    silence()
     const due = Incidents.dueAt(state, afterMs)
-    if (due !== undefined) silence = timer.at(due, () => hear({ _tag: "Passed", at: clock.currentTimeMillisUnsafe() }))
+    if (due === alarmAt) return
+    silence()
+    alarmAt = due
+    if (due === undefined) return
+    silence = timer.at(due, () => {
+      alarmAt = undefined
+      hear({ _tag: "Passed", at: clock.currentTimeMillisUnsafe() })
+    })
   }
 
   const hear = (input: Incidents.Input): void => {
@@ -174,7 +183,7 @@ export const make = Effect.fnUntraced(function* ({
         _tag: "Waits",
         conversationId,
         target: directive.route?.target ?? target,
-        said: saidOf(failure, redact),
+        said: saying(failure),
         until: directive.retryAt,
         at
       })
@@ -183,7 +192,7 @@ export const make = Effect.fnUntraced(function* ({
       if (wake.type === "switched") hear({ _tag: "WentOn", conversationId, at })
     },
     seal: ({ conversationId, end: { endedAt: at, error, status }, target }) => {
-      const said = status === "failed" ? saidOf(error ?? UNKNOWN, redact) : undefined
+      const said = status === "failed" ? saying(error ?? UNKNOWN) : undefined
       hear({ _tag: "Sealed", conversationId, target, status, at, said })
     },
     moved: ({ at, conversationId }) => hear({ _tag: "Moved", conversationId, at })
@@ -197,11 +206,14 @@ const UNKNOWN: Failure.Failure = { reason: "unknown", message: "no error was rec
 
 const nameOf = ({ target, type }: Notice): string => `${type}, ${Target.format(target)}`
 
-const saidOf = (failure: Failure.Failure, redact: (text: string) => string): Said => {
-  const code = Failure.codeOf(failure)
-  return {
-    reason: failure.reason,
-    message: Prose.clip(redact(failure.message), TurnLog.LONGEST_MESSAGE),
-    ...(code === undefined ? undefined : { code })
+/** In an outage one message follows another that is the same: it is redacted once. */
+const sayingOf = (redact: (text: string) => string): ((failure: Failure.Failure) => Said) => {
+  let last: { readonly said: string; readonly message: string } | undefined
+  return (failure) => {
+    if (last?.said !== failure.message) {
+      last = { said: failure.message, message: Prose.clip(redact(failure.message), TurnLog.LONGEST_MESSAGE) }
+    }
+    const code = Failure.codeOf(failure)
+    return { reason: failure.reason, message: last.message, ...(code === undefined ? undefined : { code }) }
   }
 }

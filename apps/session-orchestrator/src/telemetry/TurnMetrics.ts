@@ -11,8 +11,7 @@
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Directive, FinalReport, Records, Observer } from "@holdfast/kernel"
 import { Failure, type Message, Target, TurnEvent } from "@holdfast/wire"
-import type { Context } from "effect"
-import { Metric } from "effect"
+import { Context, Metric } from "effect"
 import { type Labels, OTHER } from "./Labels.ts"
 import * as Series from "./Series.ts"
 
@@ -114,11 +113,22 @@ export interface Known {
 
 /** Counts on the registry of a context. */
 export const observer = (known: Known, context: Context.Context<never>): Observer.Listeners => {
+  /** A metric finds its series by the context; the same one spares it from building the series' name again. */
+  const contexts = new Map<string, Context.Context<never>>()
+  const within = (labels: Readonly<Record<string, string>>): Context.Context<never> => {
+    const name = JSON.stringify(labels)
+    const known = contexts.get(name)
+    if (known !== undefined) return known
+    const outer = Context.get(context, Metric.CurrentMetricAttributes)
+    const made = Context.add(context, Metric.CurrentMetricAttributes, { ...outer, ...labels })
+    contexts.set(name, made)
+    return made
+  }
   const count = <Input, State>(
     metric: Metric.Metric<Input, State>,
     value: Input,
     labels: Readonly<Record<string, string>>
-  ): void => Metric.withAttributes(metric, labels).updateUnsafe(value, context)
+  ): void => metric.updateUnsafe(value, within(labels))
 
   /** Opens the series of a target or a tool at its first observation (M4). */
   const opened = new Set<string>()

@@ -8,6 +8,7 @@
  */
 import type { Provider } from "@holdfast/kernel"
 import type { Profile } from "@holdfast/policy"
+import { Calls } from "@holdfast/providers"
 import type { Ids } from "@holdfast/wire"
 import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
 import * as Condition from "../../src/conversation/Condition.ts"
@@ -88,6 +89,8 @@ export class Rig {
   deaths = 0
   private readonly script: ReadonlyArray<Attempt>
   private readonly isGated: boolean
+  /** Calls begin without a fiber, as those of the service's own providers do; otherwise they are an embedder's. */
+  private readonly isNative: boolean
   private isCalm = false
   private life: Life | undefined = undefined
   private readonly answering = new Map<Ids.ConversationId, Ids.TurnId>()
@@ -100,6 +103,7 @@ export class Rig {
     this.interruptions = interruptions
     this.script = script
     this.isGated = isGated
+    this.isNative = script.length % 2 === 1
   }
 
   /** From now on every attempt answers. */
@@ -215,9 +219,16 @@ export class Rig {
           note: (...note) => alive(interruptions.note(...note))
         }),
         Layer.succeed(Life, `life ${this.deaths}`),
-        Layer.succeed(Journal, { ...journal, append: (...append) => alive(journal.append(...append)) }),
+        Layer.succeed(Journal, {
+          ...journal,
+          append: (...append) => alive(journal.append(...append)),
+          appendAll: (appends) =>
+            Effect.catchTag(alive(journal.appendAll(appends)), "StorageError", (error) =>
+              Effect.succeed(appends.map(() => Exit.fail(error)))
+            )
+        }),
         Layer.succeed(Providers, {
-          get: () => this.provider,
+          get: () => (this.isNative ? this.native : this.provider),
           names: ["scripted", "other"],
           unusable: () => undefined,
           credentials: {}
@@ -244,19 +255,44 @@ export class Rig {
     )
   }
 
+  private next({ attempt, conversationId, turnId }: Provider.ProviderRequest, at: number): Attempt {
+    const what = this.isCalm ? "answers" : (this.script[this.asked.length % this.script.length] ?? "answers")
+    this.asked.push({ conversationId, turnId, attempt, at })
+    const other = this.answering.get(conversationId)
+    if (other !== undefined) this.faults.push(`${turnId} was asked for while ${other} was being answered`)
+    this.answering.set(conversationId, turnId)
+    return what
+  }
+
+  private readonly native: Provider.Provider["Service"] = {
+    stream: (request) => {
+      const { conversationId, turnId } = request
+      return Calls.make((world, listener) => {
+        const what = this.next(request, world.now())
+        const name = `${turnId}.${this.asked.length}: `
+        const end = () => void this.answering.delete(conversationId)
+        const refuse = () => {
+          end()
+          listener.refused({ type: "error", failure: OVERLOADED })
+        }
+        if (what === "fails") refuse()
+        else if (what === "fails late") {
+          const stop = world.after(Duration.toMillis(LATE), refuse)
+          return () => (stop(), end())
+        } else listener.answered({ rest: Stream.ensuring(saying(what, name), Effect.sync(end)), cancel: end })
+        return end
+      })
+    }
+  }
+
   private readonly provider: Provider.Provider["Service"] = {
     stream: (request) =>
       Stream.unwrap(
         Effect.gen({ self: this }, function* () {
-          const { conversationId, turnId, attempt } = request
-          const what = this.isCalm ? "answers" : (this.script[this.asked.length % this.script.length] ?? "answers")
-          this.asked.push({ conversationId, turnId, attempt, at: yield* Clock.currentTimeMillis })
-          yield* Effect.acquireRelease(
-            Effect.sync(() => {
-              const other = this.answering.get(conversationId)
-              if (other !== undefined) this.faults.push(`${turnId} was asked for while ${other} was being answered`)
-              this.answering.set(conversationId, turnId)
-            }),
+          const { conversationId, turnId } = request
+          const at = yield* Clock.currentTimeMillis
+          const what = yield* Effect.acquireRelease(
+            Effect.sync(() => this.next(request, at)),
             () => Effect.sync(() => this.answering.delete(conversationId))
           )
           return saying(what, `${turnId}.${this.asked.length}: `)
@@ -267,9 +303,10 @@ export class Rig {
 
 // --- internal
 
+const OVERLOADED = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 } as const
+
 const saying = (what: Attempt, name: string): ReturnType<Provider.Provider["Service"]["stream"]> => {
-  const overloaded = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 } as const
-  const failure = Stream.succeed({ type: "error", failure: overloaded } as const)
+  const failure = Stream.succeed({ type: "error", failure: OVERLOADED } as const)
   const text = Stream.fromIterable([name, ...DELTAS].map((delta) => ({ type: "text-delta", delta }) as const))
   const finish = Stream.succeed({ type: "finish", finishReason: "stop" } as const)
   const late = Stream.drain(Stream.fromEffect(Effect.sleep(LATE)))

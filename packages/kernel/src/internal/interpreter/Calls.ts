@@ -69,7 +69,6 @@ const make = (run: Run, { begins, isJudged, number, request, step }: Call): Effe
   return router?.answered === undefined ? attempted : answered(attempted, router.answered, run.ledger.way.route)
 }
 
-
 /** Turns a response that will not do into the failure that it is. */
 const judged = (
   { ledger }: Run,

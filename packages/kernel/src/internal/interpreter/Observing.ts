@@ -86,9 +86,7 @@ export const decision = <E, R>(
   const about = decisionOf(run.ledger, setback, callStartedAt.get(run))
   callStartedAt.delete(run)
   return Effect.tap(decide, (directive) =>
-    Effect.map(Clock.currentTimeMillis, (at) =>
-      tell(observer, "decision", { ...about, directive, at })
-    )
+    Effect.map(Clock.currentTimeMillis, (at) => tell(observer, "decision", { ...about, directive, at }))
   )
 }
 
@@ -166,11 +164,14 @@ export const attemptOf = (ledger: Ledger, request: ProviderRequest, startedAt: n
 })
 
 /** What is told of a decision, but for what was decided. */
-export const decisionOf = (
-  ledger: Ledger,
-  { endedAt, failure, number }: Setback,
-  startedAt: number | undefined
-) => ({ ...placeOf(ledger), attempt: number, retry: ledger.chain, startedAt, endedAt, failure })
+export const decisionOf = (ledger: Ledger, { endedAt, failure, number }: Setback, startedAt: number | undefined) => ({
+  ...placeOf(ledger),
+  attempt: number,
+  retry: ledger.chain,
+  startedAt,
+  endedAt,
+  failure
+})
 
 /** Tells of a seal that is recorded. */
 export const seal = (run: Run, end: TurnEvent.TurnEnd): void => {

@@ -1,0 +1,214 @@
+/** A turn that a host drives to its first content, and then hands to the interpreter, against one that the interpreter runs from its start. */
+import { assert, describe, it } from "@effect/vitest"
+import { Property, RecordingSink, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
+import { Failure, Ids } from "@holdfast/wire"
+import { Clock, Context, Effect, Fiber, type Option, Random, Schema, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as fc from "fast-check"
+import { BeforeContent, type Begun } from "../src/BeforeContent.ts"
+import { Checkpoint } from "../src/Checkpoint.ts"
+import { Compactor } from "../src/Compactor.ts"
+import { EventSink } from "../src/EventSink.ts"
+import { type Listeners, Observer } from "../src/Observer.ts"
+import * as Opening from "../src/Opening.ts"
+import { Provider } from "../src/Provider.ts"
+import * as Records from "../src/Records.ts"
+import { RetryStrategy } from "../src/RetryStrategy.ts"
+import { noop, Toolbox } from "../src/Toolbox.ts"
+import * as Turn from "../src/Turn.ts"
+
+const { answer, badGateway, emits, emitsBody, overloaded, throws, tools, unauthorized } = ScriptedProvider
+
+const facts = {
+  conversationId: Ids.ConversationId.make("c"),
+  turnId: Ids.TurnId.make("t"),
+  target: { provider: "test", model: "m" },
+  history: [],
+  prompt: "Hello",
+  startedAt: 0
+}
+
+interface Case {
+  readonly scripts: ReadonlyArray<ScriptedProvider.Script>
+  readonly delays: ReadonlyArray<number>
+  readonly compacts: boolean
+}
+
+/** What can be seen of a turn, by clients, on disk, by observers and by its provider. */
+interface Seen {
+  readonly events: ReadonlyArray<unknown>
+  readonly records: ReadonlyArray<Records.Stored>
+  readonly told: ReadonlyArray<readonly [kind: string, observation: unknown]>
+  readonly requests: ReadonlyArray<unknown>
+}
+
+const KINDS = ["attempt", "compaction", "decision", "event", "wait", "tool", "seal"] as const
+
+class World {
+  readonly sink = new RecordingSink.RecordingSink()
+  readonly records: Array<Records.Stored> = []
+  readonly told: Array<readonly [string, unknown]> = []
+  readonly provider: ReturnType<typeof ScriptedProvider.make>
+  readonly strategy: TestStrategy.TestStrategy
+  readonly observer: Listeners
+  readonly isCompacting: boolean
+
+  constructor({ compacts, delays, scripts }: Case) {
+    this.provider = ScriptedProvider.make(scripts)
+    this.strategy = new TestStrategy.TestStrategy({ delays: [...delays] })
+    this.isCompacting = compacts
+    this.observer = Object.fromEntries(
+      KINDS.map((kind) => [kind, (observation: unknown) => void this.told.push([kind, observation])])
+    )
+    // A host writes what a turn says first together with the turn.
+    this.sink.persisted.push(...Turn.opening(facts))
+  }
+
+  run(begun?: Begun, first?: Opening.Events) {
+    const checkpoint: Checkpoint["Service"] = {
+      known: this.records.slice(),
+      run: (name, schema, effect) =>
+        Effect.suspend(() => {
+          const stored = checkpoint.known?.find((one) => one.name === name)
+          const codec = Schema.fromJsonString(Schema.toCodecJson(schema))
+          if (stored !== undefined) return Effect.orDie(Schema.decodeEffect(codec)(stored.value))
+          return Effect.tap(effect, (result) =>
+            Effect.map(
+              Effect.orDie(Schema.encodeEffect(codec)(result)),
+              (value) => void this.records.push({ name, value })
+            )
+          )
+        })
+    }
+    let isFirst = first !== undefined
+    const stream: Provider["Service"]["stream"] = (request) => {
+      if (!isFirst || first === undefined) return this.provider.stream(request)
+      isFirst = false
+      return first
+    }
+    return Turn.runTurn({ ...facts, begun }).pipe(
+      Effect.provideContext(
+        Context.make(Provider, { stream }).pipe(
+          Context.add(EventSink, this.sink.service),
+          Context.add(Checkpoint, checkpoint),
+          Context.add(Toolbox, noop),
+          Context.add(RetryStrategy, this.strategy.service),
+          Context.add(Observer, this.observer),
+          (context) =>
+            this.isCompacting ? Context.add(context, Compactor, { compact: () => Effect.succeed(undefined) }) : context
+        )
+      )
+    )
+  }
+
+  /** Drives the turn as a host does, and hands it over, some milliseconds after its records are written. */
+  readonly driven = (afterMs = 0) =>
+    Effect.gen({ self: this }, function* () {
+      const spread = yield* Random.Random
+      const value = new BeforeContent(facts, {
+        strategy: this.strategy.service,
+        observer: this.observer,
+        live: this.sink.service.live,
+        repeat: () => true,
+        spread: () => spread.nextDoubleUnsafe(),
+        offers: { tools: [], hasRouter: false, hasStrategy: true, hasCompactor: this.isCompacting }
+      })
+      const next = value.next()
+      assert.strictEqual(next?._tag, "Call")
+      if (next?._tag !== "Call") return yield* Effect.die("no call")
+      const stream = this.provider.stream(next.request)
+      value.begins(yield* Clock.currentTimeMillis)
+      const refusal = yield* refusalOf(stream)
+      if (refusal === undefined) return yield* this.run(value.begun, stream)
+      const records = value.failed(Opening.failureOf(refusal), yield* Clock.currentTimeMillis)
+      if (records === undefined) return yield* this.run(value.begun, stream)
+      for (const record of records) {
+        const { kind, number, step } = record
+        this.records.push({ name: Records.nameOf(kind, step, number), value: JSON.stringify(record.value) })
+      }
+      yield* Effect.sleep(afterMs)
+      return yield* this.run(value.begun)
+    })
+
+  get seen(): Seen {
+    const { events } = this.sink
+    const records = this.records.map(({ name, value }) => ({ name, value: JSON.parse(value) }))
+    return { events, records, told: this.told, requests: this.provider.requests }
+  }
+}
+
+/** What a stream says at once and last, where that is a refusal. */
+const refusalOf = (stream: Opening.Events): Effect.Effect<Opening.Refusal | undefined> =>
+  Stream.runHead(stream).pipe(
+    Effect.map((head: Option.Option<{ readonly type: string }>) => {
+      if (head._tag === "None") return undefined
+      const event = head.value
+      return isError(event) ? event : undefined
+    }),
+    Effect.catch((error) => Effect.succeed(error))
+  )
+
+const isError = (event: { readonly type: string }): event is Extract<Opening.Refusal, { readonly type: "error" }> =>
+  event.type === "error"
+
+/** How often it is drawn is of no account. */
+const CHANCE = { nextDoubleUnsafe: () => 0.25, nextIntUnsafe: () => 1 }
+
+const lived = (given: Case, how: (world: World) => Effect.Effect<unknown, unknown>): Effect.Effect<Seen, unknown> =>
+  Effect.gen(function* () {
+    const world = new World(given)
+    const fiber = yield* Effect.forkScoped(how(world), { startImmediately: true })
+    yield* TestClock.adjust("1 day")
+    yield* Fiber.join(fiber)
+    return world.seen
+  }).pipe(Effect.scoped, Effect.provide(TestClock.layer()), Effect.provideService(Random.Random, CHANCE))
+
+const failing = fc.constantFrom(
+  emits(overloaded),
+  emits({ reason: "server-error", message: "Said without saying whether it is final." }),
+  throws(badGateway),
+  emitsBody(overloaded, "<html>the whole page</html>"),
+  emits(unauthorized),
+  emits({ ...unauthorized, reason: "context-overflow" }),
+  throws({ ...overloaded, defect: true })
+)
+
+const last = fc.constantFrom(answer("Hi"), answer(), tools(ScriptedProvider.call("unknown")))
+
+const cases: fc.Arbitrary<Case> = fc
+  .record({
+    failures: fc.array(failing, { maxLength: 3 }),
+    end: last,
+    delays: fc.array(fc.constantFrom(0, 1, 5_000), { maxLength: 3 }),
+    compacts: fc.boolean()
+  })
+  .map(({ compacts, delays, end, failures }) => ({ scripts: [...failures, end, answer("Done")], delays, compacts }))
+
+describe("a turn before its first content", () => {
+  Property.prop("B1: is seen, recorded, observed and asked for as the interpreter does it", cases, (given) =>
+    Effect.gen(function* () {
+      const driven = yield* lived(given, (world) => world.driven())
+      const run = yield* lived(given, (world) => world.run())
+      assert.deepStrictEqual(driven, run)
+    })
+  )
+
+  it.effect("D5: a retry that is due when the turn is handed over is told all the same", () =>
+    Effect.gen(function* () {
+      const given = { scripts: [emits(overloaded), answer("Hi")], delays: [0], compacts: false }
+      const { events } = yield* lived(given, (world) => world.driven(10))
+      assert.include(JSON.stringify(events), "provider-retry")
+    })
+  )
+
+  it("B1: names the failure of a refusal, emitted or thrown", () => {
+    const { retryable: _, ...emitted } = overloaded
+    assert.deepStrictEqual(Opening.failureOf({ type: "error", failure: emitted, body: "page" }), {
+      failure: { ...overloaded, retryable: false },
+      body: "page"
+    })
+    assert.deepStrictEqual(Opening.failureOf(new Failure.ProviderFailure({ failure: overloaded })), {
+      failure: overloaded
+    })
+  })
+})
