@@ -19,7 +19,7 @@ export interface Broken {
 export const brokenOf = (cause: Cause.Cause<Failure.ProviderFailure | TurnStopped>): Broken | TurnStopped => {
   const error = Cause.findErrorOption(cause)
   if (Option.isNone(error)) {
-    return { failure: Cause.hasInterruptsOnly(cause) ? abortedElsewhere : defectOf(Cause.squash(cause)) }
+    return { failure: Cause.hasInterruptsOnly(cause) ? abortedElsewhere : ofDefect(Cause.squash(cause)) }
   }
   const { value } = error
   return value._tag === "TurnStopped" ? value : withBody(value.failure, value.body)
@@ -36,6 +36,14 @@ export const incomplete: Failure.Failure = {
 export const withBody = (failure: Failure.Failure, body: string | undefined): Broken =>
   body === undefined ? { failure } : { failure, body }
 
+/** C10 */
+export const ofDefect = (defect: unknown): Failure.Failure => ({
+  reason: "unknown",
+  message: defect instanceof Error ? `${defect.name}: ${defect.message}` : String(defect),
+  retryable: true,
+  defect: true
+})
+
 // --- internal
 
 /** M3: nobody here asked for it. */
@@ -44,11 +52,3 @@ const abortedElsewhere: Failure.Failure = {
   message: "The request was aborted, and not by the user.",
   retryable: true
 }
-
-/** C10 */
-const defectOf = (defect: unknown): Failure.Failure => ({
-  reason: "unknown",
-  message: defect instanceof Error ? `${defect.name}: ${defect.message}` : String(defect),
-  retryable: true,
-  defect: true
-})

@@ -66,6 +66,9 @@ export const through = (
   })
 }
 
+/** How a call ended whose provider has thrown: a bug (C10). */
+export const ofDefect = (defect: unknown): Refusal => ({ type: "error", failure: CallFailure.ofDefect(defect) })
+
 /** What a call has failed with that was refused. */
 export const failureOf = (refusal: Refusal): CallFailure.Broken =>
   refusal instanceof Failure.ProviderFailure

@@ -32,11 +32,13 @@ export const make = (options: Options): Effect.Effect<Provider.Provider["Service
         "x-api-key": key
       })
     )
+    const { begin } = endpoint
     return {
       stream: (request) =>
         Transport.stream({
           conceal: endpoint.conceal,
           post: (scope) => endpoint.post(Request.make(request, options), scope),
+          begin: begin && ((world, heard) => begin(Request.make(request, options), world, heard)),
           machine: () => Response.make(Prompt.callId(request)),
           request
         })

@@ -58,7 +58,7 @@ export const document = (
 }
 
 /** Reads the rest as text, up to the limits; what went wrong on the way is left out. `begun` has been read already. */
-export const text = ({ bytes, isWhole }: Answer, begun: ReadonlyArray<Uint8Array>): Effect.Effect<string> =>
+export const text = ({ bytes, isWhole }: Pick<Answer, "bytes" | "isWhole">, begun: ReadonlyArray<Uint8Array>): Effect.Effect<string> =>
   Effect.suspend(() => {
     const reads = [...begun]
     let length = begun.reduce((sum, read) => sum + read.length, 0)
@@ -74,10 +74,12 @@ export const text = ({ bytes, isWhole }: Answer, begun: ReadonlyArray<Uint8Array
       onFailure: () => Effect.void,
       onDone: () => Effect.void
     })
-    return Effect.map(isWhole() ? rest : Deadline.within(rest, MAX_WAIT_MS), () =>
-      new TextDecoder().decode(concat(reads, length).subarray(0, MAX_BYTES))
-    )
+    return Effect.map(isWhole() ? rest : Deadline.within(rest, MAX_WAIT_MS), () => decoded(reads, length))
   })
+
+/** What is kept of an error's bytes, as text. */
+export const decoded = (reads: ReadonlyArray<Uint8Array>, length: number): string =>
+  new TextDecoder().decode(concat(reads, length).subarray(0, MAX_BYTES))
 
 // --- internal
 

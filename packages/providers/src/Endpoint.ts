@@ -1,8 +1,9 @@
 /**
  * Where a provider is, and how it knows its caller: the part that differs between providers who speak one format.
  */
+import type { Opening } from "@holdfast/kernel"
 import { type Effect, Redacted, type Scope } from "effect"
-import type { Answer, Broken, Http } from "./Http.ts"
+import type { Answer, Broken, Heard, Http } from "./Http.ts"
 import * as Secrets from "./Secrets.ts"
 
 export interface Options {
@@ -21,6 +22,8 @@ export interface Options {
 export interface Endpoint {
   /** Sends a body; `Http.Post`. */
   readonly post: (body: unknown, scope: Scope.Scope) => Effect.Effect<Answer, Broken>
+  /** The same without a fiber; `Http.Begin`. */
+  readonly begin: ((body: unknown, world: Opening.World, heard: Heard) => () => void) | undefined
   /** Takes out everything that must not be seen. */
   readonly conceal: Secrets.Conceal
 }
@@ -42,8 +45,10 @@ export const make = (
       given.map(([name, value]) => [name.toLowerCase(), typeof value === "string" ? value : Redacted.value(value)])
     )
   })
+  const { begin } = post
   return {
     post: (body, scope) => post(JSON.stringify(body), scope),
+    begin: begin && ((body, world, heard) => begin(JSON.stringify(body), world, heard)),
     conceal: Secrets.conceal(
       [
         ...(options.apiKey === undefined ? [] : [options.apiKey]),

@@ -8,6 +8,7 @@
  *
  * `Undici.ts` implements it for Node; `layerClient` over any client of `effect/http`, at three times the cost of a call.
  */
+import type { Opening } from "@holdfast/kernel"
 import { type Array as Arr, Channel, Context, Data, Effect, Layer, type Pull, Scope, Stream } from "effect"
 import { FetchHttpClient, Headers, HttpBody, HttpClient, HttpClientRequest } from "effect/http"
 import type { HttpClientError } from "effect/http"
@@ -29,7 +30,23 @@ export interface Answer {
 export class Broken extends Data.TaggedClass("Broken")<{ readonly cause: unknown }> {}
 
 /** Sends a body, as JSON. */
-export type Post = (body: string, scope: Scope.Scope) => Effect.Effect<Answer, Broken>
+export interface Post {
+  (body: string, scope: Scope.Scope): Effect.Effect<Answer, Broken>
+  /** The same without a fiber. Absent where the client cannot. */
+  readonly begin?: Begin
+}
+
+/** Who hears how a request is answered: one of the functions is called, once, and none after the request was cancelled. */
+export interface Heard {
+  /** Its stream may begin. Whoever hears of it reads the bytes, or closes it. */
+  readonly answered: (answer: Answer, close: () => void) => void
+  /** Another status than of success; `text` is the body, as far as `Body.text` reads one. */
+  readonly refused: (answer: Pick<Answer, "status" | "headers">, text: string) => void
+  readonly broken: (broken: Broken) => void
+}
+
+/** Sends a body, as JSON, and returns what cancels the request. */
+export type Begin = (body: string, world: Pick<Opening.World, "after" | "elapsed">, heard: Heard) => () => void
 
 export class Http extends Context.Service<
   Http,

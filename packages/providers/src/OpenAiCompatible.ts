@@ -21,11 +21,13 @@ export interface Options extends Endpoint.Options, Request.Options {}
 export const make = (options: Options): Effect.Effect<Provider.Provider["Service"], never, Http> =>
   Effect.map(Http, (http) => {
     const endpoint = Endpoint.make(http, options, "/chat/completions", (key) => ({ authorization: `Bearer ${key}` }))
+    const { begin } = endpoint
     return {
       stream: (request) =>
         Transport.stream({
           conceal: endpoint.conceal,
           post: (scope) => endpoint.post(Request.make(request, options), scope),
+          begin: begin && ((world, heard) => begin(Request.make(request, options), world, heard)),
           machine: () => Response.make(Prompt.callId(request)),
           request
         })

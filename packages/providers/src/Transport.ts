@@ -10,15 +10,14 @@
  * T6. A response is bounded as a whole (C11), and so is the work that it makes in one turn of the event loop (`Pace`).
  * T7. When the stream's scope closes, for whatever reason, an unfinished connection is closed.
  */
-import type { Provider } from "@holdfast/kernel"
-import { ResponseLimit } from "@holdfast/kernel"
+import { Opening, type Provider, ResponseLimit } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
-import { Array as Arr, Cause, Channel, Effect, Pull, type Scope, Stream } from "effect"
+import { Array as Arr, Cause, Channel, Effect, Pull, Scope, Stream } from "effect"
 import * as Body from "./Body.ts"
 import * as Deadline from "./Deadline.ts"
 import * as Decoder from "./Decoder.ts"
-import type { Answer, Broken } from "./Http.ts"
+import type { Answer, Broken, Heard } from "./Http.ts"
 import * as Pace from "./Pace.ts"
 import { Progress } from "./Progress.ts"
 import type { Machine } from "./Protocol.ts"
@@ -34,6 +33,8 @@ export const AWAIT_END_MS = 250
 export interface Options {
   /** Sends the request. */
   readonly post: (scope: Scope.Scope) => Effect.Effect<Answer, Broken>
+  /** The same without a fiber, where the client can. */
+  readonly begin?: ((world: Opening.World, heard: Heard) => () => void) | undefined
   readonly machine: () => Machine
   /** Takes secrets out of what the endpoint says. */
   readonly conceal: Secrets.Conceal
@@ -42,7 +43,39 @@ export interface Options {
 }
 
 /** The events of one attempt. */
-export const stream = (options: Options): Stream.Stream<Provider.ProviderEvent, Failure.ProviderFailure> =>
+export const stream = (options: Options): Opening.Events => {
+  const { begin } = options
+  const streamed = events(options)
+  return begin === undefined ? streamed : Opening.attach(streamed, () => opening(options, begin))
+}
+
+// --- internal
+
+/** The call without a fiber, until it is answered. */
+const opening =
+  (options: Options, begin: NonNullable<Options["begin"]>): Opening.Opening =>
+  (world, listener) => {
+    const self = { ...options, now: world.now }
+    const refuse = (judge: () => Opening.Refusal): void => listener.refused(orDefect(judge))
+    return begin(world, {
+      broken: (broken) => refuse(() => thrown(self)(broken)),
+      refused: (answer, text) => refuse(() => judgedAs(self, answer, text)),
+      answered: (answer, close) => {
+        const post: Options["post"] = (scope) => Effect.as(Scope.addFinalizer(scope, Effect.sync(close)), answer)
+        listener.answered({ rest: events({ ...options, post }), cancel: close })
+      }
+    })
+  }
+
+const orDefect = (judge: () => Opening.Refusal): Opening.Refusal => {
+  try {
+    return judge()
+  } catch (defect) {
+    return Opening.ofDefect(defect)
+  }
+}
+
+const events = (options: Options): Opening.Events =>
   Stream.fromChannel(
     Channel.fromTransform((_upstream, scope) =>
       Effect.clockWith((clock) =>
@@ -53,14 +86,30 @@ export const stream = (options: Options): Stream.Stream<Provider.ProviderEvent, 
     )
   )
 
-// --- internal
-
 type EventPull = Pull.Pull<Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>, Failure.ProviderFailure>
 
-interface Attempt extends Options {
+/** What is needed to say what has failed. */
+interface Saying extends Pick<Options, "conceal"> {
+  readonly now: () => number
+}
+
+interface Attempt extends Options, Saying {
   readonly scope: Scope.Scope
   readonly progress: () => void
-  readonly now: () => number
+}
+
+type ErrorEvent = Extract<Provider.ProviderEvent, { readonly type: "error" }>
+
+/** What an answer is that is no stream. */
+const judgedAs = (self: Saying, { headers, status }: Pick<Answer, "headers" | "status">, body: string): ErrorEvent => {
+  const text = self.conceal(body)
+  return cleanedError(self, { type: "error", failure: Classification.ofResponse({ status, headers, body: text, now: self.now() }) }, text)
+}
+
+const cleanedError = (self: Saying, event: ErrorEvent, said: string): ErrorEvent => {
+  const failure = cleanedFailure(self, event.failure)
+  const body = WholeBody.of(said, failure)
+  return { ...event, failure, ...(body === undefined ? undefined : { body: copied(body) }) }
 }
 
 /** Each pull does what `next` says, and says what the one after it does. */
@@ -79,11 +128,9 @@ const attempt = (self: Attempt): EventPull => {
   const refused = (answer: Answer, read: ReadonlyArray<Uint8Array>): EventPull =>
     Effect.map(Body.text(answer, read), (body) => judged(answer, body))
 
-  const judged = ({ headers, status }: Answer, body: string): Arr.NonEmptyReadonlyArray<Provider.ProviderEvent> => {
+  const judged = (answer: Answer, body: string): Arr.NonEmptyReadonlyArray<Provider.ProviderEvent> => {
     next = Cause.done()
-    const text = self.conceal(body)
-    const failure = Classification.ofResponse({ status, headers, body: text, now: self.now() })
-    return [cleaned({ type: "error", failure }, text)]
+    return [judgedAs(self, answer, body)]
   }
 
   /** A server that ignores `stream: true` answers in one piece; an error may come so, too (C3). */
@@ -121,12 +168,8 @@ const attempt = (self: Attempt): EventPull => {
     const events = decoder.take()
     return decoder.standing() === "failed" ? Arr.map(events, (event) => cleaned(event, frame)) : events
   }
-  const cleaned = (event: Provider.ProviderEvent, said: string): Provider.ProviderEvent => {
-    if (event.type !== "error") return event
-    const failure = cleanedFailure(self, event.failure)
-    const body = WholeBody.of(said, failure)
-    return { ...event, failure, ...(body === undefined ? undefined : { body: copied(body) }) }
-  }
+  const cleaned = (event: Provider.ProviderEvent, said: string): Provider.ProviderEvent =>
+    event.type === "error" ? cleanedError(self, event, said) : event
 
   /** The last events of a response. */
   const concluded = (decoder: Decoder.Decoder): EventPull => {
@@ -217,14 +260,14 @@ const attempt = (self: Attempt): EventPull => {
 }
 
 const thrown =
-  (self: Attempt) =>
+  (self: Saying) =>
   ({ cause }: Broken): Failure.ProviderFailure => {
     const failure = cleanedFailure(self, Classification.ofThrown(cause, self.now()))
     return new Failure.ProviderFailure({ failure })
   }
 
 /** A failure without secrets. */
-const cleanedFailure = <F extends Provider.EmittedFailure>({ conceal }: Attempt, failure: F): F =>
+const cleanedFailure = <F extends Provider.EmittedFailure>({ conceal }: Saying, failure: F): F =>
   copied(Secrets.inFailure(conceal, failure))
 
 /**

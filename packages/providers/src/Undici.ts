@@ -9,7 +9,9 @@
  */
 import { Array as Arr, Cause, Effect, Layer, Scope } from "effect"
 import type { Dispatcher } from "undici"
-import { type Answer, Broken, type BytePull, Http, type Post } from "./Http.ts"
+import * as Body from "./Body.ts"
+import * as Deadline from "./Deadline.ts"
+import { type Answer, type Begin, Broken, type BytePull, type Heard, Http } from "./Http.ts"
 import * as Proxy from "./Proxy.ts"
 
 /** Several reads of a socket (64 KiB each). */
@@ -20,18 +22,23 @@ export const make = (dispatcher: Pick<Dispatcher, "dispatch">): Http["Service"] 
   endpoint: (url, headers) => {
     const sent = { ...headers, "content-type": "application/json" }
     let address: Address | undefined
-    const post: Post = (body, scope) =>
+    const send = (body: string, reader: Reader): Broken | undefined => {
+      try {
+        address ??= addressOf(url)
+        dispatcher.dispatch(
+          { ...address, method: "POST", headers: sent, body, headersTimeout: 0, bodyTimeout: 0 }, // H4
+          reader
+        )
+        return undefined
+      } catch (cause) {
+        return new Broken({ cause })
+      }
+    }
+    const post = (body: string, scope: Scope.Scope): Effect.Effect<Answer, Broken> =>
       Effect.suspend(() => {
         const reader = new Reader()
-        try {
-          address ??= addressOf(url)
-          dispatcher.dispatch(
-            { ...address, method: "POST", headers: sent, body, headersTimeout: 0, bodyTimeout: 0 }, // H4
-            reader
-          )
-        } catch (cause) {
-          return Effect.fail(new Broken({ cause }))
-        }
+        const broken = send(body, reader)
+        if (broken !== undefined) return Effect.fail(broken)
         return Effect.andThen(
           Scope.addFinalizer(
             scope,
@@ -40,7 +47,14 @@ export const make = (dispatcher: Pick<Dispatcher, "dispatch">): Http["Service"] 
           reader.answer
         )
       })
-    return post
+    const begin: Begin = (body, world, heard) => {
+      const reader = new Reader()
+      reader.hear(world, heard)
+      const broken = send(body, reader)
+      if (broken !== undefined) heard.broken(broken)
+      return () => reader.close()
+    }
+    return Object.assign(post, { begin })
   }
 })
 
@@ -70,6 +84,37 @@ class Reader implements Dispatcher.DispatchHandler {
   private fault: Broken | undefined = undefined
   private controller: Dispatcher.DispatchController | undefined = undefined
   private wake: ((news: Effect.Effect<void>) => void) | undefined = undefined
+  /** Looks what there is to tell whoever hears of this without a fiber. */
+  private look: (() => void) | undefined = undefined
+
+  /** Tells how the request is answered, without a fiber. An answer is read by one, as ever. */
+  hear(world: Parameters<Begin>[1], { answered, broken, refused }: Heard): void {
+    let stop: (() => void) | undefined
+    const settle = (): void => {
+      this.look = undefined
+      stop?.()
+    }
+    const give = ({ headers, status }: Pick<Answer, "status" | "headers">): void => {
+      settle()
+      if (!this.isEnded) this.close()
+      refused({ status, headers }, Body.decoded(this.reads, this.held))
+    }
+    this.look = () => {
+      const { fault, head } = this
+      if (this.isClosed) return settle()
+      if (head === undefined) {
+        if (fault === undefined) return
+        settle()
+        return broken(fault)
+      }
+      if (head.status >= 200 && head.status < 300) {
+        settle()
+        return answered(this.answerOf(head), () => this.close())
+      }
+      if (this.isEnded || fault !== undefined || this.held >= Body.MAX_BYTES) return give(head)
+      stop ??= Deadline.after(world, Body.MAX_WAIT_MS, () => give(head))
+    }
+  }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller
@@ -106,6 +151,7 @@ class Reader implements Dispatcher.DispatchHandler {
   /** H3 */
   close(): void {
     this.isClosed = true
+    this.look?.()
     if (!this.isEnded && this.fault === undefined) this.controller?.abort(new Error(OVER))
   }
 
@@ -115,11 +161,13 @@ class Reader implements Dispatcher.DispatchHandler {
   })
 
   readonly answer: Effect.Effect<Answer, Broken> = Effect.suspend(() => {
-    if (this.head !== undefined) {
-      return Effect.succeed({ ...this.head, bytes: this.bytes, isWhole: () => this.isEnded })
-    }
+    if (this.head !== undefined) return Effect.succeed(this.answerOf(this.head))
     return this.fault === undefined ? Effect.andThen(this.news, this.answer) : Effect.fail(this.fault)
   })
+
+  private answerOf(head: Pick<Answer, "status" | "headers">): Answer {
+    return { ...head, bytes: this.bytes, isWhole: () => this.isEnded }
+  }
 
   private readonly bytes: BytePull = Effect.suspend(() => {
     const { reads } = this
@@ -135,7 +183,8 @@ class Reader implements Dispatcher.DispatchHandler {
 
   /** U2 */
   private tell(): void {
-    const { wake } = this
+    const { look, wake } = this
+    if (look !== undefined) return look()
     if (wake === undefined) return
     this.wake = undefined
     queueMicrotask(() => wake(Effect.void))

@@ -138,7 +138,7 @@ const opened = (opening: Opening.Opening, call: Call | undefined): Opening.Openi
   call === undefined
     ? opening
     : (world, listener) => {
-        const cancel = opening(world, {
+        const cancel = begunBy(opening, call)(world, {
           refused: (refusal) => {
             call.failed(Opening.failureOf(refusal).failure)
             listener.refused(refusal)
@@ -157,6 +157,18 @@ const opened = (opening: Opening.Opening, call: Call | undefined): Opening.Openi
           call.ended()
         }
       }
+
+/** A provider that throws has failed (C10). */
+const begunBy =
+  (opening: Opening.Opening, call: Call): Opening.Opening =>
+  (world, listener) => {
+    try {
+      return opening(world, listener)
+    } catch (defect) {
+      call.failed(CallFailure.ofDefect(defect))
+      throw defect
+    }
+  }
 
 type Events = readonly [Provider.ProviderEvent, ...ReadonlyArray<Provider.ProviderEvent>]
 type EventPull = Pull.Pull<Events, Failure.ProviderFailure>

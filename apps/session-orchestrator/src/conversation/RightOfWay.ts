@@ -9,7 +9,7 @@
  *     first again.
  */
 import type { Http } from "@holdfast/providers"
-import { Clock, Context, Effect, Latch, Layer, MutableList } from "effect"
+import { Clock, Context, Effect, Latch, Layer, MutableList, type Scope } from "effect"
 
 /** Longer than the requests of two thousand take. Short beside the waits that follow, and beside what a model is given to answer. */
 export const LIMIT_MS = 2_000
@@ -19,11 +19,13 @@ export interface RightOfWay {
   readonly enter: () => () => void
   /** Waits until nobody is (W1). */
   readonly giveWay: Effect.Effect<void>
+  /** The same without a fiber: calls back, at once or then. */
+  readonly whenFree: (act: () => void) => void
 }
 
 /** Of a process; without a layer nobody gives way. */
 export const RightOfWay = Context.Reference<RightOfWay>("@holdfast/session-orchestrator/conversation/RightOfWay", {
-  defaultValue: () => ({ enter: () => () => {}, giveWay: Effect.void })
+  defaultValue: () => ({ enter: () => () => {}, giveWay: Effect.void, whenFree: (act) => act() })
 })
 
 export const layer: Layer.Layer<never> = Layer.effect(
@@ -50,10 +52,12 @@ export const layer: Layer.Layer<never> = Layer.effect(
       yield* Effect.yieldNow // W2
     }).pipe(Effect.forever, Effect.forkScoped)
 
-    const wait = Effect.callback<void>((resume) => {
-      MutableList.append(held, { since: clock.currentTimeMillisUnsafe(), resume: () => resume(Effect.void) })
+    const whenFree = (act: () => void): void => {
+      if (due === 0 && held.length === 0) return act()
+      MutableList.append(held, { since: clock.currentTimeMillisUnsafe(), resume: act })
       work.openUnsafe()
-    })
+    }
+    const wait = Effect.callback<void>((resume) => whenFree(() => resume(Effect.void)))
     return {
       enter: () => {
         due++
@@ -62,24 +66,50 @@ export const layer: Layer.Layer<never> = Layer.effect(
           if (due === 0) quiet.openUnsafe()
         }
       },
+      whenFree,
       giveWay: Effect.suspend(() => (due > 0 || held.length > 0 ? wait : Effect.void))
     }
   })
 )
 
 /** The same HTTP, whose refused calls give way. */
-export const behind = (http: Http.Http["Service"], { giveWay }: RightOfWay): Http.Http["Service"] => ({
+export const behind = (http: Http.Http["Service"], { giveWay, whenFree }: RightOfWay): Http.Http["Service"] => ({
   endpoint: (url, headers) => {
     const post = http.endpoint(url, headers)
-    return (body, scope) =>
+    const { begin } = post
+    const behind = (body: string, scope: Scope.Scope) =>
       Effect.matchEffect(post(body, scope), {
         onFailure: (error) => Effect.andThen(giveWay, Effect.fail(error)),
         onSuccess: (answer) => (answer.status < REFUSED ? Effect.succeed(answer) : Effect.as(giveWay, answer))
       })
+    return begin === undefined ? behind : Object.assign(behind, { begin: givingWay(begin, whenFree) })
   }
 })
 
 // --- internal
+
+/** The same without a fiber. What is cancelled meanwhile is told no more. */
+const givingWay =
+  (begin: Http.Begin, whenFree: RightOfWay["whenFree"]): Http.Begin =>
+  (body, world, heard) => {
+    let isCancelled = false
+    const later = (act: () => void): void =>
+      whenFree(() => {
+        if (!isCancelled) act()
+      })
+    const cancel = begin(body, world, {
+      answered: heard.answered,
+      refused: (answer, text) => {
+        if (answer.status < REFUSED) heard.refused(answer, text)
+        else later(() => heard.refused(answer, text))
+      },
+      broken: (broken) => later(() => heard.broken(broken))
+    })
+    return () => {
+      isCancelled = true
+      cancel()
+    }
+  }
 
 /** From this status on. */
 const REFUSED = 400

@@ -220,7 +220,7 @@ class Drives implements Driver {
     value.begins(this.world.now())
     let refusal: Opening.Refusal | undefined
     let isOpening = true
-    const cancel = opening(this.world, {
+    const cancel = begunSafely(opening, this.world, {
       refused: (said) => {
         if (isOpening) refusal = said
         else this.happened({ _tag: "Refused", turn, refusal: said })
@@ -318,6 +318,16 @@ class Drives implements Driver {
     }
     this.isReading = false
   })
+}
+
+/** A provider that throws has failed (C10). */
+const begunSafely = (opening: Opening.Opening, world: Opening.World, listener: Opening.Listener): (() => void) => {
+  try {
+    return opening(world, listener)
+  } catch (defect) {
+    listener.refused(Opening.ofDefect(defect))
+    return nothing
+  }
 }
 
 const nothing = (): void => {}

@@ -249,7 +249,7 @@ export class Rig {
             }
           }))
         ).pipe(Layer.provide(Quarantine.layer), Layer.provide(Timer.layer)),
-        Layer.succeed(RightOfWay, { enter: () => this.take("place"), giveWay: Effect.void }),
+        Layer.succeed(RightOfWay, { enter: () => this.take("place"), giveWay: Effect.void, whenFree: (act) => act() }),
         Condition.layer
       ])
     )
