@@ -58,7 +58,10 @@ export const document = (
 }
 
 /** Reads the rest as text, up to the limits; what went wrong on the way is left out. `begun` has been read already. */
-export const text = ({ bytes, isWhole }: Pick<Answer, "bytes" | "isWhole">, begun: ReadonlyArray<Uint8Array>): Effect.Effect<string> =>
+export const text = (
+  { bytes, isWhole }: Pick<Answer, "bytes" | "isWhole">,
+  begun: ReadonlyArray<Uint8Array>
+): Effect.Effect<string> =>
   Effect.suspend(() => {
     const reads = [...begun]
     let length = begun.reduce((sum, read) => sum + read.length, 0)

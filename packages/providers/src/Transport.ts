@@ -103,7 +103,11 @@ type ErrorEvent = Extract<Provider.ProviderEvent, { readonly type: "error" }>
 /** What an answer is that is no stream. */
 const judgedAs = (self: Saying, { headers, status }: Pick<Answer, "headers" | "status">, body: string): ErrorEvent => {
   const text = self.conceal(body)
-  return cleanedError(self, { type: "error", failure: Classification.ofResponse({ status, headers, body: text, now: self.now() }) }, text)
+  return cleanedError(
+    self,
+    { type: "error", failure: Classification.ofResponse({ status, headers, body: text, now: self.now() }) },
+    text
+  )
 }
 
 const cleanedError = (self: Saying, event: ErrorEvent, said: string): ErrorEvent => {

@@ -7,10 +7,17 @@ import * as Limits from "../src/Limits.ts"
 import * as Undici from "../src/Undici.ts"
 import type { Dialect } from "./harness/Dialect.ts"
 import { KEY, request } from "./harness/Dialect.ts"
-import { advanceUntilDone, calls, reasoning, run, signal, text, usage } from "./harness/Run.ts"
+import { advanceUntilDone, calls, opened, reasoning, run as inAFiber, signal, text, usage } from "./harness/Run.ts"
 import { cut, type Handler, hang, pieces, serve, SSE } from "./harness/Server.ts"
 
 export const suite = (dialect: Dialect): void => {
+  laws(dialect, dialect.name, inAFiber)
+  laws(dialect, `${dialect.name}, begun without a fiber`, (provider, ...more) => inAFiber(opened(provider), ...more))
+}
+
+// --- internal
+
+const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
   /** A server with this handler, and a provider that asks it. */
   const set = (handler: Handler) =>
     Effect.gen(function* () {
@@ -28,7 +35,7 @@ export const suite = (dialect: Dialect): void => {
 
   const recordings = ["text", "reasoning", "toolCall", "noArguments", "parallel"] as const
 
-  describe(dialect.name, () => {
+  describe(name, () => {
     it.layer(Undici.layer)((it) => {
       it.effect("a recorded text comes in its pieces, with usage before the one finish", () =>
         Effect.gen(function* () {

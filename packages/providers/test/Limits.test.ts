@@ -1,12 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
-import type { Provider } from "@holdfast/kernel"
+import type { Opening, Provider } from "@holdfast/kernel"
 import { Failure } from "@holdfast/wire"
 import { Array as Arr, Cause, Clock, Duration, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import * as Calls from "../src/Calls.ts"
 import * as Limits from "../src/Limits.ts"
 import { Progress } from "../src/Progress.ts"
 import { request } from "./harness/Dialect.ts"
-import { run, text } from "./harness/Run.ts"
+import { opened, run, text } from "./harness/Run.ts"
 
 const delta = (delta: string): Provider.ProviderEvent => ({ type: "text-delta", delta })
 const finish: Provider.ProviderEvent = { type: "finish", finishReason: "stop" }
@@ -317,4 +318,77 @@ describe("Limits", () => {
       expect(text(events)).toBe(Arr.makeBy(10_000, (i) => `${i},`).join(""))
     })
   )
+
+  describe("of a call that begins without a fiber", () => {
+    /** Is answered, or refused, after some time. */
+    const native = (afterMs: number, outcome: Opening.Refusal | Opening.Events, ended: () => void = () => {}) => ({
+      stream: () =>
+        Calls.make((world, listener) => {
+          const stop = world.after(afterMs, () =>
+            "type" in outcome || "_tag" in outcome
+              ? listener.refused(outcome)
+              : listener.answered({ rest: outcome, cancel: ended })
+          )
+          return () => {
+            stop()
+            ended()
+          }
+        })
+    })
+    const begun = (inner: Provider.Provider["Service"], limits: Limits.Limits) =>
+      Effect.forkChild(run(opened(Limits.withLimits(inner, limits))), { startImmediately: true })
+
+    it.effect("C8: what is not answered in time has failed, and is cancelled", () =>
+      Effect.gen(function* () {
+        let cancelled = 0
+        const fiber = yield* begun(
+          native(101, provider([0, finish]).stream(request), () => cancelled++),
+          { firstContentMs: 100 }
+        )
+        yield* TestClock.adjust(99)
+        expect(fiber.pollUnsafe()).toBeUndefined()
+        yield* TestClock.adjust(1)
+        expect(yield* Fiber.join(fiber)).toMatchObject({ failure: { reason: "timeout", retryable: true }, events: [] })
+        yield* TestClock.adjust(100)
+        expect(cancelled).toBe(1)
+      })
+    )
+
+    it.effect("C8: the time until the answer counts towards the first content", () =>
+      Effect.gen(function* () {
+        const fiber = yield* begun(native(60, provider([41, delta("a"), finish]).stream(request)), {
+          firstContentMs: 100
+        })
+        yield* TestClock.adjust(99)
+        expect(fiber.pollUnsafe()).toBeUndefined()
+        yield* TestClock.adjust(1)
+        expect(yield* Fiber.join(fiber)).toMatchObject({ failure: { reason: "timeout" }, events: [] })
+      })
+    )
+
+    it.effect("C8: behind the answer the other limit holds, and what comes in time is passed on", () =>
+      Effect.gen(function* () {
+        const late = yield* begun(native(60, provider([10, delta("a")], [51, finish]).stream(request)), {
+          firstContentMs: 100,
+          idleMs: 50
+        })
+        const inTime = yield* begun(native(60, provider([10, delta("a")], [49, finish]).stream(request)), {
+          firstContentMs: 100,
+          idleMs: 50
+        })
+        yield* TestClock.adjust(200)
+        expect(yield* Fiber.join(late)).toMatchObject({ failure: { reason: "timeout" } })
+        expect(yield* Fiber.join(inTime)).toMatchObject({ isSuccess: true })
+      })
+    )
+
+    it.effect("C8: what is refused in time is what was said, and no limit runs out behind it", () =>
+      Effect.gen(function* () {
+        const refusal = { type: "error", failure: { reason: "overloaded", message: "Full" } } as const
+        const fiber = yield* begun(native(99, refusal), { firstContentMs: 100 })
+        yield* TestClock.adjust(500)
+        expect(yield* Fiber.join(fiber)).toMatchObject({ events: [refusal], failure: undefined })
+      })
+    )
+  })
 })

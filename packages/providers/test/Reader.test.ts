@@ -206,3 +206,97 @@ describe("an attempt over undici", () => {
     })
   )
 })
+
+describe("a request without a fiber", () => {
+  /** A request, the handler that undici would have, and what was heard of it. */
+  const begun = (afterMs: Array<() => void> = []) => {
+    let taken: Dispatcher.DispatchHandler | undefined
+    const http = Undici.make({
+      dispatch: (_options, handler) => {
+        taken = handler
+        return true
+      }
+    })
+    const heard: Array<unknown> = []
+    const world = {
+      elapsed: () => 0,
+      after: (_ms: number, act: () => void) => {
+        afterMs.push(act)
+        return () => void afterMs.splice(afterMs.indexOf(act), 1)
+      }
+    }
+    const cancel = http.endpoint("http://127.0.0.1/", {}).begin?.("{}", world, {
+      answered: ({ status }) => heard.push(["answered", status]),
+      refused: ({ status }, text) => heard.push(["refused", status, text]),
+      broken: ({ cause }) => heard.push(["broken", cause])
+    })
+    const handler = taken
+    if (handler === undefined || cancel === undefined) throw new Error("Nothing was dispatched.")
+    const controller = new Controller()
+    handler.onRequestStart?.(controller, undefined)
+    return { cancel, controller, handler, heard, waits: afterMs }
+  }
+
+  it("is answered by its head, and refused by the whole of its body", () => {
+    const answered = begun()
+    answered.handler.onResponseStart?.(answered.controller, 200, {})
+    answered.handler.onResponseData?.(answered.controller, Buffer.from("data"))
+    expect(answered.heard).toEqual([["answered", 200]])
+    const refused = begun()
+    refused.handler.onResponseStart?.(refused.controller, 529, {})
+    refused.handler.onResponseData?.(refused.controller, Buffer.from("Over"))
+    refused.handler.onResponseData?.(refused.controller, Buffer.from("loaded"))
+    expect(refused.heard).toEqual([])
+    refused.handler.onResponseEnd?.(refused.controller, {})
+    expect(refused.heard).toEqual([["refused", 529, "Overloaded"]])
+    expect(refused.controller.aborts).toBe(0)
+    expect(refused.waits).toEqual([])
+  })
+
+  it("an error's body is waited for as long as `Body.text` does, read as far, and taken as it is where it breaks", () => {
+    const slow = begun()
+    slow.handler.onResponseStart?.(slow.controller, 500, {})
+    slow.handler.onResponseData?.(slow.controller, Buffer.from("Half"))
+    expect(slow.waits).toHaveLength(1)
+    slow.waits[0]?.()
+    expect(slow.heard).toEqual([["refused", 500, "Half"]])
+    expect(slow.controller.aborts).toBe(1)
+    const long = begun()
+    long.handler.onResponseStart?.(long.controller, 500, {})
+    long.handler.onResponseData?.(long.controller, Buffer.alloc(65_537, "x"))
+    expect(long.heard).toEqual([["refused", 500, "x".repeat(65_536)]])
+    expect(long.controller.aborts).toBe(1)
+    const broken = begun()
+    broken.handler.onResponseStart?.(broken.controller, 500, {})
+    broken.handler.onResponseData?.(broken.controller, Buffer.from("Some"))
+    broken.handler.onResponseError?.(broken.controller, new Error("cut"))
+    expect(broken.heard).toEqual([["refused", 500, "Some"]])
+  })
+
+  it("a connection that breaks before the answer is told, and nothing behind a cancel", () => {
+    const cause = new Error("cut")
+    const broken = begun()
+    broken.handler.onResponseError?.(broken.controller, cause)
+    expect(broken.heard).toEqual([["broken", cause]])
+    const cancelled = begun()
+    cancelled.handler.onResponseStart?.(cancelled.controller, 500, {})
+    cancelled.cancel()
+    expect(cancelled.controller.aborts).toBe(1)
+    expect(cancelled.waits).toEqual([])
+    cancelled.handler.onResponseError?.(cancelled.controller, cause)
+    expect(cancelled.heard).toEqual([])
+  })
+
+  it("an address that is none breaks it", () => {
+    const heard: Array<unknown> = []
+    const world = { elapsed: () => 0, after: () => () => {} }
+    Undici.make({ dispatch: () => true })
+      .endpoint("no address", {})
+      .begin?.("{}", world, {
+        answered: () => heard.push("answered"),
+        refused: () => heard.push("refused"),
+        broken: ({ cause }) => heard.push(cause instanceof TypeError)
+      })
+    expect(heard).toEqual([true])
+  })
+})

@@ -1,8 +1,9 @@
 /** Runs one attempt to its end, and says how it ended. */
-import type { Provider } from "@holdfast/kernel"
+import { Opening, type Provider } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { Effect, type Exit, type Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import * as Calls from "../../src/Calls.ts"
 import { request } from "./Dialect.ts"
 
 export interface Ending {
@@ -43,6 +44,14 @@ export const run = (
       }))
     )
   })
+
+/** The same provider, each of whose calls begins by its opening, as a host without a fiber makes it. */
+export const opened = (provider: Provider.Provider["Service"]): Provider.Provider["Service"] => ({
+  stream: (request) => {
+    const opening = Opening.of(provider.stream(request))
+    return opening === undefined ? Stream.die(new Error("there is no opening")) : Calls.make(opening)
+  }
+})
 
 /** A signal that a callback gives and a test waits for. */
 export const signal = () => {

@@ -1,0 +1,209 @@
+/** Turns that are driven without a fiber, on a service whose provider begins its calls so. The orders of events are in `ModelBased.test.ts`. */
+import { assert, describe, it } from "@effect/vitest"
+import type { Opening, Provider } from "@holdfast/kernel"
+import { Calls } from "@holdfast/providers"
+import type { Failure, TurnEvent } from "@holdfast/wire"
+import { Duration, Effect, Exit, Layer, type Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as Condition from "../../src/conversation/Condition.ts"
+import { Conversations } from "../../src/conversation/Conversations.ts"
+import { Defaults } from "../../src/conversation/Defaults.ts"
+import * as Gates from "../../src/conversation/Gates.ts"
+import * as Orchestrator from "../../src/conversation/Orchestrator.ts"
+import { Providers } from "../../src/conversation/Providers.ts"
+import * as Tools from "../../src/conversation/Tools.ts"
+import * as Timer from "../../src/durable/Timer.ts"
+import { type Append, Journal, JournalConflict } from "../../src/storage/Journal.ts"
+import * as SqlStore from "../../src/storage/SqlStore.ts"
+import { StorageError, Store } from "../../src/storage/Store.ts"
+
+const OVERLOADED: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
+const HELLO: ReadonlyArray<Provider.ProviderEvent> = [
+  { type: "text-delta", delta: "Hello" },
+  { type: "finish", finishReason: "stop" }
+]
+
+const answers = (listener: Opening.Listener): void =>
+  listener.answered({ rest: Stream.fromIterable(HELLO), cancel: () => {} })
+
+const refuses = (listener: Opening.Listener): void => listener.refused({ type: "error", failure: OVERLOADED })
+
+/** What calls come to, one after the other; the last one again and again. */
+type Script = ReadonlyArray<(listener: Opening.Listener) => void>
+
+interface Service {
+  readonly conversations: Conversations["Service"]
+  readonly store: Store["Service"]
+  readonly journal: Journal["Service"]
+  /** Calls that were made, and those that were cancelled. */
+  readonly calls: { made: number; cancelled: number }
+  /** The groups of appends that were handed in. */
+  readonly groups: ReadonlyArray<ReadonlyArray<Append>>
+}
+
+const withService = <E>(
+  script: Script,
+  test: (service: Service) => Effect.Effect<void, E, Scope.Scope>,
+  appended: (group: number) => StorageError | JournalConflict | undefined = () => undefined
+) =>
+  Effect.gen(function* () {
+    const calls = { made: 0, cancelled: 0 }
+    const groups: Array<ReadonlyArray<Append>> = []
+    const journal = yield* Journal
+    const provider: Provider.Provider["Service"] = {
+      stream: () =>
+        Calls.make((_world, listener) => {
+          const act = script[Math.min(calls.made++, script.length - 1)]
+          act?.(listener)
+          return () => void calls.cancelled++
+        })
+    }
+    const context = yield* Layer.build(
+      Orchestrator.layer.pipe(
+        Layer.provide([
+          Layer.succeed(Journal, {
+            ...journal,
+            appendAll: (appends) =>
+              Effect.suspend(() => {
+                const error = appended(groups.push(appends))
+                if (error === undefined) return journal.appendAll(appends)
+                return Effect.succeed(appends.map(() => Exit.fail(error)))
+              })
+          }),
+          Layer.succeed(Providers, {
+            get: () => provider,
+            names: ["test"],
+            unusable: () => undefined,
+            credentials: {}
+          }),
+          Layer.succeed(Defaults, {
+            model: { provider: "test", model: "m" },
+            retry: { schedule: { type: "steps", delays: [Duration.minutes(1)], tail: Duration.minutes(1) } },
+            models: {}
+          }),
+          Gates.layerNoop,
+          Tools.layerNoop,
+          Timer.layer,
+          Condition.layer
+        ])
+      )
+    )
+    const conversations = yield* Effect.provide(Conversations, context)
+    yield* settled
+    yield* test({ conversations, store: yield* Store, journal, calls, groups })
+  }).pipe(Effect.scoped, Effect.provide(SqlStore.layerMemory))
+
+/** What can be done without the clock is done. */
+const settled = Effect.promise(async () => {
+  for (let n = 0; n < 40; n++) await new Promise((resolve) => setImmediate(resolve))
+})
+
+const typesOf = (events: ReadonlyArray<{ readonly event: TurnEvent.TurnEvent }>) =>
+  events.map(({ event }) => event.type)
+
+describe("turns that are driven in groups", () => {
+  it.effect("X1: turns whose calls fail are parked, with fewer appends than turns", () =>
+    withService([refuses], ({ calls, conversations, groups, journal }) =>
+      Effect.gen(function* () {
+        const ids = yield* Effect.forEach(Array.from({ length: 5 }), () => conversations.create({}))
+        const turns = yield* Effect.forEach(ids, (id) => conversations.prompt(id, { prompt: "Hi" }), {
+          concurrency: "unbounded"
+        })
+        yield* settled
+        assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 5, queued: 0 })
+        assert.strictEqual(calls.made, 5)
+        assert.lengthOf(groups.flat(), 5)
+        assert.isBelow(groups.length, 5)
+        for (const turnId of turns) {
+          const names = (yield* journal.load(turnId)).map(({ name }) => name)
+          assert.deepStrictEqual(names, ["step/0/attempt/0", "step/0/decision/0"])
+        }
+      })
+    )
+  )
+
+  it.effect("X1: a turn that comes back goes on where it was, and says what its answer says", () =>
+    withService([refuses, answers], ({ conversations, store }) =>
+      Effect.gen(function* () {
+        const id = yield* conversations.create({})
+        const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+        yield* settled
+        yield* TestClock.adjust("1 minute")
+        const { text } = yield* conversations.result(turnId)
+        assert.strictEqual(text, "Hello")
+        assert.deepStrictEqual(typesOf(yield* store.turnEvents(turnId)), [
+          "turn-start",
+          "message",
+          "retry-end",
+          "message",
+          "turn-end"
+        ])
+      })
+    )
+  )
+
+  it.effect("C10: a provider that throws has failed, as a bug", () =>
+    withService(
+      [
+        () => {
+          throw new TypeError("no such thing")
+        }
+      ],
+      ({ conversations, journal }) =>
+        Effect.gen(function* () {
+          const turnId = yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi" })
+          yield* settled
+          const [attempt] = yield* journal.load(turnId)
+          assert.include(attempt?.value, '"defect":true')
+          assert.include(attempt?.value, "TypeError: no such thing")
+        })
+    )
+  )
+
+  it.effect("D8: an abort ends a call that is under way, and the attempt is counted", () =>
+    withService([() => {}], ({ calls, conversations }) =>
+      Effect.gen(function* () {
+        const id = yield* conversations.create({})
+        const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+        yield* settled
+        assert.deepStrictEqual(yield* conversations.counts, { running: 1, retrying: 0, queued: 0 })
+        assert.isTrue(yield* conversations.abort(id))
+        const { end } = yield* conversations.result(turnId)
+        assert.deepInclude(end, { status: "aborted", attempts: 1 })
+        assert.deepStrictEqual(calls, { made: 1, cancelled: 1 })
+      })
+    )
+  )
+
+  it.effect("R1: a disk that refuses pauses the turn, which goes on when it works again", () =>
+    withService(
+      [refuses],
+      ({ calls, conversations, journal }) =>
+        Effect.gen(function* () {
+          const turnId = yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi" })
+          yield* settled
+          assert.deepStrictEqual(yield* journal.load(turnId), [])
+          yield* TestClock.adjust("1 second")
+          yield* settled
+          assert.lengthOf(yield* journal.load(turnId), 2)
+          assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 1, queued: 0 })
+          assert.strictEqual(calls.made, 1)
+        }),
+      () => new StorageError({ message: "The disk is full." })
+    )
+  )
+
+  it.effect("X6: a turn that another process has written stops, and is read again", () =>
+    withService(
+      [refuses],
+      ({ calls, conversations, journal }) =>
+        Effect.gen(function* () {
+          const turnId = yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi" })
+          yield* settled
+          assert.strictEqual(calls.made, 2)
+          assert.lengthOf(yield* journal.load(turnId), 2)
+        }),
+      () => new JournalConflict({ turnId: "t" })
+    )
+  )
+})
