@@ -82,6 +82,7 @@ it("the main entry leaves the HTTP API out", () => {
     "Target",
     "Text",
     "TurnEvent",
-    "TurnExplanation"
+    "TurnExplanation",
+    "TurnState"
   ])
 })

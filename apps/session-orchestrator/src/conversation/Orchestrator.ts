@@ -9,7 +9,7 @@
  */
 import { TurnStopped } from "@holdfast/kernel"
 import { Profile, RetryPolicy } from "@holdfast/policy"
-import { type ConversationState, Failure, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
+import { type ConversationState, Failure, Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Layer, Option, Result, Schedule, Stream, Struct } from "effect"
 import * as Problem from "../config/Problem.ts"
 import { Life } from "../durable/Life.ts"
@@ -22,6 +22,7 @@ import { Standings } from "../storage/Standings.ts"
 import { type Conversation, StorageError, Store, type Turn } from "../storage/Store.ts"
 import { Tenancy } from "../storage/Tenancy.ts"
 import * as Acceptance from "./Acceptance.ts"
+import * as Answer from "./Answer.ts"
 import * as Commands from "./Commands.ts"
 import { Condition } from "./Condition.ts"
 import {
@@ -327,10 +328,7 @@ const waitEventOf = (
 
 const resultOf = Effect.fnUntraced(function* (store: Store["Service"], end: TurnEvent.TurnEnd) {
   const events = yield* store.turnEvents(end.turnId)
-  const answer = events
-    .map(({ event }) => event)
-    .findLast((event) => event.type === "message" && event.message.role === "assistant")
-  return { turnId: end.turnId, end, text: answer?.type === "message" ? Message.textOf(answer.message) : "" }
+  return { turnId: end.turnId, end, text: Answer.textOf(events.map(({ event }) => event)) }
 })
 
 const countsOf = (sessions: Sessions, parking: Parking): TurnCounts => {
