@@ -64,7 +64,7 @@ export const bare = async (place: Processes.Place, provider: number, turns: numb
 
 /** The first turns compile what they run, in the loop as in the service; they count. */
 const park = async (process: Processes.Process, paths: ReadonlyArray<string>, way: Way): Promise<Speed> => {
-  // Who leaves closes the connection, so that those who watch have one each.
+  // Who leaves closes the connection, so each watched turn has its own.
   const agent = new Agent({ connections: null, pipelining: 1 })
   const origin = `http://127.0.0.1:${process.port}`
   const cpuBefore = Processes.cpuMs(process)

@@ -1,4 +1,4 @@
-/** The service as a process of its own on a database of parked turns; its log tells when it has taken them up. */
+/** The service as a process of its own on a database of parked turns; its log has the moment at which all are taken up. */
 import { spawn } from "node:child_process"
 import { writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
