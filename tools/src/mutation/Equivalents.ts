@@ -358,6 +358,27 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "the handler is of an empty API, which holds nothing but memory"
   },
   {
+    path: "apps/session-orchestrator/src/conversation/Backlog.ts",
+    operator: "constant",
+    before: "0",
+    line: "private first = 0",
+    reason: "positions are compared with each other only: it does not matter where they begin"
+  },
+  {
+    path: "apps/session-orchestrator/src/conversation/Backlog.ts",
+    operator: "constant",
+    before: "0",
+    line: "private total = 0",
+    reason: "what was counted is compared with what was counted before: it does not matter where that begins"
+  },
+  {
+    path: "apps/session-orchestrator/src/config/Nearest.ts",
+    operator: "constant",
+    before: "1",
+    line: "let last: ReadonlyArray<number> = Array.from({ length: b.length + 1 }, (_, j) => j)",
+    reason: "nothing reads a row behind the length of the other name"
+  },
+  {
     path: "apps/session-orchestrator/src/storage/SqliteClient.ts",
     operator: "constant",
     before: "32",
