@@ -8,7 +8,7 @@ import { Session } from "../../src/conversation/Session.ts"
 import type { TurnServices } from "../../src/conversation/TurnServices.ts"
 import { Journal, type Record } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
-import { Store } from "../../src/storage/Store.ts"
+import type { Store } from "../../src/storage/Store.ts"
 import { completed, failed, giveUp, lost, mark, retry, sent, wake } from "../inspection/GivenRecords.ts"
 import * as Given from "../storage/Given.ts"
 
@@ -79,17 +79,19 @@ describe("a turn that is sealed without being run", () => {
     })
   )
 
-  it.effect("D2: has slept and waited what its records say, waits that did not end included, and no retry at once", () =>
-    Effect.gen(function* () {
-      const over = yield* sealed([...waited, failed(1, 7_000), giveUp(1)])
-      assert.deepInclude(over.end, { attempts: 2, sleptMs: 5_000, waitedMs: 5_000, steps: 0 })
-      const open = yield* sealed([...waited, failed(1, 7_000), retry(1, 10_000, 17_000)])
-      assert.deepInclude(open.end, { attempts: 2, sleptMs: 5_000, waitedMs: 5_000 + 93_000 })
-      const early = yield* sealed([failed(0, 1_000), retry(0, 5_000, 6_000), wake(0, 0, { type: "now", at: 2_000 })])
-      assert.deepInclude(early.end, { attempts: 1, sleptMs: 5_000, waitedMs: 1_000 })
-      const elsewhere = yield* sealed([failed(0, 1_000), sent(0, 0, 1_000, "other"), wake(0, 0, { type: "elapsed" })])
-      assert.deepInclude(elsewhere.end, { attempts: 1, sleptMs: 0, waitedMs: 0 })
-    })
+  it.effect(
+    "D2: has slept and waited what its records say, waits that did not end included, and no retry at once",
+    () =>
+      Effect.gen(function* () {
+        const over = yield* sealed([...waited, failed(1, 7_000), giveUp(1)])
+        assert.deepInclude(over.end, { attempts: 2, sleptMs: 5_000, waitedMs: 5_000, steps: 0 })
+        const open = yield* sealed([...waited, failed(1, 7_000), retry(1, 10_000, 17_000)])
+        assert.deepInclude(open.end, { attempts: 2, sleptMs: 5_000, waitedMs: 5_000 + 93_000 })
+        const early = yield* sealed([failed(0, 1_000), retry(0, 5_000, 6_000), wake(0, 0, { type: "now", at: 2_000 })])
+        assert.deepInclude(early.end, { attempts: 1, sleptMs: 5_000, waitedMs: 1_000 })
+        const elsewhere = yield* sealed([failed(0, 1_000), sent(0, 0, 1_000, "other"), wake(0, 0, { type: "elapsed" })])
+        assert.deepInclude(elsewhere.end, { attempts: 1, sleptMs: 0, waitedMs: 0 })
+      })
   )
 
   it.effect("P11: closes the chain of retries that is open, and none that was closed", () =>
