@@ -10,6 +10,7 @@ import { parseArgs } from "node:util"
 const all = {
   "turn-loop": () => import("./TurnLoop.ts"),
   "live-path": () => import("./LivePath.ts"),
+  commits: () => import("./Commits.ts"),
   parking: () => import("./Parking.ts"),
   survive: () => import("./Survive.ts"),
   abort: () => import("./Abort.ts")
