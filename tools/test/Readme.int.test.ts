@@ -83,7 +83,7 @@ describe("the README", () => {
   })
 
   it("has an event as it is sent", () => {
-    const [event = ""] = blocks("json").filter((code) => code.startsWith('{"type"'))
+    const event = blocks("json").find((code) => code.startsWith('{"type"')) ?? ""
     const decode = Schema.decodeUnknownSync(Schema.fromJsonString(TurnEvent.TurnEvent))
     assert.strictEqual(decode(event.replaceAll("…", "id")).type, "provider-retry")
   })
@@ -102,7 +102,7 @@ describe("the README", () => {
   })
 
   it("X15: leaves work as it says", () => {
-    const [script = ""] = blocks("sh").filter((code) => code.includes("respond-async"))
+    const script = blocks("sh").find((code) => code.includes("respond-async")) ?? ""
     return inFolder({ server: { port: 0 }, model: "simulated/ok" }, async (cwd) => {
       const service = spawn(holdfast, ["serve"], { cwd, stdio: ["ignore", "pipe", "ignore"] })
       try {
