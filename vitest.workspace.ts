@@ -13,15 +13,18 @@ const unit = {
   include: ["{packages,apps}/*/test/**/*.test.ts", "tools/test/**/*.test.ts"],
   exclude: ["**/*.int.test.ts", "**/*.e2e.test.ts", "**/node_modules/**"],
   testTimeout: GUARD_MS,
+  hookTimeout: GUARD_MS,
   maxWorkers: 2,
   sequence: { groupOrder: 0 }
 }
 
-/** Tests with real sockets, files and databases, in this process. */
+/** Tests with real sockets, files and databases, in this process. As above, a worker loads each module once for all files. */
 const integration = {
   name: "int",
+  isolate: false,
   include: ["{packages,apps}/*/test/**/*.int.test.ts", "tools/test/**/*.int.test.ts"],
   testTimeout: GUARD_MS,
+  hookTimeout: GUARD_MS,
   /** Two files wait for sockets and disks side by side. */
   maxWorkers: 2,
   sequence: { groupOrder: 1 }
@@ -32,6 +35,7 @@ const endToEnd = {
   name: "e2e",
   include: ["apps/*/test/**/*.e2e.test.ts"],
   testTimeout: 2 * GUARD_MS,
+  hookTimeout: GUARD_MS,
   maxWorkers: 2,
   sequence: { groupOrder: 2 }
 }

@@ -53,9 +53,9 @@ const scope = Scope.makeUnsafe()
 
 beforeAll(async () => {
   server = await Effect.runPromise(Scope.provide(PostgresServer.start, scope))
-}, 60_000)
+})
 
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)), 60_000)
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 /** The server on which each test has a database. */
 const shared = (): PostgresServer.PostgresServer => {
