@@ -138,7 +138,7 @@ describe("the README of the service", () => {
 
 /** What an example prints. */
 const run = (file: string): Promise<string> =>
-  execute(process.execPath, [`${root}examples/src/${file}`], { timeout: 12_000 }).then(({ stdout }) => stdout)
+  execute(process.execPath, [`${root}examples/src/${file}`]).then(({ stdout }) => stdout)
 
 describe("every example", () => {
   it.each(readdirSync(`${root}examples/src`))("%s runs to its end", async (file) => {
