@@ -11,6 +11,6 @@ const made: unknown = JSON.parse(JSON.stringify(EditorSchema.make(page)))
 const isWritten = existsSync(file) && isDeepStrictEqual(JSON.parse(readFileSync(file, "utf8")), made)
 if (!isWritten && process.argv.includes("--write")) writeFileSync(file, `${JSON.stringify(made, undefined, 2)}\n`)
 else if (!isWritten) {
-  console.error("apps/session-orchestrator/holdfast.config.schema.json is out of date: run `pnpm fix`.")
+  process.stderr.write("apps/session-orchestrator/holdfast.config.schema.json is out of date: run `pnpm fix`.\n")
   process.exitCode = 1
 }
