@@ -83,15 +83,25 @@ export const send = Effect.fnUntraced(function* <A, E>(
     if (quiet && !response.destroyed && !response.writableNeedDrain) body.write(options.keepAlive) // L2
     quiet = true
   }).pipe(Effect.delay(KEEP_ALIVE_INTERVAL), Effect.forever)
+  let isGoingDown = false
+  // One fiber writes signs of life and waits for the end: a thousand responses have a thousand of them.
+  const untilTheEnd = Effect.withFiber((fiber) => {
+    const leave = drain.onEnded(() => {
+      isGoingDown = true
+      fiber.interruptUnsafe()
+    })
+    return Effect.onExit(signsOfLife, () => Effect.sync(leave))
+  })
 
   const broken = yield* Stream.runForEachArray(options.items, write).pipe(
     Effect.as(undefined),
-    Effect.raceFirst(signsOfLife),
-    Effect.raceFirst(Effect.as(drain.ended, GOING_DOWN)),
+    Effect.raceFirst(untilTheEnd),
     Effect.catchCause((cause) =>
-      Cause.hasInterruptsOnly(cause)
-        ? Effect.interrupt
-        : Effect.as(Effect.logDebug("A response broke off.", cause), whyOf(cause))
+      isGoingDown
+        ? Effect.succeed(GOING_DOWN)
+        : Cause.hasInterruptsOnly(cause)
+          ? Effect.interrupt
+          : Effect.as(Effect.logDebug("A response broke off.", cause), whyOf(cause))
     ),
     Effect.onInterrupt(() => Effect.sync(() => response.destroy()))
   )
