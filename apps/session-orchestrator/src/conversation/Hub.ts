@@ -5,7 +5,8 @@
  *     holds up the turn, nor the others.
  * H2. An event is turned into text once, however many watch, and not at all when nobody does.
  * H3. What a turn says within one read of its provider reaches a subscriber as one chunk: it is resumed in a microtask, when
- *     that read has been dealt with, and has written it when that returns. Of many subscribers the first are; the others follow in later turns of the event loop.
+ *     that read has been dealt with, and has written it when that returns. Of many subscribers the first are; the others follow in
+ *     later turns of the event loop.
  * H4. A turn that is run again tells what it told before: what has passed here once does not pass again.
  */
 import type { TurnStopped } from "@holdfast/kernel"
@@ -15,12 +16,14 @@ import type { StoredEvent } from "../storage/Store.ts"
 import { Backlog, countedOf, MAX_BEHIND, type Reader } from "./Backlog.ts"
 import { type Frame, SubscriberTooSlow } from "./Conversations.ts"
 import { InProgress } from "./InProgress.ts"
+import { Recent } from "./Recent.ts"
 
 /** How many subscribers are written to in one turn of the event loop: everybody else's requests wait that long. */
 const MOST_AT_ONCE = 64
 
 export class Hub {
   readonly inProgress = new InProgress()
+  readonly recent = new Recent()
   private readonly subscribers = new Set<Subscriber>()
   private readonly backlog = new Backlog()
   private isWaking = false
@@ -54,9 +57,11 @@ export class Hub {
 
   /** Passes on events that are on disk by now. */
   persisted(events: ReadonlyArray<StoredEvent>): void {
-    for (const { event, json, id } of events) {
+    for (const stored of events) {
+      const { event, json, id } = stored
       if (this.last !== undefined && id <= this.last) continue // H4
       this.last = id
+      this.recent.persisted(stored)
       this.inProgress.persisted(event)
       this.push({ event, json, id })
     }
@@ -85,6 +90,7 @@ export class Hub {
   /** The turn is run again from its records: what was in progress of it is void. */
   again(): void {
     this.inProgress.reset()
+    this.recent.clear()
     this.last = undefined
   }
 

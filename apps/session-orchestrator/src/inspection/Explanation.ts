@@ -298,7 +298,7 @@ const toolOutcomeOf = (
 
 /** One death is told by what it cut off; from the second on it matters that they come in a row. */
 const interruptionOf = ({
-  interruption: { deaths = 0, defects = 0 } = Interruption.none("")
+  interruption: { deaths, defects } = Interruption.none("")
 }: Evidence): { readonly interruption?: TurnExplanation.Interruption } => {
   if (deaths < 2 && defects === 0) return {}
   const told = { deaths, defects, rules: [...(deaths < 2 ? [] : ["X14"]), ...(defects === 0 ? [] : ["C10"])] }

@@ -35,6 +35,16 @@ describe("TurnReport", () => {
     })
   })
 
+  it("P8: a turn that runs is on the target that it was sent to", () => {
+    const account = Account.of([
+      Records.failed(0, 1_000),
+      Records.sent(0, 5_000, 6_000, "second"),
+      Records.wake(0, 0, { type: "elapsed" })
+    ])
+    const { model, state } = TurnReport.ofOpen(turn, account, conversation, overnight, 9_000)
+    expect([state, model]).toEqual(["running", "second/m"])
+  })
+
   it("D2: by the wall clock the budget is what has passed since the first failure", () => {
     const policy = Profile.resolve({ measure: "wall-clock", budget: { total: Duration.minutes(1) } })
     const { budget } = TurnReport.ofOpen(turn, waiting, conversation, policy, 21_000)
@@ -57,6 +67,13 @@ describe("TurnReport", () => {
     const report = TurnReport.ofOpen(turn, waiting, conversation, policy, 99_000)
     expect(report.wait?.leftMs).toBe(0)
     expect(report.budget).toEqual({ measure: "scheduled", spentMs: 15_000 })
+  })
+
+  it("a clock that went back makes nothing negative", () => {
+    const policy = Profile.resolve({ measure: "wall-clock", budget: { total: Duration.minutes(1) } })
+    const report = TurnReport.ofOpen({ ...turn, acceptedAt: 500 }, waiting, conversation, policy, 100)
+    expect(report.ageMs).toBe(0)
+    expect(report.budget).toMatchObject({ spentMs: 0, leftMs: 60_000 })
   })
 
   it("X11: what a reason may still spend counts, where that is less", () => {

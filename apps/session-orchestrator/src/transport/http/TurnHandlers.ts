@@ -43,19 +43,27 @@ export const layer = HttpApiBuilder.group(
     )
 
     /** Answers for a turn that was accepted. */
-    const answer = (request: HttpServerRequest.HttpServerRequest, turnId: Ids.TurnId): Answer => {
+    const answer = (
+      request: HttpServerRequest.HttpServerRequest,
+      within: Ids.ConversationId,
+      turnId: Ids.TurnId
+    ): Answer => {
       if (Prefer.isAsync(request.headers["prefer"])) return Effect.succeed(TurnsGroup.submitted(turnId)) // X15
       switch (Negotiation.choose(request.headers["accept"], [JSON_TYPE, Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE])) {
         case Ndjson.CONTENT_TYPE:
           return LiveResponse.send(request, drain, {
             ...ndjson,
-            items: conversations.watchTurn(turnId),
+            items: conversations.watchTurn(turnId, within),
             endless: false
           })
         case Sse.CONTENT_TYPE:
-          return LiveResponse.send(request, drain, { ...sse, items: conversations.watchTurn(turnId), endless: false })
+          return LiveResponse.send(request, drain, {
+            ...sse,
+            items: conversations.watchTurn(turnId, within),
+            endless: false
+          })
         default:
-          return answerSealed(request, conversations.result(turnId), drain)
+          return answerSealed(request, conversations.result(turnId, within), drain)
       }
     }
 
@@ -63,12 +71,12 @@ export const layer = HttpApiBuilder.group(
       run: ({ params, payload, request }) =>
         Effect.andThen(unlessGoingDown, conversations.prompt(params.conversationId, payload)).pipe(
           orProblem,
-          Effect.flatMap((turnId) => answer(request, turnId))
+          Effect.flatMap((turnId) => answer(request, params.conversationId, turnId))
         ),
       retry: ({ params, payload, request }) =>
         Effect.andThen(unlessGoingDown, conversations.retry(params.conversationId, payload ?? {})).pipe(
           orProblem,
-          Effect.flatMap((turnId) => answer(request, turnId))
+          Effect.flatMap((turnId) => answer(request, params.conversationId, turnId))
         ),
       events: ({ headers, params, query, request }) =>
         // Whether there is such a conversation must be known before the head leaves.
