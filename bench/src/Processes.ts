@@ -58,6 +58,14 @@ export const serve = (
 export const server = (place: Place, file: string, ...args: ReadonlyArray<string>): Promise<Process> =>
   listening(place, [join(import.meta.dirname, file), ...args])
 
+/** The same with options of Node. */
+export const serverWith = (
+  place: Place,
+  node: ReadonlyArray<string>,
+  file: string,
+  ...args: ReadonlyArray<string>
+): Promise<Process> => listening(place, [...node, join(import.meta.dirname, file), ...args])
+
 /** Starts a program, and waits until it prints what matches. */
 export const start = (
   children: Array<ChildProcess>,
@@ -82,13 +90,18 @@ export const start = (
     child.on("exit", (code) => reject(new Error(`a process of the benchmark ended with ${code}: ${printed}`)))
   })
 
-/** Ends a process, and waits until it is gone. */
-export const stop = ({ child }: Pick<Process, "child">, signal: NodeJS.Signals = "SIGTERM"): Promise<void> =>
+/** Waits until a process is gone. */
+export const ended = (child: ChildProcess): Promise<void> =>
   new Promise((resolve) => {
-    if (child.exitCode !== null || child.signalCode !== null) return resolve()
-    child.on("exit", () => resolve())
-    child.kill(signal)
+    if (child.exitCode !== null || child.signalCode !== null) resolve()
+    else child.on("exit", () => resolve())
   })
+
+/** Ends a process, and waits until it is gone. */
+export const stop = ({ child }: Pick<Process, "child">, signal: NodeJS.Signals = "SIGTERM"): Promise<void> => {
+  child.kill(signal)
+  return ended(child)
+}
 
 /** What the calls of a benchmark are answered with, as far as it looks at it. */
 export interface Answer {

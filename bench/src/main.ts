@@ -10,7 +10,11 @@ import { parseArgs } from "node:util"
 const all = {
   "turn-loop": () => import("./TurnLoop.ts"),
   "live-path": () => import("./LivePath.ts"),
+  commits: () => import("./Commits.ts"),
   parking: () => import("./Parking.ts"),
+  storm: () => import("./Storm.ts"),
+  memory: () => import("./Memory.ts"),
+  runners: () => import("./Runners.ts"),
   survive: () => import("./Survive.ts"),
   abort: () => import("./Abort.ts")
 }

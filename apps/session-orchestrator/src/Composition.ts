@@ -33,7 +33,7 @@ import * as CommandMetrics from "./telemetry/CommandMetrics.ts"
 import * as Telemetry from "./telemetry/Telemetry.ts"
 import * as Drain from "./transport/http/Drain.ts"
 import * as HttpServer from "./transport/http/HttpServer.ts"
-import * as Loopback from "./transport/http/Loopback.ts"
+import * as Loopback from "./Loopback.ts"
 
 const makeProvider = (
   config: ProviderConfig,

@@ -83,7 +83,7 @@ class Reader implements Dispatcher.DispatchHandler {
   private isClosed = false
   private fault: Broken | undefined = undefined
   private controller: Dispatcher.DispatchController | undefined = undefined
-  private wake: ((news: Effect.Effect<void>) => void) | undefined = undefined
+  private wake: (() => void) | undefined = undefined
   /** Looks what there is to tell whoever hears of this without a fiber. */
   private look: (() => void) | undefined = undefined
 
@@ -157,7 +157,7 @@ class Reader implements Dispatcher.DispatchHandler {
 
   // A waiter that was interrupted, or is woken a second time, ignores it.
   private readonly news = Effect.callback<void>((resume) => {
-    this.wake = resume
+    this.wake = () => resume(Effect.void)
   })
 
   readonly answer: Effect.Effect<Answer, Broken> = Effect.suspend(() => {
@@ -187,9 +187,12 @@ class Reader implements Dispatcher.DispatchHandler {
     if (look !== undefined) return look()
     if (wake === undefined) return
     this.wake = undefined
-    queueMicrotask(() => wake(Effect.void))
+    void settled.then(wake)
   }
 }
+
+/** Its callbacks are microtasks without the asynchronous context that `queueMicrotask` makes for each. */
+const settled = Promise.resolve()
 
 /** Nobody reads it: whoever waited is gone. */
 const OVER = "The attempt is over."

@@ -12,6 +12,7 @@ import { Profile, RetryPolicy } from "@holdfast/policy"
 import { type ConversationState, Failure, Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Layer, Option, Result, Schedule, Stream, Struct } from "effect"
 import * as Problem from "../config/Problem.ts"
+import * as ReportSchema from "../config/ReportSchema.ts"
 import { Life } from "../durable/Life.ts"
 import * as RecordedWait from "../durable/RecordedWait.ts"
 import { Interruptions } from "../storage/Interruptions.ts"
@@ -33,7 +34,6 @@ import {
   type TurnCounts
 } from "./Conversations.ts"
 import { Defaults } from "./Defaults.ts"
-import * as FinalReports from "./FinalReports.ts"
 import { Gates } from "./Gates.ts"
 import * as InProgress from "./InProgress.ts"
 import * as NextTarget from "./NextTarget.ts"
@@ -256,7 +256,7 @@ const conversationOf = Effect.fnUntraced(function* (
   for (const { name, path } of Profile.targetNames(settings.success)) {
     yield* knownTarget(name, providers, Problem.formatPath(["retry", ...path]))
   }
-  const problem = FinalReports.problemOf(settings.success)
+  const problem = ReportSchema.problemOf(settings.success)
   if (problem !== undefined) return yield* new InvalidRequest({ message: `retry.finalReport.schema: ${problem}` })
   return {
     conversationId: Ids.ConversationId.make(OrderedId.next()),

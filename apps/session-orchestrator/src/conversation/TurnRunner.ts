@@ -80,7 +80,6 @@ export const run = (
     history,
     startedAt: acceptedAt,
     begun,
-    // The call is under way: an abort ends it, and does not come before it.
     abort: resumed === undefined ? aborted : Effect.andThen(resumed.reached, aborted),
     ...(limits === undefined ? undefined : { limits }),
     ...(system === undefined ? undefined : { system }),

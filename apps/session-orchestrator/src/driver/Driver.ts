@@ -157,7 +157,7 @@ class Drives implements Driver {
         case "Refused":
           return this.refused(turn, what.refusal, writes)
         case "Answered":
-          return this.handOver(turn, { stream: what.answer.rest, cancel: what.answer.cancel })
+          return this.handOver(turn, { stream: what.answer.rest, cancel: what.answer.cancel, isUnderWay: true })
         case "Aborted":
           // While its records are written it is heeded behind them.
           return turn.cancel && this.handOver(turn, Handover.pending(turn.cancel))
@@ -215,7 +215,7 @@ class Drives implements Driver {
     const { life, setting, value } = turn
     const stream = setting.provider.stream(request)
     const opening = Opening.of(stream)
-    if (opening === undefined) return this.handOver(turn, { stream, cancel: nothing })
+    if (opening === undefined) return this.handOver(turn, { stream, cancel: nothing, isUnderWay: false })
     life.begins(false)
     value.begins(this.world.now())
     let refusal: Opening.Refusal | undefined

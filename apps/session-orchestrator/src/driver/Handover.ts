@@ -12,6 +12,8 @@ import type { Resumption, StorageError } from "../storage/Store.ts"
 export interface Call {
   readonly stream: Opening.Events
   readonly cancel: () => void
+  /** It is made already: an abort ends it, and does not come before it. */
+  readonly isUnderWay: boolean
 }
 
 /** Why a turn did not go on where it was, and the records that are still to be written. */
@@ -36,14 +38,15 @@ export interface Handover {
 /** A call that was refused, for the interpreter to hear of. */
 export const ofRefusal = (refusal: Opening.Refusal): Call => ({
   stream: "_tag" in refusal ? Stream.fail(refusal) : Stream.succeed(refusal),
-  cancel: () => {}
+  cancel: () => {},
+  isUnderWay: true
 })
 
 /** A call that nothing has come of, and nothing will: the turn is to end. */
-export const pending = (cancel: () => void): Call => ({ stream: Stream.never, cancel })
+export const pending = (cancel: () => void): Call => ({ stream: Stream.never, cancel, isUnderWay: true })
 
 /** A provider whose first call is the one that was handed over. */
-export const resumed = ({ cancel, stream }: Call, provider: Provider.Provider["Service"]) => {
+export const resumed = ({ cancel, isUnderWay, stream }: Call, provider: Provider.Provider["Service"]) => {
   const called = Deferred.makeUnsafe<void>()
   let isTaken = false
   const first = Stream.unwrap(
@@ -64,8 +67,8 @@ export const resumed = ({ cancel, stream }: Call, provider: Provider.Provider["S
   }
   return {
     provider: own,
-    /** Succeeds when the call is run. */
-    reached: Deferred.await(called),
+    /** Succeeds when an abort may be heeded. */
+    reached: isUnderWay ? Deferred.await(called) : Effect.void,
     /** H1 */
     release: Effect.sync(() => {
       if (!Deferred.isDoneUnsafe(called)) cancel()
