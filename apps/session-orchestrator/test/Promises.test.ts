@@ -2,8 +2,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Duration } from "effect"
 import { readFileSync } from "node:fs"
-import * as LockWarnings from "../src/cluster/LockWarnings.ts"
+import * as AlarmClock from "../src/cluster/AlarmClock.ts"
 import * as Lease from "../src/cluster/Lease.ts"
+import * as LockWarnings from "../src/cluster/LockWarnings.ts"
 import * as Secrets from "../src/config/Secrets.ts"
 import * as Settings from "../src/config/Settings.ts"
 import * as Backlog from "../src/conversation/Backlog.ts"
@@ -19,6 +20,7 @@ import * as Spread from "../src/durable/Spread.ts"
 import * as Progress from "../src/Progress.ts"
 import * as GateTable from "../src/storage/GateTable.ts"
 import * as Patience from "../src/storage/Patience.ts"
+import * as Causes from "../src/telemetry/Causes.ts"
 import * as Incidents from "../src/telemetry/Incidents.ts"
 import * as Labels from "../src/telemetry/Labels.ts"
 import * as Intake from "../src/tools/Intake.ts"
@@ -33,6 +35,9 @@ const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const KIB = 1_024
 const MIB = 1_024 * KIB
+
+const pageOf = (name: string): string =>
+  readFileSync(new URL(`../../../docs/${name}.md`, import.meta.url), "utf8").replaceAll(/\s+/g, " ")
 
 /** What each page says, as words with a number in them; the unit; and the limit. */
 const promises: Readonly<
@@ -84,8 +89,20 @@ const promises: Readonly<
   ]
 }
 
+describe("limits that follow from others", () => {
+  it("X6: what a runner is sure of, and a pass that it keeps, last no longer than it may be silent", () => {
+    expect(Lease.SURE_MS).toBe(Lease.EXPIRATION_MS - SECOND)
+    expect(AlarmClock.PASS_MS).toBe(Lease.EXPIRATION_MS)
+  })
+
+  it("X12: an hour without a failed turn ends its cause", () => {
+    expect(pageOf("telemetry")).toContain("no turn has failed so for an hour")
+    expect(Causes.QUIET_MS).toBe(60 * MINUTE)
+  })
+})
+
 describe.each(Object.entries(promises))("docs/%s.md", (page, said) => {
-  const text = readFileSync(new URL(`../../../docs/${page}.md`, import.meta.url), "utf8").replaceAll(/\s+/g, " ")
+  const text = pageOf(page)
   it.each(said)("says what the program does: %s", (says, unit, limit) => {
     const number = Number(says.exec(text)?.[1]?.replace(",", ""))
     expect(number * unit).toBe(typeof limit === "number" ? limit : Duration.toMillis(limit))

@@ -42,6 +42,16 @@ export const rules: ReadonlyArray<Rule> = [
     }
   },
   {
+    reason:
+      "`true` in a table of type `Record<…, true>`: the compiler lets no other value in, so only the keys are read",
+    covers: ({ operator }, node, [property, table, declarator], text) => {
+      if (operator !== "constant" || node.type !== "Literal" || node.value !== true) return false
+      if (property?.type !== "Property" || table?.type !== "ObjectExpression") return false
+      if (declarator?.type !== "VariableDeclarator") return false
+      return /, true>+$/.test(text.slice(declarator.id.start, declarator.id.end))
+    }
+  },
+  {
     reason: "`discard: true`: it only saves the memory of results that are not read",
     covers: ({ operator }, _, [parent]) =>
       operator === "constant" &&
@@ -358,6 +368,48 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "the handler is of an empty API, which holds nothing but memory"
   },
   {
+    path: "apps/session-orchestrator/src/durable/Heap.ts",
+    operator: "boundary",
+    before: "entry.place > 0",
+    line: "while (entry.place > 0) {",
+    reason: "above its top a heap has `undefined`, where rising ends too"
+  },
+  {
+    path: "apps/session-orchestrator/src/durable/Heap.ts",
+    operator: "boundary",
+    before: "a.turn < b.turn",
+    line: "a.key < b.key || (a.key === b.key && a.turn < b.turn)",
+    reason: "no two entries have the same turn"
+  },
+  {
+    path: "apps/session-orchestrator/src/durable/Spread.ts",
+    operator: "constant",
+    before: "1",
+    line: "const stepMs = Math.min(STEP_MS, WINDOW_MS / Math.max(1, due.length))",
+    reason: "the first turn starts at once, however long a step is"
+  },
+  {
+    path: "apps/session-orchestrator/src/cluster/TakeOver.ts",
+    operator: "constant",
+    before: "0",
+    line: "const isSuspect = (interruption?.deaths ?? 0) >= Interruption.SUSPECT - 1 // with the death that it is taken over for",
+    reason: "none and one are both fewer than two"
+  },
+  {
+    path: "apps/session-orchestrator/src/cluster/TakeOver.ts",
+    operator: "constant",
+    before: "0",
+    line: "heads.push({ conversationId, turnId, wakeAt: wait?.wakeAt ?? (isSuspect ? now : 0) }) // V2",
+    reason: "a millisecond of 1970: either way it is due"
+  },
+  {
+    path: "apps/session-orchestrator/src/cluster/Resident.ts",
+    operator: "constant",
+    before: "0",
+    line: "const startAt = Math.max(wakeAt, this.alarms.find(this.id)?.at ?? 0) // R4",
+    reason: "a millisecond of 1970: no wait ends so early"
+  },
+  {
     path: "apps/session-orchestrator/src/conversation/Backlog.ts",
     operator: "constant",
     before: "0",
@@ -587,62 +639,6 @@ export const listed: ReadonlyArray<Listed> = [
     before: 'Predicate.hasProperty(error, "errcode") && Predicate.isNumber(error.errcode)',
     line: 'Predicate.hasProperty(error, "errcode") &&',
     reason: "what is no number has no code in it"
-  },
-  {
-    path: "apps/session-orchestrator/src/telemetry/TurnMetrics.ts",
-    operator: "constant",
-    before: "true",
-    line: "elapsed: true,",
-    reason: "of this table the keys alone are read; the compiler checks that they are all"
-  },
-  {
-    path: "apps/session-orchestrator/src/telemetry/TurnMetrics.ts",
-    operator: "constant",
-    before: "true",
-    line: "early: true,",
-    reason: "of this table the keys alone are read; the compiler checks that they are all"
-  },
-  {
-    path: "apps/session-orchestrator/src/telemetry/TurnMetrics.ts",
-    operator: "constant",
-    before: "true",
-    line: "now: true,",
-    reason: "of this table the keys alone are read; the compiler checks that they are all"
-  },
-  {
-    path: "apps/session-orchestrator/src/telemetry/TurnMetrics.ts",
-    operator: "constant",
-    before: "true",
-    line: "cancelled: true,",
-    reason: "of this table the keys alone are read; the compiler checks that they are all"
-  },
-  {
-    path: "apps/session-orchestrator/src/telemetry/TurnMetrics.ts",
-    operator: "constant",
-    before: "true",
-    line: "until: true,",
-    reason: "of this table the keys alone are read; the compiler checks that they are all"
-  },
-  {
-    path: "apps/session-orchestrator/src/telemetry/TurnMetrics.ts",
-    operator: "constant",
-    before: "true",
-    line: "switched: true,",
-    reason: "of this table the keys alone are read; the compiler checks that they are all"
-  },
-  {
-    path: "apps/session-orchestrator/src/telemetry/TurnMetrics.ts",
-    operator: "constant",
-    before: "true",
-    line: "extended: true,",
-    reason: "of this table the keys alone are read; the compiler checks that they are all"
-  },
-  {
-    path: "apps/session-orchestrator/src/telemetry/TurnMetrics.ts",
-    operator: "constant",
-    before: "true",
-    line: "asked: true",
-    reason: "of this table the keys alone are read; the compiler checks that they are all"
   }
 ]
 

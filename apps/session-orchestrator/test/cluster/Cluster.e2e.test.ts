@@ -53,9 +53,9 @@ const scope = Scope.makeUnsafe()
 
 beforeAll(async () => {
   server = await Effect.runPromise(Scope.provide(PostgresServer.start, scope))
-}, 60_000)
+})
 
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)), 60_000)
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 /** The server on which each test has a database. */
 const shared = (): PostgresServer.PostgresServer => {
@@ -175,10 +175,11 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       assert.deepInclude(interruption, { deaths: 4, rules: ["X14"] })
       assert.deepInclude(seal, { status: "failed", rules: ["X14"] })
       assert.deepInclude(seal.error, { reason: "unknown", retryable: false, defect: true })
-      // A busy machine may take the locks from a runner that lives: its turn goes on elsewhere, with a call that no death has ended.
-      const hasLost = lives.some((runner) => runner.stderr().includes("Could not keep the locks of this runner"))
+      // A busy machine may take the locks from a runner that lives, or start one so late that the turn is taken up before, and given to
+      // it: the turn goes on elsewhere, with a call that no death has ended.
       const logs = lives.map((runner) => runner.stderr()).join("\n--\n")
-      if (!hasLost) assert.strictEqual(gates.length, 4, logs)
+      const hasMoved = /Could not keep the locks of this runner|Took over [1-9]\d* unfinished [^"]*now share/.test(logs)
+      if (!hasMoved) assert.strictEqual(gates.length, 4, logs)
       assert.isAtLeast(gates.length, 4)
       assert.deepStrictEqual(yield* at(alive, 1).history(id), ["user: killer"])
     }),

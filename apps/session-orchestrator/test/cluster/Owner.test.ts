@@ -161,6 +161,22 @@ describe("Owner.awaited", () => {
   )
 })
 
+describe("Owner.awaited, of calls that end without an answer", () => {
+  it.effect("counts one that lasted for a second as with an owner, and a shorter one as without", () =>
+    Effect.gen(function* () {
+      const calls = (takes: Duration.Input) => {
+        let asked = 0
+        return Owner.awaited(
+          Effect.suspend(() => (++asked <= 100 ? Effect.delay(Effect.interrupt, takes) : Effect.succeed("done")))
+        )
+      }
+      expect((yield* timed(calls("1 second"))).exit).toEqual(Exit.succeed("done"))
+      const without = yield* timed(calls("999 millis"))
+      expect(messageOf(without.exit)).toContain("No runner could be reached")
+    })
+  )
+})
+
 describe("Owner.followed", () => {
   it.effect("X3: goes on at the next owner after the last id, and gives no persisted event twice", () =>
     Effect.gen(function* () {

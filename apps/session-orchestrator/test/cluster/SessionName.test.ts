@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { createHash } from "node:crypto"
 import * as SessionName from "../../src/cluster/SessionName.ts"
 
 describe("the name of a runner's sessions", () => {
@@ -22,6 +23,12 @@ describe("the name of a runner's sessions", () => {
     const longest = `${"a".repeat(45)}:4748`
     expect(SessionName.of(longest, 300)).toBe(`holdfast ${longest}/300`)
     expect(SessionName.of(`a${longest}`, 300)).toBe(`holdfast #${SessionName.hashOf(`a${longest}`)}/300`)
+  })
+
+  it("N2: has the beginning of a hash for an address that is too long, by which operators find it", () => {
+    expect(SessionName.hashOf("10.0.0.5:4748")).toBe(
+      createHash("sha256").update("10.0.0.5:4748").digest("hex").slice(0, 32)
+    )
   })
 
   it("is nothing that another session has", () => {

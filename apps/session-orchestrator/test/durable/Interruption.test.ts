@@ -27,6 +27,17 @@ const PROGRESS: ReadonlyArray<Record> = [
   record("step/0/sleep/0", { type: "elapsed" })
 ]
 
+it("X14: a turn that nothing has interrupted yet has neither deaths nor defects", () => {
+  expect(Interruption.none("life 1")).toEqual({
+    life: "life 1",
+    seen: 0,
+    deaths: 0,
+    isAlone: false,
+    isOrderly: false,
+    defects: 0
+  })
+})
+
 /** One life of the process that has a turn: whether it runs it, what it records of it, and how the process ends. */
 interface Life {
   readonly runs: boolean

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
-import { Duration, Effect, Logger } from "effect"
+import { Duration, Effect, Fiber, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import * as Retention from "../../src/durable/Retention.ts"
 import { StorageError } from "../../src/storage/Store.ts"
@@ -38,7 +38,9 @@ describe("Retention", () => {
         yield* Effect.forkChild(Retention.run(journal, Duration.days(30)))
         yield* TestClock.adjust(0)
         expect(asked).toEqual([{ at: start, sealedBefore: Duration.toMillis("70 days"), after: undefined }])
-        yield* TestClock.adjust(Retention.PAUSE)
+        yield* TestClock.adjust("49 millis")
+        expect(asked).toHaveLength(1)
+        yield* TestClock.adjust("1 milli")
         expect(asked.map(({ after }) => after)).toEqual([undefined, id(0)])
         yield* TestClock.adjust("1 hour")
         expect(asked.map(({ after }) => after)).toEqual([undefined, id(0), id(1)])
@@ -84,6 +86,11 @@ describe("Retention", () => {
         broken.storage = true
         yield* TestClock.adjust("1 day")
         expect(said.splice(0)).toEqual(["Warn Old journals are kept for now. The disk is full."])
+        const one = { forget: () => Effect.succeed({ forgotten: 1, next: undefined }) }
+        const fiber = yield* Effect.forkChild(Retention.run(one, Duration.days(30)))
+        yield* TestClock.adjust("1 hour")
+        expect(said.splice(0)).toEqual(["Info Deleted the journals of 1 turn(s) that ended long ago."])
+        yield* Fiber.interrupt(fiber)
         const nothing = { forget: () => Effect.succeed({ forgotten: 0, next: undefined }) }
         yield* Effect.forkChild(Retention.run(nothing, Duration.days(30)))
         yield* TestClock.adjust("1 hour")

@@ -161,3 +161,12 @@ describe("Wait", () => {
     expect(Wait.next(Wait.until(-5, now), now)).toEqual({ _tag: "Done" })
   })
 })
+
+it("T3, T5: is looked at again after 30 seconds at most, and after a millisecond at least", () => {
+  const now = { wallMs: 0, monotonicMs: 0 }
+  const sleepMs = (endMs: number) => Wait.next(Wait.until(endMs, now), now)
+  expect(sleepMs(3_600_000)).toEqual({ _tag: "Sleep", sleepMs: 30_000 })
+  expect(sleepMs(29_999)).toEqual({ _tag: "Sleep", sleepMs: 29_999 })
+  expect(sleepMs(0.25)).toEqual({ _tag: "Sleep", sleepMs: 1 })
+  expect([sleepMs(0), sleepMs(-1)]).toEqual([{ _tag: "Done" }, { _tag: "Done" }])
+})

@@ -105,7 +105,6 @@ if (SmallDisk.isPossible()) {
         const { text } = yield* service.call(Given.request(id, "one"))
         assert.match(text, /"type":"turn-end".*"status":"completed"/)
         assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
-      }),
-    60_000
+      })
   )
 }

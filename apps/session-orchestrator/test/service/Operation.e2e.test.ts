@@ -116,45 +116,51 @@ describe("a start after a process that died", () => {
 })
 
 describe("a service that is going down", () => {
-  it.live("takes no new turns, lets the answer that has begun come to its end, and lets go of turns that sleep", () =>
-    Effect.gen(function* () {
-      const { directory, provider, start } = yield* stage()
-      const { gate, response } = Given.gated("A whole answer, to its end.", 3)
-      provider.respond(Given.overloaded, response)
-      const service = yield* start
-      const [asleep, answering] = [yield* service.create(), yield* service.create()]
-      const waits = yield* service.open(Given.request(asleep, "asleep"))
-      yield* waits.until("provider-retry")
-      const answers = yield* service.open(Given.request(answering, "answering"))
-      yield* answers.until("text-delta")
-      yield* gate.reached
+  it.live(
+    "X15: takes no new turns, lets the answer that has begun come to its end, and lets go of turns that sleep",
+    () =>
+      Effect.gen(function* () {
+        const { directory, provider, start } = yield* stage()
+        const { gate, response } = Given.gated("A whole answer, to its end.", 3)
+        provider.respond(Given.overloaded, response)
+        const service = yield* start
+        const [asleep, answering] = [yield* service.create(), yield* service.create()]
+        const waits = yield* service.open(Given.request(asleep, "asleep"))
+        yield* waits.until("provider-retry")
+        const answers = yield* service.open(Given.request(answering, "answering"))
+        yield* answers.until("text-delta")
+        yield* gate.reached
 
-      const ended = yield* Effect.forkChild(service.end("SIGTERM"), { startImmediately: true })
-      yield* Process.eventually("the signal to be heard", Effect.sync(service.stderr), (text) =>
-        text.includes("Stopping")
-      )
-      const ready = yield* service.call({ path: "/readyz" })
-      assert.strictEqual(ready.status, 503)
-      assert.include(ready.text, "shutting-down")
-      assert.strictEqual((yield* service.call({ path: "/healthz" })).status, 200)
-      const refused = yield* service.call(Given.request(asleep, "new"))
-      assert.deepStrictEqual([refused.status, refused.headers["retry-after"]], [503, "5"])
+        const ended = yield* Effect.forkChild(service.end("SIGTERM"), { startImmediately: true })
+        yield* Process.eventually("the signal to be heard", Effect.sync(service.stderr), (text) =>
+          text.includes("Stopping")
+        )
+        const ready = yield* service.call({ path: "/readyz" })
+        assert.strictEqual(ready.status, 503)
+        assert.include(ready.text, "shutting-down")
+        assert.strictEqual((yield* service.call({ path: "/healthz" })).status, 200)
+        for (const request of [Given.request(asleep, "new"), Given.submission(asleep, "new")]) {
+          const refused = yield* service.call(request)
+          assert.deepStrictEqual([refused.status, refused.headers["retry-after"]], [503, "5"])
+        }
+        // What there is can still be read.
+        assert.strictEqual((yield* service.turn("asleep")).status, "waiting")
 
-      yield* gate.open
-      const events = Service.eventsOf(yield* answers.rest)
-      assert.strictEqual(Service.shown(events), "A whole answer, to its end.")
-      assert.strictEqual(events.at(-1)?.type, "turn-end")
-      yield* Effect.flip(waits.rest)
-      assert.strictEqual((yield* Fiber.join(ended)).code, 0)
-      const left = yield* command(directory, "turns", "--json")
-      assert.deepStrictEqual(
-        left.stdout
-          .trimEnd()
-          .split("\n")
-          .map((line) => JSON.parse(line).turnId),
-        ["asleep"]
-      )
-    })
+        yield* gate.open
+        const events = Service.eventsOf(yield* answers.rest)
+        assert.strictEqual(Service.shown(events), "A whole answer, to its end.")
+        assert.strictEqual(events.at(-1)?.type, "turn-end")
+        yield* Effect.flip(waits.rest)
+        assert.strictEqual((yield* Fiber.join(ended)).code, 0)
+        const left = yield* command(directory, "turns", "--json")
+        assert.deepStrictEqual(
+          left.stdout
+            .trimEnd()
+            .split("\n")
+            .map((line) => JSON.parse(line).turnId),
+          ["asleep"]
+        )
+      })
   )
 })
 

@@ -106,7 +106,10 @@ export class Run {
   }
 
   /** Hands over what the ledger owes, in order (S2). */
-  readonly flush: Effect.Effect<void, TurnStopped> = Effect.uninterruptible(Effect.suspend(() => this.handOver()))
+  readonly flush: Effect.Effect<void, TurnStopped> = Effect.suspend(() => this.handOver()).pipe(
+    Effect.tapError((stopped) => Effect.sync(() => void (this.stopped = stopped))),
+    Effect.uninterruptible
+  )
 
   /** The same of what an earlier life has handed over: what was live has passed. */
   readonly flushRecorded: Effect.Effect<void, TurnStopped> = Effect.suspend(() => {
@@ -126,8 +129,7 @@ export class Run {
 
   private persist(due: Extract<Emission, { readonly _tag: "Persist" }>): Effect.Effect<void, TurnStopped> {
     const { events, position } = due
-    const persisted = Observing.events(this, events, position, this.ports.sink.persist(events, position))
-    return Effect.tapError(persisted, (stopped) => Effect.sync(() => void (this.stopped = stopped)))
+    return Observing.events(this, events, position, this.ports.sink.persist(events, position))
   }
 }
 

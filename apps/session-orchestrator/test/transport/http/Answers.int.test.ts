@@ -1,0 +1,233 @@
+/** What answers say and when they end, at the edges of what their server allows. */
+import { assert, describe, it } from "@effect/vitest"
+import { Sse } from "@holdfast/wire"
+import { Effect, Exit, Fiber, Logger, Redacted, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import * as Net from "node:net"
+import * as Events from "./Events.ts"
+import * as TestServer from "./TestServer.ts"
+
+const problemOf = (text: string): { readonly detail: string; readonly errors?: ReadonlyArray<unknown> } =>
+  JSON.parse(text)
+
+/** Lets Node do what it has to do. */
+const turnsOfTheLoop = Effect.promise(async () => {
+  for (let n = 0; n < 20; n++) await new Promise((resolve) => setImmediate(resolve))
+})
+
+/** Sends bytes, and more once a part of the answer has come; gives everything up to the end. */
+const exchange = (port: number, first: string, part: string, second: string): Effect.Effect<string> =>
+  Effect.callback((resume) => {
+    let received = ""
+    let isSent = false
+    const socket = Net.connect(port, "127.0.0.1", () => socket.write(first))
+    socket.setEncoding("utf8").on("data", (chunk: string) => {
+      received += chunk
+      if (isSent || !received.includes(part)) return
+      isSent = true
+      socket.write(second)
+    })
+    socket.on("error", () => {})
+    socket.on("close", () => resume(Effect.succeed(received)))
+    return Effect.sync(() => socket.destroy())
+  })
+
+describe("a problem", () => {
+  it.effect("says how many things are wrong, and that there are more only where there are", () =>
+    Effect.gen(function* () {
+      const server = yield* TestServer.start()
+      const wrong = (count: number) =>
+        Effect.map(
+          server.call({
+            path: "/v1/conversations",
+            body: Object.fromEntries(Array.from({ length: count }, (_, n) => [`key${n}`, n]))
+          }),
+          ({ text }) => problemOf(text)
+        )
+      assert.strictEqual((yield* wrong(1)).detail, "One thing is wrong with the request; see errors.")
+      assert.strictEqual((yield* wrong(2)).detail, "2 things are wrong with the request; see errors.")
+      const most = yield* wrong(50)
+      assert.strictEqual(most.detail, "50 things are wrong with the request; see errors.")
+      assert.lengthOf(most.errors ?? [], 50)
+      const more = yield* wrong(51)
+      assert.strictEqual(more.detail, "51 things are wrong with the request; see errors, which has the first 50.")
+      assert.lengthOf(more.errors ?? [], 50)
+    })
+  )
+
+  it.effect("of a path says what the path takes, or that it means nothing", () =>
+    Effect.gen(function* () {
+      const { call } = yield* TestServer.start()
+      const refused = (method: string, path: string) =>
+        Effect.map(call({ method, path }), ({ headers, status, text }) => ({
+          status,
+          allow: headers["allow"],
+          detail: problemOf(text).detail
+        }))
+      assert.deepStrictEqual(yield* refused("DELETE", "/v1/conversations/c_1?since=1"), {
+        status: 405,
+        allow: "GET, HEAD",
+        detail: "This path takes GET, HEAD; not DELETE."
+      })
+      assert.deepStrictEqual(yield* refused("GET", "/v1/nowhere"), {
+        status: 404,
+        allow: undefined,
+        detail: "No call has this path. /docs lists them all."
+      })
+      const undecodable = yield* refused("GET", "/v1/conversations/%zz/events?after=%zz")
+      assert.strictEqual(undecodable.status, 400)
+      assert.include(undecodable.detail, "%zz")
+      assert.strictEqual((yield* refused("GET", "/v1/nowhere?q=%zz")).status, 404)
+    })
+  )
+
+  it.effect("of a bug is in the log with its call, without what the call asked for", () =>
+    Effect.gen(function* () {
+      const logged: Array<string> = []
+      const logger = Logger.map(Logger.formatJson, (line) => void logged.push(line))
+      yield* Effect.gen(function* () {
+        const server = yield* TestServer.start()
+        const path = `/v1/conversations/${yield* server.create}`
+        server.conversations.broken.defect = new TypeError("x.y is not a function")
+        assert.strictEqual((yield* server.call({ path: `${path}?key=planted` })).status, 500)
+        const entry = logged.find((line) => line.includes("A call failed unexpectedly.")) ?? ""
+        assert.include(entry, `"path":"${path}"`)
+        assert.include(entry, `"method":"GET"`)
+        assert.notInclude(entry, "planted")
+      }).pipe(Effect.provide(Logger.layer([logger])))
+    })
+  )
+
+  it.effect("is written into no answer that has begun: its connection is cut", () =>
+    Effect.gen(function* () {
+      const server = yield* TestServer.start()
+      const path = `/v1/conversations/${yield* server.create}/events`
+      const request = `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+      const received = yield* exchange(server.port, request, "\r\n\r\n", "This is not HTTP.\r\n\r\n")
+      assert.match(received, /^HTTP\/1\.1 200 /)
+      assert.notInclude(received, "HTTP/1.1 400")
+    })
+  )
+})
+
+describe("a server", () => {
+  it.effect("takes bodies up to 1 MiB, and none that is larger", () =>
+    Effect.gen(function* () {
+      const { call } = yield* TestServer.start()
+      const create = (bytes: number) => {
+        const body = `{"system":"${"x".repeat(bytes - '{"system":""}'.length)}"}`
+        return Effect.map(call({ path: "/v1/conversations", body }), ({ status }) => status)
+      }
+      assert.strictEqual(yield* create(1_048_576), 201)
+      assert.strictEqual(yield* create(1_048_577), 413)
+    })
+  )
+
+  it.effect("keeps an idle connection for longer than the 60 seconds for which proxies commonly do", () =>
+    Effect.gen(function* () {
+      const { port } = yield* TestServer.start()
+      const request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+      const close = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+      const received = yield* exchange(port, request, '"ok"', close)
+      assert.match(received, /^keep-alive: timeout=65$/im)
+    })
+  )
+
+  it.effect("says where it refused to listen, and what to do", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(Effect.scoped(TestServer.start({ host: "0.0.0.0" })))
+      assert.strictEqual(
+        error.message,
+        "Refused to listen on 0.0.0.0:0 without a token: others could reach it. Set server.token, or listen on 127.0.0.1."
+      )
+    })
+  )
+
+  it.effect("carries the headers of every answer on refusals too, and says when to come back where that helps", () =>
+    Effect.gen(function* () {
+      const { call, drain } = yield* TestServer.start({ token: Redacted.make("a-token-of-some-length") })
+      const headers = { authorization: "Bearer a-token-of-some-length" }
+      yield* drain.begin
+      const answers = [yield* call({ path: "/nowhere" }), yield* call({ path: "/readyz", headers })]
+      assert.deepStrictEqual(
+        answers.map(({ headers, status }) => [status, headers["cache-control"], headers["retry-after"]]),
+        [
+          [401, "no-store", undefined],
+          [503, "no-store", "5"]
+        ]
+      )
+    })
+  )
+
+  /** A server that a test closes while a turn answers. */
+  const closing = Effect.gen(function* () {
+    const scope = yield* Scope.make()
+    const server = yield* Scope.provide(TestServer.start(), scope)
+    const state = { isAnswering: true }
+    yield* server.condition.setAnswering(() => state.isAnswering)
+    const ended = { isEnded: false }
+    yield* Effect.forkChild(
+      Effect.andThen(
+        server.drain.ended,
+        Effect.sync(() => (ended.isEnded = true))
+      ),
+      {
+        startImmediately: true
+      }
+    )
+    const closed = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+    return { server, state, ended, closed }
+  })
+
+  it.effect("H3: on the way down an answer that has begun has 20 seconds, and nobody is let go of before", () =>
+    Effect.gen(function* () {
+      const { closed, ended, server } = yield* closing
+      assert.isTrue(yield* server.drain.hasBegun)
+      yield* TestClock.adjust("19999 millis")
+      assert.isFalse(ended.isEnded)
+      yield* TestClock.adjust("1 milli")
+      assert.isTrue(ended.isEnded)
+      yield* Fiber.join(closed)
+    })
+  )
+
+  it.effect("H3: on the way down the last answer is the end of waiting", () =>
+    Effect.gen(function* () {
+      const { closed, ended, state } = yield* closing
+      yield* TestClock.adjust("3 seconds")
+      assert.isFalse(ended.isEnded)
+      state.isAnswering = false
+      yield* TestClock.adjust("50 millis")
+      assert.isTrue(ended.isEnded)
+      yield* Fiber.join(closed)
+    })
+  )
+})
+
+describe("a stream", () => {
+  it.effect("LiveResponse.L2: shows signs of life only after a quiet interval, behind what was said last", () =>
+    Effect.gen(function* () {
+      const server = yield* TestServer.start()
+      const id = yield* server.create
+      const { delta, start } = Events.of(id, "t")
+      yield* server.open({
+        path: `/v1/conversations/${id}/turns`,
+        headers: { accept: "application/x-ndjson" },
+        body: { prompt: "hello", turnId: "t" }
+      })
+      server.conversations.emit("t", [start])
+      const live = yield* server.open({ path: `/v1/conversations/${id}/events` })
+      yield* live.until(Sse.encode(start, 1))
+      yield* TestClock.adjust("10 seconds")
+      server.conversations.emit("t", [delta("one")])
+      yield* live.until(Sse.encode(delta("one")))
+      // Not a quarter of a minute has passed since then.
+      yield* TestClock.adjust("14 seconds")
+      yield* turnsOfTheLoop
+      server.conversations.emit("t", [delta("two")])
+      assert.notInclude(yield* live.until(Sse.encode(delta("two"))), Sse.KEEP_ALIVE)
+      yield* TestClock.adjust("30 seconds")
+      assert.strictEqual(yield* live.next, Sse.KEEP_ALIVE)
+    })
+  )
+})
