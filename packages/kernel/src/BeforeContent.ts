@@ -112,7 +112,10 @@ export class BeforeContent {
     this.tell(open.begins)
   }
 
-  /** The call has failed: gives the outcome and the decision, to be recorded together; `undefined`: the interpreter's. */
+  /**
+   * The call has failed: gives the outcome and the decision to try again, to be recorded together; `undefined`: the interpreter's, which
+   * is to hear of the failure.
+   */
   failed(broken: Broken, endedAt: number): readonly [RecordOf<"Attempt">, RecordOf<"Decision">] | undefined {
     const { calledAt: startedAt, ledger, open } = this
     const { observer, offers, spread, strategy } = this.ports
@@ -131,6 +134,7 @@ export class BeforeContent {
     const [command] = commandsOf(failing, offers)
     if (command?._tag !== "Decide" || command.question !== undefined) return undefined
     const value = Directives.decide({ ...command.situation, now: endedAt }, strategy)
+    if (value._tag === "GiveUp") return undefined // its record and the turn's last events are one write
     tell(observer, "attempt", {
       ...Observing.attemptOf(ledger, request, startedAt),
       firstContentAt: undefined,

@@ -273,12 +273,13 @@ const run = Effect.fnUntraced(function* (
   const resumption =
     handover?.resumption ?? arrival?.resumption ?? Option.getOrThrow(yield* patiently(store.resumption(turnId)))
   const { conversation } = resumption
-  const { checkpoint, commandIds } =
+  const options = { listener: listenerOf(turn), isJoined: true }
+  const journaled =
     arrival === undefined && handover === undefined
-      ? yield* patiently(JournalCheckpoint.make(journal, turnId, patiently, listenerOf(turn)))
+      ? yield* patiently(JournalCheckpoint.make(journal, turnId, patiently, options))
       : // Should a new turn have records all the same, its first one collides with them (J2).
-        JournalCheckpoint.over(journal, turnId, handover?.known ?? [], patiently, listenerOf(turn))
-  turn.wait.know(commandIds)
+        JournalCheckpoint.over(journal, turnId, handover?.known ?? [], patiently, options)
+  turn.wait.know(journaled.commandIds)
   const { isEnabled, policy, provider, target } = TurnSetting.of(services, session, turn, conversation)
   const { history } = resumption
   turn.state.seat?.weigh(ContextSize.charactersOf(history))
@@ -295,7 +296,7 @@ const run = Effect.fnUntraced(function* (
     : yield* MissingTools.settle(tools, {
         conversationId: conversation.conversationId,
         turnId,
-        isFirstLife: !checkpoint.known?.some(({ name }) => name === Records.nameOf("Attempt", 0)),
+        isFirstLife: !journaled.checkpoint.known?.some(({ name }) => name === Records.nameOf("Attempt", 0)),
         live: (event) => session.hub.live(event),
         makeRoom: () => {
           turn.move(TurnLife.without("place"))
@@ -308,8 +309,7 @@ const run = Effect.fnUntraced(function* (
   return yield* TurnRunner.run({
     ...setting,
     provider: reached,
-    patiently,
-    checkpoint,
+    journaled,
     toolbox,
     sleepUntil: timer.sleepUntil
   })

@@ -225,7 +225,8 @@ export class Rig {
           appendAll: (appends) =>
             Effect.catchTag(alive(journal.appendAll(appends)), "StorageError", (error) =>
               Effect.succeed(appends.map(() => Exit.fail(error)))
-            )
+            ),
+          appendWith: (...append) => alive(journal.appendWith(...append))
         }),
         Layer.succeed(Providers, {
           get: () => (this.isNative ? this.native : this.provider),
