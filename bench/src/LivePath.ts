@@ -1,220 +1,173 @@
 /**
- * The live path against a plain node:http server: a prompt in over HTTP, a provider on a socket, NDJSON out.
+ * The live path: a prompt in over HTTP, a provider on a socket, NDJSON out; beside plain servers that do as little as can be.
  *
- * Provider, server and client are processes of their own, on two cores in all, so the server has about one; the provider
- * writes frames that it made once, and the client only counts. Holdfast does what it always does: the prompt and the
- * answer are on disk, with a full sync each.
+ * Provider, server and client are processes of their own, on two cores in all, so the server has about one. The provider writes
+ * frames that it made once, and the client only counts. Holdfast does what it always does: the prompt and the answer are on disk,
+ * with a full sync each. `PlainServer.ts` describes the bare limits.
  */
-import { type ChildProcess, spawn } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { Agent, request } from "node:http"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
+import * as Client from "./Client.ts"
+import * as Paced from "./live/Paced.ts"
+import * as Processes from "./Processes.ts"
 import * as Report from "./Report.ts"
+import * as Rounds from "./Rounds.ts"
+import * as Trees from "./Trees.ts"
 
 const AT_ONCE = 32
-const DELTAS = 5_000
-const ROUNDS = 6
+
+/** At full speed. 20 deltas a chunk is what a network that has caught up brings at once; one a chunk is how most providers send. */
+const JOINED: Client.Manner = { deltas: 5_000, chunk: 20, every: 0 }
+const SINGLE: Client.Manner = { deltas: 5_000, chunk: 1, every: 0 }
+/** So short that the time to the first delta is not that of the other turns' deltas. */
+const SHORT: Client.Manner = { deltas: 20, chunk: 1, every: 0 }
 
 /** Runs the benchmark and prints it. */
-export const run = async (): Promise<void> => {
-  const folder = mkdtempSync(join(tmpdir(), "holdfast-bench-"))
-  const children: Array<ChildProcess> = []
-  const start = async (file: string, ...args: ReadonlyArray<string>) => {
-    const child = spawn(process.execPath, [join(import.meta.dirname, file), ...args], {
-      stdio: ["ignore", "pipe", "inherit"],
-      cwd: folder
-    })
-    children.push(child)
-    return firstMatch(child, /(?:^|127\.0\.0\.1:)(\d{4,5})\b/m)
-  }
-  try {
-    const provider = await start("FakeProvider.ts", String(DELTAS))
-    const plain = plainServer(Number(await start("PlainServer.ts", provider)))
-    const collector = await start("Collector.ts")
-    const serve = async (name: string, database: string, telemetry: object) => {
-      const config = join(folder, `${name}.json`)
-      writeFileSync(
-        config,
-        JSON.stringify({
-          server: { port: 0 },
-          database: { path: database },
-          model: "bench/m",
-          providers: { bench: { type: "openai-compatible", baseUrl: `http://127.0.0.1:${provider}/v1` } },
+export const run = (): Promise<void> =>
+  Processes.inPlace(async (place) => {
+    const provider = await Processes.server(place, "FakeProvider.ts")
+    const plain = async (kind: string) =>
+      Processes.server(place, "PlainServer.ts", kind, String(provider.port), `./${kind}.db`)
+    const { port: collector } = await Processes.server(place, "Collector.ts")
+    const providers = Client.providersFor(provider.port, [JOINED, SINGLE, SHORT, ...Paced.MANNERS])
+    const [model] = Object.keys(providers)
+    const service = (name: string, database: string, telemetry: object) => (tree: Trees.Tree) =>
+      Processes.serve(place.children, place.folder, {
+        name: `${tree.name}-${name}`,
+        tree,
+        config: {
+          database: { path: database === ":memory:" ? database : `./${tree.name}-${database}` },
+          model: `${model}/m`,
+          providers,
           telemetry
-        })
-      )
-      const main = "../../apps/session-orchestrator/src/main.ts"
-      return holdfastServer(Number(await start(main, "serve", "--config", config)))
+        }
+      })
+    const processes: Contestants = {
+      rawParse: await plain("raw-parse"),
+      rawTemplate: await plain("raw-template"),
+      rawDurable: await plain("raw-durable"),
+      durable: await Trees.each(service("durable", "durable.db", { retryLog: false })),
+      memory: await Trees.each(service("memory", ":memory:", {})),
+      full: await service("full", "full.db", {
+        otlp: { endpoint: `http://127.0.0.1:${collector}` },
+        notifications: { webhook: `http://127.0.0.1:${collector}` }
+      })(Trees.here)
     }
-    const holdfast = await serve("durable", "./durable.db", { retryLog: false })
-    const inMemory = await serve("memory", ":memory:", {})
-    const telling = await serve("telling", "./telling.db", {
-      otlp: { endpoint: `http://127.0.0.1:${collector}` },
-      notifications: { webhook: `http://127.0.0.1:${collector}` }
-    })
-
-    const bare: Array<Round> = []
-    const ours: Array<Round> = []
-    const told: Array<Round> = []
-    for (let i = 0; i <= ROUNDS; i++) {
-      // Who comes right after the plain server has it easier, so each of them does, in turn.
-      const limit = await round(plain)
-      const before = i % 2 === 0 ? await round(telling) : undefined
-      const rounds = [limit, await round(holdfast), before ?? (await round(telling))] as const
-      if (i === 0) continue // to warm up
-      bare.push(rounds[0])
-      ours.push(rounds[1])
-      told.push(rounds[2])
-    }
-    // In turns, so that whatever else the machine does meets all of them.
-    const alone = { plain: [] as Array<number>, durable: [] as Array<number>, inMemory: [] as Array<number> }
-    for (let i = 0; i < 110; i++) {
-      const [bare, durable, memory] = [await turn(plain), await turn(holdfast), await turn(inMemory)]
-      if (i < 10) continue // to warm up
-      alone.plain.push(bare.firstMs)
-      alone.durable.push(durable.firstMs)
-      alone.inMemory.push(memory.firstMs)
-    }
-    Report.print(`Live path: HTTP in, provider on a socket, NDJSON out; ${AT_ONCE} turns at once of ${DELTAS} deltas`, [
-      {
-        what: "deltas a second",
-        holdfast: Report.median(ours.map(({ perSecond }) => perSecond)),
-        bare: Report.median(bare.map(({ perSecond }) => perSecond)),
-        unit: "",
-        aim: { atLeast: 0.9 }
-      },
-      {
-        what: `time to first delta, ${AT_ONCE} at once`,
-        holdfast: Report.median(ours.map(({ firstMs }) => firstMs)),
-        bare: Report.median(bare.map(({ firstMs }) => firstMs)),
-        unit: "ms",
-        aim: { atMost: 1.5 }
-      },
-      {
-        what: "time to first delta, alone",
-        holdfast: Report.median(alone.durable),
-        bare: Report.median(alone.plain),
-        unit: "ms",
-        aim: undefined
-      },
-      {
-        what: "the same, durable against in memory",
-        holdfast: Report.median(alone.durable),
-        bare: Report.median(alone.inMemory),
-        unit: "ms",
-        aim: undefined
-      }
-    ])
-    const later = Report.median(alone.durable) - Report.median(alone.inMemory)
-    console.log(`  The disk costs the first delta ${later.toFixed(2)} ms at the median (aim: at most 1 ms).`)
-    Report.print("The same with all of its telemetry, against Holdfast without", [
-      {
-        what: "deltas a second",
-        holdfast: Report.median(told.map(({ perSecond }) => perSecond)),
-        bare: Report.median(ours.map(({ perSecond }) => perSecond)),
-        unit: "",
-        aim: { atLeast: 0.9 }
-      },
-      {
-        what: `time to first delta, ${AT_ONCE} at once`,
-        holdfast: Report.median(told.map(({ firstMs }) => firstMs)),
-        bare: Report.median(ours.map(({ firstMs }) => firstMs)),
-        unit: "ms",
-        aim: { atMost: 1.1 }
-      }
-    ])
-  } finally {
-    for (const child of children) child.kill("SIGKILL")
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
+    await atFullSpeed(processes, JOINED, "20 deltas a chunk")
+    await atFullSpeed(processes, SINGLE, "one delta a chunk")
+    await firstDeltas(processes)
+    await Paced.measure(processes)
+  })
 
 // --- internal
 
-/** A server under test: what to post where, for one turn. */
-interface Server {
-  readonly port: number
-  readonly path: () => Promise<string>
+type Contestants = Paced.Servers & {
+  readonly rawDurable: Processes.Process
+  readonly memory: Paced.Pair
+  readonly full: Processes.Process
 }
 
-interface Round {
+const atFullSpeed = async (servers: Contestants, manner: Client.Manner, name: string): Promise<void> => {
+  const crowd = (process: Processes.Process | undefined, server: typeof Client.plain) =>
+    process && (() => speedOf(process, server(process.port), manner))
+  const rounds = await Rounds.alternate(
+    {
+      rawParse: crowd(servers.rawParse, Client.plain),
+      here: crowd(servers.durable.here, Client.holdfast),
+      beside: crowd(servers.durable.beside, Client.holdfast),
+      rawTemplate: crowd(servers.rawTemplate, Client.plain),
+      full: crowd(servers.full, Client.holdfast)
+    },
+    Rounds.count(6),
+    2
+  )
+  const speed = (samples: ReadonlyArray<Speed>) => samples.map(({ perSecond }) => perSecond)
+  const cpu = (samples: ReadonlyArray<Speed>) => samples.map(({ cpuADelta }) => cpuADelta)
+  const { beside, full, here, rawParse, rawTemplate } = rounds
+  const row = (
+    what: string,
+    figures: Pick<Report.Row, "holdfast" | "beside" | "bare">,
+    unit: string,
+    aim?: Report.Aim
+  ) => ({ what, ...figures, unit, aim }) satisfies Report.Row
+  const ours = { holdfast: speed(here), beside: speed(beside) }
+  const work = { holdfast: cpu(here), beside: cpu(beside) }
+  Report.print(`Live path at full speed: ${AT_ONCE} turns at once of ${manner.deltas} deltas, ${name}`, [
+    row("deltas a second, against raw-parse", { ...ours, bare: speed(rawParse) }, "/s", { atLeast: 1.2 }),
+    row("  against raw-template", { ...ours, bare: speed(rawTemplate) }, "/s", { atLeast: 0.9 }),
+    row("  all telemetry, against without", { holdfast: speed(full), bare: speed(here) }, "/s", { atLeast: 0.9 }),
+    row("CPU a delta, against raw-parse", { ...work, bare: cpu(rawParse) }, "us"),
+    row("  against raw-template", { ...work, bare: cpu(rawTemplate) }, "us")
+  ])
+}
+
+const firstDeltas = async (servers: Contestants): Promise<void> => {
+  const { durable, memory, rawDurable, rawParse } = servers
+  const turn = (server: Client.Server | undefined) => server && (async () => (await one(server)).firstMs)
+  const lone = await Rounds.alternate(
+    {
+      rawParse: turn(Client.plain(rawParse.port)),
+      rawDurable: turn(Client.plain(rawDurable.port)),
+      here: turn(Client.holdfast(durable.here.port)),
+      beside: turn(durable.beside && Client.holdfast(durable.beside.port)),
+      memory: turn(Client.holdfast(memory.here.port))
+    },
+    100,
+    10
+  )
+  const crowd = (server: Client.Server | undefined) => server && (() => firstMs(server))
+  const crowds = await Rounds.alternate(
+    {
+      rawParse: crowd(Client.plain(rawParse.port)),
+      rawDurable: crowd(Client.plain(rawDurable.port)),
+      durable: crowd(Client.holdfast(durable.here.port)),
+      durableBeside: crowd(durable.beside && Client.holdfast(durable.beside.port)),
+      here: crowd(Client.holdfast(memory.here.port)),
+      beside: crowd(memory.beside && Client.holdfast(memory.beside.port))
+    },
+    50,
+    10
+  )
+  const ms = (
+    what: string,
+    holdfast: Report.Figure,
+    beside: Report.Figure | undefined,
+    bare: Report.Figure,
+    atMost?: number
+  ): Report.Row => ({ what, holdfast, beside, bare, unit: "ms", aim: atMost === undefined ? undefined : { atMost } })
+  Report.print(`Time to the first delta, turns of ${SHORT.deltas} deltas`, [
+    ms("a lone durable turn, against raw-durable", lone.here, lone.beside, lone.rawDurable, 2),
+    ms("  against raw-parse", lone.here, lone.beside, lone.rawParse),
+    ms("  against Holdfast in memory", lone.here, undefined, lone.memory),
+    ms(`${AT_ONCE} at once in memory, against raw-parse`, crowds.here, crowds.beside, crowds.rawParse, 1.5),
+    ms(`${AT_ONCE} at once durable, against raw-durable`, crowds.durable, crowds.durableBeside, crowds.rawDurable)
+  ])
+}
+
+interface Speed {
   readonly perSecond: number
-  readonly firstMs: number
+  /** Of the server, in microseconds: where provider, server and client share two cores, it is the steadier figure. */
+  readonly cpuADelta: number
 }
 
-const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
-
-const plainServer = (port: number): Server => ({ port, path: async () => "/" })
-
-const holdfastServer = (port: number): Server => ({
-  port,
-  path: async () => {
-    const answer = await post(port, "/v1/conversations", {}, () => {})
-    return `/v1/conversations/${JSON.parse(answer).conversationId}/turns`
-  }
-})
-
-const round = async (server: Server): Promise<Round> => {
-  const paths = await Promise.all(Array.from({ length: AT_ONCE }, () => server.path()))
+/** Of a crowd, from its first request to its last answer's end. */
+const speedOf = async (process: Processes.Process, server: Client.Server, manner: Client.Manner): Promise<Speed> => {
+  const prepared = await crowdOf(server, manner)
+  const cpuBefore = Processes.cpuMs(process)
   const start = performance.now()
-  const turns = await Promise.all(paths.map((path) => stream(server.port, path)))
+  const turns = await Promise.all(prepared.map((turn) => Client.stream(server, turn)))
   const seconds = (performance.now() - start) / 1_000
   const deltas = turns.reduce((sum, turn) => sum + turn.deltas, 0)
-  if (deltas !== AT_ONCE * DELTAS) throw new Error(`${deltas} deltas came, ${AT_ONCE * DELTAS} were sent`)
-  return { perSecond: deltas / seconds, firstMs: Report.median(turns.map(({ firstMs }) => firstMs)) }
+  if (deltas !== AT_ONCE * manner.deltas) throw new Error(`${deltas} deltas came, ${AT_ONCE * manner.deltas} were sent`)
+  return { perSecond: deltas / seconds, cpuADelta: ((Processes.cpuMs(process) - cpuBefore) * 1_000) / deltas }
 }
 
-const turn = async (server: Server) => stream(server.port, await server.path())
-
-const NEEDLE = Buffer.from('"type":"text-delta"')
-
-/** Posts a prompt and counts deltas, without taking them apart. */
-const stream = async (port: number, path: string) => {
-  const start = performance.now()
-  let firstMs = NaN
-  let deltas = 0
-  let tail: Buffer = Buffer.alloc(0)
-  await post(port, path, { prompt: "Go" }, (read) => {
-    // A needle may be cut by a read; its beginning stays for the next one.
-    const chunk = tail.length === 0 ? read : Buffer.concat([tail, read])
-    for (let at = chunk.indexOf(NEEDLE); at >= 0; at = chunk.indexOf(NEEDLE, at + NEEDLE.length)) deltas++
-    const line = chunk.lastIndexOf(10) + 1
-    tail = chunk.subarray(line)
-    deltas -= tail.indexOf(NEEDLE) >= 0 ? 1 : 0
-    if (deltas > 0 && Number.isNaN(firstMs)) firstMs = performance.now() - start
-  })
-  return { deltas, firstMs }
+/** At the median of a crowd. */
+const firstMs = async (server: Client.Server): Promise<number> => {
+  const prepared = await crowdOf(server, SHORT)
+  const turns = await Promise.all(prepared.map((turn) => Client.stream(server, turn)))
+  return Report.median(turns.map((turn) => turn.firstMs))
 }
 
-const post = (port: number, path: string, body: object, onRead: (read: Buffer) => void): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const text = JSON.stringify(body)
-    const headers = {
-      "content-type": "application/json",
-      "content-length": Buffer.byteLength(text),
-      accept: path.endsWith("/turns") || path === "/" ? "application/x-ndjson" : "application/json"
-    }
-    const outgoing = request({ host: "127.0.0.1", port, path, method: "POST", agent, headers }, (response) => {
-      const small: Array<Buffer> = []
-      response.on("data", (read: Buffer) => {
-        if (headers.accept === "application/json") small.push(read)
-        onRead(read)
-      })
-      response.on("end", () => resolve(Buffer.concat(small).toString()))
-      response.on("error", reject)
-    })
-    outgoing.on("error", reject)
-    outgoing.end(text)
-  })
+const crowdOf = (server: Client.Server, manner: Client.Manner) =>
+  Promise.all(Array.from({ length: AT_ONCE }, () => server.prepare(manner)))
 
-const firstMatch = (child: ChildProcess, pattern: RegExp): Promise<string> =>
-  new Promise((resolve, reject) => {
-    let printed = ""
-    child.stdout?.on("data", (chunk: Buffer) => {
-      printed += chunk.toString()
-      const found = pattern.exec(printed)?.[1]
-      if (found !== undefined) resolve(found)
-    })
-    child.on("exit", (code) => reject(new Error(`a process of the benchmark ended with ${code}: ${printed}`)))
-  })
+const one = async (server: Client.Server) => Client.stream(server, await server.prepare(SHORT))

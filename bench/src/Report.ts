@@ -1,28 +1,39 @@
-/** What a benchmark prints: each figure beside the bare limit of the same run, and the aim. */
+/** Prints tables: each figure beside the bare limit and the other checkout of the same run, and the aim. */
+
+/** One figure, or the samples of several rounds. */
+export type Figure = number | ReadonlyArray<number>
+
+/** A bound of the ratio to the bare limit, of the ratio to the other checkout, or of the figure as it stands. */
+export type Aim = ({ readonly atMost: number } | { readonly atLeast: number }) & {
+  readonly of?: "bare" | "beside" | "figure"
+}
 
 export interface Row {
   readonly what: string
-  readonly holdfast: number
-  readonly bare: number
+  readonly holdfast: Figure
+  /** The same of the checkout that `--beside` names. */
+  readonly beside?: Figure | undefined
+  readonly bare: Figure | undefined
   readonly unit: string
-  /** The ratio holdfast / bare that is aimed at. */
-  readonly aim: { readonly atMost: number } | { readonly atLeast: number } | undefined
+  readonly aim: Aim | ReadonlyArray<Aim> | undefined
 }
 
-/** A table, one line a row. */
+/** A table, one line a row: medians, and the ratios of medians. */
 export const print = (title: string, rows: ReadonlyArray<Row>): void => {
   console.log(`\n${title}`)
-  for (const { what, holdfast, bare, unit, aim } of rows) {
-    const ratio = holdfast / bare
-    const met = aim === undefined ? "" : "atMost" in aim ? ratio <= aim.atMost : ratio >= aim.atLeast
-    const goal = aim === undefined ? "" : "atMost" in aim ? `aim <= ${aim.atMost}x` : `aim >= ${aim.atLeast}x`
+  const width = Math.max(46, ...rows.map(({ what }) => what.length + 1))
+  for (const row of rows) {
+    const { bare, beside, holdfast, unit, what } = row
     console.log(
       [
-        `  ${what.padEnd(46)}`,
-        `${format(holdfast)} ${unit}`.padStart(20),
-        `bare ${format(bare)} ${unit}`.padStart(25),
-        `${ratio.toFixed(2)}x`.padStart(8),
-        goal === "" ? "" : `  ${goal}${met === true ? "" : "  missed"}`
+        `  ${what.padEnd(width)}`,
+        `${format(middle(holdfast))} ${unit}${spread(holdfast)}`.padStart(28),
+        present(beside) ? against("beside", holdfast, beside, unit) : "",
+        present(bare) ? against("bare", holdfast, bare, unit) : "",
+        [row.aim ?? []]
+          .flat()
+          .map((aim) => verdict(row, aim))
+          .join("")
       ].join("")
     )
   }
@@ -35,6 +46,36 @@ export const median = (values: ReadonlyArray<number>): number =>
 /** The value below which the share `q` of all lies. */
 export const quantile = (values: ReadonlyArray<number>, q: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))] ?? NaN
+
+// --- internal
+
+const middle = (figure: Figure): number => (typeof figure === "number" ? figure : median(figure))
+
+const present = (figure: Figure | undefined): figure is Figure =>
+  figure !== undefined && (typeof figure === "number" || figure.length > 0)
+
+const ratio = (figure: Figure, other: Figure | undefined): number =>
+  present(other) ? middle(figure) / middle(other) : NaN
+
+const against = (name: string, figure: Figure, other: Figure, unit: string): string =>
+  `${name} ${format(middle(other))} ${unit}${spread(other)}`.padStart(36) +
+  `${ratio(figure, other).toFixed(2)}x`.padStart(8)
+
+/** Lowest and highest of a few rounds. */
+const spread = (figure: Figure): string =>
+  typeof figure === "number" || figure.length < 2 || figure.length > 20
+    ? ""
+    : ` (${format(Math.min(...figure))}-${format(Math.max(...figure))})`
+
+const verdict = (row: Row, aim: Aim): string => {
+  const of = aim.of ?? "bare"
+  const value = of === "figure" ? middle(row.holdfast) : ratio(row.holdfast, row[of])
+  const [sign, bound] = "atMost" in aim ? (["<=", aim.atMost] as const) : ([">=", aim.atLeast] as const)
+  const goal = of === "figure" ? `${bound} ${row.unit}`.trim() : `${bound}x${of === "beside" ? " of beside" : ""}`
+  if (Number.isNaN(value)) return `  aim ${sign} ${goal}`
+  const met = sign === "<=" ? value <= bound : value >= bound
+  return `  aim ${sign} ${goal}${met ? "" : "  missed"}`
+}
 
 const format = (value: number): string =>
   value >= 1_000 ? Math.round(value).toLocaleString("en") : value.toFixed(value >= 100 ? 0 : 2)

@@ -6,7 +6,7 @@
  * Attacker, service and probe are processes of their own on the cores of one machine, so a part of each figure is the attacker's.
  */
 import type { ChildProcess } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pause, PORT, post, start } from "./Processes.ts"
@@ -41,7 +41,14 @@ export const run = async (): Promise<void> => {
       const times = await probe(service.port, over)
       const isAlive =
         times.some(Number.isFinite) && service.child.exitCode === null && service.child.signalCode === null
-      results.push({ attack, idle, times, isAlive, ended, residentMiB: isAlive ? residentMiB(service.child) : NaN })
+      results.push({
+        attack,
+        idle,
+        times,
+        isAlive,
+        ended,
+        residentMiB: isAlive ? Processes.residentBytes(service.child) / 1024 ** 2 : NaN
+      })
       service.child.kill("SIGKILL")
       await attacking
     }
@@ -157,6 +164,3 @@ const isSettled = (promise: Promise<unknown>): (() => boolean) => {
   void promise.then(() => (settled = true))
   return () => settled
 }
-
-const residentMiB = ({ pid }: ChildProcess): number =>
-  Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024

@@ -1,20 +1,33 @@
 /**
- * Every benchmark, or those that are named: `npx pnpm@12 bench [turn-loop] [live-path] [parking] [survive] [abort]`.
+ * Runs all benchmarks, or those named: `npx --yes pnpm@12 bench [NAME …] [--beside DIR] [--rounds N]`.
  *
- * Each figure stands beside the bare limit that was measured in the same run on the same machine; the ratio is what counts.
+ * Each figure stands beside the bare limit, measured in the same run on the same machine; the ratio is what counts. `--beside`
+ * names another checkout, installed like this one: where a benchmark can, it measures both in alternation.
  */
 import * as os from "node:os"
+import { parseArgs } from "node:util"
 
 const all = {
   "turn-loop": () => import("./TurnLoop.ts"),
   "live-path": () => import("./LivePath.ts"),
+  commits: () => import("./Commits.ts"),
   parking: () => import("./Parking.ts"),
   survive: () => import("./Survive.ts"),
   abort: () => import("./Abort.ts")
 }
 
-const wanted = process.argv.slice(2)
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { beside: { type: "string" }, rounds: { type: "string" } }
+})
+const unknown = positionals.filter((name) => !(name in all))
+if (unknown.length > 0)
+  throw new Error(`No benchmark ${unknown.join(", ")}. There are: ${Object.keys(all).join(", ")}.`)
+// Benchmarks read their options from the environment, so that one can be set without the other.
+if (values.beside !== undefined) process.env["HOLDFAST_BENCH_BESIDE"] = values.beside
+if (values.rounds !== undefined) process.env["HOLDFAST_BENCH_ROUNDS"] = values.rounds
+
 console.log(`${os.cpus()[0]?.model ?? "?"}, ${os.availableParallelism()} cores, Node ${process.version}`)
 for (const [name, load] of Object.entries(all)) {
-  if (wanted.length === 0 || wanted.includes(name)) await (await load()).run()
+  if (positionals.length === 0 || positionals.includes(name)) await (await load()).run()
 }

@@ -24,6 +24,7 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
     "ajv",
     "prom-client",
     "gpt-tokenizer",
+    "jsonc-parser",
     "node:"
   ]
 }

@@ -23,6 +23,7 @@ import * as Retention from "./durable/Retention.ts"
 import * as Timer from "./durable/Timer.ts"
 import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
+import * as TurnStates from "./inspection/TurnStates.ts"
 import { nameOf } from "./storage/DatabaseUrl.ts"
 import * as GateTable from "./storage/GateTable.ts"
 import { Journal } from "./storage/Journal.ts"
@@ -32,7 +33,7 @@ import * as CommandMetrics from "./telemetry/CommandMetrics.ts"
 import * as Telemetry from "./telemetry/Telemetry.ts"
 import * as Drain from "./transport/http/Drain.ts"
 import * as HttpServer from "./transport/http/HttpServer.ts"
-import * as Loopback from "./transport/http/Loopback.ts"
+import * as Loopback from "./Loopback.ts"
 
 const makeProvider = (
   config: ProviderConfig,
@@ -206,14 +207,15 @@ export const inspection = Layer.unwrap(
   })
 )
 
-const explanations = Explanations.layer.pipe(Layer.provide(Secrets.layer))
+/** What clients can read of turns, whichever process runs them. */
+const lookups = Layer.merge(Explanations.layer, TurnStates.layer).pipe(Layer.provide(Secrets.layer))
 
 /** The port comes first, then the file's lock: whoever cannot have both leaves the data alone. */
 export const service = Layer.unwrap(
   Config.useSync(({ server }) =>
     Layer.merge(started, retention).pipe(
       Layer.provideMerge(HttpServer.served(server)),
-      Layer.provide([explanations, Drain.layer]),
+      Layer.provide([lookups, Drain.layer]),
       Layer.provide(held),
       Layer.provideMerge(HttpServer.bound(server))
     )

@@ -1,6 +1,8 @@
 /** A provider that is never there, and knows who has asked it, and when. */
 import { createServer } from "node:http"
 
+export type FailingProvider = Awaited<ReturnType<typeof start>>
+
 /** Answers 529 at once, and notes when it was asked by which prompt. */
 export const start = async () => {
   const listeners: Array<(body: string) => void> = []
@@ -13,7 +15,7 @@ export const start = async () => {
       response.end('{"error":{"type":"overloaded_error","message":"Overloaded"}}')
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  await new Promise<void>((resolve) => server.listen({ port: 0, host: "127.0.0.1", backlog: 4_096 }, resolve))
   const address = server.address()
   return {
     port: typeof address === "object" ? (address?.port ?? 0) : 0,

@@ -1,59 +1,49 @@
-/** The service as a process of its own, driven by its command line and listened to by its log. */
+/** The service as a process of its own on a database of parked turns; its log has the moment at which all are taken up. */
 import { spawn } from "node:child_process"
-import { join } from "node:path"
+import { writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
 import { createInterface } from "node:readline"
+import * as Held from "../Held.ts"
+import * as Processes from "../Processes.ts"
+import type { Tree } from "../Trees.ts"
 
-const MAIN = join(import.meta.dirname, "../../../apps/session-orchestrator/src/main.ts")
-
-/**
- * Loaded into the service: on SIGUSR2 it prints the bytes that the service holds after a collection. The resident set is no measure: it
- * differs by megabytes from start to start, more than ten thousand parked turns hold.
- */
-const PROBE = `process.on("SIGUSR2", () => {
-  for (let i = 0; i < 3; i++) gc()
-  const { heapUsed, external } = process.memoryUsage()
-  process.stderr.write("\\nHELD " + (heapUsed + external) + "\\n")
-})`
-
-/** Starts it in a folder with a configuration, and waits until it listens and has taken up what is there. */
-export const start = async (folder: string, turns: number) => {
+/** Starts it on a database, with a provider's port, and waits until it listens and has taken up so many turns. */
+export const start = async (
+  { children }: Processes.Place,
+  tree: Tree,
+  { database, provider, turns }: { readonly database: string; readonly provider: number; readonly turns: number }
+) => {
   const begun = performance.now()
   const profile = process.env["HOLDFAST_BENCH_PROFILE"]
+  const folder = dirname(dirname(database))
+  writeFileSync(join(folder, "holdfast.config.json"), JSON.stringify(configFor(provider)))
   const child = spawn(
     process.execPath,
     [
       ...(profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`]),
-      "--expose-gc",
-      "--import",
-      `data:text/javascript,${encodeURIComponent(PROBE)}`,
-      MAIN,
+      ...Held.NODE_OPTIONS,
+      join(tree.folder, "apps/session-orchestrator/src/main.ts"),
       "serve"
     ],
     { cwd: folder, stdio: ["ignore", "pipe", "pipe"] }
   )
-  const out = linesOf(createInterface(child.stdout))
-  const log = linesOf(createInterface(child.stderr))
-  const listening = out.first(/127\.0\.0\.1:(\d+)$/)
-  const takenUp = log.first(/Took up \d+ unfinished turn\(s\) in (\d+) ms/)
-  await listening
+  children.push(child)
+  const out = firstOf(createInterface(child.stdout), /127\.0\.0\.1:(\d+)$/)
+  const takenUp = firstOf(createInterface(child.stderr), /Took up \d+ unfinished turn\(s\) in (\d+) ms/)
+  const port = Number(await out)
   const takingUpMs = turns === 0 ? 0 : Number(await takenUp)
   const armedMs = performance.now() - begun
   return {
+    child,
+    port,
     /** From the start of the process to the last turn armed. */
     armedMs,
     /** From the first question to the database to the last turn armed, by the service's own clock. */
     takingUpMs,
     memory: async (): Promise<number> => {
-      await new Promise((resolve) => setTimeout(resolve, SETTLE_MS))
-      const held = log.first(/^HELD (\d+)$/)
-      child.kill("SIGUSR2")
-      return Number(await held)
-    },
-    stop: () =>
-      new Promise<void>((resolve) => {
-        child.on("exit", () => resolve())
-        child.kill("SIGTERM")
-      })
+      await Processes.pause(SETTLE_MS)
+      return Held.bytes(child)
+    }
   }
 }
 
@@ -62,23 +52,20 @@ export const start = async (folder: string, turns: number) => {
 /** What a start leaves to be done is done by then. */
 const SETTLE_MS = 2_000
 
-/** The output of a process, and waits for a line of it. */
-const linesOf = (lines: ReturnType<typeof createInterface>) => {
-  const waiting = new Set<(line: string) => void>()
-  lines.on("line", (line) => {
-    for (const hear of waiting) hear(line)
+/** Every turn calls, and sleeps for the whole of its wait. */
+const configFor = (provider: number) => ({
+  server: { port: 0 },
+  model: "bench/529x*",
+  providers: { bench: { type: "openai-compatible", baseUrl: `http://127.0.0.1:${provider}/v1` } },
+  gate: { enabled: false },
+  retry: { schedule: { type: "steps", delays: ["1 hour"], tail: "1 hour" }, budget: "Infinity" }
+})
+
+/** What the first line that matches has in its first group. */
+const firstOf = (lines: ReturnType<typeof createInterface>, pattern: RegExp): Promise<string> =>
+  new Promise((resolve) => {
+    lines.on("line", (line) => {
+      const found = pattern.exec(line)?.[1]
+      if (found !== undefined) resolve(found)
+    })
   })
-  return {
-    /** What the first line from now on that matches has in its first group. */
-    first: (pattern: RegExp) =>
-      new Promise<string>((resolve) => {
-        const hear = (line: string) => {
-          const found = pattern.exec(line)?.[1]
-          if (found === undefined) return
-          waiting.delete(hear)
-          resolve(found)
-        }
-        waiting.add(hear)
-      })
-  }
-}

@@ -11,6 +11,8 @@
  * P4. A response has a limit (C11). What a provider collects before it yields it, such as a tool call, must keep to it; the kernel
  *     counts what is yielded.
  * P5. `finish` is the last event that anybody reads; what is cleaned up after it must not take time.
+ * P6. What a provider yields as one array is one read: the neighbouring deltas of one kind in it leave the turn as one event, and no delta
+ *     waits for the next array.
  */
 import type { Failure, Ids, Message, Target } from "@holdfast/wire"
 import { Context, type Stream } from "effect"

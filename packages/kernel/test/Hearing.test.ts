@@ -61,6 +61,39 @@ describe("the events of a response", () => {
     )
   }
 
+  bothWays(
+    "C8: the deltas of one kind that a read brings side by side are one event, and wait for no further read",
+    (start) =>
+      Effect.gen(function* () {
+        const reads = [
+          [reasoning("a"), reasoning("b"), text("c"), text(""), text("d"), call("look"), text("e"), usage, text("f")],
+          [text("g"), text("h")],
+          [text("i"), finish]
+        ]
+        const run = yield* start({ scripts: [script(...reads), answer("ok")] })
+        yield* settle(run)
+        assert.deepStrictEqual(
+          run.sink.events.flatMap((event) => ("delta" in event ? [[event.type, event.delta]] : [])),
+          [
+            ["reasoning-delta", "ab"],
+            ["text-delta", "cd"],
+            ["text-delta", "e"],
+            ["text-delta", "f"],
+            ["text-delta", "gh"],
+            ["text-delta", "i"],
+            ["text-delta", "ok"]
+          ]
+        )
+        const [, message] = run.sink.of("message").map((event) => event.message)
+        assert.deepStrictEqual<unknown>(message?.content, [
+          { type: "reasoning", text: "ab" },
+          { type: "text", text: "cd" },
+          call("look"),
+          { type: "text", text: "efghi" }
+        ])
+      })
+  )
+
   bothWays("C8: an empty delta is told to nobody, and is no part of a message", (start) =>
     Effect.gen(function* () {
       const reads = [text(""), reasoning(""), reasoning("hm"), reasoning(""), text(""), text("a"), text(""), finish]

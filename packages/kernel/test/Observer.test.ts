@@ -1,5 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Eventful, RecordingSink, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
+import {
+  Eventful,
+  RecordingSink,
+  ReplayCheckpoint,
+  Scenario,
+  ScriptedProvider,
+  TestStrategy
+} from "@holdfast/kernel/testing"
 import { Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Failure } from "@holdfast/wire"

@@ -66,6 +66,20 @@ describe("a response beyond its limit", () => {
     })
   )
 
+  bothWays("C11: of the deltas that one read brings, those are shown and kept that fit", (start) =>
+    Effect.gen(function* () {
+      const most = limits.maxResponseCharacters - PART_CHARACTERS
+      const fitting = [text("a"), text("b".repeat(most - 2)), text("c")]
+      const script = { reads: [[...fitting, text("d"), text("e"), finish]], end: Effect.void }
+      const run = yield* start({ scripts: [script], strategy: strategy(), limits })
+      assert.strictEqual((yield* settle(run)).error?.reason, "invalid-response")
+      assert.strictEqual(run.sink.shown, `a${"b".repeat(most - 2)}c`)
+      assert.deepStrictEqual<unknown>(run.sink.of("message").at(-1)?.message.content, [
+        { type: "text", text: run.sink.shown }
+      ])
+    })
+  )
+
   bothWays("C11: a response of exactly the limit is whole", (start) =>
     Effect.gen(function* () {
       const script = answer("a".repeat(50), "b".repeat(50 + 2 * PART_CHARACTERS))

@@ -36,11 +36,11 @@ export const StepStart = event("step-start", {
 })
 export type StepStart = typeof StepStart.Type
 
-/** Text as it comes. The step's `message` replaces it. */
+/** Text as it comes: of one read of the provider, whatever lies side by side. The step's `message` replaces it. */
 export const TextDelta = event("text-delta", { delta: Schema.String })
 export type TextDelta = typeof TextDelta.Type
 
-/** Reasoning as it comes. The step's `message` replaces it. */
+/** Reasoning as it comes, like text. The step's `message` replaces it. */
 export const ReasoningDelta = event("reasoning-delta", { delta: Schema.String })
 export type ReasoningDelta = typeof ReasoningDelta.Type
 

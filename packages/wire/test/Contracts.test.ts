@@ -9,8 +9,9 @@ import { Message } from "../src/Message.ts"
 import { Target } from "../src/Target.ts"
 import { TurnEvent } from "../src/TurnEvent.ts"
 import { TurnExplanation } from "../src/TurnExplanation.ts"
+import { TurnState } from "../src/TurnState.ts"
 
-const contracts = { Command, ConversationState, Failure, Message, Target, TurnEvent, TurnExplanation }
+const contracts = { Command, ConversationState, Failure, Message, Target, TurnEvent, TurnExplanation, TurnState }
 
 /** Every part of a schema, with the path that leads to it. */
 const partsOf = (ast: SchemaAST.AST, path: string, seen = new Set<SchemaAST.AST>()): ReadonlyArray<Part> => {
@@ -82,6 +83,7 @@ it("the main entry leaves the HTTP API out", () => {
     "Target",
     "Text",
     "TurnEvent",
-    "TurnExplanation"
+    "TurnExplanation",
+    "TurnState"
   ])
 })

@@ -358,6 +358,27 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "the handler is of an empty API, which holds nothing but memory"
   },
   {
+    path: "apps/session-orchestrator/src/conversation/Backlog.ts",
+    operator: "constant",
+    before: "0",
+    line: "private first = 0",
+    reason: "positions are compared with each other only: it does not matter where they begin"
+  },
+  {
+    path: "apps/session-orchestrator/src/conversation/Backlog.ts",
+    operator: "constant",
+    before: "0",
+    line: "private total = 0",
+    reason: "what was counted is compared with what was counted before: it does not matter where that begins"
+  },
+  {
+    path: "apps/session-orchestrator/src/config/Nearest.ts",
+    operator: "constant",
+    before: "1",
+    line: "let last: ReadonlyArray<number> = Array.from({ length: b.length + 1 }, (_, j) => j)",
+    reason: "nothing reads a row behind the length of the other name"
+  },
+  {
     path: "apps/session-orchestrator/src/storage/SqliteClient.ts",
     operator: "constant",
     before: "32",
@@ -386,7 +407,7 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "how many statements are kept prepared is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/conversation/FinalReports.ts",
+    path: "apps/session-orchestrator/src/config/ReportSchema.ts",
     operator: "constant",
     before: "100",
     line: "const MOST_COMPILED = 100",
@@ -559,13 +580,6 @@ export const listed: ReadonlyArray<Listed> = [
     before: "0",
     line: "return `the next wait would not fit into the budget of ${Span.format(policy.budget.totalMs ?? 0)} (retry.budget).`",
     reason: "only a limit ends a schedule by that limit"
-  },
-  {
-    path: "apps/session-orchestrator/src/config/JsonText.ts",
-    operator: "constant",
-    before: "0",
-    line: "return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }",
-    reason: "a text has one line at least"
   },
   {
     path: "apps/session-orchestrator/src/storage/FileLock.ts",

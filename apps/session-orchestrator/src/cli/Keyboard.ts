@@ -113,7 +113,7 @@ export const signalsIn = (chunk: Uint8Array | string): ReadonlyArray<NodeJS.Sign
 /** Whether a process's line of `/proc` says that its group is the terminal's. Where there is no such line it is taken for granted. */
 export const isInForeground = (stat: string | undefined): boolean => {
   // The name before these is in brackets, and may have brackets in it: state, parent, group, session, terminal, its group.
-  const [, , group, , , foreground] = stat?.slice(stat.lastIndexOf(")") + 2).split(" ") ?? []
+  const [, , , group, , , foreground] = stat?.slice(stat.lastIndexOf(")")).split(" ") ?? []
   return group === foreground
 }
 

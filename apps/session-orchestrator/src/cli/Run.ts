@@ -161,7 +161,7 @@ const runTurn = Effect.fnUntraced(function* <E extends StartFailure, R>(
   const terminal = yield* Terminal
   const signals = yield* Signals.Signals
   const { conversationId, turnId } = yield* accept
-  const frames = conversations.watchTurn(turnId)
+  const frames = conversations.watchTurn(turnId, conversationId)
   const abort = conversations.abort(conversationId)
   const end = isJson
     ? yield* printEvents(frames, terminal, signals.first, abort)

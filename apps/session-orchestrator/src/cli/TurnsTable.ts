@@ -83,14 +83,12 @@ const table = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): Re
   )
   const fixed = widths.reduce((total, width) => total + width + GAP.length, 0)
   if (fixed + GAP.length + LEAST_TEXT > surroundings.columns) return undefined // T1
-  const rest = Number.isFinite(surroundings.columns)
-    ? Math.max(0, surroundings.columns - fixed - GAP.length)
-    : 2 * LONGEST_TEXT
+  const rest = Number.isFinite(surroundings.columns) ? surroundings.columns - fixed - GAP.length : 2 * LONGEST_TEXT
   const longestWhy = turns.reduce((width, turn) => Math.max(width, Prose.widthOf(whyOf(turn))), "WHY".length)
   const whyWidth = Math.min(longestWhy, LONGEST_TEXT, Math.ceil(rest / 2))
   const line = (cells: ReadonlyArray<string>, why: string, prompt: string): string => {
     const start = cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(GAP)
-    return `${start}${GAP}${pad(fit(why, whyWidth), whyWidth)}${GAP}${fit(prompt, rest - whyWidth)}`.trimEnd()
+    return `${start}${GAP}${pad(Prose.clip(why, whyWidth), whyWidth)}${GAP}${Prose.clip(prompt, rest - whyWidth)}`.trimEnd()
   }
   return [
     surroundings.paint("bold", line(head, "WHY", "PROMPT")),
@@ -194,7 +192,5 @@ const sum = (turns: ReadonlyArray<TurnReport>, { database, moment }: Surrounding
     ...(asking > 0 ? [`${asking} ${asking === 1 ? "waits" : "wait"} for an answer (holdfast explain).`] : [])
   ].join(" ")
 }
-
-const fit = (text: string, width: number): string => (width < 2 ? "" : Prose.clip(text, width))
 
 const pad = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - Prose.widthOf(text)))

@@ -41,14 +41,16 @@ export const layer = <E, R>(
         meant === undefined
           ? Effect.map(reached(client(id).Head()), (turnId) => turnId ?? undefined)
           : Effect.succeed(meant)
-      const ownerOf = (turnId: Ids.TurnId) =>
-        Effect.flatMap(
-          store.turn(turnId),
-          Option.match({
-            onNone: () => Effect.die(new Error(`turn ${turnId} was never accepted`)),
-            onSome: ({ conversationId }) => Effect.succeed(client(conversationId))
-          })
-        )
+      const ownerOf = (turnId: Ids.TurnId, within: Ids.ConversationId | undefined) =>
+        within === undefined
+          ? Effect.flatMap(
+              store.turn(turnId),
+              Option.match({
+                onNone: () => Effect.die(new Error(`turn ${turnId} was never accepted`)),
+                onSome: ({ conversationId }) => Effect.succeed(client(conversationId))
+              })
+            )
+          : Effect.succeed(client(within))
 
       return Conversations.of({
         create,
@@ -69,16 +71,17 @@ export const layer = <E, R>(
         },
         setAutoRetry: (id, enabled) => reached(client(id).SetAutoRetry({ enabled })),
         state: (id) => reached(client(id).State()),
-        result: (turnId) => Effect.flatMap(ownerOf(turnId), (owner) => Owner.awaited(owner.Result({ turnId }))),
+        result: (turnId, within) =>
+          Effect.flatMap(ownerOf(turnId, within), (owner) => Owner.awaited(owner.Result({ turnId }))),
         watch: (id, after) =>
           Owner.followed(
             after,
             (after) => client(id).Watch({ after }),
             () => false
           ),
-        watchTurn: (turnId) =>
+        watchTurn: (turnId, within) =>
           Stream.unwrap(
-            Effect.map(ownerOf(turnId), (owner) =>
+            Effect.map(ownerOf(turnId, within), (owner) =>
               // A turn's events are told from its first: those that came before are left out again.
               Owner.followed(0, () => owner.WatchTurn({ turnId }), Frames.isEnd)
             )

@@ -4,7 +4,7 @@
  * E1. Every message is volatile: it is for the owner that there is now, and is sent again when that one is gone. So all of them
  *     can be sent twice: a turn and a command carry their ids from the runner that they came in at.
  * E2. Frames travel as batches, one message each, however many deltas they hold.
- * E3. What may take long holds up no owner that has to go: streams, results, and what waits for a disk, or to be sure of the owner.
+ * E3. No message holds up an owner that has to go: not a stream or a result, and not what waits for a disk, or to be sure of the owner.
  * E4. A command names the turn that it was meant for: sent again, it cannot hit the next one.
  */
 import { TurnStopped } from "@holdfast/kernel"
@@ -34,61 +34,58 @@ export const Prompt = Rpc.make("Prompt", {
   payload: { prompt: Schema.String, turnId: Ids.TurnId },
   success: Ids.TurnId,
   error: Refused
-}).annotate(ClusterSchema.InterruptOnTermination, true)
+})
 
 export const Retry = Rpc.make("Retry", {
   payload: { turnId: Ids.TurnId },
   success: Ids.TurnId,
   error: Refused
-}).annotate(ClusterSchema.InterruptOnTermination, true)
+})
 
 export const Abort = Rpc.make("Abort", {
   payload: { turnId: Ids.TurnId },
   success: Schema.Boolean,
   error: Unheard
-}).annotate(ClusterSchema.InterruptOnTermination, true)
+})
 
 export const Steer = Rpc.make("Steer", {
   payload: { command: Command.Steering, origin: Schema.String, turnId: Schema.optionalKey(Ids.TurnId) },
   success: Schema.Boolean,
   error: Schema.Union([...Unheard.members, InvalidRequest])
-}).annotate(ClusterSchema.InterruptOnTermination, true)
+})
 
 export const SetAutoRetry = Rpc.make("SetAutoRetry", {
   payload: { enabled: Schema.Boolean },
   error: Missing
-}).annotate(ClusterSchema.InterruptOnTermination, true)
+})
 
 export const State = Rpc.make("State", { success: ConversationState.ConversationState, error: Missing })
 
 /** The turn that a command would be for. */
-export const Head = Rpc.make("Head", { success: Schema.NullOr(Ids.TurnId), error: Missing }).annotate(
-  ClusterSchema.InterruptOnTermination,
-  true
-)
+export const Head = Rpc.make("Head", { success: Schema.NullOr(Ids.TurnId), error: Missing })
 
 export const Result = Rpc.make("Result", {
   payload: { turnId: Ids.TurnId },
   success: Schema.Struct({ turnId: Ids.TurnId, end: TurnEvent.TurnEnd, text: Schema.String }),
   error: Schema.Union([StorageError, TurnStopped.TurnStopped])
-}).annotate(ClusterSchema.InterruptOnTermination, true)
+})
 
 export const Watch = Rpc.make("Watch", {
   payload: { after: Schema.Int },
   success: Batch,
   error: Unwatchable,
   stream: true
-}).annotate(ClusterSchema.InterruptOnTermination, true)
+})
 
 export const WatchTurn = Rpc.make("WatchTurn", {
   payload: { turnId: Ids.TurnId },
   success: Batch,
   error: Unwatchable,
   stream: true
-}).annotate(ClusterSchema.InterruptOnTermination, true)
+})
 
 /** Runs what is left to run of the conversation now; ends when every turn of it is sealed, or the next waits on disk. */
-export const Stay = Rpc.make("Stay").annotate(ClusterSchema.InterruptOnTermination, true)
+export const Stay = Rpc.make("Stay")
 
 export const ConversationEntity = Entity.make("Conversation", [
   Prompt,
@@ -102,4 +99,4 @@ export const ConversationEntity = Entity.make("Conversation", [
   Watch,
   WatchTurn,
   Stay
-])
+]).annotateRpcs(ClusterSchema.InterruptOnTermination, true) // E3

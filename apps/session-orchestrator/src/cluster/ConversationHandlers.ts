@@ -50,9 +50,9 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
           Effect.andThen(owned, conversations.steer(payload.command, payload.origin, payload.turnId)),
         SetAutoRetry: ({ payload }) => Effect.andThen(owned, conversations.setAutoRetry(id, payload.enabled)),
         State: () => conversations.state(id),
-        Result: ({ payload }) => conversations.result(payload.turnId),
+        Result: ({ payload }) => conversations.result(payload.turnId, id),
         Watch: ({ payload }) => batched(conversations.watch(id, payload.after)),
-        WatchTurn: ({ payload }) => batched(conversations.watchTurn(payload.turnId)),
+        WatchTurn: ({ payload }) => batched(conversations.watchTurn(payload.turnId, id)),
         Stay: () => staying(resident)
       })
     }),

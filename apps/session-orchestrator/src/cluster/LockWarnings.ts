@@ -1,11 +1,14 @@
 /** Reports in words, once per outage, that a runner could not keep the locks of its shards, and why. */
-import { Duration, Effect, Layer } from "effect"
-import { type ClusterError, RunnerStorage } from "effect/cluster"
+import { Cause, Duration, Effect, Layer } from "effect"
+import { ClusterError, RunnerStorage } from "effect/cluster"
 import { SqlError } from "effect/sql"
 import * as StorageFailure from "../storage/StorageFailure.ts"
 
 /** How often locks are refreshed, and what the cluster gives a refresh. */
 export const REFRESH_LIMIT = Duration.seconds(3)
+
+/** The cluster gives a refresh up at `REFRESH_LIMIT`, in its own words: before that it has failed here. */
+export const ANSWER_LIMIT = Duration.seconds(2)
 
 /**
  * The storage of runners, whose refused refreshes are logged.
@@ -26,9 +29,10 @@ export const layer = (database: string): Layer.Layer<RunnerStorage.RunnerStorage
       return RunnerStorage.RunnerStorage.of({
         ...storage,
         refresh: (address, shards) =>
-          Effect.tapError(
-            Effect.tap(storage.refresh(address, shards), () => Effect.sync(() => void (isReported = false))),
-            report
+          storage.refresh(address, shards).pipe(
+            Effect.timeoutOrElse({ duration: ANSWER_LIMIT, orElse: () => Effect.fail(silent) }),
+            Effect.tap(() => Effect.sync(() => void (isReported = false))),
+            Effect.tapError(report)
           )
       })
     })
@@ -36,9 +40,11 @@ export const layer = (database: string): Layer.Layer<RunnerStorage.RunnerStorage
 
 // --- internal
 
+const silent = new ClusterError.PersistenceError({ cause: new Cause.TimeoutError() })
+
 const wordsFor = (database: string, { cause }: ClusterError.PersistenceError): string => {
   // Any other cause is a database that did not answer in time.
-  const error = SqlError.isSqlError(cause) ? cause : StorageFailure.silence(REFRESH_LIMIT)
+  const error = SqlError.isSqlError(cause) ? cause : StorageFailure.silence(ANSWER_LIMIT)
   const { message } = StorageFailure.explain(database, "keep the locks of this runner", error)
   return `${message} Its turns stop, and go on at the runner that has their locks next.`
 }

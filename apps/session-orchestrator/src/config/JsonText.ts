@@ -1,14 +1,24 @@
 /**
- * JSON text as people type it: the value, or the line and column of what is wrong with it.
+ * Reads JSON with comments and trailing commas: the value, or the line and column of the first mistake.
  *
- * The engine's own messages name a place only sometimes, and quote the text around it, which in a configuration may be a
- * key. This reader names the place always and quotes one character at most.
+ * `jsonc-parser` reads the text. This file adds the wording of mistakes and refuses what a configuration cannot mean.
  *
- * J1. What is accepted here is what `JSON.parse` accepts, less duplicate keys, whose first value would be lost silently.
+ * JsonText.J1. Text without comments and trailing commas has the value that `JSON.parse` gives it, and is refused where that refuses it.
+ * JsonText.J2. A duplicate key is refused: `JSON.parse` would drop the first value silently.
+ * JsonText.J3. Nesting is limited, so a text of any depth gets an answer and not a stack overflow.
+ * JsonText.J4. A message quotes one character of the text, or a key, and never a value: a value may be a secret.
  */
+import { Quote } from "@holdfast/wire"
 import { Data, Result } from "effect"
+import { type JSONVisitor, printParseErrorCode, visit } from "jsonc-parser"
 
-/** What is wrong, and where; line and column count from 1. */
+/** Both count from 1. */
+export interface Position {
+  readonly line: number
+  readonly column: number
+}
+
+/** What is wrong, and where. */
 export class JsonTextError extends Data.TaggedError("JsonTextError")<{
   readonly line: number
   readonly column: number
@@ -18,133 +28,182 @@ export class JsonTextError extends Data.TaggedError("JsonTextError")<{
 
 /** Reads a whole text. */
 export const parse = (text: string): Result.Result<unknown, JsonTextError> => {
-  // A byte order mark is what some editors put in front of everything.
-  const start = text.startsWith("\uFEFF") ? 1 : 0
-  const fault = new Scanner(text, start).document()
-  return fault === undefined
-    ? Result.succeed(JSON.parse(text.slice(start)))
-    : Result.fail(new JsonTextError({ ...positionOf(text, fault.at), message: fault.message }))
+  const given = withoutMark(text)
+  const reader = new Reader(given)
+  const fault = reader.read()
+  return fault === undefined ? Result.succeed(JSON.parse(reader.plain())) : Result.fail(new JsonTextError(fault))
+}
+
+/** Where the keys and the elements of a sound text begin, each with its path. */
+export const places = (
+  text: string
+): ReadonlyArray<{ readonly path: ReadonlyArray<string | number>; readonly position: Position }> => {
+  const found: Array<{ readonly path: ReadonlyArray<string | number>; readonly position: Position }> = []
+  const put = (path: ReadonlyArray<string | number>, line: number, character: number) =>
+    found.push({ path, position: positionOf(line, character) })
+  const element = (path: ReadonlyArray<string | number>, line: number, character: number) => {
+    if (typeof path.at(-1) === "number") put(path, line, character)
+  }
+  visit(
+    withoutMark(text),
+    {
+      onObjectBegin: (_offset, _length, line, character, path) => element(path(), line, character),
+      onArrayBegin: (_offset, _length, line, character, path) => element(path(), line, character),
+      onLiteralValue: (_value, _offset, _length, line, character, path) => element(path(), line, character),
+      onObjectProperty: (name, _offset, _length, line, character, path) => {
+        put([...path(), name], line, character)
+      }
+    },
+    ACCEPTED
+  )
+  return found
 }
 
 // --- internal
 
-/** Deeper than this no configuration goes; the scanner recurses. */
+/** No configuration is nested deeper. */
 const DEEPEST = 100
 
-interface Fault {
-  readonly at: number
+const ACCEPTED = { allowTrailingComma: true }
+
+/** Some editors begin a file with a byte order mark. */
+const withoutMark = (text: string): string => (text.startsWith("\uFEFF") ? text.slice(1) : text)
+
+const positionOf = (line: number, character: number): Position => ({ line: line + 1, column: character + 1 })
+
+interface Fault extends Position {
   readonly message: string
 }
 
-const SPACE = /[ \t\n\r]*/y
-const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
-const WORD = /[A-Za-z]+/y
-// eslint-disable-next-line no-control-regex -- JSON forbids exactly these inside a string.
-const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y
+/** Ends a visit at the first mistake: `visit` itself goes on behind mistakes, and recurses into any depth. */
+class Stop {
+  readonly fault: Fault
+  constructor(fault: Fault) {
+    this.fault = fault
+  }
+}
 
-/** Walks over one text and finds the first fault; builds nothing. */
-class Scanner {
+/** What an object or an array around the present place is: an object has its keys so far, each with its line. */
+type Around = Map<string, number> | "array"
+
+const VALUE = "a value"
+const KEY = "a key in double quotes"
+
+/** Mistakes within a token, by the library's name. Other mistakes are a token where another one is expected. */
+const TOKENS: ReadonlyMap<string, string> = new Map([
+  ["UnexpectedEndOfComment", "this comment has no end; expected */"],
+  ["UnexpectedEndOfString", "this string does not end on its line"],
+  ["InvalidCharacter", "this string has a control character in it; expected an escape such as \\t"],
+  ["InvalidEscapeCharacter", 'this string has a bad escape in it; expected \\" \\\\ \\/ \\b \\f \\n \\r \\t or \\u'],
+  ["InvalidUnicode", "this string has a bad escape in it; expected four hexadecimal digits after \\u"],
+  ["UnexpectedEndOfNumber", "this number is not complete; expected a digit"]
+])
+
+/** Reads one text. */
+class Reader {
   private readonly text: string
-  private at: number
+  private readonly around: Array<Around> = []
+  private expected = VALUE
+  /** The comma that nothing has followed so far. */
+  private comma: number | undefined
+  /** What `JSON.parse` does not take: comments and trailing commas, in the order of the text. */
+  private readonly extras: Array<{ readonly from: number; readonly to: number }> = []
 
-  constructor(text: string, start: number) {
+  constructor(text: string) {
     this.text = text
-    this.at = start
   }
 
-  document(): Fault | undefined {
-    const fault = this.value(0)
-    if (fault !== undefined) return fault
-    this.take(SPACE)
-    return this.at < this.text.length ? this.fault("nothing more", "The value is complete before this") : undefined
-  }
-
-  private value(depth: number): Fault | undefined {
-    this.take(SPACE)
-    if (depth > DEEPEST) return { at: this.at, message: `nested more than ${DEEPEST} levels deep` }
-    const next = this.text[this.at]
-    if (next === "{") return this.object(depth)
-    if (next === "[") return this.array(depth)
-    if (next === '"') return this.string()
-    const start = this.at
-    if (this.take(NUMBER) !== "") return undefined
-    const word = this.take(WORD)
-    if (word === "true" || word === "false" || word === "null") return undefined
-    this.at = start
-    return this.fault("a value", next === "'" ? "Strings are in double quotes" : "")
-  }
-
-  private object(depth: number): Fault | undefined {
-    const keys = new Set<string>()
-    this.at++
-    this.take(SPACE)
-    if (this.text[this.at] === "}") return this.skip()
-    for (;;) {
-      this.take(SPACE)
-      const start = this.at
-      if (this.text[start] === "}") return this.fault("another key", "Remove the comma before it")
-      if (this.text[start] !== '"') return this.fault("a key in double quotes")
-      const fault = this.string()
-      if (fault !== undefined) return fault
-      const key: string = JSON.parse(this.text.slice(start, this.at))
-      if (keys.has(key)) return { at: start, message: `the key ${JSON.stringify(key)} is there twice` }
-      keys.add(key)
-      this.take(SPACE)
-      if (this.text[this.at] !== ":") return this.fault('a ":" after the key')
-      this.at++
-      const inside = this.value(depth + 1)
-      if (inside !== undefined) return inside
-      this.take(SPACE)
-      if (this.text[this.at] === "}") return this.skip()
-      if (this.text[this.at] !== ",") return this.fault('"," or "}"')
-      this.at++
+  /** Finds the first mistake. */
+  read(): Fault | undefined {
+    try {
+      visit(this.text, this.visitor, ACCEPTED)
+      return undefined
+    } catch (stop) {
+      if (stop instanceof Stop) return stop.fault
+      throw stop
     }
   }
 
-  private array(depth: number): Fault | undefined {
-    this.at++
-    this.take(SPACE)
-    if (this.text[this.at] === "]") return this.skip()
-    for (;;) {
-      this.take(SPACE)
-      if (this.text[this.at] === "]") return this.fault("another value", "Remove the comma before it")
-      const inside = this.value(depth + 1)
-      if (inside !== undefined) return inside
-      this.take(SPACE)
-      if (this.text[this.at] === "]") return this.skip()
-      if (this.text[this.at] !== ",") return this.fault('"," or "]"')
-      this.at++
+  /** The text without its extras. */
+  plain(): string {
+    let from = 0
+    const parts: Array<string> = []
+    for (const extra of this.extras.toSorted((left, right) => left.from - right.from)) {
+      parts.push(this.text.slice(from, extra.from))
+      from = extra.to
+    }
+    // A blank, as a comment may stand between two tokens.
+    return [...parts, this.text.slice(from)].join(" ")
+  }
+
+  private readonly visitor: JSONVisitor = {
+    onObjectBegin: (_offset, _length, line, character) => this.begin(new Map(), KEY, line, character),
+    onArrayBegin: (_offset, _length, line, character) => this.begin("array", VALUE, line, character),
+    onObjectEnd: (offset) => this.end(offset),
+    onArrayEnd: (offset) => this.end(offset),
+    onObjectProperty: (name, _offset, _length, line, character) => this.key(name, line, character),
+    onLiteralValue: () => this.after(),
+    onSeparator: (separator, offset) => {
+      this.comma = separator === "," ? offset : undefined
+      this.expected = separator === "," && this.around.at(-1) !== "array" ? KEY : VALUE
+    },
+    onComment: (offset, length) => {
+      this.extras.push({ from: offset, to: offset + length })
+    },
+    onError: (code, offset, _length, line, character) => {
+      const message = TOKENS.get(printParseErrorCode(code)) ?? this.unexpected(offset)
+      throw new Stop({ ...positionOf(line, character), message })
     }
   }
 
-  private string(): Fault | undefined {
-    const start = this.at
-    return this.take(STRING) === ""
-      ? { at: start, message: "this string does not end on its line, or has a bad escape in it" }
-      : undefined
+  private begin(around: Around, expected: string, line: number, character: number): void {
+    this.comma = undefined
+    this.around.push(around)
+    this.expected = expected
+    if (this.around.length > DEEPEST) {
+      const message = `nested more than ${DEEPEST} levels deep`
+      throw new Stop({ ...positionOf(line, character), message })
+    }
   }
 
-  private take(pattern: RegExp): string {
-    pattern.lastIndex = this.at
-    const found = pattern.exec(this.text)?.[0] ?? ""
-    this.at += found.length
-    return found
+  private key(name: string, line: number, character: number): void {
+    this.comma = undefined
+    this.expected = 'a ":" after the key'
+    const keys = this.around.at(-1)
+    if (!(keys instanceof Map)) return
+    const first = keys.get(name)
+    if (first !== undefined) {
+      const message = `the key ${Quote.of(name)} is there twice, first in line ${first}. Keep one of them`
+      throw new Stop({ ...positionOf(line, character), message })
+    }
+    keys.set(name, line + 1)
   }
 
-  private skip(): undefined {
-    this.at++
+  /** Also called at the end of a text that breaks off; the error follows. */
+  private end(offset: number): void {
+    if (offset >= this.text.length) return
+    if (this.comma !== undefined) this.extras.push({ from: this.comma, to: this.comma + 1 })
+    this.around.pop()
+    this.after()
   }
 
-  private fault(expected: string, advice = ""): Fault {
-    const next = this.text[this.at]
-    const comment = this.text.startsWith("//", this.at) || this.text.startsWith("/*", this.at)
-    const found = next === undefined ? "the end of the text" : comment ? "a comment" : JSON.stringify(next)
-    const more = comment ? "JSON has no comments" : advice
-    return { at: this.at, message: `found ${found}; expected ${expected}${more === "" ? "" : `. ${more}`}` }
+  private after(): void {
+    this.comma = undefined
+    const around = this.around.at(-1)
+    this.expected = around === undefined ? "nothing more" : around === "array" ? '"," or "]"' : '"," or "}"'
+  }
+
+  private unexpected(offset: number): string {
+    const next = this.text.codePointAt(offset)
+    const found = next === undefined ? "the end of the text" : JSON.stringify(String.fromCodePoint(next))
+    const advice =
+      this.expected === "nothing more"
+        ? ". The value is complete before this"
+        : this.expected === VALUE && next === SINGLE_QUOTE
+          ? ". Strings are in double quotes"
+          : ""
+    return `found ${found}; expected ${this.expected}${advice}`
   }
 }
 
-const positionOf = (text: string, at: number): { readonly line: number; readonly column: number } => {
-  const before = text.slice(0, at).split(/\r\n|[\n\r]/)
-  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }
-}
+const SINGLE_QUOTE = 39

@@ -1,13 +1,14 @@
 /**
- * Finds and reads the configuration file, and resolves it with everything else that has a say.
+ * Finds and reads the configuration file, and resolves it with the environment and the flags.
  *
  * L1. A file that was asked for must be there; the default one need not be.
  * L2. A file that cannot be read stops the start, with the reason, beside every other mistake, as one `ConfigError`.
+ * L3. A problem of the file has the line and the column of its key, or of the innermost key around one that is missing.
  */
 import { Text } from "@holdfast/wire"
 import { Effect, FileSystem, Layer, Path, type PlatformError, Result } from "effect"
 import { causeOf } from "../PlatformFailure.ts"
-import { Config, type ConfigError, type Values } from "./Config.ts"
+import { Config, ConfigError, type Values } from "./Config.ts"
 import * as Environment from "./Environment.ts"
 import * as JsonText from "./JsonText.ts"
 import type { SimulatedModels } from "./ModelChoice.ts"
@@ -35,16 +36,15 @@ export const load = Effect.fn("Load.load")(function* (
   const name = asked ?? DEFAULT_FILE
   const location = path.resolve(name)
   const read = yield* readFile(location, asked !== undefined)
-  return yield* Effect.fromResult(
-    Resolve.resolve({
-      file: read === undefined ? undefined : { name, path: location, ...read },
-      environment: options.environment,
-      flags: options.flags ?? {},
-      absolute: (relative, from) =>
-        from === "file" ? path.resolve(path.dirname(location), relative) : path.resolve(relative),
-      simulated: options.simulated
-    })
-  )
+  const resolved = Resolve.resolve({
+    file: read === undefined ? undefined : { name, path: location, content: read.content, problem: read.problem },
+    environment: options.environment,
+    flags: options.flags ?? {},
+    absolute: (relative, from) =>
+      from === "file" ? path.resolve(path.dirname(location), relative) : path.resolve(relative),
+    simulated: options.simulated
+  })
+  return yield* Effect.fromResult(Result.mapError(resolved, (error) => located(error, read?.text)))
 })
 
 /** The configuration as a service. */
@@ -53,7 +53,32 @@ export const layer = (options: Options): Layer.Layer<Config, ConfigError, FileSy
 
 // --- internal
 
-type Read = Pick<Sources.File, "content" | "problem">
+interface Read {
+  readonly content: unknown
+  readonly problem: Problem.Problem | undefined
+  /** Where it is JSON. */
+  readonly text?: string
+}
+
+/** The error with the positions of its problems (L3). */
+const located = (error: ConfigError, text: string | undefined): ConfigError => {
+  if (text === undefined) return error
+  const positions = new Map(JsonText.places(text).map(({ path, position }) => [Problem.formatPath(path), position]))
+  const problems = error.problems.map((problem) => {
+    const position = positionOf(positions, problem.place)
+    return position === undefined ? problem : { ...problem, position }
+  })
+  return new ConfigError({ subject: error.subject, problems })
+}
+
+const positionOf = (
+  positions: ReadonlyMap<string, JsonText.Position>,
+  place: string
+): JsonText.Position | undefined => {
+  if (place === "") return undefined
+  const outer = place.slice(0, Math.max(place.lastIndexOf("."), place.lastIndexOf("["), 0))
+  return positions.get(place) ?? positionOf(positions, outer)
+}
 
 const readFile = Effect.fnUntraced(function* (
   location: string,
@@ -65,11 +90,13 @@ const readFile = Effect.fnUntraced(function* (
     return isNotFound(text.failure) && !isAskedFor ? undefined : unreadable(location, text.failure)
   }
   // An editor's first save, or a file that was only touched: as good as none.
-  if (text.success.trim() === "") return { content: {} }
+  if (text.success.trim() === "") return { content: {}, problem: undefined }
   return Result.match(JsonText.parse(text.success), {
     onSuccess: (content): Read => {
       const nul = Text.findNul(content)
-      return nul === undefined ? { content } : broken(Problem.formatPath(nul.path), nul.message)
+      const read =
+        nul === undefined ? { content, problem: undefined } : broken(Problem.formatPath(nul.path), nul.message)
+      return { ...read, text: text.success }
     },
     onFailure: ({ column, line, message }): Read => broken(`line ${line}, column ${column}`, message)
   })

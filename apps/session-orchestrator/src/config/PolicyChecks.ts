@@ -1,10 +1,10 @@
 /** What the `retry` object of a configuration means to the rest of it: targets that it names, and a schema that it holds. */
 import { Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
-import { problemOf } from "../conversation/FinalReports.ts"
 import type { Values } from "./Config.ts"
 import * as ModelChoice from "./ModelChoice.ts"
 import * as Problem from "./Problem.ts"
+import * as ReportSchema from "./ReportSchema.ts"
 import type { Settings } from "./Settings.ts"
 
 /** Everything that is wrong there. */
@@ -18,7 +18,7 @@ export const problems = (
     const message = target && ModelChoice.unusable(target, providers, simulated)
     return message === undefined ? [] : [{ place: Problem.formatPath(path), message }]
   }
-  const schema = problemOf(retry)
+  const schema = ReportSchema.problemOf(retry)
   return [
     ...Profile.targetNames(retry).flatMap(({ name, path }) => unusable(["retry", ...path], name)),
     ...Object.keys(models).flatMap((name) => unknownProvider(name, providers)),

@@ -9,6 +9,7 @@
 import { Quote } from "@holdfast/wire"
 import { SchemaIssue } from "effect"
 import * as FormerNames from "./FormerNames.ts"
+import type { Position } from "./JsonText.ts"
 import { nearest } from "./Nearest.ts"
 
 export interface Problem {
@@ -16,10 +17,15 @@ export interface Problem {
   readonly place: string
   /** What is wrong there, and what would be right: one sentence or two. */
   readonly message: string
+  /** Of the place in the file; absent for other sources. */
+  readonly position?: Position
 }
 
 /** One line a problem. */
-export const format = (problem: Problem): string => `${problem.place}: ${problem.message}`
+export const format = ({ message, place, position }: Problem): string =>
+  position === undefined
+    ? `${place}: ${message}`
+    : `${place} (line ${position.line}, column ${position.column}): ${message}`
 
 /** A path as one would write it in JavaScript. */
 export const formatPath = (path: ReadonlyArray<PropertyKey>): string =>

@@ -9,6 +9,7 @@
 import { Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Duration, Redacted, Result } from "effect"
+import { isLoopback } from "../Loopback.ts"
 import * as BuiltIn from "./BuiltIn.ts"
 import { ConfigError, type Origin, type ProviderConfig, type Values } from "./Config.ts"
 import * as Environment from "./Environment.ts"
@@ -22,7 +23,6 @@ import * as Settings from "./Settings.ts"
 import * as Sources from "./Sources.ts"
 import * as TelemetryChoice from "./TelemetryChoice.ts"
 import * as ToolTable from "./ToolTable.ts"
-import { isLoopback } from "../transport/http/Loopback.ts"
 
 /** The defaults of a service that is told nothing. */
 export const DEFAULT_HOST = "127.0.0.1"

@@ -16,7 +16,7 @@ export interface File {
   readonly path: string
   readonly content: unknown
   /** Why there is no content (S2). */
-  readonly problem?: Problem.Problem
+  readonly problem?: Problem.Problem | undefined
 }
 
 /** A value that was given, and what to call it. */

@@ -244,6 +244,7 @@ const inOrder = Effect.fnUntraced(function* (
   }
   if (acceptance._tag === "Accepted") {
     const { opening } = acceptance
+    session.hub.recent.accepted(turnId)
     if (opening !== undefined) session.hub.persisted(opening)
     if (early?.accept() !== true)
       yield* queue.add(session, turnId, { arrival: { resumption: opening && firstOf(conversation, turn, opening) } })
@@ -267,5 +268,6 @@ const accept: (dependencies: Dependencies, wanted: Wanted) => Accepted = Effect.
   const session = yield* dependencies.sessions.hold(wanted.conversationId)
   // Read while there is a session, so that a switch that is turned from now on is heard (`Session.autoRetry`).
   const conversation = yield* dependencies.find(wanted.conversationId)
+  session.conversation = conversation
   return yield* session.accepting.pass(inOrder(dependencies, wanted, session, conversation))
 }, Effect.scoped)

@@ -95,20 +95,31 @@ export class Conversations extends Context.Service<
     /**
      * Waits for a turn's seal; answers at once for one that is sealed. Interrupting the wait leaves the turn alone.
      *
+     * **Details**
+     *
+     * With `within`, its conversation, a turn that is in memory is not looked up.
+     *
      * **Gotchas**
      *
      * Fails with `TurnStopped` for a turn that has stopped unsealed: it goes on when somebody takes it up again, and the wait
      * for that might never end.
      */
-    readonly result: (id: Ids.TurnId) => Effect.Effect<TurnResult, StorageError | TurnStopped.TurnStopped>
+    readonly result: (
+      id: Ids.TurnId,
+      within?: Ids.ConversationId
+    ) => Effect.Effect<TurnResult, StorageError | TurnStopped.TurnStopped>
     /**
      * A turn's events from its first to its `turn-end`, whenever one begins to watch.
+     *
+     * **Details**
+     *
+     * With `within`, its conversation, a turn that this process has just accepted is watched without reading anything.
      *
      * **Gotchas**
      *
      * The frames of one read of the provider come in one chunk; a transport that keeps chunks together writes once a read.
      */
-    readonly watchTurn: (id: Ids.TurnId) => Stream.Stream<Frame, WatchError>
+    readonly watchTurn: (id: Ids.TurnId, within?: Ids.ConversationId) => Stream.Stream<Frame, WatchError>
     /** A conversation's persisted events after an id (0: all of them), then live ones without end. */
     readonly watch: (id: Ids.ConversationId, after: number) => Stream.Stream<Frame, ConversationNotFound | WatchError>
 

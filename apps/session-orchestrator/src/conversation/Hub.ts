@@ -15,12 +15,14 @@ import type { StoredEvent } from "../storage/Store.ts"
 import { Backlog, countedOf, MAX_BEHIND, type Reader } from "./Backlog.ts"
 import { type Frame, SubscriberTooSlow } from "./Conversations.ts"
 import { InProgress } from "./InProgress.ts"
+import { Recent } from "./Recent.ts"
 
 /** How many subscribers are written to in one turn of the event loop: everybody else's requests wait that long. */
 const MOST_AT_ONCE = 64
 
 export class Hub {
   readonly inProgress = new InProgress()
+  readonly recent = new Recent()
   private readonly subscribers = new Set<Subscriber>()
   private readonly backlog = new Backlog()
   private isWaking = false
@@ -54,9 +56,11 @@ export class Hub {
 
   /** Passes on events that are on disk by now. */
   persisted(events: ReadonlyArray<StoredEvent>): void {
-    for (const { event, json, id } of events) {
+    for (const stored of events) {
+      const { event, json, id } = stored
       if (this.last !== undefined && id <= this.last) continue // H4
       this.last = id
+      this.recent.persisted(stored)
       this.inProgress.persisted(event)
       this.push({ event, json, id })
     }
@@ -85,6 +89,7 @@ export class Hub {
   /** The turn is run again from its records: what was in progress of it is void. */
   again(): void {
     this.inProgress.reset()
+    this.recent.clear()
     this.last = undefined
   }
 
@@ -144,7 +149,6 @@ export class Subscriber {
   /** What it gets before what is in the backlog. */
   private own: ReadonlyArray<Frame>
   private wake: (() => void) | undefined = undefined
-  private isWaking = false
   private failure: Failure | undefined = undefined
   private readonly leave: (self: Subscriber) => void
 
@@ -211,9 +215,7 @@ export class Subscriber {
   })
 
   private ring(): void {
-    if (this.wake === undefined || this.isWaking) return
-    this.isWaking = true
-    queueMicrotask(this.onMicrotask)
+    if (this.wake !== undefined) queueMicrotask(this.onMicrotask)
   }
 
   private readonly arrival: Effect.Effect<void> = Effect.callback((resume) => {
@@ -224,7 +226,6 @@ export class Subscriber {
   })
 
   private readonly onMicrotask = (): void => {
-    this.isWaking = false
     const wake = this.wake
     this.wake = undefined
     wake?.()

@@ -9,9 +9,10 @@
  */
 import { TurnStopped } from "@holdfast/kernel"
 import { Profile, RetryPolicy } from "@holdfast/policy"
-import { type ConversationState, Failure, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
+import { type ConversationState, Failure, Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Layer, Option, Result, Schedule, Stream, Struct } from "effect"
 import * as Problem from "../config/Problem.ts"
+import * as ReportSchema from "../config/ReportSchema.ts"
 import { Life } from "../durable/Life.ts"
 import * as RecordedWait from "../durable/RecordedWait.ts"
 import { Interruptions } from "../storage/Interruptions.ts"
@@ -22,6 +23,7 @@ import { Standings } from "../storage/Standings.ts"
 import { type Conversation, StorageError, Store, type Turn } from "../storage/Store.ts"
 import { Tenancy } from "../storage/Tenancy.ts"
 import * as Acceptance from "./Acceptance.ts"
+import * as Answer from "./Answer.ts"
 import * as Commands from "./Commands.ts"
 import { Condition } from "./Condition.ts"
 import {
@@ -32,7 +34,6 @@ import {
   type TurnCounts
 } from "./Conversations.ts"
 import { Defaults } from "./Defaults.ts"
-import * as FinalReports from "./FinalReports.ts"
 import { Gates } from "./Gates.ts"
 import * as InProgress from "./InProgress.ts"
 import * as NextTarget from "./NextTarget.ts"
@@ -66,13 +67,17 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       const stopping = Deferred.await(down)
       const queue = yield* TurnQueue.make(sessions, down)
       const find = (id: Ids.ConversationId): Effect.Effect<Conversation, ConversationNotFound | StorageError> =>
-        Effect.flatMap(
-          Effect.andThen(startedInTime(condition), store.conversation(id)), // O4
-          Option.match({
-            onNone: () => Effect.fail(new ConversationNotFound({ conversationId: id })),
-            onSome: Effect.succeed
-          })
-        )
+        Effect.suspend(() => {
+          const known = sessions.find(id)?.conversation
+          if (known !== undefined) return Effect.succeed(known)
+          return Effect.flatMap(
+            Effect.andThen(startedInTime(condition), store.conversation(id)), // O4
+            Option.match({
+              onNone: () => Effect.fail(new ConversationNotFound({ conversationId: id })),
+              onSome: Effect.succeed
+            })
+          )
+        })
       const next: NextTarget.Dependencies = {
         store,
         standings,
@@ -125,21 +130,21 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
           }),
         prompt: (id, { prompt, turnId }) => Acceptance.prompt(acceptance, id, prompt, turnId),
         retry: (id, { turnId }) => Acceptance.retry(acceptance, id, turnId),
-        result: (turnId) =>
+        result: (turnId, within) =>
           condition.started.pipe(
-            Effect.andThen(sealOf(store, queue, turnId)),
+            Effect.andThen(sealOf(store, queue, turnId, within)),
             Effect.flatMap((end) => resultOf(store, end))
           ),
-        watchTurn: (turnId) =>
+        watchTurn: (turnId, within) =>
           Stream.unwrap(
             Effect.gen(function* () {
               yield* condition.started // O4
-              const turn = yield* turnOf(store, turnId)
-              const conversation = yield* Effect.map(store.conversation(turn.conversationId), Option.getOrThrow)
-              const session = yield* watched(conversation)
-              return Watching.watch(session, () => Stream.fromIterableEffect(eventsOf(store, queue, turn)), { turnId })
+              const conversationId = within ?? (yield* turnOf(store, turnId)).conversationId
+              const session = yield* watched(yield* find(conversationId))
+              const events = eventsOf(store, queue, { conversationId, turnId })
+              return Watching.watch(session, () => Stream.fromIterableEffect(events), { turnId })
             })
-          ).pipe(Watching.ofTurn(turnId)),
+          ).pipe(Stream.catchTag("ConversationNotFound", Stream.die), Watching.ofTurn(turnId)),
         watch: (id, after) =>
           Stream.unwrap(
             Effect.gen(function* () {
@@ -247,7 +252,7 @@ const conversationOf = Effect.fnUntraced(function* (
   for (const { name, path } of Profile.targetNames(settings.success)) {
     yield* knownTarget(name, providers, Problem.formatPath(["retry", ...path]))
   }
-  const problem = FinalReports.problemOf(settings.success)
+  const problem = ReportSchema.problemOf(settings.success)
   if (problem !== undefined) return yield* new InvalidRequest({ message: `retry.finalReport.schema: ${problem}` })
   return {
     conversationId: Ids.ConversationId.make(OrderedId.next()),
@@ -273,17 +278,25 @@ const turnOf = (store: Store["Service"], turnId: Ids.TurnId): Effect.Effect<Turn
 const sealOf = (
   store: Store["Service"],
   queue: TurnQueue.TurnQueue,
-  turnId: Ids.TurnId
+  turnId: Ids.TurnId,
+  within: Ids.ConversationId | undefined
 ): Effect.Effect<TurnEvent.TurnEnd, StorageError | TurnStopped.TurnStopped> =>
   Effect.raceFirst(
     queue.sealOf(turnId),
-    Effect.flatMap(turnOf(store, turnId), (turn): Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped> =>
-      turn.end !== undefined ? Effect.succeed(turn.end) : queue.has(turn) ? Effect.never : Effect.fail(notHere(turnId))
-    )
+    Effect.suspend((): Effect.Effect<TurnEvent.TurnEnd, StorageError | TurnStopped.TurnStopped> => {
+      if (within !== undefined && queue.has({ conversationId: within, turnId })) return Effect.never
+      return Effect.flatMap(
+        turnOf(store, turnId),
+        (turn): Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped> => {
+          if (turn.end !== undefined) return Effect.succeed(turn.end)
+          return queue.has(turn) ? Effect.never : Effect.fail(notHere(turnId))
+        }
+      )
+    })
   )
 
 /** A turn's events until now. One that is not sealed must be run here, or nobody would ever hear of its end. */
-const eventsOf = (store: Store["Service"], queue: TurnQueue.TurnQueue, turn: Turn) =>
+const eventsOf = (store: Store["Service"], queue: TurnQueue.TurnQueue, turn: Pick<Turn, "conversationId" | "turnId">) =>
   Effect.suspend(() => {
     const isHere = queue.has(turn)
     return Effect.filterOrFail(
@@ -327,10 +340,7 @@ const waitEventOf = (
 
 const resultOf = Effect.fnUntraced(function* (store: Store["Service"], end: TurnEvent.TurnEnd) {
   const events = yield* store.turnEvents(end.turnId)
-  const answer = events
-    .map(({ event }) => event)
-    .findLast((event) => event.type === "message" && event.message.role === "assistant")
-  return { turnId: end.turnId, end, text: answer?.type === "message" ? Message.textOf(answer.message) : "" }
+  return { turnId: end.turnId, end, text: Answer.textOf(events.map(({ event }) => event)) }
 })
 
 const countsOf = (sessions: Sessions, parking: Parking): TurnCounts => {

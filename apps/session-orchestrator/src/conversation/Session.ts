@@ -7,7 +7,7 @@
  *     from its acceptance on.
  */
 import type { Ids } from "@holdfast/wire"
-import { StorageError } from "../storage/Store.ts"
+import { type Conversation, StorageError } from "../storage/Store.ts"
 import { FailTogether } from "./FailTogether.ts"
 import { Hub } from "./Hub.ts"
 import { type Beginning, TurnLife } from "./TurnLife.ts"
@@ -24,6 +24,8 @@ export class Session {
    * and looks for a session second; a turn that begins does it the other way round, so it misses no change.
    */
   autoRetry: boolean | undefined = undefined
+  /** The conversation as it was read when a turn of it was accepted; of its switch `autoRetry` knows more. */
+  conversation: Conversation | undefined = undefined
   /** Accepting and queueing are one act, or two prompts could be queued in another order than they were accepted in. */
   readonly accepting = new FailTogether(
     (error): error is StorageError => error instanceof StorageError && error.concerns !== "one"

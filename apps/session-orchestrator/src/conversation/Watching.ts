@@ -8,6 +8,7 @@
  *     transient events that it stands in for, and again with them.
  * V4. Whoever comes with an id that the conversation never had, because the database is an earlier copy, is told all of it: what comes
  *     from now on has ids that it would take for known.
+ * V5. What is in memory (`Recent`) is not read from the disk. It has passed the hub, so nothing of V3 and V4 is left to ask.
  */
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
@@ -38,7 +39,8 @@ export const watch = <E>(
         (subscriber) => Effect.sync(() => subscriber.close())
       ),
       (subscriber) => {
-        let last = 0
+        const recent = turnId === undefined ? hub.recent.after(after) : hub.recent.of(turnId)
+        let last = recent === undefined ? 0 : (recent.at(-1)?.id ?? after)
         const told = (from: number) =>
           read(from).pipe(
             Stream.takeWhile(({ id }) => id <= after || id <= (hub.lastId ?? id)), // V3
@@ -48,10 +50,13 @@ export const watch = <E>(
             })
           )
         // With the event that the watcher has, which shows that there is one.
-        const stored = told(Math.max(0, after - 1)).pipe(
-          Stream.filter((frame) => !isKnown(frame, after)),
-          Stream.concat(Stream.suspend(() => (last < after ? told(0) : Stream.empty))) // V4
-        )
+        const stored =
+          recent === undefined
+            ? told(Math.max(0, after - 1)).pipe(
+                Stream.filter((frame) => !isKnown(frame, after)),
+                Stream.concat(Stream.suspend(() => (last < after ? told(0) : Stream.empty))) // V4
+              )
+            : Stream.fromArray<Frame>(recent) // V5
         const gap = Stream.suspend(() => Stream.fromArray(behind(subscriber.take(), last)))
         const live: Pull.Pull<Arr.NonEmptyReadonlyArray<Frame>, Failure> = Effect.flatMap(subscriber.pull, (chunk) => {
           // A turn that goes on after a restart tells anew what was read from the disk.

@@ -91,8 +91,7 @@ export const over = (
     }).pipe(inOrder.withPermits(1)) // K3
   const append = (record: Record) =>
     writing([record], ([first = record, ...rest]) => journal.append(turnId, next, first, ...rest))
-  const isHeld = (result: unknown) =>
-    Records.isKeptForDecision(result) || (isJoined && Records.isKeptForEvents(result))
+  const isHeld = (result: unknown) => Records.isKeptForDecision(result) || (isJoined && Records.isKeptForEvents(result))
 
   const checkpoint: Checkpoint.Checkpoint["Service"] = {
     known,

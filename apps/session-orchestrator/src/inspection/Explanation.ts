@@ -9,25 +9,13 @@ import { Directive, ModelContext, type RetryStrategy } from "@holdfast/kernel"
 import { type Failure, type Message, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
 import * as Interruption from "../durable/Interruption.ts"
 import type { Record as JournalRecord } from "../storage/Journal.ts"
-import type { Conversation, Turn } from "../storage/Store.ts"
+import type { Turn } from "../storage/Store.ts"
 import { isGates } from "../conversation/Gatekeeper.ts"
 import * as Account from "./Account.ts"
+import type { Evidence, Redact } from "./Evidence.ts"
 import * as Grounds from "./Grounds.ts"
+import * as TurnReport from "./TurnReport.ts"
 import * as Words from "./Words.ts"
-
-/** Everything that is on disk about a turn. */
-export interface Evidence {
-  readonly turn: Turn
-  readonly conversation: Conversation
-  /** The turn's own, oldest first. */
-  readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
-  readonly records: ReadonlyArray<JournalRecord>
-  /** Absent for a turn that nothing has interrupted. */
-  readonly interruption?: Interruption.Interruption | undefined
-}
-
-/** Takes secrets out of a text. */
-export type Redact = (text: string) => string
 
 /** Explains a turn. */
 export const of = (evidence: Evidence, redact: Redact): TurnExplanation.TurnExplanation => {
@@ -37,7 +25,7 @@ export const of = (evidence: Evidence, redact: Redact): TurnExplanation.TurnExpl
   return {
     conversationId: turn.conversationId,
     turnId: turn.turnId,
-    status: end?.status ?? (account.place._tag === "Waiting" ? "waiting" : events.length === 0 ? "queued" : "running"),
+    status: TurnReport.stateOf(end, account, events.length > 0),
     acceptedAt: turn.acceptedAt,
     steps: stepsOf(evidence, account, redact),
     ...interruptionOf(evidence),
@@ -310,7 +298,7 @@ const toolOutcomeOf = (
 
 /** One death is told by what it cut off; from the second on it matters that they come in a row. */
 const interruptionOf = ({
-  interruption: { deaths = 0, defects = 0 } = Interruption.none("")
+  interruption: { deaths, defects } = Interruption.none("")
 }: Evidence): { readonly interruption?: TurnExplanation.Interruption } => {
   if (deaths < 2 && defects === 0) return {}
   const told = { deaths, defects, rules: [...(deaths < 2 ? [] : ["X14"]), ...(defects === 0 ? [] : ["C10"])] }

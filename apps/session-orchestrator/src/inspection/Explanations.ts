@@ -1,25 +1,14 @@
-/**
- * Explains turns to clients of the service (X9).
- *
- * It reads the database and nothing else: any process that shares it can answer for a turn that another one runs.
- */
-import { Ids, type TurnExplanation } from "@holdfast/wire"
-import { Context, Effect, Layer, Option, Schema } from "effect"
+/** Explains turns to clients of the service (X9). */
+import type { Ids, TurnExplanation } from "@holdfast/wire"
+import { Context, Effect, Layer, Option } from "effect"
 import { Secrets } from "../config/Secrets.ts"
 import { ConversationNotFound } from "../conversation/Conversations.ts"
-import { Interruptions } from "../storage/Interruptions.ts"
-import { Journal } from "../storage/Journal.ts"
+import type { Interruptions } from "../storage/Interruptions.ts"
+import type { Journal } from "../storage/Journal.ts"
 import { type StorageError, Store } from "../storage/Store.ts"
+import * as Evidence from "./Evidence.ts"
 import * as Explanation from "./Explanation.ts"
-
-export class TurnNotFound extends Schema.TaggedError<TurnNotFound>()("TurnNotFound", {
-  conversationId: Ids.ConversationId,
-  turnId: Ids.TurnId
-}) {
-  override get message(): string {
-    return `Conversation ${this.conversationId} has no turn ${this.turnId}.`
-  }
-}
+import { TurnNotFound } from "./TurnNotFound.ts"
 
 export class Explanations extends Context.Service<
   Explanations,
@@ -37,21 +26,16 @@ export const layer: Layer.Layer<Explanations, never, Store | Journal | Interrupt
   Explanations,
   Effect.gen(function* () {
     const store = yield* Store
-    const journal = yield* Journal
-    const interruptions = yield* Interruptions
+    const read = yield* Evidence.reader
     const { redact } = yield* Secrets
     return {
       explain: Effect.fn("Explanations.explain")(function* (conversationId, turnId) {
-        const conversation = Option.getOrUndefined(yield* store.conversation(conversationId))
-        if (conversation === undefined) return yield* new ConversationNotFound({ conversationId })
-        // The row first: a turn that is sealed after that is explained as it was before.
-        const turn = Option.getOrUndefined(yield* store.turn(turnId))
-        if (turn?.conversationId !== conversationId) return yield* new TurnNotFound({ conversationId, turnId })
-        const stored = yield* store.turnEvents(turnId)
-        const records = yield* journal.load(turnId)
-        const interruption = Option.getOrUndefined(yield* interruptions.find(turnId))
-        const events = stored.map(({ event }) => event)
-        return Explanation.of({ turn, conversation, events, records, interruption }, redact)
+        const evidence = Option.getOrUndefined(yield* read(turnId))
+        if (evidence?.turn.conversationId === conversationId) return Explanation.of(evidence, redact)
+        const conversation = yield* store.conversation(conversationId)
+        return yield* Option.isNone(conversation)
+          ? new ConversationNotFound({ conversationId })
+          : new TurnNotFound({ conversationId, turnId })
       })
     }
   })

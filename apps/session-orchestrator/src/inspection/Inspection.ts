@@ -24,7 +24,7 @@ import { type Conversation, StorageError, type Turn } from "../storage/Store.ts"
 import * as Tenancy from "../storage/Tenancy.ts"
 import * as TurnTable from "../storage/TurnTable.ts"
 import * as Account from "./Account.ts"
-import type * as Explanation from "./Explanation.ts"
+import type { Evidence } from "./Evidence.ts"
 import * as TurnReport from "./TurnReport.ts"
 
 /** Whether a service runs the turns: one process or several, none, or that could not be found out. */
@@ -43,7 +43,7 @@ export class Inspection extends Context.Service<
     /** What is read: a file, or an address without its password. */
     readonly database: string
     /** Everything about one turn, to explain it from; none where there is no such turn. */
-    readonly evidence: (turnId: Ids.TurnId) => Effect.Effect<Option.Option<Explanation.Evidence>, StorageError>
+    readonly evidence: (turnId: Ids.TurnId) => Effect.Effect<Option.Option<Evidence>, StorageError>
     /** Who runs them. */
     readonly service: Effect.Effect<Service>
   }
@@ -194,7 +194,7 @@ const endingsOf = Effect.fnUntraced(function* (
 const evidenceOf = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   turnId: Ids.TurnId
-): Effect.fn.Return<Option.Option<Explanation.Evidence>, Failure> {
+): Effect.fn.Return<Option.Option<Evidence>, Failure> {
   const turn = yield* TurnTable.find(sql, turnId)
   if (Option.isNone(turn)) return Option.none()
   const conversation = yield* conversationOf(sql, turn.value)

@@ -119,12 +119,10 @@ export const ofOpen = (
   const attempts = Account.endedCalls(account.attempts)
   const budget = budgetOf(account.spending, policy, now)
   const { place } = account
-  if (place._tag !== "Waiting") return { ...head, state: "running", attempts, ...budget }
+  const opened = { ...head, model: targetOf(account) ?? head.model, state: stateOf(undefined, account, true), attempts }
+  if (place._tag !== "Waiting") return { ...opened, ...budget }
   return {
-    ...head,
-    model: place.target ?? head.model,
-    state: "waiting",
-    attempts,
+    ...opened,
     wait: {
       retry: place.retry,
       retryAt: place.wakeAt,
@@ -135,6 +133,23 @@ export const ofOpen = (
     error: errorOf(place.failure),
     ...budget
   }
+}
+
+/** What a turn does, or how it ended. One that has no event yet is behind another of its conversation. */
+export const stateOf = (
+  end: TurnEvent.TurnEnd | undefined,
+  { place }: Pick<Account.Account, "place">,
+  hasEvents: boolean
+): State => end?.status ?? (place._tag === "Waiting" ? "waiting" : hasEvents ? "running" : "queued")
+
+/** `provider/model` that a turn waits for, or that its attempts go to; absent where nothing has sent it anywhere. */
+export const targetOf = ({ place, target }: Pick<Account.Account, "place" | "target">): string | undefined =>
+  place._tag === "Waiting" ? place.target : target
+
+/** An error without what it was made from. */
+export const errorOf = (failure: Failure.Failure): ErrorReport => {
+  const code = Failure.codeOf(failure)
+  return { reason: failure.reason, message: failure.message, ...(code === undefined ? {} : { code }) }
 }
 
 // --- internal
@@ -152,11 +167,6 @@ const tokensOf = ({ inputTokens: input, outputTokens: output }: Message.Usage): 
   input === undefined && output === undefined
     ? {}
     : { tokens: { ...(input === undefined ? {} : { input }), ...(output === undefined ? {} : { output }) } }
-
-const errorOf = (failure: Failure.Failure): ErrorReport => {
-  const code = Failure.codeOf(failure)
-  return { reason: failure.reason, message: failure.message, ...(code === undefined ? {} : { code }) }
-}
 
 /** D2 */
 const budgetOf = (

@@ -54,7 +54,6 @@ export const unless =
         work.addObserver(end(watch))
         watch.addObserver(end(work))
         return Effect.sync(() => {
-          isOver = true
           work.interruptUnsafe()
           watch.interruptUnsafe()
         })

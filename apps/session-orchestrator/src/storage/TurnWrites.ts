@@ -35,7 +35,9 @@ export const write =
       const holding = yield* ofThose(writes, ({ records }) => records, JournalTable.append(sql, writer))
       const made = writes.filter((write) => holding.get(write) !== false) // A1
       const stored = yield* ofThose(made, ({ events }) => events, EventTable.append(sql))
-      return writes.map((write) => (holding.get(write) === false ? Option.none() : Option.some(stored.get(write) ?? [])))
+      return writes.map((write) =>
+        holding.get(write) === false ? Option.none() : Option.some(stored.get(write) ?? [])
+      )
     })
 
 // --- internal

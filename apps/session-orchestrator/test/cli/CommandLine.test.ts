@@ -6,7 +6,7 @@ import { NetAddress } from "effect/net"
 import { TestClock } from "effect/testing"
 import process from "node:process"
 import { Conversations } from "../../src/conversation/Conversations.ts"
-import type { Evidence } from "../../src/inspection/Explanation.ts"
+import type { Evidence } from "../../src/inspection/Evidence.ts"
 import { Inspection, type Service } from "../../src/inspection/Inspection.ts"
 import type { TurnReport } from "../../src/inspection/TurnReport.ts"
 import type * as Backup from "../../src/storage/Backup.ts"
@@ -465,9 +465,15 @@ describe("holdfast config check", () => {
   it.effect("names what is wrong, and ends with 2", () =>
     Effect.gen(function* () {
       for (const [content, problem] of [
-        ['{ "server": { "port": 99999 } }', "  server.port: found 99999; expected an integer from 0 to 65535."],
+        [
+          '{ "server": { "port": 99999 } }',
+          "  server.port (line 1, column 15): found 99999; expected an integer from 0 to 65535."
+        ],
         ["{", "  line 1, column 2: found the end of the text; expected a key in double quotes."],
-        ['{ "model": "a\\u0000" }', "  model: expected text without the character U+0000, which is at position 1."]
+        [
+          '{ "model": "a\\u0000" }',
+          "  model (line 1, column 3): expected text without the character U+0000, which is at position 1."
+        ]
       ] as const) {
         const { code, stderr, stdout } = yield* check(content, asked)
         expect({ code, stdout }).toEqual({ code: 2, stdout: "" })

@@ -28,7 +28,7 @@ describe("the progress of a copy", () => {
   })
 
   it("is no wider than its terminal, with a shorter bar or none", () => {
-    for (const columns of [20, 40, 50, 60, 80, 200]) {
+    for (const columns of [2, 20, 40, 50, 60, 80, 200]) {
       for (const line of copied(true, columns).seen) expect(line.length).toBeLessThan(columns)
     }
     expect(copied(true, 60).seen[9]).toMatch(/^\[#+-+\] 50 %/)
@@ -51,6 +51,18 @@ describe("the progress of a copy", () => {
     expect(CopyProgress.bar(at(512, 1024), 0, 80)).toBe("[###############---------------] 50 % of 1.0 GiB, 0 bytes/s")
     expect(CopyProgress.bar(at(0, 1024), 1_000, 80)).toBe("[------------------------------] 0 % of 1.0 GiB, 0 bytes/s")
     expect(CopyProgress.bar(at(0, 0), 1_000, 80)).toBe("[##############################] checking 0 bytes")
+  })
+
+  it("measures its rate from the first millisecond on, however slow it is", () => {
+    expect(CopyProgress.bar(at(1, 2), 1, 80)).toMatch(/ 50 % of 2\.0 MiB, 1000\.0 MiB\/s, 1 s left$/)
+    expect(CopyProgress.bar({ copiedBytes: 500, totalBytes: 1_500 }, 1_000, 80)).toMatch(/500 bytes\/s, 2 s left$/)
+  })
+
+  it("is not whole before everything is copied", () => {
+    expect(CopyProgress.bar(at(1_019, 1_024), 1_000, 80)).toContain("] 99 % of 1.0 GiB,")
+    const recorder = Recorder.make({ stdout: false, stderr: false })
+    CopyProgress.make(recorder.terminal, 0).show(at(1_019, 1_024), 0)
+    expect(recorder.all()).toBe("Copied 90 % of 1.0 GiB\n")
   })
 
   it("has a bar from five cells on, beside its words", () => {

@@ -72,6 +72,19 @@ describe("Keyboard", () => {
     }
   })
 
+  it("K1: can be held again after its release, and after a signal that did not end the process", () => {
+    const terminal = given()
+    for (const end of [() => terminal.keyboard.release(), () => terminal.signal("SIGHUP")]) {
+      terminal.keyboard.hold()
+      expect(terminal.is).toMatchObject({ raw: true, flowing: true })
+      end()
+      expect(terminal.is).toMatchObject({ raw: false, flowing: false })
+      expect(terminal.isFree()).toBe(true)
+    }
+    terminal.keyboard.hold()
+    expect(terminal.is.raw).toBe(true)
+  })
+
   it("K2: nothing is held that is no terminal, was read to its end, or is in another's foreground", () => {
     for (const over of [{ isTTY: false }, { readableEnded: true }, { isForeground: false }]) {
       const terminal = given(over)

@@ -68,6 +68,23 @@ describe("RetryText", () => {
     )
   })
 
+  it("says how much jitter may add, in whole percents", () => {
+    const jittered = policy({ jitter: { factor: 0.5 } })
+    expect(RetryText.remarks(jittered)[0]).toMatch(/^Jitter adds up to 50 % /)
+    expect(RetryText.primitives(jittered)).toContainEqual(["jitter", "up to 50 % more"])
+  })
+
+  it("A schedule without a longest wait can be without end", () => {
+    const { maxDelayMs: _maxDelayMs, ...endless } = policy({ budget: "Infinity" })
+    expect(RetryText.table(endless, 5).at(-1)).toContain("nothing in this configuration ends it.")
+  })
+
+  it("A6: says which kinds of failure have no wait of a provider's", () => {
+    const one = (reasons: object) => RetryText.remarks(policy({ reasons }))
+    expect(one({ overloaded: { hint: "ignore" } })).toContain("For overloaded it is not followed.")
+    expect(one({}).join()).not.toContain("it is not followed")
+  })
+
   it("A2: cycling is told in attempts", () => {
     expect(last({ profile: "cycling" })).toContain("there are no more than 3 attempts (retry.maxRetries).")
   })

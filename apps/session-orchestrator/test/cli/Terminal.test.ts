@@ -63,5 +63,6 @@ describe("Terminal", () => {
     expect(columnsOf(undefined, undefined)).toBe(80)
     expect(columnsOf(0, 0)).toBe(80)
     expect(columnsOf(120, 0)).toBe(120)
+    expect(columnsOf(120, 1)).toBe(1)
   })
 })

@@ -3,7 +3,7 @@ import type { TurnEvent } from "@holdfast/wire"
 import { CliOutput } from "effect/cli"
 import * as fc from "fast-check"
 import * as TurnView from "../../src/cli/TurnView.ts"
-import { answer, delta, end, modelChange, retry, retryEnd, stepStart } from "./GivenTurn.ts"
+import { answer, delta, end, modelChange, retry, retryEnd, stepDiscarded, stepStart } from "./GivenTurn.ts"
 
 const surroundings = { columns: 80, timeOfDay: () => "02:14:05" }
 
@@ -170,10 +170,54 @@ describe("TurnView", () => {
     )
   })
 
+  it("D13: a wait that is over, or has no length, has no time left, and the last millisecond is one", () => {
+    expect(TurnView.timeLeft(retry(), 1_000_000)).toBe(0)
+    expect(TurnView.timeLeft(retry({ delayMs: 0 }), 0)).toBe(0)
+    expect(TurnView.timeLeft(retry({ delayMs: -5 }), 0)).toBe(0)
+    expect(TurnView.view(after(retry()), 299_999, surroundings).at(-1)).toBe(
+      "  Retry 1 in 1 s, at 02:14:05 (Ctrl-C aborts)"
+    )
+    expect(TurnView.plainLine(retry(), 299_999, 300_001, () => "")).toBe("retry 1 in 1 s")
+    expect(TurnView.plainLine(retry(), 300_000, 300_001, () => "")).toBeUndefined()
+  })
+
+  it("P7: a retry without a wait is at once, and one with the shortest is not", () => {
+    const begins = (delayMs: number) =>
+      TurnView.plainLine(retry({ delayMs, retryAt: delayMs }), 0, undefined, () => "02:14:05")
+    expect(begins(0)).toBe("anthropic/claude: 529 Overloaded - retry 1 at once")
+    expect(begins(1)).toBe("anthropic/claude: 529 Overloaded - retry 1 in 1 s, at 02:14:05")
+  })
+
+  it("counts waits", () => {
+    expect([after(), after(retry()), after(retry(), retryEnd(true), retry())].map(({ waits }) => waits)).toEqual([
+      0, 1, 2
+    ])
+  })
+
+  it("shows three lines of an error, however long it is", () => {
+    const wait = retry({ message: "an error page ".repeat(100) })
+    expect(TurnView.view(after(wait), 0, { ...surroundings, columns: 40 })).toHaveLength(3 + 1)
+  })
+
+  it("steps without text leave no empty lines behind, and what is void is answered anew", () => {
+    expect(written(stepStart(0), delta("One."), stepStart(1), stepStart(2), delta("Two."))).toEqual([
+      "One.",
+      "\n",
+      "Two."
+    ])
+    expect(written(delta("Hel"), stepDiscarded("The line broke."), answer("Hello"))).toEqual([
+      "Hel",
+      "[notice] What was shown is void: The line broke. It is answered anew.",
+      "Hello"
+    ])
+  })
+
   it("the next look is when the seconds change", () => {
     const state = after(retry({ delayMs: 5000, retryAt: 5000 }))
     expect(TurnView.untilChange(state, 0)).toBe(1000)
     expect(TurnView.untilChange(state, 250)).toBe(750)
+    expect(TurnView.untilChange(state, 2000)).toBe(1000)
+    expect(TurnView.untilChange(state, 3750)).toBe(250)
     expect(TurnView.untilChange(state, 4999)).toBe(1)
     expect(TurnView.untilChange(TurnView.initial, 0)).toBe(1000)
   })

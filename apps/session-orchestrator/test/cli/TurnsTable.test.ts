@@ -174,8 +174,40 @@ describe("TurnsTable", () => {
     expect(text([open, ended], 400)).toMatch(/^STATE/)
   })
 
-  it("says that there are none", () => {
+  it("is a table from 170 columns on, if these leave 20 for why and prompt", () => {
+    expect(text([waiting], 170)).toMatch(/^STATE/)
+    expect(text([waiting], 169)).toMatch(/^waiting/)
+    const conversationId = Ids.ConversationId.make("c".repeat(64))
+    const named = (length: number) =>
+      text([{ ...waiting, conversationId, turnId: Ids.TurnId.make("t".repeat(length)) }], 170)
+    // Of 170 columns the other cells take 44, and the gaps 16.
+    expect(named(26)).toMatch(/^STATE/)
+    expect(named(27)).toMatch(/^waiting/)
+  })
+
+  it("gives why and prompt 60 columns each where no terminal sets a limit", () => {
+    const long = {
+      ...waiting,
+      prompt: "p".repeat(100),
+      error: { reason: "unknown" as const, message: "w".repeat(100) }
+    }
+    const row = text([long], Number.POSITIVE_INFINITY).split("\n")[1] ?? ""
+    expect(/unknown: w+…/.exec(row)?.[0]).toHaveLength(60)
+    expect(/p+…$/.exec(row)?.[0]).toHaveLength(60)
+  })
+
+  it("a turn that ended without having waited says nothing of waits", () => {
+    const ended = turn(3, { state: "completed", attempts: 1, endedAt: 90_000, waitedMs: 0 })
+    expect(text([ended], 60)).toContain("T90000, begun T0, 1 attempt\n")
+    expect(text([ended], TurnsTable.TABLE_COLUMNS)).not.toContain("WAITED")
+  })
+
+  it("says that there are none, in two lines at most as all that it says of the whole", () => {
     expect(text([], 80)).toBe("There are no such turns in a.db.")
+    const long = { ...at(40), database: "a long name ".repeat(20) }
+    expect(TurnsTable.view([], long)).toHaveLength(2)
+    const lines = TurnsTable.view([waiting], long)
+    expect(lines.slice(lines.lastIndexOf("") + 1)).toHaveLength(2)
   })
 
   it("an overdue turn is due now, and a prompt that is none is told", () => {

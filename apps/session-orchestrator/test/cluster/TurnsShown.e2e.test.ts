@@ -3,6 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import * as Given from "../service/Given.ts"
 import * as Process from "../service/Process.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
 import * as Runners from "./Runners.ts"
@@ -12,7 +13,7 @@ import * as UnderWay from "./UnderWay.ts"
 const DELAYS = ["1 hour"]
 
 it.live(
-  "X6: shows each turn with the runner that has it: the same one until it dies, then the next one, and none when all are dead",
+  "X6, X15: shows each turn with the runner that has it: the same one until it dies, then the next one, and none when all are dead",
   () =>
     Effect.gen(function* () {
       const postgres = yield* PostgresServer.start
@@ -33,8 +34,27 @@ it.live(
           assert.strictEqual(new Set(owned.values()).size, 2)
           const turns = yield* shown
           for (const [id, address] of owned) assert.strictEqual(turns.get(id), address)
+          // Any runner answers for any turn, its own or not.
+          for (const id of ids) {
+            const [one, other] = yield* Effect.all([first.turn(id), second.turn(id)])
+            assert.deepInclude(one, { status: "waiting", attempts: 1 })
+            assert.deepStrictEqual(other, one)
+          }
         })
       )
+      const id = yield* first.create()
+      const submitted = yield* second.call(Given.submission(id, "submitted"))
+      assert.deepStrictEqual([submitted.status, submitted.headers.location], [202, "/v1/turns/submitted"])
+      for (const runner of both) {
+        const { text } = yield* Process.eventually(
+          "the answer",
+          runner.turn("submitted"),
+          ({ status }) => status === "completed"
+        )
+        assert.strictEqual(text, UnderWay.WHOLE)
+      }
+      assert.strictEqual((yield* first.call(Given.submission(id, "submitted"))).status, 202)
+
       const all = [...(yield* shown).keys()]
       const allAt = (address: string | null) => new Map(all.map((id) => [id, address]))
 

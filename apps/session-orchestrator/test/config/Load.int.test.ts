@@ -33,6 +33,7 @@ describe("Load", () => {
     Effect.gen(function* () {
       expect(yield* problemOf('{ "model": "simulated/a\\u0000" }')).toEqual({
         place: "model",
+        position: { line: 1, column: 3 },
         message: "expected text without the character U+0000, which is at position 11."
       })
     })
@@ -96,12 +97,44 @@ describe("Load", () => {
     })
   )
 
-  it.effect("what can be done about a syntax error is told in one sentence of its own", () =>
+  it.effect("the advice for a syntax error is a sentence of its own", () =>
     Effect.gen(function* () {
-      expect(yield* problemOf('{ "model": "a/b", }')).toEqual({
-        place: "line 1, column 19",
-        message: 'found "}"; expected another key. Remove the comma before it.'
+      expect(yield* problemOf("{ \"model\": 'a/b' }")).toEqual({
+        place: "line 1, column 12",
+        message: 'found "\'"; expected a value. Strings are in double quotes.'
       })
+    })
+  )
+
+  it.effect("a file may have comments and trailing commas", () =>
+    Effect.gen(function* () {
+      const { config } = yield* load('// Nights.\n{\n  "server": { "port": 1234, /* not 4747 */ },\n}\n')
+      expect(config.server.port).toBe(1234)
+    })
+  )
+
+  it.effect("L3: every problem of the file has the position of its key, and that of another source has none", () =>
+    Effect.gen(function* () {
+      const text = `{
+  // A comment moves what follows it.
+  "sever": {}, "providers": {
+    "p.q": { "headers": { "a b": "x" } },
+  },
+  "retry": { "schedule": { "type": "steps", "delays": ["1 second", "soon"] } },
+  "telemetry": { "notifications": {} }
+}`
+      const error = yield* Effect.flip(load(text, { HOLDFAST_PORT: "x" }))
+      expect(
+        "problems" in error && error.problems.map(({ place, position }) => [place, position?.line, position?.column])
+      ).toEqual([
+        ["sever", 3, 3],
+        ['providers["p.q"].type', 4, 5], // Missing: the key around it.
+        ['providers["p.q"].headers["a b"]', 4, 27],
+        ["retry.schedule.delays[1]", 6, 68],
+        ["HOLDFAST_PORT", undefined, undefined],
+        ["telemetry.notifications", 7, 18]
+      ])
+      expect(error.message).toContain("\n  sever (line 3, column 3): unknown key. Did you mean")
     })
   )
 

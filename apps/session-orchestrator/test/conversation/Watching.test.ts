@@ -146,6 +146,41 @@ describe("a watcher", () => {
       })
   )
 
+  Property.prop(
+    "V5: of a turn that was accepted here reads nothing, wherever in it it subscribes and whatever it has, and misses nothing",
+    fc.tuple(turn, fc.nat(40), fc.nat(10), fc.boolean()),
+    ([events, a, b, isOfTurn]) =>
+      Effect.gen(function* () {
+        const subscribes = Math.min(a, events.length - 1)
+        const stage = new Stage()
+        stage.session.hub.recent.accepted(turnId)
+        for (const event of events.slice(0, subscribes)) stage.say(event)
+        const after = isOfTurn ? 0 : Math.min(b, stage.disk.length)
+        const options = isOfTurn ? { turnId } : { after }
+        let reads = 0
+        const read = (from: number) => {
+          reads++
+          return Stream.fromIterable(stage.disk.slice(from))
+        }
+        const frames: Array<Frame> = []
+        const fiber = yield* Watching.watch(stage.session, read, options).pipe(
+          Watching.ofTurn(turnId),
+          Stream.runForEach((frame) => Effect.sync(() => frames.push(frame))),
+          Effect.forkScoped({ startImmediately: true })
+        )
+        // Of a conversation without an event nobody knows that there is none.
+        const isKnown = isOfTurn || stage.disk.length > 0
+        for (const event of events.slice(subscribes)) stage.say(event)
+        yield* Fiber.join(fiber)
+        assert.strictEqual(reads, isKnown ? 0 : 1)
+        assert.deepStrictEqual(
+          frames.flatMap(({ id }) => (id === undefined ? [] : [id])),
+          stage.disk.slice(after).map(({ id }) => id)
+        )
+        assert.strictEqual(shownBy(frames).current, "")
+      })
+  )
+
   it.effect("X3: that comes late is shown the text of the step in progress, as one piece", () =>
     Effect.gen(function* () {
       const { session, say } = bound(new Stage())
@@ -235,6 +270,18 @@ describe("between the disk and the hub", () => {
     assert.isTrue(hub.inProgress.isKnown(retry))
     assert.deepStrictEqual(hub.inProgress.events(), [retry])
   })
+
+  it.effect("V5: a turn that has stopped is read from disk, where another process may have gone on with it", () =>
+    Effect.gen(function* () {
+      const session = new Session(conversationId)
+      session.hub.recent.accepted(turnId)
+      session.hub.persisted([earlier])
+      session.hub.again()
+      const theirs = [stored(2, answer(1, "Hello")), stored(3, turnEnd)]
+      const events = yield* seenBy(session, [earlier, ...theirs], () => {})
+      assert.deepStrictEqual(events, [earlier.event, answer(1, "Hello"), turnEnd])
+    })
+  )
 
   it.effect("X3: nothing up to the id that a client has comes again, though the hub passes it only now", () =>
     Effect.gen(function* () {

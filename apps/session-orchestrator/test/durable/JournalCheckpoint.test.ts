@@ -256,7 +256,9 @@ describe("JournalCheckpoint", () => {
   it.effect("K3, K8: an answer whose write is refused leaves nothing, and no gap", () =>
     Effect.gen(function* () {
       const refused = new StorageError({ message: "disk full" })
-      const { checkpoint, ends, write } = yield* joined((append) => atOnce(Effect.andThen(Effect.fail(refused), append)))
+      const { checkpoint, ends, write } = yield* joined((append) =>
+        atOnce(Effect.andThen(Effect.fail(refused), append))
+      )
       yield* checkpoint.run("step/0/attempt/0", Records.AttemptOutcome, Effect.succeed(answered))
       assert.strictEqual((yield* Effect.flip(write)).message, "disk full")
       assert.deepStrictEqual([yield* names, yield* ends], [[], 0])

@@ -37,6 +37,25 @@ describe("Account", () => {
     })
   })
 
+  it("D2: a failure after which the turn gave up, or whose decision is not recorded, has scheduled no wait", () => {
+    const { spending } = Account.of([
+      failed(0, 1_000),
+      retry(0, 5_000, 6_000),
+      wake(0, 0, { type: "elapsed" }),
+      failed(1, 7_000),
+      giveUp(1)
+    ])
+    expect(spending).toMatchObject({ scheduledMs: 5_000, onReason: { scheduledMs: 5_000 } })
+    expect(Account.of([failed(0, 1_000)]).spending).toMatchObject({ scheduledMs: 0, onReason: { scheduledMs: 0 } })
+  })
+
+  it("X5: a failure that was taken over from another turn was no call", () => {
+    const shared = failed(1, 2_000, 0, { ...overloaded, shared: true })
+    const { attempts } = Account.of([failed(0, 1_000), retry(0, 500, 1_500), wake(0, 0, { type: "elapsed" }), shared])
+    expect(attempts).toHaveLength(2)
+    expect(Account.endedCalls(attempts)).toBe(1)
+  })
+
   it("D2: waits took as long as they really did; one that has not ended has lasted until now", () => {
     const records = [
       failed(0, 1_000),

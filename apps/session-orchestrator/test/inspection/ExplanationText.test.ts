@@ -57,6 +57,20 @@ describe("ExplanationText", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
+  it.effect("has lines of 120 columns where nobody says how wide, and fills them to the last column", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(ExplanationText.COLUMNS, 120)
+      const explanation = yield* ScriptedTurn.happened(Night.plan, Night.live)
+      const accepted = "  22:58:00  The turn was accepted."
+      const lines = (columns: number) => ExplanationText.lines(explanation, { timeZone: "UTC", columns })
+      assert.include(lines(accepted.length), accepted)
+      assert.includeMembers(Array.from(lines(accepted.length - 1)), [
+        "  22:58:00  The turn was",
+        "            accepted."
+      ])
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
   it.effect("P8, X9: calls no failure the same that another target has met, nor hides what it asked for", () =>
     Effect.gen(function* () {
       const asks = (retryAfterMs: number) =>

@@ -34,6 +34,7 @@ describe("the grounds of a decision", () => {
     const rules = (hintMs: number | undefined) => retried({ limits, ...(hintMs === undefined ? {} : { hintMs }) }).rules
     assert.deepStrictEqual(rules(undefined), ["D3", "D1"])
     assert.deepStrictEqual(rules(50), ["D3", "D1"])
+    assert.deepStrictEqual(retried({ delayMs: 0, scheduledMs: 0, limits }).rules, ["D3", "D1"])
     assert.deepStrictEqual(rules(51), ["D3", "P5"])
     assert.deepStrictEqual(retried({ hintMs: 51, byReason: true, limits }).rules, ["D3", "X11"])
   })

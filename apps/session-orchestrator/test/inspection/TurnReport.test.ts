@@ -59,6 +59,13 @@ describe("TurnReport", () => {
     expect(report.budget).toEqual({ measure: "scheduled", spentMs: 15_000 })
   })
 
+  it("a clock that went back makes nothing negative", () => {
+    const policy = Profile.resolve({ measure: "wall-clock", budget: { total: Duration.minutes(1) } })
+    const report = TurnReport.ofOpen({ ...turn, acceptedAt: 500 }, waiting, conversation, policy, 100)
+    expect(report.ageMs).toBe(0)
+    expect(report.budget).toMatchObject({ spentMs: 0, leftMs: 60_000 })
+  })
+
   it("X11: what a reason may still spend counts, where that is less", () => {
     const policy = Profile.resolve({ reasons: { overloaded: { budget: Duration.seconds(20) } } })
     const { budget } = TurnReport.ofOpen(turn, waiting, conversation, policy, 9_000)

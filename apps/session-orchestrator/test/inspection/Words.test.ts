@@ -22,6 +22,7 @@ describe("words for a retry", () => {
     assert.strictEqual(retry(), "Retry 1 at T9, after 5 s (D3).")
     assert.strictEqual(retry({ delayMs: 0 }), "Retry 1 at once (D3).")
     assert.strictEqual(retry({ scheduledMs: 5_000 }), "Retry 1 at T9, after 5 s, the schedule's (D3).")
+    assert.strictEqual(retry({ delayMs: 1, scheduledMs: 0 }), "Retry 1 at T9, after 1 ms, the schedule's (D3).")
     const shorter = { scheduledMs: 5_000, hintMs: 5_000 }
     assert.strictEqual(
       retry(shorter),

@@ -82,6 +82,12 @@ export const request = (id: string, turnId: string, prompt = turnId) => ({
   body: { prompt, turnId }
 })
 
+/** A turn that is handed in and left (X15). */
+export const submission = (id: string, turnId: string, prompt = turnId) => ({
+  ...request(id, turnId, prompt),
+  headers: { prefer: "respond-async" }
+})
+
 /** The events of a turn from its first to its last; asks with the same id, so it is the same turn. */
 export const turn = (service: Running, id: string, turnId: string) =>
   Effect.map(service.call(request(id, turnId)), ({ status, text }) => {

@@ -5,44 +5,56 @@ import * as Net from "node:net"
 import { ANSWER_GRACE } from "../../src/transport/http/HttpServer.ts"
 import * as Given from "./Given.ts"
 import * as Process from "./Process.ts"
-import * as Service from "./Service.ts"
 
 describe("a process that is killed", () => {
-  it.live("X1: a turn asleep keeps its attempts, wakes at its time, and those behind it follow in order", () =>
-    Effect.gen(function* () {
-      const { provider, start } = yield* Given.stage({ delays: ["20 millis", "4500 millis"], isGated: false })
-      const calls = Given.script(provider, {
-        two: [Given.answer("And then")],
-        one: [Given.overloaded, Given.overloaded, Given.answer("At last")],
-        control: [Given.overloaded, Given.overloaded, Given.answer("Later")]
-      })
-      const first = yield* start
-      const id = yield* first.create()
-      yield* first.open(Given.request(id, "one"))
-      yield* Process.eventually("the second wait", first.state(id), ({ attempt }) => attempt === 1)
-      yield* first.open(Given.request(id, "two"))
-      const before = yield* first.state(id)
-      yield* first.end("SIGKILL")
+  it.live(
+    "X1, X15: a turn asleep keeps its attempts, wakes at its time, and those behind it follow in order, watched or left",
+    () =>
+      Effect.gen(function* () {
+        const { provider, start } = yield* Given.stage({ delays: ["20 millis", "4500 millis"], isGated: false })
+        const calls = Given.script(provider, {
+          two: [Given.answer("And then")],
+          one: [Given.overloaded, Given.overloaded, Given.answer("At last")],
+          control: [Given.overloaded, Given.overloaded, Given.answer("Later")]
+        })
+        const first = yield* start
+        const id = yield* first.create()
+        yield* first.open(Given.request(id, "one"))
+        yield* Process.eventually("the second wait", first.state(id), ({ attempt }) => attempt === 1)
+        assert.strictEqual((yield* first.call(Given.submission(id, "two"))).status, 202)
+        const before = yield* first.state(id)
+        const states = (service: Given.Running) => Effect.all([service.turn("one"), service.turn("two")])
+        const turns = yield* states(first)
+        assert.deepStrictEqual(
+          turns.map(({ status, wait }) => [status, wait?.retryAt]),
+          [
+            ["waiting", before.retryAt],
+            ["queued", undefined]
+          ]
+        )
+        yield* first.end("SIGKILL")
 
-      const second = yield* start
-      assert.deepStrictEqual(yield* second.state(id), before)
-      // A turn whose whole wait lies in this life: one that slept its wait anew would come after it.
-      const control = yield* second.open(Given.request(yield* second.create(), "control"))
-      yield* Process.eventually("the third call", Effect.sync(provider.count), (count) => count >= 5)
-      assert.deepStrictEqual(calls.slice(0, 5), ["one", "one", "control", "control", "one"])
-      assert.isAtLeast(Date.now(), before.retryAt ?? Infinity)
-      const then = yield* Given.turn(second, id, "two")
-      assert.strictEqual(Service.shown(then), "And then")
-      assert.strictEqual(Given.endOf(yield* Given.turn(second, id, "one")).attempts, 3)
-      assert.deepStrictEqual(yield* second.history(id), [
-        "user: one",
-        "assistant: At last",
-        "user: two",
-        "assistant: And then"
-      ])
-      yield* control.until("turn-end")
-      assert.strictEqual(provider.count(), 7)
-    })
+        const second = yield* start
+        assert.deepStrictEqual(yield* second.state(id), before)
+        assert.deepStrictEqual(yield* states(second), turns)
+        // A turn whose whole wait lies in this life: one that slept its wait anew would come after it.
+        const control = yield* second.open(Given.request(yield* second.create(), "control"))
+        yield* Process.eventually("the third call", Effect.sync(provider.count), (count) => count >= 5)
+        assert.deepStrictEqual(calls.slice(0, 5), ["one", "one", "control", "control", "one"])
+        assert.isAtLeast(Date.now(), before.retryAt ?? Infinity)
+        const then = yield* Process.eventually("the end", second.turn("two"), ({ status }) => status === "completed")
+        assert.deepInclude(then, { text: "And then", attempts: 1 })
+        assert.strictEqual((yield* second.call(Given.submission(id, "two"))).status, 202)
+        assert.strictEqual(Given.endOf(yield* Given.turn(second, id, "one")).attempts, 3)
+        assert.deepStrictEqual(yield* second.history(id), [
+          "user: one",
+          "assistant: At last",
+          "user: two",
+          "assistant: And then"
+        ])
+        yield* control.until("turn-end")
+        assert.strictEqual(provider.count(), 7)
+      })
   )
 
   it.live("X1: an attempt that had said nothing yet is made again", () =>

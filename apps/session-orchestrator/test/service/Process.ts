@@ -5,6 +5,7 @@
  * P2. It ends with the scope, whatever state it is in.
  * P3. Whatever is waited for has a deadline; missing it fails with all that the process has said.
  */
+import type { TurnState } from "@holdfast/wire"
 import { Duration, Effect, type Scope } from "effect"
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import * as fs from "node:fs"
@@ -99,6 +100,9 @@ export const start = Effect.fnUntraced(function* ({ directory, config, env = {},
     create: (body: object = {}) =>
       Effect.map(call({ path: "/v1/conversations", body }), ({ text }): string => JSON.parse(text).conversationId),
     state: (id: string) => Effect.map(call({ path: `/v1/conversations/${id}` }), ({ text }): State => JSON.parse(text)),
+    /** What a turn is at (X15). */
+    turn: (turnId: string) =>
+      Effect.map(call({ path: `/v1/turns/${turnId}` }), ({ text }): TurnState.TurnState => JSON.parse(text)),
     /** The roles and texts of the history. */
     history: (id: string) =>
       Effect.map(call({ path: `/v1/conversations/${id}/messages` }), ({ text }) =>

@@ -43,9 +43,12 @@ const post = (service: Effect.Success<ReturnType<typeof Service.start>>, id: str
 const stateOf = (service: Effect.Success<ReturnType<typeof Service.start>>, id: string) =>
   Effect.map(service.call({ path: `/v1/conversations/${id}` }), ({ text }) => JSON.parse(text))
 
+const turnOf = (service: Effect.Success<ReturnType<typeof Service.start>>) =>
+  Effect.map(service.call({ path: "/v1/turns/one" }), ({ text }) => JSON.parse(text))
+
 describe("a turn that asks", () => {
   it.live(
-    "X11: says so to whoever watches, in its state and in the list of turns, over a restart; and goes on when told to",
+    "X11, X15: says so to whoever watches, in its state and in the list of turns, over a restart; and goes on when told to",
     () =>
       Effect.gen(function* () {
         const { asked, database, id, provider, retry, service } = yield* asking()
@@ -56,6 +59,9 @@ describe("a turn that asks", () => {
         const before = yield* stateOf(service, id)
         assert.deepInclude(before, { status: "retrying", retryAt })
         assert.deepStrictEqual(before.retry.asks, asks)
+        const turnBefore = yield* turnOf(service)
+        assert.deepInclude(turnBefore, { status: "waiting", attempts: 1 })
+        assert.deepInclude(turnBefore.wait, { asks, retryAt })
         yield* service.stop
 
         const [turn] = yield* Effect.flatMap(Inspection, (inspection) => inspection.turns({ all: false })).pipe(
@@ -67,6 +73,7 @@ describe("a turn that asks", () => {
 
         const second = yield* Service.start({ provider, database, retry })
         assert.deepStrictEqual((yield* stateOf(second, id)).retry, before.retry)
+        assert.deepStrictEqual(yield* turnOf(second), turnBefore)
         const watcher = yield* second.open({ path: `/v1/conversations/${id}/events` })
         assert.include(yield* watcher.until('"asks"'), `"retryAt":${retryAt}`)
         assert.strictEqual(provider.count(), 1)

@@ -40,8 +40,16 @@ it("Checkpoints.C1: the thread starts when there is something for it to do, and 
 
 it("Checkpoints.C1: many small statements are worth a checkpoint too", () => {
   const { checkpoints, counts } = scripted()
-  for (let n = 0; n < 5_000; n++) checkpoints.wrote(10)
+  // Each counts as a page besides what it writes.
+  const enough = Math.ceil(WORTH_BYTES / (10 + 4_096))
+  for (let n = 1; n < enough; n++) checkpoints.wrote(10)
+  assert.strictEqual(counts.asked, 0)
+  checkpoints.wrote(10)
   assert.strictEqual(counts.asked, 1)
+})
+
+it("SqliteClient.S5: the log is commonly half as long as SQLite's own limit of 64 MiB", () => {
+  assert.deepStrictEqual([WORTH_BYTES, AHEAD_BYTES], [16 * 1_048_576, 16 * 1_048_576])
 })
 
 it("Checkpoints.C2: what is written during a checkpoint counts towards the next one", () => {

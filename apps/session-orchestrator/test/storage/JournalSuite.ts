@@ -184,7 +184,10 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
         for (const [i, { kind, n }] of turns.entries()) {
           const records = (yield* journal.load(Given.turnId(n))).map(({ name }) => name)
           const events = (yield* store.turnEvents(Given.turnId(n))).map(({ event }) => event.type)
-          const failure = results[i]?.pipe(Result.flip, Result.getOrElse(() => undefined))
+          const failure = results[i]?.pipe(
+            Result.flip,
+            Result.getOrElse(() => undefined)
+          )
           const isMade = ["both", "records", "events"].includes(kind)
           expect([kind, failure?._tag]).toEqual([
             kind,

@@ -37,6 +37,56 @@ const make = Effect.fnUntraced(function* (file: IncidentFile.IncidentFile = Inci
 
 const MINUTE = 60_000
 
+describe("the alarm of notifications", () => {
+  it.effect("is one, whatever comes, set to the next that is due, and gone with the scope", () =>
+    Effect.gen(function* () {
+      const timer = yield* Timer.Timer
+      const set = new Set<number>()
+      const dues: Array<number> = []
+      const watched: Timer.Timer["Service"] = {
+        ...timer,
+        at: (due, ring) => {
+          dues.push(due)
+          set.add(due)
+          const silence = timer.at(due, (isDue) => {
+            set.delete(due)
+            ring(isDue)
+          })
+          return () => {
+            set.delete(due)
+            silence()
+          }
+        }
+      }
+      const told: Array<string> = []
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const listeners = yield* Notifications.make({
+            after: Duration.minutes(5),
+            receivers: new Map([["webhook", ({ type }) => Effect.sync(() => void told.push(type))]]),
+            file: IncidentFile.none,
+            timer: watched,
+            redact: (text) => text
+          })
+          for (const at of [0, MINUTE, 2 * MINUTE]) {
+            const directive = { _tag: "Retry" as const, attempt: 0, delayMs: 1_800_000, retryAt: at + 1_800_000 }
+            const target = { provider: "openai", model: `m${at}` }
+            const id = Ids.ConversationId.make(`c${at}`)
+            listeners.decision?.(Given.decision({ conversationId: id, target, at, directive }))
+            expect(set.size).toBe(1)
+            yield* TestClock.adjust(MINUTE)
+          }
+          yield* TestClock.adjust(2.5 * MINUTE)
+          expect(told).toEqual(["incident-began"])
+          expect(Array.from(set)).toEqual([6 * MINUTE])
+        })
+      )
+      expect(set.size).toBe(0)
+      expect(dues[0]).toBe(5 * MINUTE)
+    }).pipe(Effect.provide(Timer.layer))
+  )
+})
+
 describe("notifications of one of several runners", () => {
   it.effect("X12: no incident is told whose turns have all moved to other runners", () =>
     Effect.gen(function* () {

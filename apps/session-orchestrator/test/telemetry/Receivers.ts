@@ -28,6 +28,9 @@ interface Wire {
     }
   }>
   readonly status: { readonly code: number } | null
+  readonly droppedAttributesCount: number | null
+  readonly droppedEventsCount: number | null
+  readonly droppedLinksCount: number | null
 }
 
 // Generated from opentelemetry/proto/collector/trace/v1/trace_service.proto; its types say nothing.
@@ -83,10 +86,12 @@ export interface Span {
   readonly ms: number
   readonly attributes: Readonly<Record<string, unknown>>
   readonly status: unknown
+  /** Attributes, events and links that the span says it has had and lost. */
+  readonly dropped: number
 }
 
 /** What was posted to a collector, read by the decoder that is generated from the protocol's own definition. */
-export const spansOf = (requests: ReadonlyArray<Request>): ReadonlyArray<Span> =>
+export const spansOf = (requests: ReadonlyArray<Pick<Request, "body">>): ReadonlyArray<Span> =>
   requests
     .flatMap(({ body }) => ExportTraceServiceRequest.decode(body).resourceSpans ?? [])
     .flatMap(({ scopeSpans }) => scopeSpans ?? [])
@@ -99,7 +104,8 @@ export const spansOf = (requests: ReadonlyArray<Request>): ReadonlyArray<Span> =
       kind: span.kind,
       ms: Number(BigInt(String(span.endTimeUnixNano)) - BigInt(String(span.startTimeUnixNano))) / 1e6,
       attributes: Object.fromEntries(span.attributes.map(({ key, value }) => [key, valueOf(value)])),
-      status: span.status?.code
+      status: span.status?.code,
+      dropped: (span.droppedAttributesCount ?? 0) + (span.droppedEventsCount ?? 0) + (span.droppedLinksCount ?? 0)
     }))
 
 /** Waits for something to be there, not long. */

@@ -1,9 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { Observer } from "@holdfast/kernel"
 import { Effect, Logger, Redacted } from "effect"
 import { HttpClient, HttpClientError, HttpClientResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import * as Traces from "../../src/telemetry/Traces.ts"
 import * as Given from "./Given.ts"
+import * as Receivers from "./Receivers.ts"
 
 type Answer = number | "refused" | "hangs"
 
@@ -73,6 +75,76 @@ describe("a collector", () => {
   it.effect("that is busy for a moment is told nobody of", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* log(3, 503, "refused", 200, 503, 200), [])
+    })
+  )
+})
+
+describe("a span", () => {
+  /** The spans of what listeners are given, as a collector reads them, and how long after that they came. */
+  const exported = Effect.fnUntraced(function* (
+    tell: (traces: Observer.Listeners) => void,
+    redact: (text: string) => string = (text) => text
+  ) {
+    const bodies: Array<Buffer> = []
+    const client = HttpClient.make((request) =>
+      Effect.sync(() => {
+        if (request.body._tag === "Uint8Array") bodies.push(Buffer.from(request.body.body))
+        return HttpClientResponse.fromWeb(request, new Response("", { status: 200 }))
+      })
+    )
+    const traces = yield* Traces.make({
+      url: "http://collector.test/v1/traces",
+      headers: {},
+      version: "0",
+      addressOf: () => undefined,
+      redact
+    }).pipe(Effect.provideService(HttpClient.HttpClient, client))
+    tell(traces)
+    yield* TestClock.adjust("1999 millis")
+    assert.lengthOf(bodies, 0)
+    yield* TestClock.adjust("1 milli")
+    return Receivers.spansOf(bodies.map((body) => ({ body })))
+  }, Effect.scoped)
+
+  it.effect("A16: of an attempt is a client's, has lost nothing, and has its times and how it ended", () =>
+    Effect.gen(function* () {
+      const [failed, completed] = yield* exported((traces) => {
+        traces.attempt?.(Given.attempt())
+        traces.attempt?.(Given.attempt({ outcome: Given.completed }))
+      })
+      // SpanKind 3: client. Status codes 2: error, 0: unset.
+      assert.deepStrictEqual([failed?.kind, failed?.status, failed?.ms, failed?.dropped], [3, 2, 500, 0])
+      assert.deepStrictEqual([completed?.kind, completed?.status, completed?.ms, completed?.dropped], [3, 0, 1_500, 0])
+    })
+  )
+
+  it.effect("A16: of what happens in the service itself is internal", () =>
+    Effect.gen(function* () {
+      const spans = yield* exported((traces) => traces.wait?.(Given.wait()))
+      assert.deepStrictEqual(
+        spans.map(({ dropped, kind, status }) => [kind, status, dropped]),
+        spans.map(() => [1, 0, 0])
+      )
+      assert.isNotEmpty(spans)
+    })
+  )
+
+  it.effect("has texts of others redacted, and cut where they are longer than 256 characters", () =>
+    Effect.gen(function* () {
+      const named = (toolName: string) => ({
+        call: { type: "tool-call" as const, toolCallId: "call-1", toolName, input: {} }
+      })
+      const spans = yield* exported(
+        (traces) => {
+          for (const length of [256, 257]) traces.tool?.(Given.tool(named("x".repeat(length))))
+          traces.tool?.(Given.tool(named("secret")))
+        },
+        (text) => text.replaceAll("secret", "***")
+      )
+      assert.deepStrictEqual(
+        spans.flatMap(({ attributes }) => attributes["gen_ai.tool.name"] ?? []),
+        ["x".repeat(256), `${"x".repeat(256)}…`, "***"]
+      )
     })
   )
 })

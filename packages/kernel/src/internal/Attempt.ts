@@ -4,7 +4,7 @@
  * A1. It always has an outcome, and never fails: a failure, a defect and a stream that just stops are outcomes.
  * A2. Text and reasoning leave for the sink as they come; tool calls stay here until the attempt has completed, so half a
  *     call, or a call of a lost attempt, is never run (C7).
- * A3. On the path of a delta: one `switch`, one append, one call of the sink.
+ * A3. On the path of a read: its neighbouring deltas of one kind are one append and one call of the sink. Nothing waits for the next read.
  * A4. A response that grows beyond its limit ends there, as a failure (C11); what came until then is kept.
  */
 import type { Failure, Message } from "@holdfast/wire"
@@ -73,15 +73,20 @@ class Ear {
       const event = events[i] as ProviderEvent // in bounds; on the path of a token an index beats an iterator
       switch (event.type) {
         case "text-delta":
-          if (event.delta === "") break
-          if (!this.content.delta("text", event.delta)) return this.exceeded()
-          this.sink.live({ type: "text-delta", conversationId, turnId, delta: event.delta })
+        case "reasoning-delta": {
+          const { type } = event
+          const kind = type === "text-delta" ? "text" : "reasoning"
+          let { delta } = event
+          for (let next = events[i + 1]; next?.type === type; next = events[i + 1]) {
+            if (!this.content.fits(kind, delta.length + next.delta.length)) break // A4: what fits is kept
+            delta += next.delta
+            i++
+          }
+          if (delta === "") break
+          if (!this.content.delta(kind, delta)) return this.exceeded()
+          this.sink.live({ type, conversationId, turnId, delta })
           break
-        case "reasoning-delta":
-          if (event.delta === "") break
-          if (!this.content.delta("reasoning", event.delta)) return this.exceeded()
-          this.sink.live({ type: "reasoning-delta", conversationId, turnId, delta: event.delta })
-          break
+        }
         case "reasoning-end":
           if (!this.content.endReasoning(event)) return this.exceeded()
           break

@@ -50,10 +50,14 @@ export class Content {
     return this.isSeen
   }
 
+  /** Whether so much text or reasoning may be added (K3). */
+  fits(kind: Open["kind"], characters: number): boolean {
+    return this.size + this.counted(kind, characters) <= this.most
+  }
+
   /** Adds text or reasoning, which is not empty. `false`: it is too much (K3). */
   delta(kind: Open["kind"], delta: string): boolean {
-    const isNew = this.open?.kind !== kind
-    if (!this.take(delta.length + (isNew ? ResponseLimit.PART_CHARACTERS : 0))) return false
+    if (!this.take(this.counted(kind, delta.length))) return false
     if (this.open?.kind === kind) {
       this.open.text.append(delta)
     } else {
@@ -98,6 +102,10 @@ export class Content {
   private close(): void {
     if (this.open !== undefined) this.closed.push({ type: this.open.kind, text: this.open.text.text() })
     this.open = undefined
+  }
+
+  private counted(kind: Open["kind"], characters: number): number {
+    return this.open?.kind === kind ? characters : characters + ResponseLimit.PART_CHARACTERS
   }
 
   private take(characters: number): boolean {

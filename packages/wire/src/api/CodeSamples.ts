@@ -10,11 +10,18 @@ export const ORIGIN = "http://127.0.0.1:4747"
 
 /** The samples of an operation; none where its answer is one document, which readers of the format write themselves. */
 export const of = (method: string, path: string, operation: Json, body: unknown): ReadonlyArray<Json> => {
-  const media = Object.keys(at(at(at(operation, "responses"), "200"), "content"))
+  const responses = at(operation, "responses")
+  const media = Object.keys(at(at(responses, "200"), "content"))
   if (!media.includes(Sse.CONTENT_TYPE)) return []
-  return media
-    .map((type) => ({ lang: "shell", label: labels[type] ?? type, source: curl(method, path, type, body) }))
+  const samples = media
+    .map((type) => ({
+      lang: "shell",
+      label: labels[type] ?? type,
+      source: curl(method, path, `Accept: ${type}`, body)
+    }))
     .sort((a, b) => order.indexOf(a.label) - order.indexOf(b.label))
+  if (responses["202"] === undefined) return samples
+  return [...samples, { lang: "shell", label: SUBMITTED, source: curl(method, path, "Prefer: respond-async", body) }]
 }
 
 // --- internal
@@ -26,10 +33,13 @@ const labels: Record<string, string> = {
 }
 const order = Object.values(labels)
 
-const curl = (method: string, path: string, accept: string, body: unknown): string =>
+/** The call that does not wait. */
+const SUBMITTED = "The turn's id at once"
+
+const curl = (method: string, path: string, header: string, body: unknown): string =>
   [
     `curl -N ${method === "get" ? "" : `-X ${method.toUpperCase()} `}${ORIGIN}${path.replace("{conversationId}", "c_4f2k9x")}`,
-    `-H 'Accept: ${accept}'`,
+    `-H '${header}'`,
     ...(body === undefined
       ? []
       : ["-H 'Content-Type: application/json'", `-d '${JSON.stringify(body).replaceAll("'", String.raw`'\''`)}'`])

@@ -4,6 +4,7 @@ import { ConversationId, MessageId, TurnId } from "../Ids.ts"
 import type { Message } from "../Message.ts"
 import * as Sse from "../Sse.ts"
 import { isPersisted, type TurnEvent } from "../TurnEvent.ts"
+import type { TurnState } from "../TurnState.ts"
 
 const ids = { conversationId: ConversationId.make("c_4f2k9x"), turnId: TurnId.make("t_7hq2m1") }
 const target = "anthropic/claude-sonnet-4-5"
@@ -93,4 +94,27 @@ export const waiting: ConversationState = {
   attempt: retry.attempt,
   retryAt: retry.retryAt,
   retry
+}
+
+/** The turn itself, while it waits. */
+export const waitingTurn: TurnState = {
+  ...ids,
+  status: "waiting",
+  model: target,
+  acceptedAt: 1_901_232_000_000,
+  attempts: 1,
+  wait: { retry: retry.attempt, retryAt: retry.retryAt, since: retry.retryAt - retry.delayMs },
+  error: { reason: retry.reason, message: retry.message, code: retry.code }
+}
+
+/** The same once it has ended. */
+export const endedTurn: TurnState = {
+  ...ids,
+  status: "completed",
+  model: target,
+  acceptedAt: 1_901_232_000_000,
+  endedAt: 1_901_232_006_900,
+  attempts: 2,
+  usage,
+  text: "Nothing happened."
 }

@@ -148,7 +148,7 @@ const TRANSIENT = "Transient: seen live, or never."
 
 /** Problems decode leniently, as RFC 9457 wants; what is sent always has these. */
 const asProblem = (name: string, schema: Json): Json => {
-  const optional = new Set(["detail", "instance", "errors"])
+  const optional = new Set(["detail", "instance", "errors", ...(mayLack[renamed(name)] ?? [])])
   const description = descriptions.get(renamed(name))
   return {
     ...toObject(open(schema)),
@@ -156,6 +156,9 @@ const asProblem = (name: string, schema: Json): Json => {
     required: Object.keys(objectAt(schema, "properties")).filter((key) => !optional.has(key))
   }
 }
+
+/** By problem, keys that it has only where there is something to put there. */
+const mayLack: Record<string, ReadonlyArray<string>> = { TurnNotFoundProblem: ["conversationId"] }
 
 /** The generator drops what a class says of itself. */
 const descriptions = new Map(

@@ -67,12 +67,16 @@ export class ConversationNotFound extends HttpApiError.Problem<ConversationNotFo
   { description: "No conversation has this id." }
 ) {}
 
-/** The conversation has no turn of this id. */
+/** There is no turn of this id. */
 export class TurnNotFound extends HttpApiError.Problem<TurnNotFound>()(
   "TurnNotFoundProblem",
   { type: type("turn-not-found"), status: 404, title: "There is no such turn" },
-  { conversationId: Schema.String, turnId: Schema.String },
-  { description: "The conversation has no turn of this id." }
+  {
+    /** Absent where the call names no conversation. */
+    conversationId: Schema.optionalKey(Schema.String),
+    turnId: Schema.String
+  },
+  { description: "No turn has this id, or none of the conversation that the call names." }
 ) {}
 
 /** The address exists, for other methods; the `Allow` header names them. */

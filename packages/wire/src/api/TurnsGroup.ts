@@ -16,6 +16,7 @@ import * as Sse from "../Sse.ts"
 import { NonEmptyText } from "../Text.ts"
 import { TurnEvent, TurnStatus } from "../TurnEvent.ts"
 import { TurnExplanation } from "../TurnExplanation.ts"
+import { TurnState } from "../TurnState.ts"
 import { conversationParams, conversationProblems } from "./ConversationsGroup.ts"
 import * as ExampleTurn from "./ExampleTurn.ts"
 import { withContent } from "./OpenApiDocument.ts"
@@ -61,6 +62,43 @@ export const TurnResult = Schema.Struct({
 })
 export type TurnResult = typeof TurnResult.Type
 
+/** A turn that was submitted: it is on disk, and runs with no client attached (X15). */
+export const TurnAccepted = Schema.Struct({
+  turnId: TurnId
+}).annotate({
+  identifier: "TurnAccepted",
+  description: "The turn is on disk and runs, with `Prefer: respond-async`; `Location` is where to read what it is at.",
+  examples: [{ turnId: TurnId.make("t_7hq2m1") }]
+})
+export type TurnAccepted = typeof TurnAccepted.Type
+
+/** The preference for 202 (RFC 7240). */
+export const RESPOND_ASYNC = "respond-async"
+
+/** The same with its headers. */
+export const Submitted = HttpApiSchema.WithHeaders(TurnAccepted.pipe(HttpApiSchema.status(202)), {
+  location: Schema.String,
+  "preference-applied": Schema.Literal(RESPOND_ASYNC)
+})
+
+/** Answers for a turn that was submitted. */
+export const submitted = (turnId: TurnId): typeof Submitted.Type =>
+  HttpApiSchema.withHeaders({
+    body: { turnId },
+    headers: { location: `/v1/turns/${turnId}`, "preference-applied": RESPOND_ASYNC }
+  })
+
+/** `Prefer` as a request carries it; it is no error to prefer what a server does not know. */
+const prefer = {
+  prefer: Schema.optionalKey(
+    Schema.String.annotate({
+      description:
+        "`respond-async` (RFC 7240): answer with 202 once the turn is accepted. Other preferences are ignored.",
+      examples: [RESPOND_ASYNC]
+    })
+  )
+}
+
 /** What both kinds of stream carry. */
 const Event = TurnEvent.annotate({ identifier: "TurnEvent" })
 
@@ -81,7 +119,8 @@ const streams = {
 
 const answers = [
   TurnResult,
-  HttpApiSchema.StreamNdjson({ schema: Event, contentType: [Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE] })
+  HttpApiSchema.StreamNdjson({ schema: Event, contentType: [Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE] }),
+  Submitted
 ] as const
 
 const turnProblems = [...conversationProblems, Problem.TurnConflict, Problem.TurnStopped, Problem.ShuttingDown] as const
@@ -89,6 +128,7 @@ const turnProblems = [...conversationProblems, Problem.TurnConflict, Problem.Tur
 const howItIsAnswered = [
   "`Accept: application/x-ndjson` or `text/event-stream` streams the turn's events, up to `turn-end`;",
   "otherwise the call is answered when the turn has sealed, however long that takes.",
+  "`Prefer: respond-async` is answered with 202 once the turn is on disk: read it at `Location`, as often as you like.",
   "Going away ends nothing: the turn runs on, and the same `turnId` again watches it from its start.",
   "",
   "While the turn waits, every 15 seconds a space (NDJSON, JSON) or a comment (SSE) keeps the connection alive.",
@@ -100,6 +140,7 @@ const howAStreamLooks = `A stream of \`application/x-ndjson\`, whole:\n\n\`\`\`j
 
 const run = HttpApiEndpoint.post("run", "/v1/conversations/:conversationId/turns", {
   params: conversationParams,
+  headers: prefer,
   payload: RunTurn,
   success: answers,
   error: turnProblems
@@ -113,6 +154,7 @@ const run = HttpApiEndpoint.post("run", "/v1/conversations/:conversationId/turns
 
 const retry = HttpApiEndpoint.post("retry", "/v1/conversations/:conversationId/retry", {
   params: conversationParams,
+  headers: prefer,
   // `null` is what an absent body decodes as.
   payload: [RetryTurn, Schema.Null],
   success: answers,
@@ -163,12 +205,36 @@ const events = HttpApiEndpoint.get("events", "/v1/conversations/:conversationId/
 /** What plain text goes by. */
 export const TEXT_CONTENT_TYPE = "text/plain"
 
+const turnParam = {
+  turnId: Schema.String.annotate({ description: "As it stands in every event of the turn." }).pipe(
+    Schema.decodeTo(TurnId)
+  )
+}
+
+export const State = TurnState.annotate({
+  identifier: "TurnState",
+  description: "The turn as it is now; while it waits, what for and until when; its answer once it is completed.",
+  examples: [ExampleTurn.waitingTurn, ExampleTurn.endedTurn]
+})
+
+const turn = HttpApiEndpoint.get("turn", "/v1/turns/:turnId", {
+  params: turnParam,
+  success: State,
+  error: [Problem.InvalidRequest, Problem.TurnNotFound, Problem.StorageUnavailable]
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "Read a turn",
+    description: [
+      "What the turn is at, whichever process runs it: whether it waits, for what and until when, how many attempts it has made, and,",
+      "once it has ended, its answer or its error. Reading it wakes nothing, so it can be asked for again and again."
+    ].join("\n")
+  })
+)
+
 const explain = HttpApiEndpoint.get("explain", "/v1/conversations/:conversationId/turns/:turnId/explain", {
   params: {
     ...conversationParams,
-    turnId: Schema.String.annotate({ description: "As it stands in every event of the turn." }).pipe(
-      Schema.decodeTo(TurnId)
-    )
+    ...turnParam
   },
   success: [
     TurnExplanation.annotate({
@@ -193,7 +259,7 @@ const explain = HttpApiEndpoint.get("explain", "/v1/conversations/:conversationI
 )
 
 export const TurnsGroup = HttpApiGroup.make("turns")
-  .add(run, retry, events, explain)
+  .add(run, retry, turn, events, explain)
   .annotateMerge(
     OpenApi.annotations({
       title: "Turns",

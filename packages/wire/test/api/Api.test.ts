@@ -21,6 +21,7 @@ describe("the calls", () => {
       "GET /v1/conversations/{conversationId}/events",
       "GET /v1/conversations/{conversationId}/messages",
       "GET /v1/conversations/{conversationId}/turns/{turnId}/explain",
+      "GET /v1/turns/{turnId}",
       "POST /v1/conversations",
       "POST /v1/conversations/{conversationId}/abort",
       "POST /v1/conversations/{conversationId}/abort-retry",
@@ -58,6 +59,22 @@ describe("the calls", () => {
   })
 })
 
+it("X15: a turn can be submitted: 202 has its id, and where it is in a header", () => {
+  for (const call of ["turns", "retry"]) {
+    const operation = document.paths[`/v1/conversations/{conversationId}/${call}`]?.post
+    expect(operation?.parameters).toContainEqual(
+      expect.objectContaining({ in: "header", name: "prefer", required: false })
+    )
+    expect(operation?.responses[202]).toMatchObject({
+      content: { "application/json": { schema: { $ref: "#/components/schemas/TurnAccepted" } } },
+      headers: { location: { required: true }, "preference-applied": { required: true } }
+    })
+    expect(Object(operation)["x-codeSamples"]).toContainEqual(
+      expect.objectContaining({ source: expect.stringContaining("-H 'Prefer: respond-async'") })
+    )
+  }
+})
+
 it("X9: the explanation of a turn comes as JSON, and in words", () => {
   const path = "/v1/conversations/{conversationId}/turns/{turnId}/explain"
   const answers = document.paths[path]?.get?.responses[200]?.content
@@ -82,7 +99,7 @@ describe("the document", () => {
   it("closes what is sent and leaves open what is received", () => {
     const { schemas } = document.components
     expect(schemas["RunTurn"]).toMatchObject({ additionalProperties: false })
-    for (const name of ["TurnEvent", "TurnResult", "ConversationState", "NotFoundProblem"]) {
+    for (const name of ["TurnEvent", "TurnResult", "TurnState", "ConversationState", "NotFoundProblem"]) {
       expect(JSON.stringify(schemas[name])).not.toContain('"additionalProperties":false')
     }
   })
@@ -108,7 +125,9 @@ describe("examples", () => {
       ConversationsGroup.ExtendBudget,
       TurnsGroup.RunTurn,
       TurnsGroup.RetryTurn,
-      TurnsGroup.TurnResult
+      TurnsGroup.TurnResult,
+      TurnsGroup.TurnAccepted,
+      TurnsGroup.State
     ]) {
       const examples = Schema.resolveAnnotations(schema)?.["examples"]
       expect(Array.isArray(examples) ? examples.length : 0).toBeGreaterThan(0)
@@ -155,8 +174,8 @@ describe("examples", () => {
 
   it("of calls that stream are commands for each kind of answer", () => {
     for (const [path, method, kinds] of [
-      ["/v1/conversations/{conversationId}/turns", "post", 3],
-      ["/v1/conversations/{conversationId}/retry", "post", 3],
+      ["/v1/conversations/{conversationId}/turns", "post", 4],
+      ["/v1/conversations/{conversationId}/retry", "post", 4],
       ["/v1/conversations/{conversationId}/events", "get", 1]
     ] as const) {
       const samples = Object(document.paths[path]?.[method])["x-codeSamples"]

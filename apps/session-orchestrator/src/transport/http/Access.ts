@@ -15,7 +15,7 @@ import { Problem } from "@holdfast/wire/api"
 import { Redacted } from "effect"
 import type { Headers } from "effect/http"
 import { createHash, timingSafeEqual } from "node:crypto"
-import * as Loopback from "./Loopback.ts"
+import * as Loopback from "../../Loopback.ts"
 
 export interface Policy {
   /** The address that the service is bound to. */

@@ -3,7 +3,7 @@ import type { TurnStopped } from "@holdfast/kernel"
 import { Problem } from "@holdfast/wire/api"
 import { Effect } from "effect"
 import type * as Conversations from "../../conversation/Conversations.ts"
-import type { TurnNotFound } from "../../inspection/Explanations.ts"
+import type { TurnNotFound } from "../../inspection/TurnNotFound.ts"
 import type { StorageError } from "../../storage/Store.ts"
 
 type Refusal =
@@ -46,7 +46,11 @@ const problemOf = (error: Refusal): ProblemOf[keyof ProblemOf] => {
       return new Problem.ShuttingDown({ detail: error.message })
     case "TurnNotFound": {
       const { conversationId, message, turnId } = error
-      return new Problem.TurnNotFound({ conversationId, turnId, detail: message })
+      return new Problem.TurnNotFound({
+        ...(conversationId === undefined ? {} : { conversationId }),
+        turnId,
+        detail: message
+      })
     }
     case "StorageError":
       return new Problem.StorageUnavailable({ detail: error.message })

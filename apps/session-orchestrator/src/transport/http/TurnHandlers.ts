@@ -13,17 +13,19 @@ import { Conversations, type Frame, ShuttingDown, type TurnResult } from "../../
 import * as SharedFrames from "../../conversation/SharedFrames.ts"
 import { Explanations } from "../../inspection/Explanations.ts"
 import * as ExplanationText from "../../inspection/ExplanationText.ts"
+import { TurnStates } from "../../inspection/TurnStates.ts"
 import * as LongJson from "../../text/LongJson.ts"
 import { orProblem } from "./DomainProblems.ts"
 import { Drain } from "./Drain.ts"
 import * as Encoding from "./Encoding.ts"
 import * as LiveResponse from "./LiveResponse.ts"
 import * as Negotiation from "./Negotiation.ts"
+import * as Prefer from "./Prefer.ts"
 
 const JSON_TYPE = "application/json"
 
 type Answer = Effect.Effect<
-  HttpServerResponse.HttpServerResponse | TurnsGroup.TurnResult,
+  HttpServerResponse.HttpServerResponse | TurnsGroup.TurnResult | typeof TurnsGroup.Submitted.Type,
   Problem.StorageUnavailable | Problem.TurnStopped | Problem.ShuttingDown
 >
 
@@ -33,6 +35,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
     const explanations = yield* Explanations
+    const states = yield* TurnStates
     const drain = yield* Drain
 
     const unlessGoingDown = Effect.flatMap(drain.hasBegun, (hasBegun) =>
@@ -40,18 +43,27 @@ export const layer = HttpApiBuilder.group(
     )
 
     /** Answers for a turn that was accepted. */
-    const answer = (request: HttpServerRequest.HttpServerRequest, turnId: Ids.TurnId): Answer => {
+    const answer = (
+      request: HttpServerRequest.HttpServerRequest,
+      within: Ids.ConversationId,
+      turnId: Ids.TurnId
+    ): Answer => {
+      if (Prefer.isAsync(request.headers["prefer"])) return Effect.succeed(TurnsGroup.submitted(turnId)) // X15
       switch (Negotiation.choose(request.headers["accept"], [JSON_TYPE, Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE])) {
         case Ndjson.CONTENT_TYPE:
           return LiveResponse.send(request, drain, {
             ...ndjson,
-            items: conversations.watchTurn(turnId),
+            items: conversations.watchTurn(turnId, within),
             endless: false
           })
         case Sse.CONTENT_TYPE:
-          return LiveResponse.send(request, drain, { ...sse, items: conversations.watchTurn(turnId), endless: false })
+          return LiveResponse.send(request, drain, {
+            ...sse,
+            items: conversations.watchTurn(turnId, within),
+            endless: false
+          })
         default:
-          return answerSealed(request, conversations.result(turnId), drain)
+          return answerSealed(request, conversations.result(turnId, within), drain)
       }
     }
 
@@ -59,12 +71,12 @@ export const layer = HttpApiBuilder.group(
       run: ({ params, payload, request }) =>
         Effect.andThen(unlessGoingDown, conversations.prompt(params.conversationId, payload)).pipe(
           orProblem,
-          Effect.flatMap((turnId) => answer(request, turnId))
+          Effect.flatMap((turnId) => answer(request, params.conversationId, turnId))
         ),
       retry: ({ params, payload, request }) =>
         Effect.andThen(unlessGoingDown, conversations.retry(params.conversationId, payload ?? {})).pipe(
           orProblem,
-          Effect.flatMap((turnId) => answer(request, turnId))
+          Effect.flatMap((turnId) => answer(request, params.conversationId, turnId))
         ),
       events: ({ headers, params, query, request }) =>
         // Whether there is such a conversation must be known before the head leaves.
@@ -77,6 +89,8 @@ export const layer = HttpApiBuilder.group(
             })
           )
         ),
+      turn: ({ params, request }) =>
+        Effect.flatMap(orProblem(states.find(params.turnId)), (state) => whole(request, drain, state, state.text)),
       explain: ({ params, request }) =>
         orProblem(explanations.explain(params.conversationId, params.turnId)).pipe(
           Effect.map((explanation) =>
@@ -125,27 +139,39 @@ const answerSealed = (
   drain: Drain["Service"]
 ): Answer => {
   const sealed = Effect.map(result, toJson)
-  const late = <E>(answer: Effect.Effect<TurnsGroup.TurnResult, E>): Answer =>
-    LiveResponse.send(request, drain, {
-      contentType: JSON_TYPE,
-      keepAlive: Ndjson.KEEP_ALIVE,
-      items: Stream.flatMap(Stream.fromEffect(answer), inPieces),
-      encode: (pieces) => Buffer.from(pieces.join("")),
-      endless: false
-    })
   return orProblem(sealed).pipe(
     Effect.raceFirst(Effect.as(Effect.sleep(LiveResponse.KEEP_ALIVE_INTERVAL), undefined)),
     Effect.raceFirst(Effect.andThen(drain.ended, Effect.fail(goingDown))),
     Effect.flatMap((answer): Answer => {
-      if (answer === undefined) return late(sealed)
-      return LongJson.isLong(answer.text) ? late(Effect.succeed(answer)) : Effect.succeed(answer)
+      return answer === undefined ? inPieces(request, drain, sealed) : whole(request, drain, answer, answer.text)
     })
   )
 }
 
-/** An answer of megabytes leaves piece by piece, and its client is waited for in between (LiveResponse.L3). */
-const inPieces = (answer: TurnsGroup.TurnResult): Stream.Stream<string> =>
-  Stream.fromIterable(LongJson.pieces(answer), { chunkSize: 1 })
+/** A document as it is, or in pieces where its text is long. */
+const whole = <A>(
+  request: HttpServerRequest.HttpServerRequest,
+  drain: Drain["Service"],
+  document: A,
+  text = ""
+): Effect.Effect<A | HttpServerResponse.HttpServerResponse> =>
+  LongJson.isLong(text) ? inPieces(request, drain, Effect.succeed(document)) : Effect.succeed(document)
+
+/** A document of megabytes leaves piece by piece, and its client is waited for in between (LiveResponse.L3). */
+const inPieces = <A, E>(
+  request: HttpServerRequest.HttpServerRequest,
+  drain: Drain["Service"],
+  document: Effect.Effect<A, E>
+) =>
+  LiveResponse.send(request, drain, {
+    contentType: JSON_TYPE,
+    keepAlive: Ndjson.KEEP_ALIVE,
+    items: Stream.flatMap(Stream.fromEffect(document), (value) =>
+      Stream.fromIterable(LongJson.pieces(value), { chunkSize: 1 })
+    ),
+    encode: (pieces) => Buffer.from(pieces.join("")),
+    endless: false
+  })
 
 const goingDown = new Problem.ShuttingDown({
   detail: "The turn is on disk and goes on when the service is back. Ask again with the same turnId."

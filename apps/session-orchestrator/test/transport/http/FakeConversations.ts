@@ -16,7 +16,9 @@ import {
   TurnConflict,
   type TurnResult
 } from "../../../src/conversation/Conversations.ts"
-import { Explanations, TurnNotFound } from "../../../src/inspection/Explanations.ts"
+import { Explanations } from "../../../src/inspection/Explanations.ts"
+import { TurnNotFound } from "../../../src/inspection/TurnNotFound.ts"
+import { TurnStates } from "../../../src/inspection/TurnStates.ts"
 import { StorageError, Store } from "../../../src/storage/Store.ts"
 
 type Watcher = Queue.Queue<ReadonlyArray<Frame>, SubscriberTooSlow>
@@ -212,6 +214,9 @@ export const make = () => {
       Layer.succeed(Explanations, {
         explain: (conversationId, turnId) =>
           Effect.andThen(existing(conversationId), Effect.fail(new TurnNotFound({ conversationId, turnId })))
+      }),
+      Layer.succeed(TurnStates, {
+        find: (turnId) => Effect.fail(new TurnNotFound({ turnId }))
       }),
       Layer.succeed(Store, {
         createConversation: () => die,

@@ -6,7 +6,7 @@ import * as Net from "node:net"
 export interface Request {
   readonly method?: string
   readonly path: string
-  readonly headers?: Record<string, string>
+  readonly headers?: Http.OutgoingHttpHeaders
   readonly body?: unknown
   /** A body in pieces, without a length. */
   readonly chunks?: ReadonlyArray<string>

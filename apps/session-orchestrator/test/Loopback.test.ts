@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import * as Loopback from "../../../src/transport/http/Loopback.ts"
+import * as Loopback from "../src/Loopback.ts"
 
 it("loopback is this machine alone", () => {
   for (const host of ["localhost", "Localhost", "127.0.0.1", "127.8.9.10", "::1", "[::1]", "::ffff:127.0.0.1"]) {

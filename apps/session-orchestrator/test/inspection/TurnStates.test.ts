@@ -1,0 +1,146 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Ids, type TurnEvent } from "@holdfast/wire"
+import { Effect, Layer } from "effect"
+import * as Secrets from "../../src/config/Secrets.ts"
+import type { Evidence } from "../../src/inspection/Evidence.ts"
+import * as TurnStates from "../../src/inspection/TurnStates.ts"
+import * as SqlStore from "../../src/storage/SqlStore.ts"
+import * as Given from "../storage/Given.ts"
+import * as Records from "./GivenRecords.ts"
+
+const conversation = Given.conversation(1)
+const turn = { ...Given.turn(1, 1, { acceptedAt: 0 }), end: undefined }
+const start: TurnEvent.TurnStart = {
+  type: "turn-start",
+  conversationId: turn.conversationId,
+  turnId: turn.turnId,
+  startedAt: 0
+}
+const ended = (change: Partial<TurnEvent.TurnEnd> = {}) => {
+  const end = { ...Given.end(1, 1), ...change }
+  return { turn: { ...turn, end }, events: [start, Given.message(1, 1, 0), Given.message(1, 1, 1), end] }
+}
+const changed: TurnEvent.ModelChange = {
+  type: "model-change",
+  conversationId: turn.conversationId,
+  turnId: turn.turnId,
+  from: conversation.model,
+  to: "other/m"
+}
+
+const of = (evidence: Partial<Evidence>) =>
+  TurnStates.of({ turn, conversation, events: [start], records: [], ...evidence }, (text) =>
+    text.replaceAll("planted", "[redacted]")
+  )
+
+const waits = [Records.failed(0, 1_000), Records.retry(0, 5_000, 6_000)]
+
+describe("what a turn is at", () => {
+  it("X15: one behind another is queued, and one that has begun runs", () => {
+    const head = {
+      conversationId: turn.conversationId,
+      turnId: turn.turnId,
+      model: conversation.model,
+      acceptedAt: 0,
+      attempts: 0
+    }
+    expect(of({ events: [] })).toEqual({ ...head, status: "queued" })
+    expect(of({})).toEqual({ ...head, status: "running" })
+    expect(of({ records: [...waits, Records.wake(0, 0, { type: "elapsed" })] })).toEqual({
+      ...head,
+      status: "running",
+      attempts: 1
+    })
+  })
+
+  it("X15: one that waits has what for, until when, and since when; as commands have moved it", () => {
+    expect(of({ records: waits })).toMatchObject({
+      status: "waiting",
+      attempts: 1,
+      wait: { retry: 0, retryAt: 6_000, since: 1_000 },
+      error: { reason: "overloaded", message: "Overloaded", code: "529" }
+    })
+    const moved = [...waits, Records.wake(0, 0, { type: "until", until: 9_000 })]
+    expect(of({ records: moved }).wait).toEqual({ retry: 0, retryAt: 9_000, since: 1_000 })
+  })
+
+  it("X11, X15: one that asks says what, and until when there can be an answer", () => {
+    const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 5_000, message: "May it go on?" }
+    const records = [...waits, Records.wake(0, 0, { type: "asked", asks, until: 90_000 })]
+    expect(of({ records })).toMatchObject({
+      status: "waiting",
+      wait: { retry: 0, retryAt: 90_000, since: 1_000, asks }
+    })
+  })
+
+  it("X15: one that is completed has its answer and what it used, and waits no more", () => {
+    expect(of({ ...ended(), records: waits })).toEqual({
+      conversationId: turn.conversationId,
+      turnId: turn.turnId,
+      status: "completed",
+      model: conversation.model,
+      acceptedAt: 0,
+      endedAt: 1_760_000_001_000,
+      attempts: 3,
+      usage: { inputTokens: 10 },
+      text: `message 1 of turn 1: "quoted", \u{1f6f6}, line\nbreak`
+    })
+  })
+
+  it("X15: one that ended with a report has it", () => {
+    const report = { source: "tool-call", success: true, content: { done: true } } as const
+    expect(of(ended({ report })).report).toEqual(report)
+  })
+
+  it("X15: one that failed has its last error without secrets, and no answer", () => {
+    const error = {
+      reason: "overloaded",
+      message: "planted: no",
+      retryable: true,
+      code: "planted_error"
+    } as const
+    const state = of(ended({ status: "failed", error }))
+    expect(state.error).toEqual({ reason: "overloaded", message: "[redacted]: no", code: "[redacted]_error" })
+    expect(state).not.toHaveProperty("text")
+    const waiting = of({ records: [Records.failed(0, 1_000, 0, error), Records.retry(0, 5_000, 6_000)] })
+    expect(waiting.error?.message).toBe("[redacted]: no")
+  })
+
+  it("X15: one that was aborted has neither an answer nor an error", () => {
+    const state = of(ended({ status: "aborted" }))
+    expect(state).toMatchObject({ status: "aborted", endedAt: 1_760_000_001_000 })
+    expect(state).not.toHaveProperty("text")
+    expect(state).not.toHaveProperty("error")
+  })
+
+  it("P8, X15: names the target that the turn waits for, goes to, or ended on, also when its journal is gone", () => {
+    const begun = [Records.begins("first"), Records.failed(0, 1_000)]
+    expect(of({ records: [...begun, Records.sent(0, 5_000, 6_000, "second")] }).model).toBe("first/m")
+    const woken = [...begun, Records.sent(0, 5_000, 6_000, "second"), Records.wake(0, 0, { type: "elapsed" })]
+    expect(of({ records: woken }).model).toBe("second/m")
+    expect(of({ ...ended(), records: woken }).model).toBe("second/m")
+    const { events, turn } = ended()
+    expect(of({ turn, events: [...events, changed] }).model).toBe("other/m")
+    expect(of({ turn, events, conversation: { ...conversation, model: "later/m" } }).model).toBe("simulated/steady")
+    expect(of({ turn, events: [start] }).model).toBe(conversation.model)
+  })
+})
+
+it.effect("X15: is read from disk, by the turn's id alone; a turn that is not there is named", () =>
+  Effect.gen(function* () {
+    const store = yield* Given.oneTurn
+    const states = yield* TurnStates.TurnStates
+    expect((yield* states.find(turn.turnId)).status).toBe("queued")
+    yield* store.appendEvents(turn.conversationId, turn.turnId, [Given.message(1, 1, 1), Given.end(1, 1)], 0)
+    expect((yield* states.find(turn.turnId)).status).toBe("completed")
+    const { message } = yield* Effect.flip(states.find(Ids.TurnId.make("none")))
+    expect(message).toBe("There is no turn none.")
+  }).pipe(
+    Effect.provide(
+      TurnStates.layer.pipe(
+        Layer.provideMerge(SqlStore.layerMemory),
+        Layer.provide(Layer.succeed(Secrets.Secrets, Secrets.shapes))
+      )
+    )
+  )
+)

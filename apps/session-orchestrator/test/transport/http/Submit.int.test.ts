@@ -1,0 +1,98 @@
+/** Submitting a turn, over a socket: what the answer is, and that it waits for nothing (X15). */
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber } from "effect"
+import * as TestServer from "./TestServer.ts"
+
+const ASYNC = { prefer: "respond-async" }
+
+const submit = (server: Effect.Success<ReturnType<typeof TestServer.start>>, id: string, body: object) =>
+  server.call({ path: `/v1/conversations/${id}/turns`, headers: ASYNC, body })
+
+describe("Prefer: respond-async", () => {
+  it.effect(
+    "X15: is answered with the turn's id and where it is, while the turn goes on; the same id again likewise",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* TestServer.start()
+        const id = yield* server.create
+        const body = { prompt: "hello", turnId: "t" }
+        for (const answer of [yield* submit(server, id, body), yield* submit(server, id, body)]) {
+          assert.strictEqual(answer.status, 202, answer.text)
+          assert.deepStrictEqual(JSON.parse(answer.text), { turnId: "t" })
+          assert.deepInclude(answer.headers, {
+            location: "/v1/turns/t",
+            "preference-applied": "respond-async",
+            "cache-control": "no-store"
+          })
+        }
+        assert.isFalse(yield* Deferred.isDone(server.conversations.turn("t").awaited))
+      })
+  )
+
+  it.effect("X15: makes up an id where the client has none, and takes a manual retry as well", () =>
+    Effect.gen(function* () {
+      const server = yield* TestServer.start()
+      const id = yield* server.create
+      for (const [name, body] of [
+        ["turns", { prompt: "hello" }],
+        ["retry", undefined],
+        ["retry", { turnId: "r" }]
+      ] as const) {
+        const answer = yield* server.call({
+          method: "POST",
+          path: `/v1/conversations/${id}/${name}`,
+          headers: ASYNC,
+          ...(body === undefined ? {} : { body })
+        })
+        assert.strictEqual(answer.status, 202, answer.text)
+        const { turnId } = JSON.parse(answer.text)
+        assert.strictEqual(answer.headers.location, `/v1/turns/${turnId}`)
+        assert.strictEqual(server.conversations.turn(turnId).conversationId, id)
+      }
+    })
+  )
+
+  it.effect("X15: is heard in any of several headers and over what Accept asks for; others are passed over", () =>
+    Effect.gen(function* () {
+      const server = yield* TestServer.start()
+      const id = yield* server.create
+      const path = `/v1/conversations/${id}/turns`
+      const answer = yield* server.call({
+        path,
+        headers: { prefer: ["wait=10", 'note="x, y", Respond-Async'], accept: "text/event-stream" },
+        body: { prompt: "hello", turnId: "t" }
+      })
+      assert.strictEqual(answer.status, 202)
+      const other = yield* Effect.forkChild(
+        server.call({ path, headers: { prefer: "wait=10" }, body: { prompt: "hello", turnId: "u" } })
+      )
+      const turn = yield* server.conversations.arrival("u")
+      yield* Deferred.await(turn.awaited)
+      yield* Fiber.interrupt(other)
+    })
+  )
+
+  it.effect("X15: is answered with the problems of any call", () =>
+    Effect.gen(function* () {
+      const server = yield* TestServer.start({ maxBodyBytes: 1024 })
+      const id = yield* server.create
+      const body = { prompt: "hello", turnId: "t" }
+      const problem = (id: string, body: object) =>
+        Effect.map(submit(server, id, body), ({ headers, status, text }) => {
+          assert.notProperty(headers, "preference-applied")
+          assert.notProperty(headers, "location")
+          return [status, JSON.parse(text).type]
+        })
+      assert.deepStrictEqual(yield* problem(id, { prompt: "" }), [400, "/docs#problem-invalid-request"])
+      assert.deepStrictEqual(yield* problem("none", body), [404, "/docs#problem-conversation-not-found"])
+      yield* submit(server, id, body)
+      assert.deepStrictEqual(yield* problem(id, { ...body, prompt: "other" }), [409, "/docs#problem-turn-conflict"])
+      assert.deepStrictEqual(yield* problem(id, { prompt: "x".repeat(2048) }), [413, "/docs#problem-body-too-large"])
+      server.conversations.broken.storage = true
+      assert.deepStrictEqual(yield* problem(id, body), [503, "/docs#problem-storage-unavailable"])
+      server.conversations.broken.storage = false
+      yield* server.drain.begin
+      assert.deepStrictEqual(yield* problem(id, body), [503, "/docs#problem-shutting-down"])
+    })
+  )
+})

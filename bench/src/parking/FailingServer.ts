@@ -1,0 +1,4 @@
+/** `FailingProvider` as a process of its own; prints its port. */
+import * as FailingProvider from "./FailingProvider.ts"
+
+console.log((await FailingProvider.start()).port)
