@@ -48,6 +48,10 @@ export interface Setting {
   readonly ports: TurnPorts
   readonly isEnabled: () => boolean
   readonly store: Store["Service"]
+  /** How its transient events leave (`Early`, E1). */
+  readonly emitting: (
+    emit: (event: TurnEvent.TransientEvent) => void
+  ) => (event: TurnEvent.TransientEvent) => void
   readonly journaled: Pick<Resumed, "checkpoint" | "carrying">
   /** What its tools are run by, once it is known which there are. */
   readonly toolbox: Toolbox.Toolbox["Service"]
@@ -122,17 +126,18 @@ export const goingDown = new TurnStopped.TurnStopped({
 const patience = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
 
 const sinkOf = ({
+  emitting,
   journaled,
   life,
   resumption: { persisted, turn },
   session: { hub },
   store
 }: Setting): EventSink.EventSink["Service"] => ({
-  live: (event) => {
+  live: emitting((event) => {
     // A turn that is taken up again tells where it is; nobody needs to hear of it twice, nor of a wait that the gate has ended.
     if (event.type === "provider-retry" && life.state.pass !== undefined) return
     if (!hub.inProgress.isKnown(event)) hub.live(event)
-  },
+  }),
   persist: (events, position) => {
     const { conversationId, turnId } = turn
     if (events.some(({ type }, i) => type !== (persisted[position + i] ?? type))) return Effect.fail(diverged(turnId)) // R3
