@@ -227,15 +227,17 @@ const inOrder = Effect.fnUntraced(function* (
   const turn = { turnId, conversationId, prompt, acceptedAt: yield* Clock.currentTimeMillis }
   const isFree = session.head === undefined && queue.parking.find(conversationId) === undefined // A2
   const opening = isFree ? openingOf(turn) : undefined
+  const isNew = wanted === undefined && prompt !== undefined
+  const history = opening !== undefined && isNew ? yield* readable(store.history(conversationId)) : undefined
   const early =
-    opening !== undefined && wanted === undefined && prompt !== undefined
-      ? queue.anticipate(session, {
-          conversation,
-          turn: { ...turn, end: undefined },
-          history: yield* store.history(conversationId),
-          persisted: opening.map(({ type }) => type)
-        })
-      : undefined
+    opening &&
+    history &&
+    queue.anticipate(session, {
+      conversation,
+      turn: { ...turn, end: undefined },
+      history,
+      persisted: opening.map(({ type }) => type)
+    })
   const accepting = yield* Effect.exit(store.acceptTurn(turn, opening, early?.begin))
   if (early !== undefined && !(Exit.isSuccess(accepting) && accepting.value._tag === "Accepted")) yield* early.refuse
   const acceptance = yield* accepting
@@ -255,6 +257,14 @@ const inOrder = Effect.fnUntraced(function* (
   }
   return turnId
 }, Effect.uninterruptible)
+
+/** `undefined` for a history that is damaged: its turn is accepted all the same, and waits for it to be mended. */
+const readable = <A>(history: Effect.Effect<A, StorageError>): Effect.Effect<A | undefined, StorageError> =>
+  Effect.catchIf(
+    history,
+    ({ concerns }) => concerns === "one",
+    () => Effect.undefined
+  )
 
 /** A4 */
 const isNobodys = (turn: Turn, queue: TurnQueue, tenancy: TenancyService): boolean =>

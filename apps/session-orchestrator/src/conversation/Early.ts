@@ -13,6 +13,7 @@ import type { Persist } from "../durable/JournalCheckpoint.ts"
 export class Early {
   private readonly fate = Deferred.makeUnsafe<boolean>()
   private held: Array<() => void> | undefined = []
+  private isRefused = false
 
   /** Waits until it is known whether the turn is accepted; whether it is. */
   readonly isAccepted: Effect.Effect<boolean> = Deferred.await(this.fate)
@@ -27,6 +28,7 @@ export class Early {
 
   /** It is not accepted. */
   refuse(): void {
+    this.isRefused = true
     Deferred.doneUnsafe(this.fate, Exit.succeed(false))
   }
 
@@ -41,15 +43,15 @@ export class Early {
   /** E2. A write that fails before the turn is accepted is tried again when it is: it may have failed with the acceptance. */
   persisting(patiently: Persist): Persist {
     return (write) =>
-      Effect.suspend(() =>
-        this.held === undefined
-          ? patiently(write)
-          : Effect.flatMap(Effect.exit(write), (exit) =>
-              Effect.flatMap(this.isAccepted, (isAccepted) =>
-                isAccepted ? patiently(Exit.isSuccess(exit) ? exit : write) : Effect.fail(REFUSED)
-              )
-            )
-      )
+      Effect.suspend(() => {
+        if (this.held === undefined) return patiently(write)
+        if (this.isRefused) return Effect.fail(REFUSED)
+        return Effect.flatMap(Effect.exit(write), (exit) =>
+          Effect.flatMap(this.isAccepted, (isAccepted) =>
+            isAccepted ? patiently(Exit.isSuccess(exit) ? exit : write) : Effect.fail(REFUSED)
+          )
+        )
+      })
   }
 }
 

@@ -49,9 +49,7 @@ export interface Setting {
   readonly isEnabled: () => boolean
   readonly store: Store["Service"]
   /** How its transient events leave (`Early`, E1). */
-  readonly emitting: (
-    emit: (event: TurnEvent.TransientEvent) => void
-  ) => (event: TurnEvent.TransientEvent) => void
+  readonly emitting: (emit: (event: TurnEvent.TransientEvent) => void) => (event: TurnEvent.TransientEvent) => void
   readonly journaled: Pick<Resumed, "checkpoint" | "carrying">
   /** What its tools are run by, once it is known which there are. */
   readonly toolbox: Toolbox.Toolbox["Service"]

@@ -14,7 +14,7 @@
  * G6. Behind the commit of a crowd it gives way a few times, to find the crowd's next writes together again: each commit is a
  *     sync that stops the thread. That takes microseconds where nobody has anything to do, and few writes never wait for it.
  * G7. `isSteady`: the last commit was made, and none has been under way for long. Then a write that is handed in is likely to be made soon.
- * G8. Before the commit of a write that somebody goes on ahead of it gives way as well, so that a request is sent before the sync.
+ * G8. Before the commit of a write that a caller runs ahead of, it gives way as well, so that a request is sent before the sync.
  *
  * Writes of one lane keep their order. Writes of one commit are made lane by lane, in the order in which the lanes were made. So a write
  * may rely on one of an earlier lane that was handed in before it, as long as no more than `MAX_WRITES` waited there.
@@ -124,7 +124,7 @@ const OVERDUE_MS = 250
 
 /** How the commits go (G7). */
 interface State {
-  /** Somebody goes on ahead of a write that waits (G8). */
+  /** A caller runs ahead of a write that waits (G8). */
   isAhead: boolean
   isFailing: boolean
   /** When the one that is under way began, in epoch milliseconds. */

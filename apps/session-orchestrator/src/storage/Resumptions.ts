@@ -28,7 +28,12 @@ export const find =
       const turns = yield* TurnTable.read(rows)
       const conversations = yield* ConversationTable.read(rows)
       const hasHistory = rows.some(({ history }) => history !== null)
-      const speakers = hasHistory ? yield* speakersOf(sql, conversations.map(({ conversationId }) => conversationId)) : new Map<string, Speaker>()
+      const speakers = hasHistory
+        ? yield* speakersOf(
+            sql,
+            conversations.map(({ conversationId }) => conversationId)
+          )
+        : new Map<string, Speaker>()
       const found = new Map<Ids.TurnId, Resumption>()
       for (const [i, { history, said }] of rows.entries()) {
         const [turn, conversation] = [turns[i], conversations[i]]

@@ -56,27 +56,30 @@ describe("the commits of a turn alone", () => {
     )
   })
 
-  it.effect("X1, X2: are two where its content overtakes its acceptance, and one of them is before its first delta", () => {
-    const shown = Deferred.makeUnsafe<void>()
-    return counting(
-      { scripts: [hangs(shown, text("Hel"))] },
-      Effect.fnUntraced(function* (commits, { conversations, journal }) {
-        const c = yield* conversations.create({})
-        const told = yield* watching(conversations.watch(c, 0))
-        commits.count = 0
-        const turnId = yield* conversations.prompt(c, { prompt: "Hi" })
-        yield* told.until("text-delta")
-        assert.strictEqual(commits.count, 1)
-        assert.deepStrictEqual(told.types(), ["turn-start", "message", "step-start", "text-delta"])
-        assert.deepStrictEqual(
-          (yield* journal.load(turnId)).map(({ name }) => name),
-          ["step/0/attempt/0/content"]
-        )
-        yield* conversations.abort(c)
-        assert.strictEqual(commits.count, 2)
-      })
-    )
-  })
+  it.effect(
+    "X1, X2: are two where its content overtakes its acceptance, and one of them is before its first delta",
+    () => {
+      const shown = Deferred.makeUnsafe<void>()
+      return counting(
+        { scripts: [hangs(shown, text("Hel"))] },
+        Effect.fnUntraced(function* (commits, { conversations, journal }) {
+          const c = yield* conversations.create({})
+          const told = yield* watching(conversations.watch(c, 0))
+          commits.count = 0
+          const turnId = yield* conversations.prompt(c, { prompt: "Hi" })
+          yield* told.until("text-delta")
+          assert.strictEqual(commits.count, 1)
+          assert.deepStrictEqual(told.types(), ["turn-start", "message", "step-start", "text-delta"])
+          assert.deepStrictEqual(
+            (yield* journal.load(turnId)).map(({ name }) => name),
+            ["step/0/attempt/0/content"]
+          )
+          yield* conversations.abort(c)
+          assert.strictEqual(commits.count, 2)
+        })
+      )
+    }
+  )
 
   it.effect("X1: are three where it is answered: its acceptance, its mark, and its answer with the seal", () =>
     counting(

@@ -134,7 +134,8 @@ export class Rig {
       if (life === undefined) return Effect.succeed(undefined)
       const answer = Effect.catchCause(call(life.conversations), (cause) =>
         Effect.sync(() => {
-          if (this.life === life && !life.isDead) this.faults.push(`a process that was up refused: ${Cause.pretty(cause)}`)
+          if (this.life === life && !life.isDead)
+            this.faults.push(`a process that was up refused: ${Cause.pretty(cause)}`)
           return undefined
         })
       )

@@ -267,7 +267,7 @@ describe("GroupCommit", () => {
       return { first, behind }
     })
 
-  it.effect("G8: what goes on ahead of a write has a moment before its commit, and writes behind it in the same one", () =>
+  it.effect("G8: what runs ahead of a write has a moment before its commit, and writes behind it in the same one", () =>
     Effect.gen(function* () {
       const { commits, insert, options } = database()
       const { behind, first } = yield* following(options, insert)
@@ -277,14 +277,12 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G7: nobody goes on ahead of a database that has failed for all, until it works again", () =>
+  it.effect("G7: nothing runs ahead of a write where the last commit failed for all, until one is made", () =>
     Effect.gen(function* () {
       const { insert, options } = database()
       let isFull = true
       const full: Refusal = { scope: "all", why: "disk full" }
-      const { behind, first } = yield* following(options, (inputs) =>
-        isFull ? Effect.fail(full) : insert(inputs)
-      )
+      const { behind, first } = yield* following(options, (inputs) => (isFull ? Effect.fail(full) : insert(inputs)))
       yield* Effect.exit(first("a"))
       expect(behind.length).toBe(1)
       yield* Effect.exit(first("b"))
@@ -297,7 +295,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G7: nobody goes on ahead of a commit that takes long", () =>
+  it.effect("G7: nothing runs ahead of a write while a commit takes long", () =>
     Effect.gen(function* () {
       const { insert, options } = database()
       const [begun, go] = [yield* Latch.make(), yield* Latch.make()]
@@ -316,7 +314,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G7: nobody goes on ahead of a write that the next commit has no room for", () =>
+  it.effect("G7: nothing runs ahead of a write that the next commit has no room for", () =>
     Effect.gen(function* () {
       const { insert, options } = database()
       const { behind, first } = yield* following(options, insert)
