@@ -120,7 +120,7 @@ export class Run {
 
   private handOver(): Effect.Effect<void, TurnStopped> {
     if (this.stopped !== undefined) return Effect.fail(this.stopped) // S2
-    const [due, ...later] = this.ledger.outbox
+    const [due, ...later] = joined(this.ledger.outbox)
     if (due === undefined) return Effect.void
     this.ledger = { ...this.ledger, outbox: later }
     const handed = due._tag === "Persist" ? this.persist(due) : Effect.sync(() => this.live(due.event))
@@ -131,4 +131,15 @@ export class Run {
     const { events, position } = due
     return Observing.events(this, events, position, this.ports.sink.persist(events, position))
   }
+}
+
+// --- internal
+
+/** What is owed, with the events that are to be persisted first in one write. */
+const joined = ([first, ...rest]: Ledger["outbox"]): Ledger["outbox"] => {
+  if (first?._tag !== "Persist") return first === undefined ? [] : [first, ...rest]
+  const isOther = rest.findIndex(({ _tag }) => _tag !== "Persist")
+  const next = isOther < 0 ? rest : rest.slice(0, isOther)
+  const events = next.flatMap((emission) => (emission._tag === "Persist" ? emission.events : []))
+  return [{ ...first, events: [...first.events, ...events] }, ...rest.slice(next.length)]
 }
