@@ -114,7 +114,8 @@ describe("equivalent changes", () => {
     ["switch (a) { case b: f(); break }", "dropped"],
     ["for (;;) { f(); continue }", "dropped"],
     ["function f() { g(); return }", "dropped"],
-    ["const x = f({ discard: true })", "constant"]
+    ["const x = f({ discard: true })", "constant"],
+    ["const x: Readonly<Record<Name, true>> = { a: true }", "constant"]
   ])("are passed over in %s, with the reason", (text, operator) => {
     const { passedOver } = Places.of({ path, text })
     assert.deepStrictEqual(
@@ -128,7 +129,9 @@ describe("equivalent changes", () => {
     "const x = a < b ? a : c",
     "switch (a) { case b: f(); break; case c: g() }",
     "for (;;) { if (a) continue; f() }",
-    "function f() { if (a) return; g() }"
+    "function f() { if (a) return; g() }",
+    "const x: Record<Name, boolean> = { a: true }",
+    "const x = { a: true }"
   ])("are not seen in %s", (text) => {
     assert.deepStrictEqual(Places.of({ path, text }).passedOver, [])
   })

@@ -207,12 +207,13 @@ const run = Effect.fnUntraced(function* (
   if (sealed !== undefined) return sealed
   const resumption = arrival?.resumption ?? Option.getOrThrow(yield* patiently(store.resumption(turnId)))
   const { conversation } = resumption
-  const { checkpoint, commandIds } =
+  const options = { listener: listenerOf(turn), isJoined: true }
+  const journaled =
     arrival === undefined
-      ? yield* patiently(JournalCheckpoint.make(journal, turnId, patiently, listenerOf(turn)))
+      ? yield* patiently(JournalCheckpoint.make(journal, turnId, patiently, options))
       : // Should a new turn have records all the same, its first one collides with them (J2).
-        JournalCheckpoint.over(journal, turnId, [], patiently, listenerOf(turn))
-  turn.wait.know(commandIds)
+        JournalCheckpoint.over(journal, turnId, [], patiently, options)
+  turn.wait.know(journaled.commandIds)
   const target = Target.parse(conversation.model) ?? defaults.model
   // What the settings say is where a conversation's switch begins; from then on the switch alone says it (P15).
   const policy = { ...policyOf(conversation, defaults), enabled: true }
@@ -232,7 +233,7 @@ const run = Effect.fnUntraced(function* (
   const failure = yield* MissingTools.settle(tools, {
     conversationId: conversation.conversationId,
     turnId,
-    isFirstLife: !checkpoint.known?.some(({ name }) => name === Records.nameOf("Attempt", 0)),
+    isFirstLife: !journaled.checkpoint.known?.some(({ name }) => name === Records.nameOf("Attempt", 0)),
     live: (event) => session.hub.live(event),
     makeRoom: () => {
       turn.move(TurnLife.without("place"))
@@ -245,8 +246,7 @@ const run = Effect.fnUntraced(function* (
   return yield* TurnRunner.run({
     ...setting,
     provider: reached,
-    patiently,
-    checkpoint,
+    journaled,
     toolbox,
     sleepUntil: timer.sleepUntil
   })

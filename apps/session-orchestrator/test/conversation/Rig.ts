@@ -215,7 +215,11 @@ export class Rig {
           note: (...note) => alive(interruptions.note(...note))
         }),
         Layer.succeed(Life, `life ${this.deaths}`),
-        Layer.succeed(Journal, { ...journal, append: (...append) => alive(journal.append(...append)) }),
+        Layer.succeed(Journal, {
+          ...journal,
+          append: (...append) => alive(journal.append(...append)),
+          appendWith: (...append) => alive(journal.appendWith(...append))
+        }),
         Layer.succeed(Providers, {
           get: () => this.provider,
           names: ["scripted", "other"],

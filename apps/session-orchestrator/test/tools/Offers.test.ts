@@ -59,5 +59,7 @@ describe("the tools of a server", () => {
     assert.include(warning, "Left out: t256, t257")
     assert.include(warning, "34 more. Choose with tools.files.allow and tools.files.deny.")
     assert.include(Offers.warningOf("files", Offers.select([]), true), "the rest of its list")
+    const long = Offers.select([{ ...offer(`${"n".repeat(64)}!`), inputSchema: deep(100_000) }])
+    assert.include(Offers.warningOf("files", long, false), `Left out: ${"n".repeat(64)}. Choose`)
   })
 })

@@ -1,0 +1,107 @@
+/** A store whose database is in trouble: what the check says of it, when, and whom a failure concerns. */
+import { assert, it } from "@effect/vitest"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Option } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { TestClock } from "effect/testing"
+import * as SqliteClient from "../../src/storage/SqliteClient.ts"
+import * as SqliteError from "../../src/storage/SqliteError.ts"
+import * as SqlStore from "../../src/storage/SqlStore.ts"
+import { Store } from "../../src/storage/Store.ts"
+import * as Given from "./Given.ts"
+
+const refusal = (errcode: number): SqlError.SqlError =>
+  SqliteError.classify(Object.assign(new Error(`said ${errcode}`), { code: "ERR_SQLITE_ERROR", errcode }), "execute")
+
+/** A store in memory whose transactions do as the test says. */
+const given = Effect.gen(function* () {
+  const state: { transaction: "fine" | "silent" | SqlError.SqlError } = { transaction: "fine" }
+  const over = yield* Deferred.make<void>()
+  const troubled = Layer.effect(
+    SqlClient.SqlClient,
+    Effect.map(SqlClient.SqlClient, (sql) => {
+      const withTransaction = (effect: Effect.Effect<unknown, unknown>) =>
+        Effect.suspend(() => {
+          const { transaction } = state
+          if (transaction === "fine") return sql.withTransaction(effect)
+          return transaction === "silent"
+            ? Effect.andThen(Deferred.await(over), Effect.fail(refusal(13)))
+            : Effect.fail(transaction)
+        })
+      return new Proxy(sql, {
+        get: (target, key) => (key === "withTransaction" ? withTransaction : Reflect.get(target, key))
+      })
+    })
+  ).pipe(Layer.provide(SqliteClient.layer({ filename: ":memory:" })))
+  const context = yield* Layer.build(SqlStore.layerSql("d.db").pipe(Layer.provide(troubled)))
+  // Before the store is closed: that waits for what is under way.
+  yield* Effect.addFinalizer(() => Deferred.succeed(over, undefined))
+  return { state, store: Context.get(context, Store) }
+})
+
+it.effect("a check says within a second and a half that its database is silent", () =>
+  Effect.gen(function* () {
+    const { state, store } = yield* given
+    yield* store.check
+    state.transaction = "silent"
+    const fiber = yield* Effect.forkChild(Effect.flip(store.check), { startImmediately: true })
+    yield* TestClock.adjust("1499 millis")
+    assert.isUndefined(fiber.pollUnsafe())
+    yield* TestClock.adjust("1 milli")
+    const { message } = yield* Fiber.join(fiber)
+    assert.match(message, /^Could not read and write in d\.db: it has not answered for 1s 500ms\./)
+  })
+)
+
+it.effect("a check says what its database said last, as long as that is so", () =>
+  Effect.gen(function* () {
+    const { state, store } = yield* given
+    const checked = Effect.gen(function* () {
+      const fiber = yield* Effect.forkChild(Effect.exit(store.check), { startImmediately: true })
+      yield* TestClock.adjust("1500 millis")
+      const exit = yield* Fiber.join(fiber)
+      return Exit.isSuccess(exit) ? "fine" : String(Option.getOrThrow(Exit.findErrorOption(exit)).message)
+    })
+    // A lock is waited for longer than a check takes.
+    state.transaction = refusal(5)
+    assert.match(yield* checked, /the database said "said 5"\. Another program holds the database\./)
+    state.transaction = "fine"
+    yield* TestClock.adjust("10 seconds")
+    assert.strictEqual(yield* checked, "fine")
+    state.transaction = "silent"
+    assert.match(yield* checked, /it has not answered for 1s 500ms/)
+  })
+)
+
+it.effect("a lock is waited for five seconds, and a full disk not at all", () =>
+  Effect.gen(function* () {
+    const { state, store } = yield* given
+    state.transaction = refusal(5)
+    const locked = yield* Effect.forkChild(Effect.flip(store.createConversation(Given.conversation(1))), {
+      startImmediately: true
+    })
+    yield* TestClock.adjust("4900 millis")
+    assert.isUndefined(locked.pollUnsafe())
+    yield* TestClock.adjust("1 second")
+    assert.match((yield* Fiber.join(locked)).message, /^Could not create conversation conversation-1 in d\.db: /)
+    state.transaction = refusal(13)
+    const full = yield* Effect.flip(store.createConversation(Given.conversation(1)))
+    assert.match(full.message, /The disk is full\./)
+    assert.isUndefined(full.concerns)
+    state.transaction = "fine"
+    yield* store.createConversation(Given.conversation(1))
+    const twice = yield* Effect.flip(store.createConversation(Given.conversation(1)))
+    assert.strictEqual(twice.concerns, "one")
+  })
+)
+
+it.effect("a refusal of one write is no trouble of the database", () =>
+  Effect.gen(function* () {
+    const { state, store } = yield* given
+    yield* store.createConversation(Given.conversation(1))
+    yield* Effect.flip(store.createConversation(Given.conversation(1)))
+    state.transaction = "silent"
+    const fiber = yield* Effect.forkChild(Effect.flip(store.check), { startImmediately: true })
+    yield* TestClock.adjust("1500 millis")
+    assert.match((yield* Fiber.join(fiber)).message, /it has not answered for 1s 500ms/)
+  })
+)

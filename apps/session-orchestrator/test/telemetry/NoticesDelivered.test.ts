@@ -1,0 +1,326 @@
+/** From what turns meet to what receivers get: what is kept meanwhile, what is logged, and in which order. */
+import { assert, describe, it } from "@effect/vitest"
+import type { Observer } from "@holdfast/kernel"
+import { type Failure, Ids } from "@holdfast/wire"
+import { Duration, Effect, Exit, Logger, Metric, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import * as Timer from "../../src/durable/Timer.ts"
+import type * as Delivery from "../../src/telemetry/Delivery.ts"
+import * as IncidentFile from "../../src/telemetry/IncidentFile.ts"
+import type { Notice } from "../../src/telemetry/Notice.ts"
+import * as Notifications from "../../src/telemetry/Notifications.ts"
+import * as Given from "./Given.ts"
+
+const MINUTE = 60_000
+
+/** A file in memory. */
+const memory = (content: IncidentFile.Content = IncidentFile.EMPTY) => {
+  const state = { content, writes: 0 }
+  const file: IncidentFile.IncidentFile = {
+    read: Effect.sync(() => state.content),
+    write: (content) =>
+      Effect.sync(() => {
+        state.writes++
+        state.content = content
+      })
+  }
+  return { state, file }
+}
+
+/** Takes notices, and remembers them. */
+const taking = () => {
+  const taken: Array<Notice> = []
+  const deliver: Delivery.Deliver = (notice) => Effect.sync(() => void taken.push(notice))
+  return { taken, deliver, told: () => taken.map(({ target, type }) => `${type} ${target.model}`) }
+}
+
+const start = (
+  receivers: ReadonlyArray<readonly [IncidentFile.Receiver, Delivery.Deliver]>,
+  file: IncidentFile.IncidentFile = IncidentFile.none
+) =>
+  Effect.flatMap(Timer.Timer, (timer) =>
+    Notifications.make({
+      after: Duration.minutes(5),
+      receivers: new Map(receivers),
+      file,
+      timer,
+      redact: (text) => text.replaceAll("planted", "[redacted]")
+    })
+  )
+
+/** Runs a test; `said` is what the log has of it. */
+const logged = <E>(test: (said: ReadonlyArray<string>) => Effect.Effect<void, E, Timer.Timer | Scope.Scope>) => {
+  const said: Array<string> = []
+  const logger = Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))
+  return Effect.suspend(() => test(said)).pipe(
+    Effect.scoped,
+    Effect.provide(Timer.layer),
+    Effect.provide(Logger.layer([logger])),
+    Effect.provideService(Metric.MetricRegistry, new Map())
+  )
+}
+
+const conversation = (n: number) => Ids.ConversationId.make(`c${n}`)
+const at = (model: string) => ({ provider: "openai", model })
+
+const waits = (listeners: Observer.Listeners, over: Partial<Observer.Decided> = {}, delayMs = 3_600_000): void => {
+  const decided = over.at ?? 0
+  listeners.decision?.(
+    Given.decision({
+      at: decided,
+      directive: { _tag: "Retry", attempt: 0, delayMs, retryAt: decided + delayMs },
+      ...over
+    })
+  )
+}
+
+const fails = (listeners: Observer.Listeners, n: number, model: string, over: object = {}): void =>
+  listeners.seal?.({
+    ...Given.seal({ status: "failed", endedAt: 0, error: Given.overloaded, ...over }),
+    conversationId: conversation(n),
+    target: at(model)
+  })
+
+const notice: Notice = {
+  type: "incident-began",
+  incidentId: "openai/gpt-5@0",
+  target: at("gpt-5"),
+  since: 0,
+  at: 1,
+  said: { reason: "overloaded", message: "Overloaded" },
+  waiting: 1
+}
+
+describe("a notice", () => {
+  it.effect("N2: is in the file before it is sent, and leaves it when it was taken", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const { file, state } = memory()
+        const kept: Array<number> = []
+        const deliver = () => Effect.sync(() => void kept.push(state.content.outgoing.length))
+        waits(yield* start([["webhook", deliver]], file))
+        yield* TestClock.adjust(5 * MINUTE)
+        assert.deepStrictEqual(kept, [1])
+        assert.deepStrictEqual(state.content.outgoing, [])
+        assert.lengthOf(state.content.troubles, 1)
+        const { writes } = state
+        yield* TestClock.adjust(10 * MINUTE)
+        assert.strictEqual(state.writes, writes)
+      })
+    )
+  )
+
+  it.effect("N2: that an earlier life has left is sent, to the receivers that there are now", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const outgoing = [
+          { to: "webhook", notice },
+          { to: "command", notice }
+        ] as const
+        const { file, state } = memory({ ...IncidentFile.EMPTY, outgoing })
+        const webhook = taking()
+        yield* start([["webhook", webhook.deliver]], file)
+        yield* TestClock.adjust(MINUTE)
+        assert.deepStrictEqual(webhook.taken, [notice])
+        assert.deepStrictEqual(state.content.outgoing, [])
+      })
+    )
+  )
+
+  it.effect("N3: comes to each receiver in order, whatever the other one does", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const command = taking()
+        const listeners = yield* start([
+          ["webhook", () => Effect.never],
+          ["command", command.deliver]
+        ])
+        waits(listeners)
+        yield* TestClock.adjust(5 * MINUTE)
+        listeners.attempt?.(Given.attempt({ outcome: { ...Given.completed, endedAt: 5 * MINUTE } }))
+        yield* TestClock.adjust(MINUTE)
+        assert.deepStrictEqual(command.told(), ["incident-began gpt-5", "incident-ended gpt-5"])
+      })
+    )
+  )
+
+  it.effect("is given up where its receiver refuses it, which the log has without secrets, and the metrics count", () =>
+    logged((said) =>
+      Effect.gen(function* () {
+        const refusal: Failure.Failure = { reason: "auth", message: "No planted here", retryable: false }
+        const { file, state } = memory()
+        const command = taking()
+        const listeners = yield* start(
+          [
+            ["webhook", () => Effect.fail(refusal)],
+            ["command", command.deliver]
+          ],
+          file
+        )
+        waits(listeners)
+        yield* TestClock.adjust(6 * MINUTE)
+        assert.deepStrictEqual(
+          said.filter((line) => !line.startsWith("Info")),
+          [
+            "Warn The webhook has not taken a notice (incident-began, openai/gpt-5): No [redacted] here",
+            "Error Nobody was told by the webhook (incident-began, openai/gpt-5): No [redacted] here"
+          ]
+        )
+        assert.deepStrictEqual(state.content.outgoing, [])
+        const count = (receiver: string, outcome: string) =>
+          Effect.map(
+            Metric.value(Metric.withAttributes(Notifications.notices, { receiver, outcome })),
+            ({ count }) => count
+          )
+        assert.deepStrictEqual(
+          [
+            yield* count("webhook", "refused"),
+            yield* count("webhook", "taken"),
+            yield* count("command", "taken"),
+            yield* count("command", "refused")
+          ],
+          [1, 0, 1, 0]
+        )
+      })
+    )
+  )
+
+  it.effect("of the newest hundred waits for a receiver that takes nothing", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const { file, state } = memory()
+        const listeners = yield* start([["webhook", () => Effect.never]], file)
+        for (let n = 0; n < 150; n++) {
+          fails(listeners, n, `m${n}`, { endedAt: n })
+          yield* TestClock.adjust(1)
+        }
+        yield* TestClock.adjust(MINUTE)
+        assert.deepStrictEqual(
+          state.content.outgoing.map(({ notice: { target } }) => target.model),
+          Array.from({ length: 100 }, (_, n) => `m${n + 50}`)
+        )
+      })
+    )
+  )
+
+  it.effect(
+    "N4: of an incident is in the log, with receivers or without; one of failed turns has its line elsewhere",
+    () =>
+      logged((said) =>
+        Effect.gen(function* () {
+          const listeners = yield* start([])
+          waits(listeners)
+          fails(listeners, 2, "other")
+          yield* TestClock.adjust(5 * MINUTE)
+          assert.lengthOf(said, 1)
+          assert.match(said[0] ?? "", /^Info openai\/gpt-5 has answered no turn for 5m /)
+        })
+      )
+  )
+})
+
+describe("what turns meet", () => {
+  /** The notices of six minutes. */
+  const noticesOf = (test: (listeners: Observer.Listeners) => void) =>
+    Effect.gen(function* () {
+      const webhook = taking()
+      const told: Array<string> = []
+      yield* logged(() =>
+        Effect.gen(function* () {
+          const listeners = yield* start([["webhook", webhook.deliver]])
+          test(listeners)
+          yield* TestClock.adjust(6 * MINUTE)
+          told.push(...webhook.told())
+        })
+      )
+      return { told, taken: webhook.taken }
+    })
+
+  it.effect("X12: a wait begins an incident, at the endpoint that the turn waits for", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual((yield* noticesOf((listeners) => waits(listeners))).told, ["incident-began gpt-5"])
+      const route = { target: at("spare") }
+      const elsewhere = yield* noticesOf((listeners) =>
+        waits(listeners, {
+          directive: { _tag: "Retry", attempt: 0, delayMs: 3_600_000, retryAt: 3_600_000, route }
+        })
+      )
+      assert.deepStrictEqual(elsewhere.told, ["incident-began spare"])
+      const gaveUp = yield* noticesOf((listeners) =>
+        waits(listeners, { directive: { _tag: "GiveUp", because: "exhausted" } })
+      )
+      assert.deepStrictEqual(gaveUp.told, [])
+    })
+  )
+
+  it.effect("X12: a whole response is an answer though it would not do (A9), a part of one is none", () =>
+    Effect.gen(function* () {
+      const answers = (over: object) =>
+        Effect.map(
+          noticesOf((listeners) => {
+            waits(listeners)
+            listeners.attempt?.(Given.attempt({ outcome: { ...Given.failed, endedAt: 1_000, ...over } }))
+          }),
+          ({ told }) => told
+        )
+      assert.deepStrictEqual(yield* answers({ whole: true }), [])
+      assert.deepStrictEqual(yield* answers({}), ["incident-began gpt-5"])
+    })
+  )
+
+  it.effect("X12: a turn that goes on elsewhere waits for the endpoint no more", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const listeners = yield* start([])
+        const open = Effect.map(Metric.value(Notifications.incidents), ({ value }) => value)
+        waits(listeners)
+        waits(listeners, { conversationId: conversation(2) })
+        yield* TestClock.adjust(5 * MINUTE)
+        assert.strictEqual(yield* open, 1)
+        waits(listeners, { at: 5 * MINUTE }, 0)
+        assert.strictEqual(yield* open, 1)
+        listeners.wait?.(Given.wait({ conversationId: conversation(2), at: 5 * MINUTE }))
+        assert.strictEqual(yield* open, 1)
+        const by = { commandId: Ids.CommandId.make("k"), origin: "a test" }
+        const wake = { type: "switched" as const, target: at("other"), by }
+        listeners.wait?.(Given.wait({ conversationId: conversation(2), at: 5 * MINUTE, wake }))
+        assert.strictEqual(yield* open, 0)
+      })
+    )
+  )
+
+  it.effect("X12: turns that failed are told with why, cut and without secrets; others are not", () =>
+    Effect.gen(function* () {
+      const { taken, told } = yield* noticesOf((listeners) => {
+        const error = { ...Given.overloaded, message: `planted ${"x".repeat(2_000)}` }
+        fails(listeners, 1, "a", { error })
+        fails(listeners, 2, "b", { status: "completed" })
+        fails(listeners, 3, "c", { error: undefined })
+      })
+      assert.deepStrictEqual(told.toSorted(), ["turns-failed a", "turns-failed c"])
+      const [a, c] = taken.toSorted((x, y) => (x.target.model < y.target.model ? -1 : 1))
+      assert.match(a?.said.message ?? "", /^\[redacted\] x+…$/)
+      assert.lengthOf(a?.said.message ?? "", 1_000)
+      assert.strictEqual(a?.said.code, "529")
+      assert.deepStrictEqual(c?.said, { reason: "unknown", message: "no error was recorded" })
+    })
+  )
+
+  it.effect("I4: is kept at the latest five seconds later, and when the service goes down", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const { file, state } = memory()
+        const scope = yield* Scope.make()
+        const listeners = yield* Scope.provide(start([], file), scope)
+        waits(listeners)
+        yield* TestClock.adjust("4999 millis")
+        assert.strictEqual(state.writes, 0)
+        yield* TestClock.adjust("1 milli")
+        assert.deepStrictEqual([state.writes, state.content.troubles.length], [1, 1])
+        waits(listeners, { conversationId: conversation(2), target: at("other"), at: 5_000 })
+        yield* Scope.close(scope, Exit.void)
+        assert.deepStrictEqual([state.writes, state.content.troubles.length], [2, 2])
+      })
+    )
+  )
+})
