@@ -7,7 +7,7 @@
  */
 import { Durations, Models, Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
-import { Schema, type SchemaAST } from "effect"
+import { Duration, Schema, type SchemaAST } from "effect"
 import { Body } from "./RequestSettings.ts"
 
 /** A token that somebody could guess protects nothing, and one this short could not be redacted without false alarms. */
@@ -311,6 +311,30 @@ export const Settings = Schema.Struct({
   telemetry: Schema.optionalKey(TelemetrySettings)
 })
 export type Settings = typeof Settings.Type
+
+/** Keys that need more than a default: they are read together with others, or with the environment. */
+export interface Joined {
+  readonly server: "token" | "tokenEnv"
+  readonly database: "path" | "url"
+  readonly cluster: "runner"
+  readonly gate: never
+  readonly log: never
+}
+
+/** The other keys of a section: what is written, or its default, is in force. */
+export type Plain<Section extends keyof Joined> = Omit<Required<NonNullable<Settings[Section]>>, Joined[Section]>
+
+/** What holds where a plain key is not set. A key that is missing here does not compile. */
+export const DEFAULTS: { readonly [Section in keyof Joined]: Plain<Section> } = {
+  server: { host: "127.0.0.1", port: 4747, hostnames: [] },
+  // Until then a turn can be explained.
+  database: { retention: Duration.days(30) },
+  // Some dozen for each of more runners than there will be, so that they can be dealt out evenly.
+  cluster: { shards: 300 },
+  gate: { enabled: true },
+  // One line for each turn that failed, and for each change of state of the service.
+  log: { level: "info" }
+}
 
 /** An unknown key is an error, and all errors are told at once. */
 export const PARSE_OPTIONS: SchemaAST.ParseOptions = { onExcessProperty: "error", errors: "all" }

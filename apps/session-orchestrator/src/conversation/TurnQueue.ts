@@ -14,17 +14,19 @@
  * TurnQueue.Q7. Callers that wait for a command to be on record, or for a seal, get the error of a turn that has stopped instead.
  * TurnQueue.Q8. A turn that may take the process down runs alone (`Quarantine`), and a turn that did so again is sealed without being run
  *     (rule X14). An orderly stop of the service is on record, so that it counts for no death.
+ * TurnQueue.Q9. A turn of a conversation that runs none may begin before it is accepted (`Early`).
  */
 import { Records, TurnStopped } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
-import { Cause, Clock, Deferred, Effect, Exit, FiberSet, identity, Option } from "effect"
+import { Cause, Clock, Deferred, Effect, Exit, Fiber, FiberSet, identity, Option } from "effect"
 import * as Driver from "../driver/Driver.ts"
 import type * as Handover from "../driver/Handover.ts"
 import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
-import type { Turn } from "../storage/Store.ts"
+import type { Resumption, Turn } from "../storage/Store.ts"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import * as Tokenizer from "../tokens/Tokenizer.ts"
 import { Comebacks } from "./Comebacks.ts"
+import { Early } from "./Early.ts"
 import type { Awaited } from "./Gatekeeper.ts"
 import type { Parking } from "./Parking.ts"
 import * as MissingTools from "./MissingTools.ts"
@@ -42,6 +44,8 @@ import { Waking } from "./Waking.ts"
 export interface TurnQueue {
   /** Queues an accepted turn behind the others of its conversation. */
   readonly add: (session: Session, turnId: Ids.TurnId, known?: TurnLife.Known) => Effect.Effect<void>
+  /** Prepares a turn that is about to be accepted, and that no other turn stands before (Q9). */
+  readonly anticipate: (session: Session, resumption: Resumption) => Anticipated
   /** Runs the turns of a session now, instead of when the turnstile admits the first: there is a command for it. */
   readonly hasten: (session: Session) => void
   /** What becomes of a turn from now on: its seal, or why it stopped without one. */
@@ -50,6 +54,15 @@ export interface TurnQueue {
   readonly has: (turn: Pick<Turn, "conversationId" | "turnId">) => boolean
   /** Turns that wait on disk alone. */
   readonly parking: Parking
+}
+
+/** A turn that may begin before it is accepted. */
+export interface Anticipated {
+  readonly begin: () => void
+  /** It is accepted, and what it says first has left: it goes on, if it runs; whether it does. */
+  readonly accept: () => boolean
+  /** It is not accepted: it ends, and its call with it, and nothing is reported of it. */
+  readonly refuse: Effect.Effect<void>
 }
 
 /** A queue whose turns stop, unsealed, with the scope. `down` is done when the service goes down. */
@@ -65,17 +78,24 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
   const fork = yield* FiberSet.makeRuntime<never>()
   const seals = new Seals()
   const comebacks = new Comebacks()
-  const working = new Set<Session>()
+  /** What runs the turns of a session; `undefined` while it starts. */
+  const working = new Map<Session, Fiber.Fiber<void> | undefined>()
 
   /** The turn that runs next: the first one, or, while that is parked, itself ahead of its time. */
-  const nextOf = ({ ahead, conversationId, head }: Session): TurnLife.TurnLife | undefined =>
-    ahead ?? (parking.find(conversationId) === undefined ? head : undefined)
+  const nextOf = ({ ahead, conversationId, early, head }: Session): TurnLife.TurnLife | undefined =>
+    ahead ?? early ?? (parking.find(conversationId) === undefined ? head : undefined)
 
   const begin = (session: Session): void => {
     const turn = nextOf(session)
     if (working.has(session) || turn === undefined) return
-    working.add(session)
-    if (!driver.take(session, turn)) fork(work(session, undefined))
+    working.set(session, undefined)
+    if (!driver.take(session, turn)) goOnInFiber(session, undefined)
+  }
+
+  const goOnInFiber = (session: Session, handover: Handover.Handover | undefined): void => {
+    working.set(session, undefined)
+    const fiber = fork(work(session, handover))
+    if (working.has(session)) working.set(session, fiber)
   }
 
   /** A turn of a session has been dealt with: the next one is run. */
@@ -122,11 +142,13 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
     turn: TurnLife.TurnLife,
     handover: Handover.Handover | undefined
   ) {
+    const early = handover?.early ?? turn.state.arrival?.early
     turn.move(TurnLife.begin)
     let outcome = yield* Effect.matchCause(run(services, session, turn, handover), {
       onSuccess: identity,
       onFailure: errorOf
     })
+    if (early !== undefined && !(yield* early.isAccepted)) return false
     // From here on nothing yields until the outcome is reported: a turn that does not run has none that is unreported.
     const { _tag, awaited } = turn.state
     turn.move(TurnLife.stop)
@@ -166,8 +188,9 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
     (work, session, _handover) =>
       Effect.onInterrupt(work, () =>
         Effect.sync(() => {
-          const { ahead, head } = session
-          if (ahead !== undefined) ahead.move(TurnLife.park) // Q6
+          const { ahead, early, head } = session
+          if (early !== undefined) early.move(TurnLife.end)
+          else if (ahead !== undefined) ahead.move(TurnLife.park) // Q6
           else if (head !== undefined && head.state._tag !== "Queued") stopped(session, head, TurnRunner.goingDown)
         })
       )
@@ -176,13 +199,16 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
   const driver = yield* Driver.make(
     services,
     {
-      handOver: (session, _turn, handover) => fork(work(session, handover)),
+      handOver: (session, _turn, handover) => goOnInFiber(session, handover),
       parked: (session, turn, leaving) => {
         turn.move(TurnLife.stop)
         leaves(session, turn, leaving)
         goesOn(session)
       },
-      stopped
+      stopped: (session, turn, error) => {
+        if (session.early === turn) turn.move(TurnLife.end)
+        else stopped(session, turn, error)
+      }
     },
     fork
   )
@@ -201,6 +227,32 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
         session.add(turnId, { _tag: "Queued", ...known }, "last")
         begin(session)
       }),
+    anticipate: (session, resumption) => {
+      const early = new Early()
+      let turn: TurnLife.TurnLife | undefined
+      return {
+        begin: () => {
+          turn = session.anticipate(resumption.turn.turnId, { _tag: "Queued", arrival: { resumption, early } })
+          begin(session)
+        },
+        accept: () => {
+          if (turn === undefined || session.early !== turn) return false
+          session.accept()
+          early.accept()
+          return true
+        },
+        refuse: Effect.suspend(() => {
+          if (turn === undefined) return Effect.void
+          early.refuse()
+          driver.drop(turn)
+          const fiber = working.get(session)
+          return Effect.map(fiber === undefined ? Effect.void : Fiber.interrupt(fiber), () => {
+            turn?.move(TurnLife.end)
+            working.delete(session)
+          })
+        })
+      }
+    },
     hasten: begin,
     sealOf: (turnId) => seals.await(turnId),
     has: ({ conversationId, turnId }) =>
@@ -264,7 +316,9 @@ const run = Effect.fnUntraced(function* (
   const { providers, defaults, gates, journal, standings, store, timer, tools } = services
   const { turnId } = turn
   const { arrival } = turn.state
-  const patiently = services.patiently(turnId)
+  const early = handover?.early ?? arrival?.early
+  const patiently = early === undefined ? services.patiently(turnId) : early.persisting(services.patiently(turnId))
+  const emitting = <Event>(emit: (event: Event) => void) => (early === undefined ? emit : early.emitting(emit))
   if (handover?.isEntered === true) yield* written(services, handover.refused, patiently)
   else {
     const sealed = yield* Setbacks.enter(services, session, turn)
@@ -297,18 +351,19 @@ const run = Effect.fnUntraced(function* (
         conversationId: conversation.conversationId,
         turnId,
         isFirstLife: !journaled.checkpoint.known?.some(({ name }) => name === Records.nameOf("Attempt", 0)),
-        live: (event) => session.hub.live(event),
+        live: emitting((event) => session.hub.live(event)),
         makeRoom: () => {
           turn.move(TurnLife.without("place"))
           turn.state.seat?.ready()
         },
         abort: Deferred.await(turn.abort)
       })
-  const setting = { handover, session, life: turn, resumption, target, gates, policy, ports, isEnabled, store }
+  const setting = { handover, emitting, session, life: turn, resumption, target, gates, policy, ports, isEnabled, store }
   const reached = failure === undefined ? provider : MissingTools.failing(failure)
   return yield* TurnRunner.run({
     ...setting,
     provider: reached,
+    emitting,
     journaled,
     toolbox,
     sleepUntil: timer.sleepUntil

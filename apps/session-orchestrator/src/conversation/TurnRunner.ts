@@ -52,6 +52,8 @@ export interface Setting {
   readonly ports: TurnPorts
   readonly isEnabled: () => boolean
   readonly store: Store["Service"]
+  /** How its transient events leave (`Early`, E1). */
+  readonly emitting: (emit: (event: TurnEvent.TransientEvent) => void) => (event: TurnEvent.TransientEvent) => void
   readonly journaled: Pick<Resumed, "checkpoint" | "carrying">
   /** What its tools are run by, once it is known which there are. */
   readonly toolbox: Toolbox.Toolbox["Service"]
@@ -149,13 +151,14 @@ export const switched = <S extends Pick<RetryStrategy.RetryStrategy["Service"], 
 const patience = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
 
 const sinkOf = ({
+  emitting,
   journaled,
   life,
   resumption: { persisted, turn },
   session: { hub },
   store
 }: Setting): EventSink.EventSink["Service"] => ({
-  live: (event) => live(life, hub, event),
+  live: emitting((event) => live(life, hub, event)),
   persist: (events, position) => {
     const { conversationId, turnId } = turn
     if (events.some(({ type }, i) => type !== (persisted[position + i] ?? type))) return Effect.fail(diverged(turnId)) // R3

@@ -9,6 +9,8 @@
  */
 import { BeforeContent, type Toolbox } from "@holdfast/kernel"
 import { RetryStrategies } from "@holdfast/policy"
+import type { TurnEvent } from "@holdfast/wire"
+import type { Early } from "../conversation/Early.ts"
 import type { Session } from "../conversation/Session.ts"
 import type * as TurnLife from "../conversation/TurnLife.ts"
 import * as TurnPorts from "../conversation/TurnPorts.ts"
@@ -21,6 +23,8 @@ import type { Resumption } from "../storage/Store.ts"
 export interface DrivenTurn {
   readonly session: Session
   readonly life: TurnLife.TurnLife
+  /** It runs before it is accepted. */
+  readonly early: Early | undefined
   readonly resumption: Resumption
   readonly setting: TurnSetting.TurnSetting
   readonly value: BeforeContent.BeforeContent
@@ -47,6 +51,8 @@ export const make = (
   const { hub } = session
   const { acceptedAt, conversationId, prompt, turnId } = turn
   const { system } = conversation
+  const early = life.state.arrival?.early
+  const live = (event: TurnEvent.TransientEvent): void => TurnRunner.live(life, hub, event)
   const value = new BeforeContent.BeforeContent(
     {
       conversationId,
@@ -61,7 +67,7 @@ export const make = (
     {
       strategy: TurnRunner.switched(RetryStrategies.deciding(policy), policy, isEnabled),
       observer,
-      live: (event) => TurnRunner.live(life, hub, event),
+      live: early === undefined ? live : early.emitting(live),
       repeat: (events, position) => {
         if (events.some(({ type }, i) => type !== persisted[position + i])) return false
         hub.repeated(events)
@@ -71,5 +77,5 @@ export const make = (
       offers: { tools: toolbox.definitions, hasRouter: false, hasStrategy: true, hasCompactor: true }
     }
   )
-  return { session, life, resumption, setting, value, known: [], cancel: undefined }
+  return { session, life, early, resumption, setting, value, known: [], cancel: undefined }
 }

@@ -49,6 +49,8 @@ export interface Exits {
 export interface Driver {
   /** Takes a turn that is about to run, if it may be of this path. */
   readonly take: (session: Session, turn: TurnLife.TurnLife) => boolean
+  /** Lets go of a turn that is not accepted, wherever it is. */
+  readonly drop: (turn: TurnLife.TurnLife) => void
   /** Lets go of all turns, whose process goes down. */
   readonly stop: (why: TurnStopped.TurnStopped) => void
 }
@@ -75,6 +77,8 @@ interface Write {
   readonly append: Append
 }
 
+type Outcome = Handover.Refused["outcome"]
+
 class Drives implements Driver {
   private readonly services: TurnServices
   private readonly exits: Exits
@@ -83,6 +87,8 @@ class Drives implements Driver {
   private readonly inbox = MutableList.make<Happened>()
   private readonly unread: Array<Fresh> = []
   private readonly turns = new Set<DrivenTurn.DrivenTurn>()
+  /** Turns that were not accepted, and may be in the inbox or be read still. */
+  private readonly dropped = new WeakSet<TurnLife.TurnLife>()
   private toolbox: Toolbox.Toolbox["Service"] | undefined = undefined
   private isRunning = false
   private isReading = false
@@ -123,6 +129,15 @@ class Drives implements Driver {
       this.exits.stopped(session, life, why)
     }
     this.turns.clear()
+  }
+
+  drop(life: TurnLife.TurnLife): void {
+    this.dropped.add(life)
+    for (const turn of this.turns) {
+      if (turn.life !== life || !this.leave(turn)) continue
+      turn.cancel?.()
+      turn.value.interrupted(this.world.now())
+    }
   }
 
   // --- passes
@@ -182,6 +197,7 @@ class Drives implements Driver {
 
   /** Begins to run a turn; `undefined`: it goes elsewhere. */
   private enter({ session, turn }: Fresh, resumption: Resumption): DrivenTurn.DrivenTurn | undefined {
+    if (this.dropped.has(turn)) return undefined
     const { toolbox } = this
     const driven =
       toolbox === undefined || turn.isCalled
@@ -191,7 +207,13 @@ class Drives implements Driver {
     const stay = driven && this.services.quarantine.come(false, () => (isAdmitted = true))
     if (driven === undefined || stay === undefined || !isAdmitted) {
       stay?.leave()
-      this.exits.handOver(session, turn, { isEntered: false, resumption, known: [], begun: undefined })
+      this.exits.handOver(session, turn, {
+        isEntered: false,
+        early: turn.state.arrival?.early,
+        resumption,
+        known: [],
+        begun: undefined
+      })
       return undefined
     }
     turn.move(TurnLife.begin)
@@ -257,16 +279,32 @@ class Drives implements Driver {
     return Effect.gen({ self: this }, function* () {
       const outcomes = yield* this.services.journal.appendAll(writes.map(({ append }) => append))
       const after: Array<Write> = []
-      for (const [i, { append, turn }] of writes.entries()) {
-        if (!this.turns.has(turn)) continue
-        turn.known = [...turn.known, ...append.records]
+      for (const [i, write] of writes.entries()) {
+        const { early } = write.turn
         const outcome = outcomes[i] ?? Exit.die(new Error("an append has no outcome"))
-        this.guarded(turn, () =>
-          Exit.isSuccess(outcome) ? this.goOn(turn, after) : this.handOver(turn, undefined, { append, outcome })
-        )
+        if (early?.isOnItsWay !== true) this.recorded(write, outcome, after)
+        // What it has written is on disk together with its acceptance, or not at all, of which its caller hears first.
+        else this.fork(Effect.flatMap(early.isAccepted, () => this.accepted(write, outcome)))
       }
       if (after.length > 0) yield* this.written(after)
     })
+  }
+
+  /** It is known whether the turn is accepted; one that is not has left. */
+  private accepted(write: Write, outcome: Outcome): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const after: Array<Write> = []
+      this.recorded(write, outcome, after)
+      return after.length === 0 ? Effect.void : this.written(after)
+    })
+  }
+
+  private recorded({ append, turn }: Write, outcome: Outcome, after: Array<Write>): void {
+    if (!this.turns.has(turn)) return
+    turn.known = [...turn.known, ...append.records]
+    this.guarded(turn, () =>
+      Exit.isSuccess(outcome) ? this.goOn(turn, after) : this.handOver(turn, undefined, { append, outcome })
+    )
   }
 
   private wait(turn: DrivenTurn.DrivenTurn, next: Extract<BeforeContent.Next, { _tag: "Wait" }>): void {
@@ -291,9 +329,9 @@ class Drives implements Driver {
   }
 
   private give(turn: DrivenTurn.DrivenTurn, call?: Handover.Call, refused?: Handover.Refused): void {
-    const { known, life, resumption, session, value } = turn
+    const { early, known, life, resumption, session, value } = turn
     const { begun } = value
-    this.exits.handOver(session, life, { isEntered: true, resumption, known, begun, call, refused })
+    this.exits.handOver(session, life, { isEntered: true, early, resumption, known, begun, call, refused })
   }
 
   // --- reading

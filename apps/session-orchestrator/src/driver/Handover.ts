@@ -5,6 +5,7 @@
  */
 import type { BeforeContent, Opening, Provider } from "@holdfast/kernel"
 import { Deferred, Effect, Exit, Stream } from "effect"
+import type { Early } from "../conversation/Early.ts"
 import type { Append, JournalConflict, Record } from "../storage/Journal.ts"
 import type { Resumption, StorageError } from "../storage/Store.ts"
 
@@ -26,6 +27,8 @@ export interface Refused {
 export interface Handover {
   /** It has been let in among the turns that run (X14). */
   readonly isEntered: boolean
+  /** It runs before it is accepted. */
+  readonly early: Early | undefined
   readonly resumption: Resumption
   /** Its records until now. */
   readonly known: ReadonlyArray<Record>

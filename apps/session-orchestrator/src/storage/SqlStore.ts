@@ -154,7 +154,8 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
   })
   const create = group.lane(ConversationTable.insert(sql))
   const setAutoRetry = group.lane(ConversationTable.setAutoRetry(sql))
-  const accept = group.lane(Acceptances.accept(sql))
+  const accept = group.lane(Acceptances.accept(sql), ({ ahead }) => ahead)
+  // Behind acceptances: a turn may write while its own is on its way (`Store.acceptTurn`).
   const write = group.lane(TurnWrites.write(sql, writer))
   const forget = group.lane(JournalTable.forget(sql))
   const note = group.lane(StandingTable.note(sql))
@@ -176,6 +177,7 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
     Effect.map(ConversationTable.findAll(sql, ids), (found) => ids.map((id) => Option.fromUndefinedOr(found.get(id))))
   )
   const resume = yield* together(Resumptions.AT_ONCE, Resumptions.find(sql))
+  const history = yield* together(Resumptions.AT_ONCE, Resumptions.histories(sql))
   const load = yield* together(READS_AT_ONCE, JournalTable.load(sql))
 
   const events = (id: Ids.ConversationId, after: number) =>
@@ -198,12 +200,12 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
     conversation: (id) => findConversation(id).pipe(failed(`read conversation ${id}`)),
     setAutoRetry: (conversationId, enabled) =>
       setAutoRetry({ conversationId, enabled }).pipe(failed(`switch automatic retries of ${conversationId}`)),
-    acceptTurn: (turn, opening) =>
+    acceptTurn: (turn, opening, ahead) =>
       // Encoded here, outside the transaction that others wait for.
       Effect.andThen(
         damage.refuse,
         Effect.flatMap(opening === undefined ? Effect.undefined : Effect.forEach(opening, encoded), (opening) =>
-          accept({ turn, opening })
+          accept({ turn, opening, ahead })
         ).pipe(failed(`record turn ${turn.turnId}`))
       ),
     turn: (id) => TurnTable.find(sql, id).pipe(read(`turn ${id}`)),
@@ -227,6 +229,7 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
       ).pipe(failed(`record the events of turn ${turnId}`), Effect.map(Option.getOrThrow)),
     events,
     turnEvents: (id) => EventTable.ofTurn(sql, id).pipe(read(`the events of turn ${id}`)),
+    history: (id) => history(id).pipe(failed(`read the messages of conversation ${id}`)),
     messages: (id) => EventTable.messages(sql, id).pipe(read(`the messages of conversation ${id}`)),
     check: Effect.andThen(
       damage.refuse,

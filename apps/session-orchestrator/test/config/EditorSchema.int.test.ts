@@ -5,7 +5,7 @@ import { Result, Schema } from "effect"
 import * as fc from "fast-check"
 import { globSync, readFileSync } from "node:fs"
 import * as JsonText from "../../src/config/JsonText.ts"
-import { PARSE_OPTIONS, Settings } from "../../src/config/Settings.ts"
+import { DEFAULTS, PARSE_OPTIONS, Settings } from "../../src/config/Settings.ts"
 import * as EditorSchema from "../../tools/EditorSchema.ts"
 import { example } from "./WholeExample.ts"
 
@@ -248,6 +248,17 @@ describe("holdfast.config.schema.json", () => {
       { numRuns: 1_000 }
     )
     expect(accepted).toBeGreaterThan(30)
+  })
+
+  it.each(
+    Object.entries(DEFAULTS).flatMap(([section, keys]) =>
+      Object.entries(keys).map(([key, value]) => [`${section}.${key}`, value] as const)
+    )
+  )("E1: the page has the default of %s that is in force", (key, value) => {
+    const [section = "", name = ""] = key.split(".")
+    const written = schema["properties"][section].properties[name].default
+    const decoded = Result.getOrThrow(decode({ [section]: { [name]: written } }))
+    expect(Object.values(decoded).map((keys) => Object(keys)[name])).toEqual([value])
   })
 
   it("E1: every key has a description, and a default is a value of its key", () => {

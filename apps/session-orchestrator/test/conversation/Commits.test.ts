@@ -1,6 +1,7 @@
 /** How often a turn's disk is synced: each commit is a full sync, and a client waits for some of them. */
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
+import { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Layer } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
@@ -9,6 +10,9 @@ import * as SqlStore from "../../src/storage/SqlStore.ts"
 import { type Options, watching, withService } from "./Given.ts"
 
 const { answer, call, hangs, text, tools, unauthorized } = ScriptedProvider
+
+/** A turn whose id is given begins when it is accepted. */
+const id = Ids.TurnId.make
 
 /** A service whose commits are counted, from when it is there. */
 const counting = (
@@ -42,7 +46,7 @@ describe("the commits of a turn alone", () => {
         const c = yield* conversations.create({})
         const told = yield* watching(conversations.watch(c, 0))
         commits.count = 0
-        const turnId = yield* conversations.prompt(c, { prompt: "Hi" })
+        const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
         yield* told.until("text-delta")
         assert.strictEqual(commits.count, 2)
         yield* conversations.abort(c)
@@ -52,13 +56,38 @@ describe("the commits of a turn alone", () => {
     )
   })
 
+  it.effect(
+    "X1, X2: are two where its content overtakes its acceptance, and one of them is before its first delta",
+    () => {
+      const shown = Deferred.makeUnsafe<void>()
+      return counting(
+        { scripts: [hangs(shown, text("Hel"))] },
+        Effect.fnUntraced(function* (commits, { conversations, journal }) {
+          const c = yield* conversations.create({})
+          const told = yield* watching(conversations.watch(c, 0))
+          commits.count = 0
+          const turnId = yield* conversations.prompt(c, { prompt: "Hi" })
+          yield* told.until("text-delta")
+          assert.strictEqual(commits.count, 1)
+          assert.deepStrictEqual(told.types(), ["turn-start", "message", "step-start", "text-delta"])
+          assert.deepStrictEqual(
+            (yield* journal.load(turnId)).map(({ name }) => name),
+            ["step/0/attempt/0/content"]
+          )
+          yield* conversations.abort(c)
+          assert.strictEqual(commits.count, 2)
+        })
+      )
+    }
+  )
+
   it.effect("X1: are three where it is answered: its acceptance, its mark, and its answer with the seal", () =>
     counting(
       { scripts: [answer("Hel", "lo")] },
       Effect.fnUntraced(function* (commits, { conversations }) {
         const c = yield* conversations.create({})
         commits.count = 0
-        const turnId = yield* conversations.prompt(c, { prompt: "Hi" })
+        const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
         assert.strictEqual((yield* conversations.result(turnId)).text, "Hello")
         assert.strictEqual(commits.count, 3)
       })
@@ -71,7 +100,7 @@ describe("the commits of a turn alone", () => {
       Effect.fnUntraced(function* (commits, { conversations }) {
         const c = yield* conversations.create({})
         commits.count = 0
-        const turnId = yield* conversations.prompt(c, { prompt: "Hi" })
+        const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
         assert.strictEqual((yield* conversations.result(turnId)).end.status, "failed")
         assert.strictEqual(commits.count, 2)
       })
@@ -84,7 +113,7 @@ describe("the commits of a turn alone", () => {
       Effect.fnUntraced(function* (commits, { conversations, journal }) {
         const c = yield* conversations.create({})
         commits.count = 0
-        const turnId = yield* conversations.prompt(c, { prompt: "Hi" })
+        const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
         yield* conversations.result(turnId)
         assert.deepStrictEqual(
           (yield* journal.load(turnId)).map(({ name }) => name),

@@ -4,11 +4,11 @@
  * B1. A test that finds the wait over (`stillWaits`) proves nothing: it is done again from the start, with a longer wait.
  * B2. Whatever else fails, fails at once; and so does the longest wait.
  */
-import { Effect, type Scope } from "effect"
+import { Data, Effect, type Scope } from "effect"
 
 /** The turn may have woken. */
-export class WaitIsOver {
-  readonly _tag = "WaitIsOver"
+export class WaitIsOver extends Data.TaggedError("WaitIsOver") {
+  override readonly message = "The wait was over before the test could look, three times."
 }
 
 /** Fails when a wait is over, or none was seen. A test calls it behind what it has looked at. */

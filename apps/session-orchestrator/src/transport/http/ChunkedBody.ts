@@ -27,9 +27,8 @@ export class ChunkedBody {
     if (!this.isChunked || text.length === 0) return response.write(text, onWritten)
     if (typeof text === "string") {
       const bytes = Buffer.byteLength(text)
-      const chunk = `${bytes.toString(16)}\r\n${text}\r\n`
       // What has one byte a character needs no encoder.
-      return response.write(chunk, bytes === text.length ? "latin1" : "utf8", onWritten)
+      return response.write(chunkOf(text, bytes), bytes === text.length ? "latin1" : "utf8", onWritten)
     }
     response.write(`${text.length.toString(16)}\r\n`, "latin1")
     response.write(text)
@@ -38,7 +37,14 @@ export class ChunkedBody {
 
   /** Ends the response behind a last text. */
   end(last: string, onEnded: () => void): void {
-    if (last !== "") this.write(last)
-    this.response.end(this.isChunked ? "0\r\n\r\n" : "", "latin1", onEnded)
+    const { isChunked, response } = this
+    response.end(isChunked ? `${last === "" ? "" : chunkOf(last, Buffer.byteLength(last))}${END}` : last, onEnded)
   }
 }
+
+// --- internal
+
+/** The last chunk. */
+const END = "0\r\n\r\n"
+
+const chunkOf = (text: string, bytes: number): string => `${bytes.toString(16)}\r\n${text}\r\n`
