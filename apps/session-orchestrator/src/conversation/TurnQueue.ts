@@ -358,7 +358,19 @@ const run = Effect.fnUntraced(function* (
         },
         abort: Deferred.await(turn.abort)
       })
-  const setting = { handover, emitting, session, life: turn, resumption, target, gates, policy, ports, isEnabled, store }
+  const setting = {
+    handover,
+    emitting,
+    session,
+    life: turn,
+    resumption,
+    target,
+    gates,
+    policy,
+    ports,
+    isEnabled,
+    store
+  }
   const reached = failure === undefined ? provider : MissingTools.failing(failure)
   return yield* TurnRunner.run({
     ...setting,

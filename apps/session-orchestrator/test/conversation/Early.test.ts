@@ -130,6 +130,7 @@ describe("a turn that begins before it is accepted", () => {
         const c = yield* conversations.create({})
         const prompt = yield* asking(conversations.prompt(c, { prompt: "Hi" }))
         yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 1 })
+        yield* settled // the fiber that makes the call has begun it
         yield* Deferred.fail(door, new StorageError({ message: "The disk is full." }))
         yield* Effect.flip(Fiber.join(prompt))
         assert.strictEqual(cancelled.count, 1)
