@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 /** A guard against hanging, many times what a test takes: no test may fail because its machine is slow or busy. */
 const GUARD_MS = 90_000
@@ -13,15 +14,18 @@ const unit = {
   include: ["{packages,apps}/*/test/**/*.test.ts", "tools/test/**/*.test.ts"],
   exclude: ["**/*.int.test.ts", "**/*.e2e.test.ts", "**/node_modules/**"],
   testTimeout: GUARD_MS,
+  hookTimeout: GUARD_MS,
   maxWorkers: 2,
   sequence: { groupOrder: 0 }
 }
 
-/** Tests with real sockets, files and databases, in this process. */
+/** Tests with real sockets, files and databases, in this process. As above, a worker loads each module once for all files. */
 const integration = {
   name: "int",
+  isolate: false,
   include: ["{packages,apps}/*/test/**/*.int.test.ts", "tools/test/**/*.int.test.ts"],
   testTimeout: GUARD_MS,
+  hookTimeout: GUARD_MS,
   /** Two files wait for sockets and disks side by side. */
   maxWorkers: 2,
   sequence: { groupOrder: 1 }
@@ -30,14 +34,47 @@ const integration = {
 /** Tests that start the program as people do, and kill it. They wait for facts, so two files run side by side. */
 const endToEnd = {
   name: "e2e",
+  isolate: false,
   include: ["apps/*/test/**/*.e2e.test.ts"],
   testTimeout: 2 * GUARD_MS,
+  hookTimeout: GUARD_MS,
   maxWorkers: 2,
   sequence: { groupOrder: 2 }
 }
 
+/** What takes longest, in this order: a file that began last would run alone. The others follow by their size or last duration. */
+const LONGEST = [
+  "cluster/Cluster.e2e",
+  "service/Crash.e2e",
+  "service/Process.e2e",
+  "cli/Cli.e2e",
+  "cluster/TurnsShown.e2e",
+  "service/Operation.e2e",
+  "service/Tools.e2e",
+  "service/Commands.e2e",
+  "service/DeathsInARow.e2e",
+  "storage/Postgres.int",
+  "conformance/Conformance.int",
+  "service/PostgresAway.int",
+  "tools/HttpTransport.int",
+  "tools/test/Readme.int",
+  "providers/test/Memory.int"
+]
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
+    const placeOf = ({ moduleId }: TestSpecification): number => {
+      const place = LONGEST.findIndex((name) => moduleId.includes(name))
+      return place === -1 ? LONGEST.length : place
+    }
+    const groupOf = ({ project }: TestSpecification): number => project.config.sequence.groupOrder
+    return (await super.sort(files)).toSorted((a, b) => groupOf(a) - groupOf(b) || placeOf(a) - placeOf(b))
+  }
+}
+
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     reporters: ["default", "./tools/src/CountReporter.ts"],
     projects: [unit, integration, endToEnd].map((test) => ({ test: { ...test, passWithNoTests: true } }))
   }

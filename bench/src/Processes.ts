@@ -58,6 +58,14 @@ export const serve = (
 export const server = (place: Place, file: string, ...args: ReadonlyArray<string>): Promise<Process> =>
   listening(place, [join(import.meta.dirname, file), ...args])
 
+/** The same with options of Node. */
+export const serverWith = (
+  place: Place,
+  node: ReadonlyArray<string>,
+  file: string,
+  ...args: ReadonlyArray<string>
+): Promise<Process> => listening(place, [...node, join(import.meta.dirname, file), ...args])
+
 /** Starts a program, and waits until it prints what matches. */
 export const start = (
   children: Array<ChildProcess>,

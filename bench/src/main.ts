@@ -12,6 +12,9 @@ const all = {
   "live-path": () => import("./LivePath.ts"),
   commits: () => import("./Commits.ts"),
   parking: () => import("./Parking.ts"),
+  storm: () => import("./Storm.ts"),
+  memory: () => import("./Memory.ts"),
+  runners: () => import("./Runners.ts"),
   survive: () => import("./Survive.ts"),
   abort: () => import("./Abort.ts")
 }

@@ -51,6 +51,7 @@ async function perform(command: Machine.Command): Promise<Records.TurnRecord> {
 const records: Array<Records.Stored> = []
 const events: Array<TurnEvent.PersistedEvent> = []
 
+// #region live
 /** One life of the turn, over what earlier ones recorded. */
 async function live(facts: Machine.TurnFacts, mostRecords = Infinity): Promise<void> {
   const known = records.map((stored) => Records.parse(stored)).filter((record) => record !== undefined)
@@ -67,6 +68,7 @@ async function live(facts: Machine.TurnFacts, mostRecords = Infinity): Promise<v
     ledger = Machine.evolve(next.ledger, record)
   }
 }
+// #endregion live
 
 const facts: Machine.TurnFacts = {
   conversationId: Ids.ConversationId.make("demo"),

@@ -1,42 +1,125 @@
 /** The code in the READMEs is that of the examples, and the examples run. */
 import { assert, describe, it } from "@effect/vitest"
-import { execFile } from "node:child_process"
+import { TurnEvent } from "@holdfast/wire"
+import { Schema } from "effect"
+import { execFile, spawn } from "node:child_process"
+import { once } from "node:events"
 import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
+import { createInterface } from "node:readline"
 import { promisify } from "node:util"
 
 const root = new URL("../../", import.meta.url).pathname
 const execute = promisify(execFile)
 const textOf = (path: string): string => readFileSync(root + path, "utf8")
 
-describe.each(globSync("{README.md,{packages,apps}/*/README.md}", { cwd: root }).toSorted())("%s", (readme) => {
-  const text = textOf(readme)
-  const cuts = Array.from(
-    text.matchAll(/<!-- (\S+)#([\w-]+) -->\s*```ts\n([\s\S]*?)\n```/g),
-    ([, file, region, code]) => ({
-      file,
-      region,
-      code
-    })
-  )
-
-  it.each(cuts)("shows $file as it is", ({ file, region, code }) => {
-    const [, cut] = textOf(file ?? "").split(new RegExp(`// #(?:end)?region ${region}\\n?`))
-    assert.strictEqual(code, cut?.trimEnd())
-  })
-
-  it("has no TypeScript that no example has", () => {
-    assert.strictEqual(text.match(/^```ts$/gm)?.length ?? 0, cuts.length)
-  })
-
-  it("links to what is there", () => {
-    const links = Array.from(text.matchAll(/\]\(((?!https?:)[^)#]+)/g), ([, path]) => path ?? "")
-    if (readme === "README.md") assert.isAbove(links.length, 5)
-    assert.deepStrictEqual(
-      links.filter((path) => !existsSync(join(root, dirname(readme), path))),
-      []
+describe.each(globSync("{README.md,docs/embedding.md,{packages,apps}/*/README.md}", { cwd: root }).toSorted())(
+  "%s",
+  (readme) => {
+    const text = textOf(readme)
+    const cuts = Array.from(
+      text.matchAll(/<!-- (\S+)#([\w-]+) -->\s*```ts\n([\s\S]*?)\n```/g),
+      ([, file, region, code]) => ({
+        file,
+        region,
+        code
+      })
     )
+
+    it.each(cuts)("shows $file as it is", ({ file, region, code }) => {
+      const [, cut] = textOf(file ?? "").split(new RegExp(`// #(?:end)?region ${region}\\n?`))
+      assert.strictEqual(code, cut?.trimEnd())
+    })
+
+    it("has no TypeScript that no example has", () => {
+      assert.strictEqual(text.match(/^```ts$/gm)?.length ?? 0, cuts.length)
+    })
+
+    it("links to what is there", () => {
+      const links = Array.from(text.matchAll(/\]\(((?!https?:)[^)#]+)/g), ([, path]) => path ?? "")
+      if (readme === "README.md") assert.isAbove(links.length, 5)
+      assert.deepStrictEqual(
+        links.filter((path) => !existsSync(join(root, dirname(readme), path))),
+        []
+      )
+    })
+  }
+)
+
+const holdfast = `${root}apps/session-orchestrator/bin/holdfast`
+
+/** A new folder for as long as a test uses it. */
+const inFolder = async <A>(config: unknown, use: (folder: string) => Promise<A>): Promise<A> => {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-readme-"))
+  try {
+    if (config !== undefined) writeFileSync(join(folder, "holdfast.config.json"), JSON.stringify(config))
+    return await use(folder)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+/** Keys and files that the configurations of the README expect. */
+const surroundings = {
+  PATH: process.env["PATH"],
+  OPENAI_API_KEY: "k",
+  ANTHROPIC_API_KEY: "k",
+  OPENROUTER_API_KEY: "k",
+  AZURE_OPENAI_API_KEY: "k"
+}
+
+describe("the README", () => {
+  const text = textOf("README.md")
+  const blocks = (language: string): ReadonlyArray<string> =>
+    Array.from(text.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\\n\`\`\``, "g")), ([, code]) => code ?? "")
+  const configurations = blocks("json").filter((code) => !code.startsWith('{"type"'))
+
+  it("has configurations that are accepted", async () => {
+    assert.isAbove(configurations.length, 5)
+    const check = (code: string) =>
+      inFolder(JSON.parse(code), (cwd) => execute(holdfast, ["config", "check"], { cwd, env: surroundings }))
+    await Promise.all(configurations.map(check))
+  })
+
+  it("has an event as it is sent", () => {
+    const event = blocks("json").find((code) => code.startsWith('{"type"')) ?? ""
+    const decode = Schema.decodeUnknownSync(Schema.fromJsonString(TurnEvent.TurnEvent))
+    assert.strictEqual(decode(event.replaceAll("…", "id")).type, "provider-retry")
+  })
+
+  it("shows what a turn through an outage prints", () => {
+    const [shown = ""] = blocks("console")
+    const [, prompt = ""] = /"(.*)"/.exec(shown) ?? []
+    const expected = shown.split("\n").slice(1).join(" ")
+    const retry = { schedule: { type: "steps", delays: ["5 millis", "10 millis"] }, jitter: "none" }
+    return inFolder({ model: "simulated/outage-2", retry }, async (cwd) => {
+      const { stderr, stdout } = await execute(holdfast, ["run", prompt], { cwd, env: { PATH: process.env["PATH"] } })
+      const [, ...lines] = stderr.trim().split("\n")
+      const plain = (words: string) => words.replaceAll(/ in \d+ m?s|, at [\d:]+/g, "")
+      assert.strictEqual(plain([...lines, stdout.trim()].join(" ")), plain(expected))
+    })
+  })
+
+  it("X15: leaves work as it says", () => {
+    const script = blocks("sh").find((code) => code.includes("respond-async")) ?? ""
+    return inFolder({ server: { port: 0 }, model: "simulated/ok" }, async (cwd) => {
+      const service = spawn(holdfast, ["serve"], { cwd, stdio: ["ignore", "pipe", "ignore"] })
+      try {
+        let address: string | undefined
+        for await (const line of createInterface(service.stdout)) {
+          address = /127\.0\.0\.1:\d+/.exec(line)?.[0]
+          if (address !== undefined) break
+        }
+        const { stdout } = await execute("sh", ["-c", script.replaceAll("localhost:4747", address ?? "")], { cwd })
+        const [accepted, state] = stdout.replace("}{", "}\n{").split("\n")
+        assert.deepStrictEqual(JSON.parse(accepted ?? ""), { turnId: "weekly-1" })
+        assert.include(["queued", "running", "completed"], JSON.parse(state ?? "").status)
+      } finally {
+        service.kill()
+        await once(service, "exit")
+      }
+    })
   })
 })
 
@@ -46,21 +129,16 @@ describe("the README of the service", () => {
       textOf("apps/session-orchestrator/README.md")
     )?.[1] ?? ""
 
-  it("shows what the command prints", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "holdfast-readme-"))
-    try {
-      writeFileSync(join(folder, "holdfast.config.json"), example("configuration"))
-      const { stdout } = await execute(`${root}apps/session-orchestrator/bin/holdfast`, ["schedule"], { cwd: folder })
+  it("shows what the command prints", () =>
+    inFolder(JSON.parse(example("configuration")), async (cwd) => {
+      const { stdout } = await execute(holdfast, ["schedule"], { cwd })
       assert.strictEqual(stdout.trimEnd(), example("schedule"))
-    } finally {
-      rmSync(folder, { recursive: true })
-    }
-  })
+    }))
 })
 
 /** What an example prints. */
 const run = (file: string): Promise<string> =>
-  execute(process.execPath, [`${root}examples/src/${file}`], { timeout: 12_000 }).then(({ stdout }) => stdout)
+  execute(process.execPath, [`${root}examples/src/${file}`]).then(({ stdout }) => stdout)
 
 describe("every example", () => {
   it.each(readdirSync(`${root}examples/src`))("%s runs to its end", async (file) => {

@@ -90,7 +90,7 @@ const promises: Readonly<Record<string, ReadonlyArray<Promise>>> = {
   ],
   configuration: [
     ["takes any that is free, and the start prints which | `", HttpServer.DEFAULT_PORT, "` | `HOLDFAST_PORT`"],
-    ["takes any that is free, and the start prints which | `", Resolve.DEFAULT_PORT, "` | `HOLDFAST_PORT`"],
+    ["takes any that is free, and the start prints which | `", Settings.DEFAULTS.server.port, "` | `HOLDFAST_PORT`"],
     ["Of one server the first ", Offers.MAX_TOOLS, " tools are offered that fit"],
     ["that fit: ", Offers.MAX_DEFINITION_BYTES / KIB, " KiB a definition"],
     ["a definition, ", Offers.MAX_DEFINITIONS_BYTES / KIB, " KiB all of them"],
@@ -100,9 +100,9 @@ const promises: Readonly<Record<string, ReadonlyArray<Promise>>> = {
     ['how long a call may take | `"', seconds(ToolTable.DEFAULT_TIMEOUT), ' seconds"`'],
     ['to start and to list its tools | `"', seconds(ToolTable.DEFAULT_START_TIMEOUT), ' seconds"`'],
     ["`Authorization: Bearer`; ", Settings.SHORTEST_TOKEN, " characters at least"],
-    ['History and events always stay | `"', Duration.toDays(Resolve.DEFAULT_RETENTION), ' days"`'],
+    ['History and events always stay | `"', Duration.toDays(Settings.DEFAULTS.database.retention), ' days"`'],
     ["| `127.0.0.1:", Resolve.DEFAULT_RUNNER.port, "` | `HOLDFAST_CLUST"],
-    ["only changed while none runs | `", Resolve.DEFAULT_SHARDS, "`"],
+    ["only changed while none runs | `", Settings.DEFAULTS.cluster.shards, "`"],
     ['before it is an incident | `"', Duration.toMinutes(TelemetryChoice.DEFAULT_AFTER), ' minutes"`']
   ]
 }

@@ -60,24 +60,38 @@ export const bare = async (place: Processes.Place, provider: number, turns: numb
   }
 }
 
+/** Where to post a turn. */
+export interface Place {
+  readonly origin: string
+  readonly path: string
+}
+
+/** Posts a turn to each place. A watched turn's client leaves once the turn waits, a submitted one's once it is accepted. */
+export const handIn = async (places: ReadonlyArray<Place>, way: Way): Promise<void> => {
+  // A client that leaves closes its connection, so each watched turn has its own.
+  const agent = new Agent({ connections: null, pipelining: 1 })
+  const next = places.entries()
+  const worker = async (): Promise<void> => {
+    for (const [n, { origin, path }] of next) await one(agent, origin, path, `wait for me ${n}`, way)
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, worker))
+  await agent.destroy()
+}
+
 // --- internal
 
 /** The first turns compile what they run, in the loop as in the service; they count. */
 const park = async (process: Processes.Process, paths: ReadonlyArray<string>, way: Way): Promise<Speed> => {
-  // Who leaves closes the connection, so each watched turn has its own.
-  const agent = new Agent({ connections: null, pipelining: 1 })
   const origin = `http://127.0.0.1:${process.port}`
   const cpuBefore = Processes.cpuMs(process)
   const start = performance.now()
-  const next = paths.entries()
-  const worker = async (): Promise<void> => {
-    for (const [n, path] of next) await one(agent, origin, path, `wait for me ${n}`, way)
-  }
-  await Promise.all(Array.from({ length: AT_ONCE }, worker))
+  await handIn(
+    paths.map((path) => ({ origin, path })),
+    way
+  )
   if (way === "submitted") while ((await waiting(origin)) < paths.length) await Processes.pause(50)
   const seconds = (performance.now() - start) / 1_000
   const cpuAPark = ((Processes.cpuMs(process) - cpuBefore) * 1_000) / paths.length
-  await agent.destroy()
   return { perSecond: paths.length / seconds, cpuAPark }
 }
 

@@ -374,6 +374,14 @@ export const isKeptForDecision = (value: unknown): boolean =>
   value.contentSeen === false &&
   !Predicate.hasProperty(value, "whole")
 
+/**
+ * Whether an engine may keep what came of an attempt, or a decision, back until the events that follow from it are persisted, and write all
+ * of it at once: there is at least one, and nothing is done before they are on disk. A process that dies before that has lost the answer of
+ * an attempt whose mark it has (X2), as it would have before the record; or a decision that nobody had been told.
+ */
+export const isKeptForEvents = (value: unknown): boolean =>
+  Predicate.isTagged(value, "Completed") || Predicate.isTagged(value, "GiveUp")
+
 /** Whether an engine may leave a record out that shares its disk with the turn's events: they say the same. */
 export const isInEvents = (name: string): boolean => name === SEAL
 

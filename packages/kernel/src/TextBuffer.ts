@@ -6,7 +6,7 @@
  */
 
 /** Characters of one tree. More of them cost memory, fewer cost time. */
-const TREE = 4096
+const TREE = 2048
 
 /** A text that grows by pieces. */
 export class TextBuffer {

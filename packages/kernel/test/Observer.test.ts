@@ -1,5 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Eventful, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
+import {
+  Eventful,
+  RecordingSink,
+  ReplayCheckpoint,
+  Scenario,
+  ScriptedProvider,
+  TestStrategy
+} from "@holdfast/kernel/testing"
 import { Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Failure } from "@holdfast/wire"
@@ -230,6 +237,23 @@ describe("an observer", () => {
       assert.deepStrictEqual(
         notebook.of("attempt").map(({ target }) => target.model),
         ["model", "model", "big", "big", "model", "model"]
+      )
+    })
+  )
+
+  it.effect("is told of those events of a write that were not recorded before", () =>
+    Effect.gen(function* () {
+      const first = yield* Scenario.straight({ scripts: [answer("Hello")] })
+      yield* Fiber.join(first.fiber)
+      // As an earlier version left it that died between the answer and its seal.
+      const sink = new RecordingSink.RecordingSink()
+      sink.persisted.push(...first.sink.persisted.slice(0, -1))
+      const notebook = new Notebook()
+      const again = yield* Scenario.straight({ scripts: [answer("Hello")], sink, observer: notebook.listeners })
+      yield* Fiber.join(again.fiber)
+      assert.deepStrictEqual(
+        notebook.events.map(({ type }) => type),
+        ["step-start", "turn-end"]
       )
     })
   )

@@ -1,6 +1,6 @@
 /** A turn that nothing happens to, and one that meets a bug of this program. */
 import { assert, describe, it } from "@effect/vitest"
-import { Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
+import { RecordingSink, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Deferred, Effect, Fiber } from "effect"
 import * as Turn from "../src/Turn.ts"
 
@@ -27,6 +27,26 @@ describe("a turn that meets no failure", () => {
         "turn-end"
       ])
     })
+  )
+
+  bothWays(
+    "X1: hands its answer over together with the seal, and that of a step with tools before these begin",
+    (start) =>
+      Effect.gen(function* () {
+        const sink = new RecordingSink.RecordingSink()
+        let before: unknown
+        const toolbox = {
+          definitions: [],
+          run: () =>
+            Effect.sync(() => {
+              before = sink.writes.at(-1)
+              return { output: "1", isError: false }
+            })
+        }
+        yield* settle(yield* start({ scripts: [tools(call("a")), answer("Hello")], toolbox, sink }))
+        assert.deepStrictEqual(before, ["tool-call", "usage", "message"])
+        assert.deepStrictEqual(sink.writes.at(-1), ["usage", "message", "turn-end"])
+      })
   )
 
   bothWays("says first what follows from its input alone", (start) =>

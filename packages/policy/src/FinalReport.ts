@@ -8,11 +8,11 @@ export const FinalReport = Schema.Struct({
   }),
   /** What the model is told of the tool. Absent: a plain sentence of the kernel's. */
   description: Schema.optionalKey(
-    Schema.String.check(Schema.makeFilter((text) => text.trim() !== "" || "Expected a description that is not blank"))
+    Schema.String.check(Schema.isPattern(/\S/u, { message: "Expected a description that is not blank" }))
   ),
   /** Tokens. A step whose request would be larger is the final one (A11). Absent: no limit. */
   contextBudget: Schema.optionalKey(
-    Schema.Int.check(Schema.makeFilter((tokens) => tokens > 0 || "Expected a number of tokens above 0"))
+    Schema.Int.check(Schema.isGreaterThan(0, { message: "Expected a number of tokens above 0" }))
   )
 })
 export type FinalReport = typeof FinalReport.Type

@@ -69,7 +69,7 @@ class Reader implements Dispatcher.DispatchHandler {
   private isClosed = false
   private fault: Broken | undefined = undefined
   private controller: Dispatcher.DispatchController | undefined = undefined
-  private wake: ((news: Effect.Effect<void>) => void) | undefined = undefined
+  private wake: (() => void) | undefined = undefined
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller
@@ -111,7 +111,7 @@ class Reader implements Dispatcher.DispatchHandler {
 
   // A waiter that was interrupted, or is woken a second time, ignores it.
   private readonly news = Effect.callback<void>((resume) => {
-    this.wake = resume
+    this.wake = () => resume(Effect.void)
   })
 
   readonly answer: Effect.Effect<Answer, Broken> = Effect.suspend(() => {
@@ -138,9 +138,12 @@ class Reader implements Dispatcher.DispatchHandler {
     const { wake } = this
     if (wake === undefined) return
     this.wake = undefined
-    queueMicrotask(() => wake(Effect.void))
+    void settled.then(wake)
   }
 }
+
+/** Its callbacks are microtasks without the asynchronous context that `queueMicrotask` makes for each. */
+const settled = Promise.resolve()
 
 /** Nobody reads it: whoever waited is gone. */
 const OVER = "The attempt is over."

@@ -15,6 +15,9 @@ export type Target = typeof Target.Type
 /** `provider/model`, as people write it and as events carry it. */
 export const format = (target: Target): string => `${target.provider}/${target.model}`
 
+/** What `parse` reads, as a regular expression of a JSON Schema. */
+export const PATTERN = "^[^/]+/[\\s\\S]+$"
+
 /** Reads `provider/model`; `undefined` where there is no slash, or nothing on one side of it. */
 export const parse = (text: string): Target | undefined => {
   const slash = text.indexOf("/")

@@ -6,6 +6,7 @@ import { Command } from "effect/cli"
 import type { ProviderConfig, RequestOptions, ToolServer, Values } from "../config/Config.ts"
 import * as ProviderTable from "../config/ProviderTable.ts"
 import * as Secrets from "../config/Secrets.ts"
+import * as Settings from "../config/Settings.ts"
 import * as DatabaseUrl from "../storage/DatabaseUrl.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as RetryText from "./RetryText.ts"
@@ -56,12 +57,10 @@ const check = <E extends StartFailure>(parts: Parts<E>) =>
 type Row = readonly [key: string, value: string]
 
 const settings = (config: Values): ReadonlyArray<Row> => [
-  ["server.host", config.server.host],
-  ["server.port", String(config.server.port)],
-  ...(config.server.hostnames.length === 0 ? [] : [["server.hostnames", config.server.hostnames.join(", ")] as const]),
+  ...plain(config, "server"),
   ["server.token", config.server.token === undefined ? "none" : Secrets.PLACEHOLDER],
   ...place(config),
-  ["database.retention", retentionOf(config.database.retention)],
+  ...plain(config, "database"),
   ["model", Target.format(config.model)],
   ...Object.entries(config.models).map(([name, model]) => [`models.${name}`, capabilitiesOf(model)] as const),
   ...Array.from(config.providers.values())
@@ -69,13 +68,28 @@ const settings = (config: Values): ReadonlyArray<Row> => [
     .map(
       (provider) => [`providers.${provider.name}`, describe(provider, Secrets.make(Secrets.ofConfig(config)))] as const
     ),
-  ["gate.enabled", String(config.gate.enabled)],
+  ...plain(config, "gate"),
   ...proxies(config),
-  ["log.level", config.log.level],
+  ...plain(config, "log"),
   ...config.tools.map(
     (server) => [`tools.${server.name}`, toolsOf(server, Secrets.make(Secrets.ofConfig(config)))] as const
   )
 ]
+
+/** The plain keys of a section; an empty list is left out. */
+const plain = (config: Values, section: keyof typeof Settings.DEFAULTS): ReadonlyArray<Row> => {
+  const values: Readonly<Record<string, unknown>> = config[section]
+  return Object.keys(Settings.DEFAULTS[section]).flatMap((key): ReadonlyArray<Row> => {
+    const value = values[key]
+    if (Array.isArray(value) && value.length === 0) return []
+    return [[`${section}.${key}`, shown(value)]]
+  })
+}
+
+const shown = (value: unknown): string => {
+  if (Duration.isDuration(value)) return Duration.isFinite(value) ? Duration.format(value) : "for ever"
+  return Array.isArray(value) ? value.join(", ") : String(value)
+}
 
 /** The proxies of the environment, under the names of their variables. */
 const proxies = (config: Values): ReadonlyArray<Row> => {
@@ -91,14 +105,16 @@ const proxies = (config: Values): ReadonlyArray<Row> => {
 }
 
 /** Where the data is, and who shares it. */
-const place = ({ cluster, database }: Values): ReadonlyArray<Row> =>
-  database.url === undefined
+const place = (config: Values): ReadonlyArray<Row> => {
+  const { cluster, database } = config
+  return database.url === undefined
     ? [["database.path", database.path]]
     : [
         ["database.url", DatabaseUrl.nameOf(database.url)],
         ["cluster.runner", `${cluster.runner.host}:${cluster.runner.port}`],
-        ["cluster.shards", String(cluster.shards)]
+        ...plain(config, "cluster")
       ]
+}
 
 const retry = (config: Values): ReadonlyArray<Row> => [
   ["retry.profile", config.retry.profile ?? "overnight"],
@@ -153,9 +169,6 @@ const WITHOUT_DEFAULT: ReadonlySet<string | undefined> = new Set([
   "HTTPS_PROXY",
   "NO_PROXY"
 ])
-
-const retentionOf = (retention: Duration.Duration): string =>
-  Duration.isFinite(retention) ? Duration.format(retention) : "for ever"
 
 const isInUse = (config: Values, provider: ProviderConfig): boolean =>
   provider.name === config.model.provider ||

@@ -10,6 +10,7 @@ import { Context, Effect, Layer, Option, Result } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import type { Values } from "../config/Config.ts"
+import * as MemoryReturn from "../MemoryReturn.ts"
 import * as DatabaseUrl from "../storage/DatabaseUrl.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as RetryText from "./RetryText.ts"
@@ -112,7 +113,7 @@ const serve = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<
       model: Target.format(config.model)
     })
     terminal.stdout(`${[paint(terminal.colors.stdout, "bold", title), ...lines].join("\n")}\n`)
-    return yield* Effect.never
+    return yield* MemoryReturn.run()
   })
   const signal = yield* Effect.raceFirst(running, signals.first)
   // The terminal shows `^C` where the line would begin.

@@ -65,13 +65,15 @@ export const make = Effect.fnUntraced(function* ({
   const leaving = yield* Deferred.make<void>()
   // What a runner records that has lost its lock would stop the next one, which comes too late for it. Nobody can interrupt an
   // append, so one that waits is told when this conversation goes.
-  const append: Journal["Service"]["append"] = (turnId, seq, ...records) =>
-    Effect.raceFirst(sure, Effect.andThen(Deferred.await(leaving), Effect.fail(new JournalConflict({ turnId })))).pipe(
-      Effect.andThen(journal.append(turnId, seq, ...records))
-    )
+  const fenced = (turnId: Ids.TurnId) =>
+    Effect.raceFirst(sure, Effect.andThen(Deferred.await(leaving), Effect.fail(new JournalConflict({ turnId }))))
+  const append: Journal["Service"]["append"] = (turnId, ...rest) =>
+    Effect.andThen(fenced(turnId), journal.append(turnId, ...rest))
+  const appendWith: Journal["Service"]["appendWith"] = (turnId, ...rest) =>
+    Effect.andThen(fenced(turnId), journal.appendWith(turnId, ...rest))
   const own = Layer.mergeAll(
     Layer.succeed(Store, { ...store, unsealedTurns: unsealed }),
-    Layer.succeed(Journal, { ...journal, append }),
+    Layer.succeed(Journal, { ...journal, append, appendWith }),
     Layer.succeed(ParkingPlace, parked),
     Layer.succeed(Providers, sureOf(yield* Providers, sure)),
     Layer.succeed(Tools, sureToolsOf(yield* Tools, sure)),

@@ -9,7 +9,7 @@ import type { Target } from "@holdfast/wire"
 import { Context, Data, type Duration, type Redacted } from "effect"
 import * as Problem from "./Problem.ts"
 import type { Body } from "./RequestSettings.ts"
-import type { LOG_LEVELS } from "./Settings.ts"
+import type { Plain } from "./Settings.ts"
 
 /** One of a provider's keys, and the variable that it came from. */
 export interface Credential {
@@ -102,36 +102,27 @@ export class Config extends Context.Service<
   {
     /** The file that was read, as an absolute path; absent when there was none. */
     readonly file: string | undefined
-    readonly server: {
-      readonly host: string
-      /** 0: any that is free. */
-      readonly port: number
-      /** Further names that clients reach the service by, such as that of a proxy before it. */
-      readonly hostnames: ReadonlyArray<string>
+    readonly server: Plain<"server"> & {
       /** What clients must send as a bearer token; absent only on a loopback address. */
       readonly token: Redacted.Redacted | undefined
       /** The variable that it is in, where it is in one. */
       readonly tokenVariable?: string | undefined
     }
-    readonly database: {
+    readonly database: Plain<"database"> & {
       /** An absolute path, or `:memory:`. Not used where there is a `url`. */
       readonly path: string
       /** The PostgreSQL database that the runners of a cluster share; a password may stand in it. */
       readonly url: Redacted.Redacted | undefined
-      /** How long a turn's journal is kept after its end; infinity keeps it. */
-      readonly retention: Duration.Duration
     }
     /** How runners that share a `database.url` find each other. */
-    readonly cluster: {
+    readonly cluster: Plain<"cluster"> & {
       /** Where the others reach this one. */
       readonly runner: { readonly host: string; readonly port: number }
-      /** How many parts the conversations are dealt out in; the same for all runners. */
-      readonly shards: number
     }
     /** By name: the built-in ones, and those of the file over them. */
     readonly providers: ReadonlyMap<string, ProviderConfig>
     /** Whether those who wait for one endpoint are kept from stampeding it (X5). */
-    readonly gate: { readonly enabled: boolean }
+    readonly gate: Plain<"gate">
     /** In the order of the file. */
     readonly tools: ReadonlyArray<ToolServer>
     /** What a conversation that names no model runs on. */
@@ -141,7 +132,7 @@ export class Config extends Context.Service<
     /** What a conversation's own settings are merged over; `Profile.resolve` makes a policy of it. */
     readonly retry: Profile.RetrySettings
     /** The least severe lines that are logged. */
-    readonly log: { readonly level: (typeof LOG_LEVELS)[number] }
+    readonly log: Plain<"log">
     /** What the service tells of itself; what is absent is off. Metrics are always there. */
     readonly telemetry: {
       readonly retryLog:

@@ -23,11 +23,13 @@ const RESERVED: ReadonlyMap<string, string> = new Map([
 export const Body = Schema.Record(Schema.String, Schema.Json)
   .annotate({ message: 'Expected an object of request fields, such as { "max_tokens": 500 }' })
   .check(
-    Schema.makeFilter((body) =>
-      Object.keys(body).flatMap((field) => {
-        const reason = RESERVED.get(field)
-        return reason === undefined ? [] : [{ path: [field], issue: `this field cannot be set: ${reason}.` }]
-      })
+    Schema.makeFilter(
+      (body) =>
+        Object.keys(body).flatMap((field) => {
+          const reason = RESERVED.get(field)
+          return reason === undefined ? [] : [{ path: [field], issue: `this field cannot be set: ${reason}.` }]
+        }),
+      { toJsonSchema: () => ({ propertyNames: { not: { enum: Array.from(RESERVED.keys()) } } }) }
     )
   )
 export type Body = typeof Body.Type

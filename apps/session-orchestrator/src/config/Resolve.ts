@@ -8,7 +8,7 @@
  */
 import { Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
-import { Duration, Redacted, Result } from "effect"
+import { Redacted, Result } from "effect"
 import { isLoopback } from "../Loopback.ts"
 import * as BuiltIn from "./BuiltIn.ts"
 import { ConfigError, type Origin, type ProviderConfig, type Values } from "./Config.ts"
@@ -24,18 +24,9 @@ import * as Sources from "./Sources.ts"
 import * as TelemetryChoice from "./TelemetryChoice.ts"
 import * as ToolTable from "./ToolTable.ts"
 
-/** The defaults of a service that is told nothing. */
-export const DEFAULT_HOST = "127.0.0.1"
-export const DEFAULT_PORT = 4747
+/** The defaults of keys that are not plain; the others are in `Settings.DEFAULTS`. */
 export const DEFAULT_DATABASE_PATH = "./.holdfast/holdfast.db"
 export const DEFAULT_RUNNER = { host: "127.0.0.1", port: 4748 }
-
-/** Some dozen for each of more runners than anybody starts, so that they can be dealt out evenly. */
-export const DEFAULT_SHARDS = 300
-/** One line for each turn that failed, and for each change of state of the service. */
-export const DEFAULT_LOG_LEVEL = "info"
-/** As long as anybody asks why a turn waited. */
-export const DEFAULT_RETENTION = Duration.days(30)
 
 /** What the environment has a token of its own in. */
 const TOKEN_VARIABLE = "HOLDFAST_TOKEN"
@@ -56,7 +47,8 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
   const tools = ToolTable.make(settings.tools ?? {}, sources.environment, (path) => sources.absolute(path, "file"))
   const proxies = ProxyChoice.choose(sources.environment)
   const token = tokenOf(settings, sources.environment)
-  const host = settings.server?.host ?? DEFAULT_HOST
+  const { token: _token, tokenEnv, ...server } = { ...Settings.DEFAULTS.server, ...settings.server }
+  const { host } = server
 
   const path = databasePath(sources, settings.database?.path, originOf("database.path"))
   const url = settings.database?.url
@@ -87,21 +79,15 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
   return Result.succeed({
     file: sources.file?.path,
     server: {
-      host,
-      port: settings.server?.port ?? DEFAULT_PORT,
-      hostnames: settings.server?.hostnames ?? [],
+      ...server,
       token: token.value,
-      tokenVariable: origins.get("server.token") === TOKEN_VARIABLE ? TOKEN_VARIABLE : settings.server?.tokenEnv
+      tokenVariable: origins.get("server.token") === TOKEN_VARIABLE ? TOKEN_VARIABLE : tokenEnv
     },
-    cluster: { runner, shards: settings.cluster?.shards ?? DEFAULT_SHARDS },
-    database: {
-      url,
-      path,
-      retention: settings.database?.retention ?? DEFAULT_RETENTION
-    },
+    cluster: { ...Settings.DEFAULTS.cluster, ...settings.cluster, runner },
+    database: { ...Settings.DEFAULTS.database, ...settings.database, url, path },
     providers: table.providers,
-    gate: { enabled: settings.gate?.enabled ?? true },
-    log: { level: settings.log?.level ?? DEFAULT_LOG_LEVEL },
+    gate: { ...Settings.DEFAULTS.gate, ...settings.gate },
+    log: { ...Settings.DEFAULTS.log, ...settings.log },
     tools: tools.servers,
     model: chosen.model,
     models: capabilitiesOf(settings.models ?? {}),
@@ -222,5 +208,5 @@ const unprotected = (host: string, origin: Origin): Problem.Problem => ({
   message:
     `${host} can be reached from other machines, and there is no token. Set HOLDFAST_TOKEN (or server.tokenEnv) ` +
     `to a secret of at least ${Settings.SHORTEST_TOKEN} characters, which clients then send as "Authorization: Bearer ...", ` +
-    `or listen on ${DEFAULT_HOST}.`
+    `or listen on ${Settings.DEFAULTS.server.host}.`
 })

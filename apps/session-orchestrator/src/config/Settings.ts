@@ -7,7 +7,7 @@
  */
 import { Durations, Models, Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
-import { Schema, type SchemaAST } from "effect"
+import { Duration, Schema, type SchemaAST } from "effect"
 import { Body } from "./RequestSettings.ts"
 
 /** A token that somebody could guess protects nothing, and one this short could not be redacted without false alarms. */
@@ -15,41 +15,54 @@ export const SHORTEST_TOKEN = 16
 
 const text = (expected: string) => Schema.String.annotate({ message: `Expected ${expected}` })
 
-const filled = (expected: string) =>
-  text(expected).check(Schema.makeFilter((value) => value.trim() !== "" || `Expected ${expected}`))
+const filled = (expected: string) => matching(/\S/u, expected)
 
 const matching = (pattern: RegExp, expected: string) =>
   text(expected).check(Schema.isPattern(pattern, { message: `Expected ${expected}` }))
 
-/** A secret is wrapped where it is read. The encoded side is the plain string, for nobody but this decoder. */
+/** A text that code checks; `pattern` is what an editor can check of it. */
+const checked = (isGood: (value: string) => boolean, pattern: string, expected: string) =>
+  text(expected).check(
+    Schema.makeFilter((value) => isGood(value) || `Expected ${expected}`, { toJsonSchema: () => [{ pattern }, true] })
+  )
+
+/** A secret is wrapped where it is read. Only this decoder has its plain string. */
 const Secret = text(`a string of at least ${SHORTEST_TOKEN} characters`)
-  .check(Schema.isMinLength(SHORTEST_TOKEN, { message: `Expected a string of at least ${SHORTEST_TOKEN} characters` }))
+  .check(
+    Schema.isMinLength(SHORTEST_TOKEN, {
+      message: `Expected a string of at least ${SHORTEST_TOKEN} characters`,
+      // A header carries a token, so it is ASCII, and a code point is a character.
+      toJsonSchema: () => ({ minLength: SHORTEST_TOKEN })
+    })
+  )
   .pipe(Schema.RedactedFromValue)
 
-const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/u
 
 const VariableName = matching(VARIABLE_NAME, "the name of an environment variable (not the key itself)")
 
 /** RFC 9110, section 5.5: visible characters and blanks; a line break would start another header. */
-export const HEADER_VALUE = /^[\x20-\x7e]*$/
+export const HEADER_VALUE = /^[\x20-\x7e]*$/u
 
 const HeaderValue = matching(HEADER_VALUE, "a header's value: printable ASCII on one line").pipe(
   Schema.RedactedFromValue
 )
 
 /** RFC 9110, section 5.6.2. */
-const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
+const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/u
 
 /** A name stands before the first `/` of `provider/model`. */
-const PROVIDER_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
+const PROVIDER_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/u
 
 /** A record whose keys are checked one by one, each under its own path. */
 const named = <V extends Schema.Constraint>(pattern: RegExp, expected: string, value: V) =>
   Schema.Record(Schema.String, value).check(
-    Schema.makeFilter((record) =>
-      Object.keys(record)
-        .filter((name) => !pattern.test(name))
-        .map((name) => ({ path: [name], issue: `this name will not do; expected ${expected}.` }))
+    Schema.makeFilter(
+      (record) =>
+        Object.keys(record)
+          .filter((name) => !pattern.test(name))
+          .map((name) => ({ path: [name], issue: `this name will not do; expected ${expected}.` })),
+      { toJsonSchema: () => ({ propertyNames: { pattern: pattern.source } }) }
     )
   )
 
@@ -71,8 +84,11 @@ export const isWebhook = (text: string): boolean => {
   return protocol === "https:" || protocol === "http:"
 }
 
+/** The beginning of addresses, in any case; `URL` passes over space before it. */
+const HTTP = "^\\s*[Hh][Tt][Tt][Pp][Ss]?:"
+
 /** Where a provider is. */
-export const BaseUrl = text(BASE_URL).check(Schema.makeFilter((value) => isBaseUrl(value) || `Expected ${BASE_URL}`))
+export const BaseUrl = checked(isBaseUrl, HTTP, BASE_URL)
 
 const PORT = "an integer from 0 to 65535"
 
@@ -85,7 +101,7 @@ export const ServerSettings = Schema.Struct({
     )
   ),
   hostnames: Schema.optionalKey(
-    Schema.Array(matching(/^[A-Za-z0-9.-]+$/, 'a host\'s name without a port, such as "holdfast.example.org"'))
+    Schema.Array(matching(/^[A-Za-z0-9.-]+$/u, 'a host\'s name without a port, such as "holdfast.example.org"'))
   ),
   token: Schema.optionalKey(Secret),
   tokenEnv: Schema.optionalKey(VariableName)
@@ -99,22 +115,22 @@ export const DatabaseSettings = Schema.Struct({
   retention: Schema.optionalKey(Durations.Limit),
   /** A password may stand in it. */
   url: Schema.optionalKey(
-    text(DATABASE_URL)
-      .check(Schema.makeFilter((value) => isDatabaseUrl(value) || `Expected ${DATABASE_URL}`))
-      .pipe(Schema.RedactedFromValue)
+    checked((value) => isDatabaseUrl(value), "^\\s*[Pp][Oo][Ss][Tt][Gg][Rr][Ee][Ss](?:[Qq][Ll])?:", DATABASE_URL).pipe(
+      Schema.RedactedFromValue
+    )
   )
 })
 
 const RUNNER = 'a host and a port, such as "10.0.0.5:4748"'
+
+const RUNNER_PATTERN = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/u
 
 /** Each is one lock that its runner asks after every few seconds. */
 const MOST_SHARDS = 10_000
 const SHARDS = `an integer from 1 to ${MOST_SHARDS}`
 
 export const ClusterSettings = Schema.Struct({
-  runner: Schema.optionalKey(
-    text(RUNNER).check(Schema.makeFilter((value) => parseRunner(value) !== undefined || `Expected ${RUNNER}`))
-  ),
+  runner: Schema.optionalKey(checked((value) => parseRunner(value) !== undefined, RUNNER_PATTERN.source, RUNNER)),
   shards: Schema.optionalKey(
     Schema.Number.annotate({ message: `Expected ${SHARDS}` }).check(
       Schema.isInt({ message: `Expected ${SHARDS}` }),
@@ -125,7 +141,7 @@ export const ClusterSettings = Schema.Struct({
 
 /** Reads `host:port`; an IPv6 address stands in brackets. */
 export const parseRunner = (text: string): { readonly host: string; readonly port: number } | undefined => {
-  const [, bracketed, plain, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text) ?? []
+  const [, bracketed, plain, port] = RUNNER_PATTERN.exec(text) ?? []
   const host = bracketed ?? plain
   return host === undefined || Number(port) < 1 || Number(port) > 65_535 ? undefined : { host, port: Number(port) }
 }
@@ -203,9 +219,7 @@ export const TelemetrySettings = Schema.Struct({
   retryLog: Schema.optionalKey(Schema.Union([Schema.Literal(false), RetryLogSettings])),
   otlp: Schema.optionalKey(
     Schema.Struct({
-      endpoint: Schema.optionalKey(
-        text(OTLP_ENDPOINT).check(Schema.makeFilter((value) => isBaseUrl(value) || `Expected ${OTLP_ENDPOINT}`))
-      ),
+      endpoint: Schema.optionalKey(checked(isBaseUrl, HTTP, OTLP_ENDPOINT)),
       headers: Schema.optionalKey(Headers)
     })
   ),
@@ -213,11 +227,7 @@ export const TelemetrySettings = Schema.Struct({
     Schema.Struct({
       after: Schema.optionalKey(Durations.NotNegative),
       /** Whoever has the address can post to it: a secret. */
-      webhook: Schema.optionalKey(
-        text(`an ${WEBHOOK}`)
-          .check(Schema.makeFilter((value) => isWebhook(value) || `Expected an ${WEBHOOK}`))
-          .pipe(Schema.RedactedFromValue)
-      ),
+      webhook: Schema.optionalKey(checked(isWebhook, HTTP, `an ${WEBHOOK}`).pipe(Schema.RedactedFromValue)),
       webhookEnv: Schema.optionalKey(VariableName),
       headers: Schema.optionalKey(Headers),
       command: Schema.optionalKey(
@@ -249,9 +259,7 @@ export const ToolServerSettings = Schema.Struct({
     named(VARIABLE_NAME, "the name of an environment variable", text("a string").pipe(Schema.RedactedFromValue))
   ),
   cwd: Schema.optionalKey(filled("a directory's path")),
-  url: Schema.optionalKey(
-    text(TOOLS_URL).check(Schema.makeFilter((value) => isBaseUrl(value) || `Expected ${TOOLS_URL}`))
-  ),
+  url: Schema.optionalKey(checked(isBaseUrl, HTTP, TOOLS_URL)),
   headers: Schema.optionalKey(named(HEADER_NAME, "a header: letters, digits and '-'", HeaderValue)),
   timeout: Schema.optionalKey(Durations.Positive),
   startTimeout: Schema.optionalKey(Durations.Positive),
@@ -269,7 +277,7 @@ export const ToolServerSettings = Schema.Struct({
 export type ToolServerSettings = typeof ToolServerSettings.Type
 
 /** It stands before a tool's name where two servers have a tool of one name, and providers allow 64 characters in all. */
-const TOOL_SERVER_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/
+const TOOL_SERVER_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/u
 
 /** What a model can take, and what is added to its requests. */
 export const ModelSettings = Schema.Struct({ ...Models.Capabilities.fields, body: Schema.optionalKey(Body) })
@@ -284,15 +292,15 @@ export const Settings = Schema.Struct({
   database: Schema.optionalKey(DatabaseSettings),
   cluster: Schema.optionalKey(ClusterSettings),
   providers: Schema.optionalKey(named(PROVIDER_NAME, "letters, digits, '.', '_' and '-'", ProviderSettings)),
-  model: Schema.optionalKey(
-    text(MODEL).check(Schema.makeFilter((value) => Target.parse(value) !== undefined || `Expected ${MODEL}`))
-  ),
+  model: Schema.optionalKey(checked((value) => Target.parse(value) !== undefined, Target.PATTERN, MODEL)),
   models: Schema.optionalKey(
     Schema.Record(Schema.String, ModelSettings).check(
-      Schema.makeFilter((models) =>
-        Object.keys(models)
-          .filter((name) => Target.parse(name) === undefined)
-          .map((name) => ({ path: [name], issue: `this name will not do; expected ${MODEL}.` }))
+      Schema.makeFilter(
+        (models) =>
+          Object.keys(models)
+            .filter((name) => Target.parse(name) === undefined)
+            .map((name) => ({ path: [name], issue: `this name will not do; expected ${MODEL}.` })),
+        { toJsonSchema: () => ({ propertyNames: { pattern: Target.PATTERN } }) }
       )
     )
   ),
@@ -303,6 +311,30 @@ export const Settings = Schema.Struct({
   telemetry: Schema.optionalKey(TelemetrySettings)
 })
 export type Settings = typeof Settings.Type
+
+/** Keys that need more than a default: they are read together with others, or with the environment. */
+export interface Joined {
+  readonly server: "token" | "tokenEnv"
+  readonly database: "path" | "url"
+  readonly cluster: "runner"
+  readonly gate: never
+  readonly log: never
+}
+
+/** The other keys of a section: what is written, or its default, is in force. */
+export type Plain<Section extends keyof Joined> = Omit<Required<NonNullable<Settings[Section]>>, Joined[Section]>
+
+/** What holds where a plain key is not set. A key that is missing here does not compile. */
+export const DEFAULTS: { readonly [Section in keyof Joined]: Plain<Section> } = {
+  server: { host: "127.0.0.1", port: 4747, hostnames: [] },
+  // Until then a turn can be explained.
+  database: { retention: Duration.days(30) },
+  // Some dozen for each of more runners than there will be, so that they can be dealt out evenly.
+  cluster: { shards: 300 },
+  gate: { enabled: true },
+  // One line for each turn that failed, and for each change of state of the service.
+  log: { level: "info" }
+}
 
 /** An unknown key is an error, and all errors are told at once. */
 export const PARSE_OPTIONS: SchemaAST.ParseOptions = { onExcessProperty: "error", errors: "all" }

@@ -5,13 +5,15 @@
  * A2. A turn that can run at once is written with what it says first. One that has others before it says it when they have ended,
  *     or its events would stand between theirs.
  * A3. The same turn again is accepted again, and run once.
+ * A6. A new prompt whose turn can run at once is run while it is being accepted (`Early`), so that its provider is asked a sync of the disk
+ *     earlier: not where the database is in trouble, and not where its id was given, since it might be known.
  * A5. A database that is away fails all that wait to be accepted together (`FailTogether`).
  * A4. A turn that is on disk, though nobody heard that it was accepted (its database went away right after the commit), is run when it
  *     is handed in again.
  */
 import { Turn as KernelTurn } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
-import { Clock, Effect, Option, type Scope } from "effect"
+import { Clock, Effect, Exit, Option, type Scope } from "effect"
 import * as Progress from "../Progress.ts"
 import * as Interruption from "../durable/Interruption.ts"
 import * as RecordedWait from "../durable/RecordedWait.ts"
@@ -224,7 +226,21 @@ const inOrder = Effect.fnUntraced(function* (
   const turnId = wanted ?? tenancy.newTurnId()
   const turn = { turnId, conversationId, prompt, acceptedAt: yield* Clock.currentTimeMillis }
   const isFree = session.head === undefined && queue.parking.find(conversationId) === undefined // A2
-  const acceptance = yield* store.acceptTurn(turn, isFree ? openingOf(turn) : undefined)
+  const opening = isFree ? openingOf(turn) : undefined
+  const isNew = wanted === undefined && prompt !== undefined
+  const history = opening !== undefined && isNew ? yield* readable(store.history(conversationId)) : undefined
+  const early =
+    opening &&
+    history &&
+    queue.anticipate(session, {
+      conversation,
+      turn: { ...turn, end: undefined },
+      history,
+      persisted: opening.map(({ type }) => type)
+    })
+  const accepting = yield* Effect.exit(store.acceptTurn(turn, opening, early?.begin))
+  if (early !== undefined && !(Exit.isSuccess(accepting) && accepting.value._tag === "Accepted")) yield* early.refuse
+  const acceptance = yield* accepting
   if (acceptance._tag === "Conflict") {
     return yield* new TurnConflict({ message: `The turn id ${turnId} belongs to another turn. Choose a new one.` })
   }
@@ -232,7 +248,8 @@ const inOrder = Effect.fnUntraced(function* (
     const { opening } = acceptance
     session.hub.recent.accepted(turnId)
     if (opening !== undefined) session.hub.persisted(opening)
-    yield* queue.add(session, turnId, { arrival: { resumption: opening && firstOf(conversation, turn, opening) } })
+    if (early?.accept() !== true)
+      yield* queue.add(session, turnId, { arrival: { resumption: opening && firstOf(conversation, turn, opening) } })
   }
   if (acceptance._tag === "Known" && isNobodys(acceptance.turn, queue, tenancy)) {
     session.hub.persisted(yield* store.turnEvents(turnId))
@@ -240,6 +257,14 @@ const inOrder = Effect.fnUntraced(function* (
   }
   return turnId
 }, Effect.uninterruptible)
+
+/** `undefined` for a history that is damaged: its turn is accepted all the same, and waits for it to be mended. */
+const readable = <A>(history: Effect.Effect<A, StorageError>): Effect.Effect<A | undefined, StorageError> =>
+  Effect.catchIf(
+    history,
+    ({ concerns }) => concerns === "one",
+    () => Effect.undefined
+  )
 
 /** A4 */
 const isNobodys = (turn: Turn, queue: TurnQueue, tenancy: TenancyService): boolean =>

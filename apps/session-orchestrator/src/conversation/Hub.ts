@@ -4,8 +4,9 @@
  * H1. Every subscriber gets every event after its subscription, in order, or is told that it was too slow. A slow one never
  *     holds up the turn, nor the others.
  * H2. An event is turned into text once, however many watch, and not at all when nobody does.
- * H3. What a turn says within one read of its provider reaches a subscriber as one chunk: it is woken in a microtask, when
- *     that read has been dealt with. Of many subscribers the first are; the others follow in later turns of the event loop.
+ * H3. What a turn says within one read of its provider reaches a subscriber as one chunk: it is resumed in a microtask, when
+ *     that read has been dealt with, and has written it when that returns. Of many subscribers the first are; the others follow in
+ *     later turns of the event loop.
  * H4. A turn that is run again tells what it told before: what has passed here once does not pass again.
  */
 import type { TurnStopped } from "@holdfast/kernel"
@@ -115,7 +116,7 @@ export class Hub {
     this.isMissed = true
     if (this.isWaking) return
     this.isWaking = true
-    queueMicrotask(this.wake)
+    soon(this.wake)
   }
 
   /** Wakes subscribers, `MOST_AT_ONCE` of them in one turn of the event loop; what comes meanwhile they get with the rest. */
@@ -181,7 +182,7 @@ export class Subscriber {
     this.failure ??= failure
     this.own = this.take()
     this.close()
-    this.ring()
+    soon(this.ring)
   }
 
   /** Everything that has come since the last time; waits for the next when that is nothing. */
@@ -214,10 +215,6 @@ export class Subscriber {
     return this.failure === undefined ? Cause.done() : Effect.fail(this.failure)
   })
 
-  private ring(): void {
-    if (this.wake !== undefined) queueMicrotask(this.onMicrotask)
-  }
-
   private readonly arrival: Effect.Effect<void> = Effect.callback((resume) => {
     this.wake = () => resume(Effect.void)
     return Effect.sync(() => {
@@ -225,14 +222,19 @@ export class Subscriber {
     })
   })
 
-  private readonly onMicrotask = (): void => {
-    const wake = this.wake
+  private readonly ring = (): void => {
+    const { wake } = this
     this.wake = undefined
     wake?.()
   }
 }
 
 // --- internal
+
+const settled = Promise.resolve()
+
+/** Runs in a microtask, without the asynchronous context that `queueMicrotask` makes for each. */
+const soon = (run: () => void): void => void settled.then(run)
 
 const TOO_SLOW =
   "This client is too far behind and was let go of. Connect again with the id of the last event that came."

@@ -35,16 +35,25 @@ import type { Ids } from "@holdfast/wire"
 import { Deferred, Exit } from "effect"
 import type { Interruption } from "../durable/Interruption.ts"
 import type { Resumption } from "../storage/Store.ts"
+import type { Early } from "./Early.ts"
 import { type Awaited, type Pass, wakeEarly } from "./Gatekeeper.ts"
 import type * as Quarantine from "./Quarantine.ts"
 import type * as ReadAhead from "./ReadAhead.ts"
 import type * as Turnstile from "./Turnstile.ts"
 import { Wait } from "./Wait.ts"
 
+/** A turn that is new. */
+export interface Arrival {
+  /** What it begins with, where the disk need not be asked for that. */
+  readonly resumption: Resumption | undefined
+  /** It runs before it is accepted. */
+  readonly early?: Early
+}
+
 /** What is known of a turn that comes into memory for the first time. */
 export interface Known {
-  /** It has just been accepted, so there are no records of it; what it begins with, where the disk need not be asked for that. */
-  readonly arrival?: { readonly resumption: Resumption | undefined }
+  /** It has just been accepted, or is about to be, so there are no records of it. */
+  readonly arrival?: Arrival
   /** What had interrupted it when this process took it up in the middle of something (X14), until it has come further. */
   readonly interruption?: Interruption | undefined
 }

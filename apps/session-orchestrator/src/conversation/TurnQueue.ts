@@ -14,19 +14,21 @@
  * TurnQueue.Q7. Callers that wait for a command to be on record, or for a seal, get the error of a turn that has stopped instead.
  * TurnQueue.Q8. A turn that may take the process down runs alone (`Quarantine`), and a turn that did so again is sealed without being run
  *     (rule X14). An orderly stop of the service is on record, so that it counts for no death.
+ * TurnQueue.Q9. A turn of a conversation that runs none may begin before it is accepted (`Early`).
  */
 import { type Provider, Records, ResponseLimit, TurnStopped } from "@holdfast/kernel"
 import { Profile, RetryPolicy } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import { type Ids, Target, type TurnEvent } from "@holdfast/wire"
-import { Cause, Clock, Deferred, Effect, Exit, FiberSet, identity, Option, Result, Stream } from "effect"
+import { Cause, Clock, Deferred, Effect, Exit, Fiber, FiberSet, identity, Option, Result, Stream } from "effect"
 import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
-import type { Conversation, Turn } from "../storage/Store.ts"
+import type { Conversation, Resumption, Turn } from "../storage/Store.ts"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import * as Tokenizer from "../tokens/Tokenizer.ts"
 import * as Admission from "./Admission.ts"
 import { Comebacks } from "./Comebacks.ts"
 import type { Defaults } from "./Defaults.ts"
+import { Early } from "./Early.ts"
 import type { Parking } from "./Parking.ts"
 import * as MissingTools from "./MissingTools.ts"
 import type { Providers } from "./Providers.ts"
@@ -43,6 +45,8 @@ import { Waking } from "./Waking.ts"
 export interface TurnQueue {
   /** Queues an accepted turn behind the others of its conversation. */
   readonly add: (session: Session, turnId: Ids.TurnId, known?: TurnLife.Known) => Effect.Effect<void>
+  /** Prepares a turn that is about to be accepted, and that no other turn stands before (Q9). */
+  readonly anticipate: (session: Session, resumption: Resumption) => Anticipated
   /** Runs the turns of a session now, instead of when the turnstile admits the first: there is a command for it. */
   readonly hasten: (session: Session) => void
   /** What becomes of a turn from now on: its seal, or why it stopped without one. */
@@ -51,6 +55,15 @@ export interface TurnQueue {
   readonly has: (turn: Pick<Turn, "conversationId" | "turnId">) => boolean
   /** Turns that wait on disk alone. */
   readonly parking: Parking
+}
+
+/** A turn that may begin before it is accepted. */
+export interface Anticipated {
+  readonly begin: () => void
+  /** It is accepted, and what it says first has left: it goes on, if it runs; whether it does. */
+  readonly accept: () => boolean
+  /** It is not accepted: it ends, and its call with it, and nothing is reported of it. */
+  readonly refuse: Effect.Effect<void>
 }
 
 /** A queue whose turns stop, unsealed, with the scope. `down` is done when the service goes down. */
@@ -66,16 +79,18 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
   const fork = yield* FiberSet.makeRuntime<never>()
   const seals = new Seals()
   const comebacks = new Comebacks()
-  const working = new Set<Session>()
+  /** What runs the turns of a session; `undefined` while it starts. */
+  const working = new Map<Session, Fiber.Fiber<void> | undefined>()
 
   /** The turn that runs next: the first one, or, while that is parked, itself ahead of its time. */
-  const nextOf = ({ ahead, conversationId, head }: Session): TurnLife.TurnLife | undefined =>
-    ahead ?? (parking.find(conversationId) === undefined ? head : undefined)
+  const nextOf = ({ ahead, conversationId, early, head }: Session): TurnLife.TurnLife | undefined =>
+    ahead ?? early ?? (parking.find(conversationId) === undefined ? head : undefined)
 
   const begin = (session: Session): void => {
     if (working.has(session) || nextOf(session) === undefined) return
-    working.add(session)
-    fork(work(session))
+    working.set(session, undefined)
+    const fiber = fork(work(session))
+    if (working.has(session)) working.set(session, fiber)
   }
 
   const ended = (turn: TurnLife.TurnLife, outcome: Exit.Exit<TurnEvent.TurnEnd, TurnStopped.TurnStopped>): void => {
@@ -106,11 +121,13 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
 
   /** Runs a turn up to where it is sealed, stops or leaves memory; whether the session's turns go on. */
   const live = Effect.fnUntraced(function* (session: Session, turn: TurnLife.TurnLife) {
+    const early = turn.state.arrival?.early
     turn.move(TurnLife.begin)
     let outcome = yield* Effect.matchCause(run(services, session, turn), {
       onSuccess: identity,
       onFailure: errorOf
     })
+    if (early !== undefined && !(yield* early.isAccepted)) return false
     // From here on nothing yields until the outcome is reported: a turn that does not run has none that is unreported.
     const { _tag, awaited } = turn.state
     turn.move(TurnLife.stop)
@@ -146,8 +163,9 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
     (work, session) =>
       Effect.onInterrupt(work, () =>
         Effect.sync(() => {
-          const { ahead, head } = session
-          if (ahead !== undefined) ahead.move(TurnLife.park) // Q6
+          const { ahead, early, head } = session
+          if (early !== undefined) early.move(TurnLife.end)
+          else if (ahead !== undefined) ahead.move(TurnLife.park) // Q6
           else if (head !== undefined && head.state._tag !== "Queued") stopped(session, head, TurnRunner.goingDown)
         })
       )
@@ -167,6 +185,31 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
         session.add(turnId, { _tag: "Queued", ...known }, "last")
         begin(session)
       }),
+    anticipate: (session, resumption) => {
+      const early = new Early()
+      let turn: TurnLife.TurnLife | undefined
+      return {
+        begin: () => {
+          turn = session.anticipate(resumption.turn.turnId, { _tag: "Queued", arrival: { resumption, early } })
+          begin(session)
+        },
+        accept: () => {
+          if (turn === undefined || session.early !== turn) return false
+          session.accept()
+          early.accept()
+          return true
+        },
+        refuse: Effect.suspend(() => {
+          if (turn === undefined) return Effect.void
+          early.refuse()
+          const fiber = working.get(session)
+          return Effect.map(fiber === undefined ? Effect.void : Fiber.interrupt(fiber), () => {
+            turn?.move(TurnLife.end)
+            working.delete(session)
+          })
+        })
+      }
+    },
     hasten: begin,
     sealOf: (turnId) => seals.await(turnId),
     has: ({ conversationId, turnId }) =>
@@ -202,17 +245,20 @@ const run = Effect.fnUntraced(function* (
   const { providers, defaults, gates, journal, standings, store, timer, tools } = services
   const { turnId } = turn
   const { arrival } = turn.state
-  const patiently = services.patiently(turnId)
+  const early = arrival?.early
+  const patiently = early === undefined ? services.patiently(turnId) : early.persisting(services.patiently(turnId))
+  const emitting = <Event>(emit: (event: Event) => void) => (early === undefined ? emit : early.emitting(emit))
   const sealed = yield* Setbacks.enter(services, session, turn)
   if (sealed !== undefined) return sealed
   const resumption = arrival?.resumption ?? Option.getOrThrow(yield* patiently(store.resumption(turnId)))
   const { conversation } = resumption
-  const { checkpoint, commandIds } =
+  const options = { listener: listenerOf(turn), isJoined: true }
+  const journaled =
     arrival === undefined
-      ? yield* patiently(JournalCheckpoint.make(journal, turnId, patiently, listenerOf(turn)))
+      ? yield* patiently(JournalCheckpoint.make(journal, turnId, patiently, options))
       : // Should a new turn have records all the same, its first one collides with them (J2).
-        JournalCheckpoint.over(journal, turnId, [], patiently, listenerOf(turn))
-  turn.wait.know(commandIds)
+        JournalCheckpoint.over(journal, turnId, [], patiently, options)
+  turn.wait.know(journaled.commandIds)
   const target = Target.parse(conversation.model) ?? defaults.model
   // What the settings say is where a conversation's switch begins; from then on the switch alone says it (P15).
   const policy = { ...policyOf(conversation, defaults), enabled: true }
@@ -232,8 +278,8 @@ const run = Effect.fnUntraced(function* (
   const failure = yield* MissingTools.settle(tools, {
     conversationId: conversation.conversationId,
     turnId,
-    isFirstLife: !checkpoint.known?.some(({ name }) => name === Records.nameOf("Attempt", 0)),
-    live: (event) => session.hub.live(event),
+    isFirstLife: !journaled.checkpoint.known?.some(({ name }) => name === Records.nameOf("Attempt", 0)),
+    live: emitting((event) => session.hub.live(event)),
     makeRoom: () => {
       turn.move(TurnLife.without("place"))
       turn.state.seat?.ready()
@@ -245,8 +291,8 @@ const run = Effect.fnUntraced(function* (
   return yield* TurnRunner.run({
     ...setting,
     provider: reached,
-    patiently,
-    checkpoint,
+    emitting,
+    journaled,
     toolbox,
     sleepUntil: timer.sleepUntil
   })

@@ -24,7 +24,7 @@ import {
 import { Basis, type RetryPolicy, RetryStrategies } from "@holdfast/policy"
 import type { Ids, Target, TurnEvent } from "@holdfast/wire"
 import { Clock, Context, Deferred, Duration, Effect, identity, Schedule } from "effect"
-import type { Persist } from "../durable/JournalCheckpoint.ts"
+import type { Persist, Resumed } from "../durable/JournalCheckpoint.ts"
 import type { Resumption, Store } from "../storage/Store.ts"
 import * as Admission from "./Admission.ts"
 import type { Awaited } from "./Gatekeeper.ts"
@@ -48,13 +48,13 @@ export interface Setting {
   readonly ports: TurnPorts
   readonly isEnabled: () => boolean
   readonly store: Store["Service"]
-  readonly checkpoint: Checkpoint.Checkpoint["Service"]
+  /** How its transient events leave (`Early`, E1). */
+  readonly emitting: (emit: (event: TurnEvent.TransientEvent) => void) => (event: TurnEvent.TransientEvent) => void
+  readonly journaled: Pick<Resumed, "checkpoint" | "carrying">
   /** What its tools are run by, once it is known which there are. */
   readonly toolbox: Toolbox.Toolbox["Service"]
   /** Waits for a moment in epoch milliseconds (D11). */
   readonly sleepUntil: (end: number) => Effect.Effect<void>
-  /** `untilItWorks` */
-  readonly patiently: Persist
 }
 
 /** Runs a turn to its seal, or until it leaves memory to wait. Interrupted, it stops unsealed. An `Observer` comes with the context, where there is one. */
@@ -82,7 +82,7 @@ export const run = (
       Context.make(Provider.Provider, provider).pipe(
         Context.add(EventSink.EventSink, sinkOf(setting)),
         Context.add(RetryStrategy.RetryStrategy, strategyOf(setting)),
-        Context.add(Checkpoint.Checkpoint, setting.checkpoint),
+        Context.add(Checkpoint.Checkpoint, setting.journaled.checkpoint),
         Context.add(Toolbox.Toolbox, setting.toolbox),
         Context.add(Compactor.Compactor, compactor),
         router === undefined ? identity : Context.add(Router.Router, router),
@@ -124,23 +124,27 @@ export const goingDown = new TurnStopped.TurnStopped({
 const patience = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
 
 const sinkOf = ({
+  emitting,
+  journaled,
   life,
-  patiently,
   resumption: { persisted, turn },
   session: { hub },
   store
 }: Setting): EventSink.EventSink["Service"] => ({
-  live: (event) => {
+  live: emitting((event) => {
     // A turn that is taken up again tells where it is; nobody needs to hear of it twice, nor of a wait that the gate has ended.
     if (event.type === "provider-retry" && life.state.pass !== undefined) return
     if (!hub.inProgress.isKnown(event)) hub.live(event)
-  },
+  }),
   persist: (events, position) => {
     const { conversationId, turnId } = turn
     if (events.some(({ type }, i) => type !== (persisted[position + i] ?? type))) return Effect.fail(diverged(turnId)) // R3
     if (position + events.length <= persisted.length) return Effect.sync(() => hub.repeated(events)) // R4
     const persisting = Effect.flatMap(
-      patiently(Effect.suspend(() => store.appendEvents(conversationId, turnId, events, position))),
+      journaled.carrying(
+        { conversationId, events, position },
+        Effect.suspend(() => store.appendEvents(conversationId, turnId, events, position))
+      ),
       (stored) => {
         // Another process may have written since this turn was read: that is no defect, and the turn is read again.
         if (stored.some(({ event }, i) => event.type !== events[i]?.type)) return Effect.fail(elsewhere(turnId)) // R3

@@ -12,7 +12,7 @@
  */
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
-import { Array as Arr, Cause, Effect, type Pull, Stream } from "effect"
+import { Array as Arr, Cause, Effect, Pull, Stream } from "effect"
 import type { StorageError, StoredEvent } from "../storage/Store.ts"
 import type { Frame, SubscriberTooSlow } from "./Conversations.ts"
 import type { Session } from "./Session.ts"
@@ -64,7 +64,7 @@ export const watch = <E>(
           const fresh = chunk.filter((frame) => !isKnown(frame, last))
           return Arr.isReadonlyArrayNonEmpty(fresh) ? Effect.succeed(fresh) : live
         })
-        return stored.pipe(Stream.concat(gap), Stream.concat(Stream.fromPull(Effect.succeed(live))))
+        return followed(Stream.concat(stored, gap), live)
       }
     )
   )
@@ -76,22 +76,30 @@ export const ofTurn =
     Stream.transformPull(frames, (pull) =>
       Effect.sync(() => {
         let isOver = false
-        const next: Pull.Pull<Arr.NonEmptyReadonlyArray<Frame>, E> = Effect.suspend(() =>
-          isOver
-            ? Cause.done()
-            : Effect.flatMap(pull, (chunk) => {
-                const own = chunk.every((frame) => frame.event.turnId === turnId)
-                  ? chunk
-                  : chunk.filter((frame) => frame.event.turnId === turnId)
-                isOver = own.at(-1)?.event.type === "turn-end"
-                return Arr.isReadonlyArrayNonEmpty(own) ? Effect.succeed(own) : next
-              })
-        )
-        return next
+        const more: Pull.Pull<Arr.NonEmptyReadonlyArray<Frame>, E> = Effect.flatMap(pull, (chunk) => {
+          const own = chunk.every((frame) => frame.event.turnId === turnId)
+            ? chunk
+            : chunk.filter((frame) => frame.event.turnId === turnId)
+          isOver = own.at(-1)?.event.type === "turn-end"
+          return Arr.isReadonlyArrayNonEmpty(own) ? Effect.succeed(own) : more
+        })
+        return Effect.suspend(() => (isOver ? Cause.done() : more))
       })
     )
 
 // --- internal
+
+/** A stream, then what a pull gives: nothing of the stream stands between a token and its client. */
+const followed = <A, E, E2>(
+  first: Stream.Stream<A, E>,
+  then: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E2>
+): Stream.Stream<A, E | E2> =>
+  Stream.transformPull(first, (pull) =>
+    Effect.sync(() => {
+      let next: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E | E2> = Pull.catchDone(pull, () => (next = then))
+      return Effect.suspend(() => next)
+    })
+  )
 
 const isKnown = ({ id }: Frame, last: number): boolean => id !== undefined && id <= last
 

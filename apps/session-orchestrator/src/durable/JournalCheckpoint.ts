@@ -9,6 +9,8 @@
  * K4. An attempt that failed before any content is recorded together with the decision about it, which the kernel makes on the
  *     spot: nobody acts on the one without the other. A process that dies between the two has lost an attempt that showed
  *     nothing, and makes it again.
+ * K8. An attempt that was answered, and the decision to give up, are recorded together with the events that follow from them: no
+ *     client sees the one without the other. This holds where the events are handed over through `carrying`.
  * K5. Whoever listens hears of an effect before it is run, and of its record when it is on disk.
  * K6. A defect while a record is encoded, written or decoded stops the turn, and the service counts it (C10): the recording failed, and
  *     not what was to be recorded.
@@ -16,9 +18,9 @@
  */
 import { type Checkpoint, Records, TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
-import { type Array as Arr, Effect, Schema, Semaphore } from "effect"
-import type { Journal, JournalConflict, Record } from "../storage/Journal.ts"
-import type { StorageError } from "../storage/Store.ts"
+import { Array as Arr, Effect, Schema, Semaphore } from "effect"
+import type { Events, Journal, JournalConflict, Record } from "../storage/Journal.ts"
+import type { StorageError, StoredEvent } from "../storage/Store.ts"
 import * as LongJson from "../text/LongJson.ts"
 
 /** How an append is made to succeed, or to stop the turn. */
@@ -34,9 +36,20 @@ export interface Listener {
   readonly recorded: (record: Record) => void
 }
 
+export interface Options {
+  readonly listener?: Listener
+  /** All events of the turn are handed over through `carrying`, so records are held back for them (K8). */
+  readonly isJoined?: boolean
+}
+
 /** What a turn goes on with. */
 export interface Resumed {
   readonly checkpoint: Checkpoint.Checkpoint["Service"]
+  /** Records events, with the records that were held back for them (K8); where there are none, by `alone`. */
+  readonly carrying: (
+    events: Events,
+    alone: Effect.Effect<ReadonlyArray<StoredEvent>, StorageError>
+  ) => Effect.Effect<ReadonlyArray<StoredEvent>, TurnStopped.TurnStopped>
   /** Commands that are on record, so that they are not taken again (X4). */
   readonly commandIds: ReadonlyArray<string>
 }
@@ -46,31 +59,39 @@ export const make = (
   journal: Journal["Service"],
   turnId: Ids.TurnId,
   persist: Persist,
-  listener?: Listener
+  options?: Options
 ): Effect.Effect<Resumed, StorageError> =>
-  Effect.map(journal.load(turnId), (known) => over(journal, turnId, known, persist, listener))
+  Effect.map(journal.load(turnId), (known) => over(journal, turnId, known, persist, options))
 
 /** The same, of a turn whose records are known. */
 export const over = (
-  journal: Pick<Journal["Service"], "append">,
+  journal: Pick<Journal["Service"], "append" | "appendWith">,
   turnId: Ids.TurnId,
   known: ReadonlyArray<Record>,
   persist: Persist,
-  listener?: Listener
+  { isJoined = false, listener }: Options = {}
 ): Resumed => {
   const recorded = new Map(known.map(({ name, value }) => [name, value]))
   const inOrder = Semaphore.makeUnsafe(1)
   let next = known.length
-  let held: Record | undefined
-  const append = (record: Record) =>
+  let held: ReadonlyArray<Record> = []
+  /** Makes a write of the records that are held back, and of more. */
+  const writing = <A>(
+    more: ReadonlyArray<Record>,
+    write: (records: ReadonlyArray<Record>) => Effect.Effect<A, StorageError | JournalConflict>
+  ) =>
     Effect.suspend(() => {
-      const records: Arr.NonEmptyReadonlyArray<Record> = held === undefined ? [record] : [held, record]
-      held = undefined
-      return Effect.map(persist(journal.append(turnId, next, ...records)), () => {
+      const records = [...held, ...more]
+      held = []
+      return Effect.map(persist(write(records)), (result) => {
         next += records.length
         for (const each of records) listener?.recorded(each)
+        return result
       })
     }).pipe(inOrder.withPermits(1)) // K3
+  const append = (record: Record) =>
+    writing([record], ([first = record, ...rest]) => journal.append(turnId, next, first, ...rest))
+  const isHeld = (result: unknown) => Records.isKeptForDecision(result) || (isJoined && Records.isKeptForEvents(result))
 
   const checkpoint: Checkpoint.Checkpoint["Service"] = {
     known,
@@ -83,8 +104,8 @@ export const over = (
       const record = (result: A) =>
         Effect.suspend(() => Effect.orDie(encode(result))).pipe(
           Effect.flatMap((value) => {
-            if (!Records.isKeptForDecision(result)) return append({ name, value })
-            held = { name, value }
+            if (!isHeld(result)) return append({ name, value })
+            held = [...held, { name, value }]
             return Effect.void
           }),
           counted,
@@ -96,7 +117,16 @@ export const over = (
       })
     }
   }
-  return { checkpoint, commandIds: known.flatMap(commandIdOf) }
+  return {
+    checkpoint,
+    carrying: (events, alone) =>
+      counted(
+        writing([], (records) =>
+          Arr.isReadonlyArrayNonEmpty(records) ? journal.appendWith(turnId, next, records, events) : alone
+        )
+      ),
+    commandIds: known.flatMap(commandIdOf)
+  }
 }
 
 // --- internal

@@ -19,6 +19,8 @@ type Failure = SqlError.SqlError | Schema.SchemaError
 export interface Arrival {
   readonly turn: TurnTable.NewTurn
   readonly opening: Append["events"] | undefined
+  /** Called when the turn is on its way to a disk that works (`Store.acceptTurn`). */
+  readonly ahead?: (() => void) | undefined
 }
 
 /** Records turns whose ids are free, with their openings, and says of each what became of it. The first of a group with an id has it. */

@@ -13,19 +13,27 @@
  * G5. Closing takes no more writes and commits what was queued. An interrupted caller's write is made all the same.
  * G6. Behind the commit of a crowd it gives way a few times, to find the crowd's next writes together again: each commit is a
  *     sync that stops the thread. That takes microseconds where nobody has anything to do, and few writes never wait for it.
+ * G7. `isSteady`: the last commit was made, and none has been under way for long. Then a write that is handed in is likely to be made soon.
+ * G8. Before the commit of a write that a caller runs ahead of, it gives way as well, so that a request is sent before the sync.
  *
- * Writes of one lane keep their order. Writes of one commit are made lane by lane: callers that were waiting at the same
- * time have no order between them.
+ * Writes of one lane keep their order. Writes of one commit are made lane by lane, in the order in which the lanes were made. So a write
+ * may rely on one of an earlier lane that was handed in before it, as long as no more than `MAX_WRITES` waited there.
  */
-import { Array as Arr, Cause, Effect, Exit, Fiber, identity, Latch, Option, Result, type Scope } from "effect"
+import { Array as Arr, Cause, Clock, Effect, Exit, Fiber, identity, Latch, Option, Result, type Scope } from "effect"
 import * as Patience from "./Patience.ts"
 
 /** How a lane writes: all inputs at once, inside a transaction, with one result for each, in order. It may run again. */
 export type Apply<In, Out, E> = (inputs: Arr.NonEmptyReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>
 
 export interface GroupCommit<E> {
-  /** A queue for writes of one kind. Its function hands one in and waits for the commit. */
-  readonly lane: <In, Out>(apply: Apply<In, Out, E>) => (input: In) => Effect.Effect<Out, E>
+  /**
+   * A queue for writes of one kind. Its function hands one in and waits for the commit. What `aheadOf` gives for it is called at once, if
+   * the database is steady (G7): what is handed in to later lanes from then on is committed with that write or behind it.
+   */
+  readonly lane: <In, Out>(
+    apply: Apply<In, Out, E>,
+    aheadOf?: (input: In) => (() => void) | undefined
+  ) => (input: In) => Effect.Effect<Out, E>
 }
 
 export interface Options<E> {
@@ -50,6 +58,9 @@ const CROWD = 4
 /** Turns of the event loop from the end of a crowd's commit to its next write: it hears of the one, reads, and writes (G6). */
 const CROWD_ROUNDS = 8
 
+/** Turns of the event loop that a turn takes from its acceptance to the request of its provider (G8). */
+const AHEAD_ROUNDS = 8
+
 /** Starts the writer. It ends with the scope, after its last commit (G5). */
 export const make = Effect.fnUntraced(function* <E>(
   options: Options<E>
@@ -58,6 +69,7 @@ export const make = Effect.fnUntraced(function* <E>(
   const work = Latch.makeUnsafe(false)
   let closed = false
   let rounds = 1
+  const state: State = { isAhead: false, isFailing: false, begunAt: undefined }
 
   const writer = yield* Effect.gen(function* () {
     while (true) {
@@ -67,9 +79,12 @@ export const make = Effect.fnUntraced(function* <E>(
         yield* work.await
       }
       // Whoever is about to write in this turn of the event loop gets into this commit (G6).
-      for (let round = 0; round < rounds; round++) yield* Effect.yieldNow
+      for (let round = 0; round < Math.max(rounds, state.isAhead ? AHEAD_ROUNDS : 0); round++) yield* Effect.yieldNow
+      state.isAhead = false
       const taken = lanes.filter((lane) => !lane.isEmpty()).map((lane) => lane.take())
-      yield* commit(options, taken, lanes)
+      state.begunAt = yield* Clock.currentTimeMillis
+      yield* commit(options, taken, lanes, state)
+      state.begunAt = undefined
       rounds = taken.reduce((count, { size }) => count + size, 0) > CROWD ? CROWD_ROUNDS : 1
     }
   }).pipe(Effect.forkScoped)
@@ -83,20 +98,41 @@ export const make = Effect.fnUntraced(function* <E>(
   )
 
   return {
-    lane: <In, Out>(apply: Apply<In, Out, E>) => {
+    lane: <In, Out>(apply: Apply<In, Out, E>, aheadOf: (input: In) => (() => void) | undefined = () => undefined) => {
       const waiting: Array<Pending<In, Out, E>> = []
       lanes.push(laneOf(options, waiting, apply))
       return (input: In) =>
-        Effect.callback<Out, E>((resume) => {
-          if (closed) return resume(Effect.fail(options.closed()))
-          waiting.push({ input, resume })
-          work.openUnsafe()
-        })
+        Effect.clockWith((clock) =>
+          Effect.callback<Out, E>((resume) => {
+            if (closed) return resume(Effect.fail(options.closed()))
+            waiting.push({ input, resume })
+            work.openUnsafe()
+            const ahead = aheadOf(input)
+            if (ahead === undefined || waiting.length > MAX_WRITES || !isSteady(state, clock)) return
+            state.isAhead = true
+            ahead()
+          })
+        )
     }
   }
 })
 
 // --- internal
+
+/** A commit that takes longer than this waits for something: a lock, a server, a disk that is being repaired. */
+const OVERDUE_MS = 250
+
+/** How the commits go (G7). */
+interface State {
+  /** A caller runs ahead of a write that waits (G8). */
+  isAhead: boolean
+  isFailing: boolean
+  /** When the one that is under way began, in epoch milliseconds. */
+  begunAt: number | undefined
+}
+
+const isSteady = ({ begunAt, isFailing }: State, clock: Clock.Clock): boolean =>
+  !isFailing && (begunAt === undefined || clock.currentTimeMillisUnsafe() - begunAt < OVERDUE_MS)
 
 interface Pending<In, Out, E> {
   readonly input: In
@@ -122,7 +158,8 @@ interface Taken<E> {
 const commit = <E>(
   options: Options<E>,
   taken: ReadonlyArray<Taken<E>>,
-  lanes: ReadonlyArray<Lane<E>>
+  lanes: ReadonlyArray<Lane<E>>,
+  state: State
 ): Effect.Effect<void> =>
   options.transaction(Effect.forEach(taken, (writes) => writes.together)).pipe(
     Effect.catchIf(
@@ -132,8 +169,12 @@ const commit = <E>(
     Patience.whileBusy((error) => options.scope(error) === "busy"),
     options.answered ?? identity,
     Effect.matchCause({
-      onSuccess: (tellAll) => tellAll.forEach((tell) => tell()),
+      onSuccess: (tellAll) => {
+        state.isFailing = false
+        tellAll.forEach((tell) => tell())
+      },
       onFailure: (cause) => {
+        state.isFailing = true
         const found = Cause.findError(cause)
         const error = Result.isSuccess(found) ? found.success : options.died(found.failure)
         // G3. Before anybody is told, who may be back with another write at once.

@@ -5,14 +5,22 @@
  * J2. (turn, seq) is the fence: of two processes that believe they run a turn, one collides on its next append, even if both
  *     append the same.
  */
-import type { Ids } from "@holdfast/wire"
+import type { Ids, TurnEvent } from "@holdfast/wire"
 import { type Array, Context, type Effect, Schema } from "effect"
-import type { StorageError } from "./Store.ts"
+import type { StorageError, StoredEvent } from "./Store.ts"
 
 /** One record, its value as JSON text. */
 export interface Record {
   readonly name: string
   readonly value: string
+}
+
+/** Events of a turn. */
+export interface Events {
+  readonly conversationId: Ids.ConversationId
+  readonly events: Array.NonEmptyReadonlyArray<TurnEvent.PersistedEvent>
+  /** The place of the first of them among the events of the turn. */
+  readonly position: number
 }
 
 /** Somebody else has written this turn's next record: it is not ours any more. */
@@ -38,6 +46,16 @@ export class Journal extends Context.Service<
       seq: number,
       ...records: Array.NonEmptyReadonlyArray<Record>
     ) => Effect.Effect<void, StorageError | JournalConflict>
+    /**
+     * Appends records, and the events that follow from them: all or none of both. Gives the events with their ids
+     * (`Store.appendEvents`).
+     */
+    readonly appendWith: (
+      turnId: Ids.TurnId,
+      seq: number,
+      records: Array.NonEmptyReadonlyArray<Record>,
+      events: Events
+    ) => Effect.Effect<ReadonlyArray<StoredEvent>, StorageError | JournalConflict>
     /**
      * Deletes the records of turns that were sealed before a moment, of a few turns at a time, and gives the turn to go on
      * after; `undefined` once it has been through all. History and events stay.

@@ -11,7 +11,7 @@ import * as ConversationTable from "./ConversationTable.ts"
 import * as EventTable from "./EventTable.ts"
 import * as EventText from "./EventText.ts"
 import * as IdList from "./IdList.ts"
-import type { Conversation, Resumption, Turn } from "./Store.ts"
+import type { Resumption, Turn } from "./Store.ts"
 import * as TurnTable from "./TurnTable.ts"
 
 type Failure = SqlError.SqlError | Schema.SchemaError
@@ -28,7 +28,12 @@ export const find =
       const turns = yield* TurnTable.read(rows)
       const conversations = yield* ConversationTable.read(rows)
       const hasHistory = rows.some(({ history }) => history !== null)
-      const speakers = hasHistory ? yield* speakersOf(sql, conversations) : new Map<string, Speaker>()
+      const speakers = hasHistory
+        ? yield* speakersOf(
+            sql,
+            conversations.map(({ conversationId }) => conversationId)
+          )
+        : new Map<string, Speaker>()
       const found = new Map<Ids.TurnId, Resumption>()
       for (const [i, { history, said }] of rows.entries()) {
         const [turn, conversation] = [turns[i], conversations[i]]
@@ -43,6 +48,31 @@ export const find =
       return ids.map((id) => found.get(id))
     })
 
+/** The messages of each of some conversations, oldest first. */
+export const histories =
+  (sql: SqlClient.SqlClient) =>
+  (ids: ReadonlyArray<Ids.ConversationId>): Effect.Effect<ReadonlyArray<ReadonlyArray<Message.Message>>, Failure> =>
+    Effect.gen(function* () {
+      const rows = yield* sql<Said>`
+        SELECT c.conversation_id AS "conversationId", (SELECT ${joined(sql, "line", LINE)} FROM (
+          SELECT ${sql.literal(LINES)} WHERE m.conversation = c.number AND m.type = 'message' ORDER BY m.event_id
+        ) AS lines) AS history
+        FROM conversations c WHERE ${IdList.has(sql, "c.conversation_id", ids)}`
+      const said = rows.filter(({ history }) => history !== null)
+      if (said.length === 0) return ids.map(() => [])
+      const speakers = yield* speakersOf(
+        sql,
+        said.map(({ conversationId }) => conversationId)
+      )
+      const found = yield* Effect.forEach(said, ({ conversationId, history }) => {
+        const messages = parse(history, speakers)
+        const read = messages === undefined ? EventTable.messages(sql, conversationId) : Effect.succeed(messages)
+        return Effect.map(read, (messages) => [conversationId, messages] as const)
+      })
+      const byId = new Map(found)
+      return ids.map((id) => byId.get(id) ?? [])
+    })
+
 // --- internal
 
 /** A turn and its conversation, and the rest as texts that the database has put together. */
@@ -52,6 +82,13 @@ interface Row {
   /** A line for each message of the others, the number of its turn before it. */
   readonly history: string | null
 }
+
+interface Said extends Pick<Row, "history"> {
+  readonly conversationId: Ids.ConversationId
+}
+
+/** A line for each message, the number of its turn before it. */
+const LINES = "CAST(m.turn AS TEXT) || ' ' || m.payload AS line FROM events m"
 
 /** Ends a line in SQL. JSON has none within. */
 const LINE = "'\n'"
@@ -64,7 +101,7 @@ const select = (sql: SqlClient.SqlClient, ids: ReadonlyArray<Ids.TurnId>) => sql
       WHERE o.conversation = t.conversation AND o.event_id > t.after_event_id AND o.turn = t.number
       ORDER BY o.event_id) AS own) AS said,
     (SELECT ${joined(sql, "line", LINE)} FROM (
-      SELECT CAST(m.turn AS TEXT) || ' ' || m.payload AS line FROM events m
+      SELECT ${sql.literal(LINES)}
       WHERE m.conversation = t.conversation AND m.type = 'message' AND m.turn <> t.number
       ORDER BY m.event_id) AS lines) AS history
   FROM ${sql.literal(TurnTable.TABLES)} WHERE ${IdList.has(sql, "t.turn_id", ids)}`
@@ -87,16 +124,14 @@ interface Speaker {
 /** The turns of conversations, by their numbers. */
 const speakersOf = (
   sql: SqlClient.SqlClient,
-  conversations: ReadonlyArray<Conversation>
-): Effect.Effect<ReadonlyMap<string, Speaker>, Failure> => {
-  const ids = conversations.map(({ conversationId }) => conversationId)
-  return Effect.map(
+  ids: ReadonlyArray<Ids.ConversationId>
+): Effect.Effect<ReadonlyMap<string, Speaker>, Failure> =>
+  Effect.map(
     sql<Speaker>`
       SELECT CAST(number AS TEXT) AS number, turn_id AS "turnId", accepted_at AS "acceptedAt", prompt FROM turns
       WHERE conversation IN (SELECT number FROM conversations WHERE ${IdList.has(sql, "conversation_id", ids)})`,
     (rows) => new Map(rows.map((row) => [row.number, row]))
   )
-}
 
 /** `undefined` where it is damaged. */
 const parse = (

@@ -29,8 +29,9 @@ import * as StorageFailure from "./StorageFailure.ts"
 import * as StandingTable from "./StandingTable.ts"
 import { Standings } from "./Standings.ts"
 import * as LongJson from "../text/LongJson.ts"
-import { StorageError, Store } from "./Store.ts"
+import { StorageError, Store, type StoredEvent } from "./Store.ts"
 import * as TurnTable from "./TurnTable.ts"
+import * as TurnWrites from "./TurnWrites.ts"
 
 /** How many events are read at a time: some hundred kilobytes of an ordinary conversation. */
 export const PAGE = 256
@@ -140,9 +141,9 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
   })
   const create = group.lane(ConversationTable.insert(sql))
   const setAutoRetry = group.lane(ConversationTable.setAutoRetry(sql))
-  const accept = group.lane(Acceptances.accept(sql))
-  const append = group.lane(EventTable.append(sql))
-  const record = group.lane(JournalTable.append(sql, writer))
+  const accept = group.lane(Acceptances.accept(sql), ({ ahead }) => ahead)
+  // Behind acceptances: a turn may write while its own is on its way (`Store.acceptTurn`).
+  const write = group.lane(TurnWrites.write(sql, writer))
   const forget = group.lane(JournalTable.forget(sql))
   const note = group.lane(StandingTable.note(sql))
   const interrupt = group.lane(InterruptionTable.note(sql))
@@ -163,6 +164,7 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
     Effect.map(ConversationTable.findAll(sql, ids), (found) => ids.map((id) => Option.fromUndefinedOr(found.get(id))))
   )
   const resume = yield* together(Resumptions.AT_ONCE, Resumptions.find(sql))
+  const history = yield* together(Resumptions.AT_ONCE, Resumptions.histories(sql))
   const load = yield* together(READS_AT_ONCE, JournalTable.load(sql))
 
   const events = (id: Ids.ConversationId, after: number) =>
@@ -185,12 +187,12 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
     conversation: (id) => findConversation(id).pipe(failed(`read conversation ${id}`)),
     setAutoRetry: (conversationId, enabled) =>
       setAutoRetry({ conversationId, enabled }).pipe(failed(`switch automatic retries of ${conversationId}`)),
-    acceptTurn: (turn, opening) =>
+    acceptTurn: (turn, opening, ahead) =>
       // Encoded here, outside the transaction that others wait for.
       Effect.andThen(
         damage.refuse,
         Effect.flatMap(opening === undefined ? Effect.undefined : Effect.forEach(opening, encoded), (opening) =>
-          accept({ turn, opening })
+          accept({ turn, opening, ahead })
         ).pipe(failed(`record turn ${turn.turnId}`))
       ),
     turn: (id) => TurnTable.find(sql, id).pipe(read(`turn ${id}`)),
@@ -206,10 +208,11 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
     ),
     appendEvents: (conversationId, turnId, events, position) =>
       Effect.flatMap(Effect.forEach(events, encoded), (events) =>
-        append({ conversationId, turnId, position, events })
-      ).pipe(failed(`record the events of turn ${turnId}`)),
+        write({ events: { conversationId, turnId, position, events } })
+      ).pipe(failed(`record the events of turn ${turnId}`), Effect.map(Option.getOrThrow)),
     events,
     turnEvents: (id) => EventTable.ofTurn(sql, id).pipe(read(`the events of turn ${id}`)),
+    history: (id) => history(id).pipe(failed(`read the messages of conversation ${id}`)),
     messages: (id) => EventTable.messages(sql, id).pipe(read(`the messages of conversation ${id}`)),
     check: Effect.andThen(
       damage.refuse,
@@ -223,10 +226,15 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
   const journal = Journal.of({
     load: (turnId) => load(turnId).pipe(failed(`read the journal of turn ${turnId}`)),
     append: (turnId, seq, ...records) =>
-      record({ turnId, seq, records }).pipe(
+      write({ records: { turnId, seq, records } }).pipe(
         failed(`record ${records.map(({ name }) => name).join(", ")} of turn ${turnId}`),
-        Effect.flatMap((holds) => (holds ? Effect.void : Effect.fail(new JournalConflict({ turnId }))))
+        unlessTaken(turnId),
+        Effect.asVoid
       ),
+    appendWith: (turnId, seq, records, { conversationId, events, position }) =>
+      Effect.flatMap(Effect.forEach(events, encoded), (events) =>
+        write({ records: { turnId, seq, records }, events: { conversationId, turnId, position, events } })
+      ).pipe(failed(`record what came of turn ${turnId}, with its events`), unlessTaken(turnId)),
     forget: (sealedBefore, after) =>
       Effect.gen(function* () {
         const found = yield* JournalTable.sealed(sql, after, FORGOTTEN_AT_ONCE)
@@ -253,6 +261,14 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
     Context.add(Interruptions, interruptions)
   )
 })
+
+/** J2 */
+const unlessTaken =
+  (turnId: Ids.TurnId) =>
+  <E>(write: Effect.Effect<TurnWrites.Written, E>): Effect.Effect<ReadonlyArray<StoredEvent>, E | JournalConflict> =>
+    Effect.flatMap(write, (written) =>
+      Option.isNone(written) ? Effect.fail(new JournalConflict({ turnId })) : Effect.succeed(written.value)
+    )
 
 /** D6: whoever hands in a transient event has gone round the types. */
 const encoded = (event: TurnEvent.PersistedEvent) =>

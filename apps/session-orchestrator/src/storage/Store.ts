@@ -99,10 +99,14 @@ export class Store extends Context.Service<
     /**
      * Records a turn before anybody is told that it was accepted; with `opening`, what it says first, in the same write. Those
      * events get the next ids of the conversation, so no other turn of it may be about to say something.
+     *
+     * `ahead` is called when the write is on its way, and only while the database works as usual. What is written of the turn from then
+     * on is on disk together with its acceptance or after it, and never without it.
      */
     readonly acceptTurn: (
       turn: Omit<Turn, "end">,
-      opening?: Array.NonEmptyReadonlyArray<TurnEvent.PersistedEvent>
+      opening?: Array.NonEmptyReadonlyArray<TurnEvent.PersistedEvent>,
+      ahead?: () => void
     ) => Effect.Effect<Acceptance, StorageError>
     readonly turn: (id: Ids.TurnId) => Effect.Effect<Option.Option<Turn>, StorageError>
     /** What a turn that is about to run needs. */
@@ -128,6 +132,8 @@ export class Store extends Context.Service<
     readonly events: (id: Ids.ConversationId, after: number) => Stream.Stream<StoredEvent, StorageError>
     /** The events of one turn, oldest first. */
     readonly turnEvents: (id: Ids.TurnId) => Effect.Effect<ReadonlyArray<StoredEvent>, StorageError>
+    /** The same as `messages`, quickly: what a turn goes on with that is about to be accepted. */
+    readonly history: (id: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Message.Message>, StorageError>
     /** The history, oldest first. */
     readonly messages: (id: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Message.Message>, StorageError>
 

@@ -1,6 +1,7 @@
+/** The program on its command line, as people start it. What ends at once is in `Cli.int.test.ts`, without a process a command. */
 import { describe, expect, it } from "vitest"
 import { spawn, spawnSync } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
@@ -59,48 +60,10 @@ const holdfast = (
     child.stdin.end(options.stdin ?? "")
   })
 
-const write = (name: string, content: string): string => {
-  const path = join(directory, name)
-  writeFileSync(path, content)
-  return path
-}
-
 /** What `run` names its turn with. */
 const HEAD = /^Turn (\S+) of conversation (\S+)\.\n$/
 
 describe("holdfast", () => {
-  it("--help names every command, and a command's help its flags", async () => {
-    const root = await holdfast(["--help"])
-    expect(root).toMatchObject({ code: 0, stderr: "" })
-    for (const command of ["serve", "run", "turns", "backup", "schedule", "config"])
-      expect(root.stdout).toContain(`\n  ${command} `)
-    const run = await holdfast(["run", "--help"])
-    for (const flag of [
-      "--model",
-      "--json",
-      "--config",
-      "--system",
-      "--system-file",
-      "--conversation",
-      "--turn-id",
-      "--profile",
-      "Exit codes"
-    ])
-      expect(run.stdout).toContain(flag)
-  })
-
-  it("an error that quotes what it was given shows no character that turns a line round", async () => {
-    for (const args of [
-      ["run", "--model", "no\u202epe/x\u009b31m", "hi"],
-      ["turns", "--since", "no\u202epe"]
-    ]) {
-      const { code, stderr } = await holdfast(args)
-      expect(code).not.toBe(0)
-      expect(stderr).toContain("nope")
-      expect(stderr).not.toMatch(/[\u202e\u009b]/)
-    }
-  })
-
   it("--version is that of the package", async () => {
     const { version } = JSON.parse(readFileSync(join(MAIN, "../../package.json"), "utf8"))
     expect(await holdfast(["--version"])).toEqual({ code: 0, stdout: `holdfast ${version}\n`, stderr: "" })
@@ -132,99 +95,6 @@ describe("holdfast", () => {
     expect(stderr).toContain("serve\nSee: holdfast --help\n")
   })
 
-  it("D1: schedule prints 21 retries and their sum", async () => {
-    const { code, stdout, stderr } = await holdfast(["schedule"])
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
-    expect(stdout).toContain("   21   30 m   7 h 31 m 45 s\n")
-    expect(stdout).toContain("21 retries, 7 h 31 m 45 s of waiting in all.")
-  })
-
-  it("schedule follows the configuration", async () => {
-    const file = write(
-      "linear.json",
-      '{ "retry": { "schedule": { "type": "linear", "base": "1 second" }, "maxRetries": 2 } }'
-    )
-    const { stdout } = await holdfast(["schedule", "--config", file])
-    expect(stdout).toContain("2 retries, 3 s of waiting in all.")
-  })
-
-  it("config check prints what is in force, and no key", async () => {
-    const file = write("good.json", '{ "server": { "port": 1 }, "model": "openai/gpt-5" }')
-    const { code, stdout, stderr } = await holdfast(["config", "check", "--config", file], {
-      env: { OPENAI_API_KEY: "planted-planted-planted", HOLDFAST_TOKEN: "planted-planted-planted" }
-    })
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
-    expect(stdout).toMatch(/server\.port +1\n/)
-    expect(stdout).toMatch(/server\.token +\[redacted\] {2}\(HOLDFAST_TOKEN\)\n/)
-    expect(stdout).toMatch(/retry\.profile +overnight {2}\(default\)\n/)
-    expect(stdout).toContain("OPENAI_API_KEY=[redacted]")
-    expect(stdout).not.toContain("planted")
-  })
-
-  it("config check names every problem, and ends with 2", async () => {
-    const file = write("bad.json", '{ "sever": {}, "server": { "port": 99999 } }')
-    expect(await holdfast(["config", "check", "--config", file])).toEqual({
-      code: 2,
-      stdout: "",
-      stderr:
-        `holdfast: ${file} has 2 problems.\n` +
-        '  sever (line 1, column 3): unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, models, retry, gate, tools, log, telemetry.\n' +
-        "  server.port (line 1, column 28): found 99999; expected an integer from 0 to 65535.\n"
-    })
-  })
-
-  it.each<[string, ReadonlyArray<string>, RegExp]>([
-    [
-      "a file that is not there",
-      ["serve", "--config", "nowhere.json"],
-      /^holdfast: nowhere\.json has a problem\.\n.*there is no such file\.\n$/
-    ],
-    [
-      "an address that others reach",
-      ["serve", "--host", "0.0.0.0"],
-      /^holdfast: The configuration has a problem\.\n {2}--host: 0\.0\.0\.0 can be reached/
-    ],
-    [
-      "a model without its key",
-      ["run", "--model", "openai/gpt-5", "hi"],
-      /--model: openai\/gpt-5 needs a key, and OPENAI_API_KEY is not set/
-    ],
-    ["a profile that does not exist", ["run", "--profile", "nightly", "hi"], /--profile.*"nightly".*"overnight"/s],
-    [
-      "two system prompts",
-      ["run", "--system", "a", "--system-file", "b", "hi"],
-      /^holdfast: --system and --system-file both give the system prompt\. Give one of them\.\n$/
-    ],
-    [
-      "a system prompt that is not there",
-      ["run", "--system-file", "nowhere.txt", "hi"],
-      /^holdfast: --system-file nowhere\.txt: there is no such file\.\n$/
-    ],
-    [
-      "an id with other characters",
-      ["run", "--turn-id", "a b", "hi"],
-      /^holdfast: --turn-id: found "a b"; expected 1 to 64 letters, digits, "_" or "-"\.\n$/
-    ],
-    ["an empty prompt", ["run", "  "], /^holdfast: The prompt is empty\.\n$/]
-  ])("%s ends the start with 2, in one paragraph and without a stack trace", async (_what, args, expected) => {
-    const { code, stderr, stdout } = await holdfast(args)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
-    expect(stderr).toMatch(expected)
-    expect(stderr).not.toMatch(/\n\s+at /)
-  })
-
-  it("turns names a database that is not there, and makes none", async () => {
-    const env = { HOLDFAST_DATABASE_PATH: join(directory, "nowhere.db") }
-    for (const args of [["turns"], ["turns", "--json"], ["explain", "some-turn"]]) {
-      const { code, stderr, stdout } = await holdfast(args, { env })
-      expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
-      expect(stderr).toContain(`There is no database at ${env.HOLDFAST_DATABASE_PATH}.`)
-    }
-    const backup = await holdfast(["backup", "copy.db"], { env })
-    expect(backup).toMatchObject({ code: 1, stdout: "" })
-    expect(backup.stderr).toContain("so there is nothing to back up")
-  })
-
   it("run writes the answer to standard output and nothing else, and ends with 0", async () => {
     const { code, stderr, stdout } = await holdfast(["run", "--model", "simulated/steady+instant", "-"], {
       stdin: "Hello there\n"
@@ -232,14 +102,6 @@ describe("holdfast", () => {
     expect(code).toBe(0)
     expect(stderr).toMatch(HEAD)
     expect(stdout).toMatch(/“Hello there”.*\n$/)
-  })
-
-  it("run refuses a prompt with U+0000, and says where it is", async () => {
-    const { code, stderr, stdout } = await holdfast(["run", "--model", "simulated/steady+instant"], {
-      stdin: "Hello\0"
-    })
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
-    expect(stderr).toContain("The prompt: expected text without the character U+0000, which is at position 5.")
   })
 
   describe("run in a database", () => {
@@ -259,34 +121,6 @@ describe("holdfast", () => {
         stdout: "",
         stderr: "holdfast: The turn id t-1 belongs to another turn. Choose a new one.\n"
       })
-    })
-
-    it("a conversation goes on, under the system prompt that it began with", async () => {
-      const file = write("system.txt", "Be brief.\n")
-      const run = (...args: ReadonlyArray<string>) => holdfast(["run", ...model, ...args], { env: env("goes-on.db") })
-      const begun = await run("--system-file", file, "Hello")
-      const conversation = HEAD.exec(begun.stderr)?.[2] ?? ""
-      const more = await run("--conversation", conversation, "--turn-id", "t-2", "More")
-      expect(more).toMatchObject({ code: 0, stderr: `Turn t-2 of conversation ${conversation}.\n` })
-      expect(await run("--conversation", conversation, "--system", "Be brief.", "Again")).toMatchObject({ code: 0 })
-
-      const refusals: ReadonlyArray<[ReadonlyArray<string>, RegExp]> = [
-        [
-          ["--conversation", conversation, "--system", "Be long."],
-          /has another system prompt, and it cannot be changed/
-        ],
-        [["--conversation", "c-nowhere"], /^holdfast: There is no conversation c-nowhere\.\n$/],
-        [["--conversation", conversation, "--model", "simulated/outage-2"], /is on simulated\/steady\+instant, not on/]
-      ]
-      for (const [args, expected] of refusals) {
-        const { code, stderr, stdout } = await holdfast(["run", ...args, "Hello"], { env: env("goes-on.db") })
-        expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
-        expect(stderr).toMatch(expected)
-      }
-      const elsewhere = HEAD.exec((await run("Hello")).stderr)?.[2] ?? ""
-      const foreign = await run("--conversation", elsewhere, "--turn-id", "t-2", "More")
-      expect(foreign).toMatchObject({ code: 1, stdout: "" })
-      expect(foreign.stderr).toContain(`Turn t-2 belongs to conversation ${conversation}, not to ${elsewhere}.`)
     })
 
     it("beside a service a turn of its own runs, and a conversation of the service is refused with where it is", async () => {
@@ -357,16 +191,6 @@ describe("holdfast", () => {
       expect(code).toBe(130)
       expect(stderr).toContain("retry 1/3 in 2 s")
     })
-  })
-
-  it("run --json prints the events, from turn-start to turn-end", async () => {
-    const { code, stdout } = await holdfast(["run", "--json", "--model", "simulated/steady+instant", "Hello"])
-    const types = stdout
-      .trimEnd()
-      .split("\n")
-      .map((line) => JSON.parse(line).type)
-    expect(code).toBe(0)
-    expect([types[0], types.at(-1)]).toEqual(["turn-start", "turn-end"])
   })
 
   it("run ends with 1 when the turn failed, and says with what", async () => {

@@ -11,6 +11,7 @@ import { Effect, Exit, Fiber, Scope, Semaphore } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import process from "node:process"
+import { stillWaits, WaitIsOver, withWait } from "../service/BeforeItsTime.ts"
 import * as Given from "../service/Given.ts"
 import * as Process from "../service/Process.ts"
 import * as Service from "../service/Service.ts"
@@ -53,9 +54,9 @@ const scope = Scope.makeUnsafe()
 
 beforeAll(async () => {
   server = await Effect.runPromise(Scope.provide(PostgresServer.start, scope))
-}, 60_000)
+})
 
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)), 60_000)
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 /** The server on which each test has a database. */
 const shared = (): PostgresServer.PostgresServer => {
@@ -175,10 +176,11 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       assert.deepInclude(interruption, { deaths: 4, rules: ["X14"] })
       assert.deepInclude(seal, { status: "failed", rules: ["X14"] })
       assert.deepInclude(seal.error, { reason: "unknown", retryable: false, defect: true })
-      // A busy machine may take the locks from a runner that lives: its turn goes on elsewhere, with a call that no death has ended.
-      const hasLost = lives.some((runner) => runner.stderr().includes("Could not keep the locks of this runner"))
+      // A busy machine may take the locks from a runner that lives, or start one so late that the turn is taken up before, and given to
+      // it: the turn goes on elsewhere, with a call that no death has ended.
       const logs = lives.map((runner) => runner.stderr()).join("\n--\n")
-      if (!hasLost) assert.strictEqual(gates.length, 4, logs)
+      const hasMoved = /Could not keep the locks of this runner|Took over [1-9]\d* unfinished [^"]*now share/.test(logs)
+      if (!hasMoved) assert.strictEqual(gates.length, 4, logs)
       assert.isAtLeast(gates.length, 4)
       assert.deepStrictEqual(yield* at(alive, 1).history(id), ["user: killer"])
     }),
@@ -202,28 +204,41 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
 
   test(
     "X6: a turn that waits leaves its runner's memory, and is called back at its time",
-    Effect.gen(function* () {
-      const { both, runners } = yield* pair([`${PARKED_SECONDS} seconds`])
-      const ids = yield* UnderWay.waiting(runners, both, 12)
-      yield* Runners.nobodyInMemory(both)
-      assert.strictEqual(yield* Runners.total(both, 'holdfast_turns{status="retrying"}'), ids.length)
-      assert.strictEqual(runners.provider.count(), ids.length)
-      // Whoever looks at one sees it wait, and does not disturb it.
-      const { attempt, retryAt, status } = yield* at(both, 0).state(ids[0] ?? "")
-      assert.deepStrictEqual([attempt, status], [0, "retrying"])
-      const audience = yield* Audience.watch(both, ids)
-      yield* Audience.seenEnd(audience, PARKED_SECONDS)
-      for (const onlooker of audience.values()) {
-        assert.deepStrictEqual(onlooker.faults, [])
-        assert.deepStrictEqual(onlooker.answers, [WHOLE])
-        const end = onlooker.events.find((event) => event.type === "turn-end")
-        const lateMs = (end?.endedAt ?? 0) - (onlooker.retries[0]?.retryAt ?? 0)
-        // To the millisecond it is tested under a clock of its own; here a wait that began anew would last as long again.
-        assert.isTrue(lateMs >= 0 && lateMs < PARKED_SECONDS * 1000, `it ended ${lateMs} ms after its wait`)
-      }
-      assert.strictEqual(audience.get(ids[0] ?? "")?.retries[0]?.retryAt, retryAt)
-      assert.strictEqual(runners.provider.count(), 2 * ids.length)
-    })
+    withWait(
+      PARKED_SECONDS,
+      Effect.fnUntraced(function* (seconds) {
+        const { both, runners } = yield* pair([`${seconds} seconds`])
+        const ids = yield* UnderWay.waiting(runners, both, 12)
+        yield* Runners.nobodyInMemory(both)
+        const waiting = yield* Runners.total(both, 'holdfast_turns{status="retrying"}')
+        const requests = runners.provider.count()
+        // A client that looks at one sees it wait, and does not disturb it.
+        const { attempt, retryAt = 0, status } = yield* at(both, 0).state(ids[0] ?? "")
+        yield* stillWaits(retryAt)
+        assert.deepStrictEqual([waiting, requests, attempt, status], [ids.length, ids.length, 0, "retrying"])
+        const audience = yield* Audience.watch(both, ids)
+        yield* Process.eventually(
+          "all to be watched",
+          Effect.sync(() => Date.now() >= retryAt || audience.values().every(({ retries }) => retries.length > 0)),
+          Boolean
+        )
+        yield* stillWaits(retryAt)
+        yield* Audience.seenEnd(audience, seconds)
+        for (const onlooker of audience.values()) {
+          assert.deepStrictEqual(onlooker.faults, [])
+          assert.deepStrictEqual(onlooker.answers, [WHOLE])
+          const end = onlooker.events.find((event) => event.type === "turn-end")
+          const lateMs = (end?.endedAt ?? 0) - (onlooker.retries[0]?.retryAt ?? 0)
+          // To the millisecond it is tested under a clock of its own; here a wait that began anew would last as long again. A machine that
+          // is as late for another reason has shown nothing.
+          assert.isAtLeast(lateMs, 0)
+          if (lateMs >= seconds * 1000) return yield* Effect.fail(new WaitIsOver())
+        }
+        assert.strictEqual(audience.get(ids[0] ?? "")?.retries[0]?.retryAt, retryAt)
+        assert.strictEqual(runners.provider.count(), 2 * ids.length)
+      })
+    ),
+    2 * TIMEOUT_MS
   )
 
   test(
@@ -457,20 +472,26 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
 
   test(
     "a runner that is stopped hands its turns over, ends with 0, and those that wait wake at their time",
-    Effect.gen(function* () {
-      const { both, first, runners, second } = yield* pair(["10 seconds"])
-      const ids = yield* UnderWay.waiting(runners, both, 8)
-      const before = yield* Effect.forEach(ids, (id) => second.state(id))
-      assert.strictEqual((yield* first.end("SIGTERM")).code, 0)
-      const audience = yield* Audience.watch([second], ids)
-      for (const [i, id] of ids.entries()) {
-        const { attempt, retryAt } = yield* second.state(id)
-        assert.deepStrictEqual([attempt, retryAt], [before[i]?.attempt, before[i]?.retryAt])
-      }
-      yield* Audience.seenEnd(audience, 10)
-      UnderWay.assertAnswered(audience)
-      assert.strictEqual(runners.provider.count(), 2 * ids.length)
-    })
+    withWait(
+      10,
+      Effect.fnUntraced(function* (seconds) {
+        const { both, first, runners, second } = yield* pair([`${seconds} seconds`])
+        const ids = yield* UnderWay.waiting(runners, both, 8)
+        const before = yield* Effect.forEach(ids, (id) => second.state(id))
+        assert.strictEqual((yield* first.end("SIGTERM")).code, 0)
+        const audience = yield* Audience.watch([second], ids)
+        const after = yield* Effect.forEach(ids, (id) => second.state(id))
+        for (const { retryAt } of before) yield* stillWaits(retryAt)
+        assert.deepStrictEqual(
+          after.map(({ attempt, retryAt }) => [attempt, retryAt]),
+          before.map(({ attempt, retryAt }) => [attempt, retryAt])
+        )
+        yield* Audience.seenEnd(audience, seconds)
+        UnderWay.assertAnswered(audience)
+        assert.strictEqual(runners.provider.count(), 2 * ids.length)
+      })
+    ),
+    2 * TIMEOUT_MS
   )
 
   test(

@@ -18,8 +18,8 @@ let server: PostgresServer.PostgresServer | undefined
 
 beforeAll(async () => {
   server = await Effect.runPromise(Scope.provide(PostgresServer.start, scope))
-}, 60_000)
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)), 60_000)
+})
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 /** Signs a runner in, as the service does. It goes with the scope. */
 const runner = Effect.fnUntraced(function* (

@@ -46,8 +46,8 @@ export interface Runners {
 /** A conversation may have moved. */
 export class Disturbed extends Data.TaggedError("Disturbed") {}
 
-/** Three times as long as survivors may take for a dead runner's turns (X6): a guard against hanging. */
-const GUARD_MS = 60_000
+/** Several times as long as survivors may take for a dead runner's turns (X6): a guard against hanging. */
+const GUARD_MS = 120_000
 
 /** Processes that come up at once: more, on two cores, would come up late for no other reason. */
 const starting = Semaphore.makeUnsafe(2)

@@ -14,7 +14,7 @@ import * as Timer from "../../src/durable/Timer.ts"
 import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
 import { Standings } from "../../src/storage/Standings.ts"
-import { Store } from "../../src/storage/Store.ts"
+import { type StorageError, Store } from "../../src/storage/Store.ts"
 
 /** Waits of so many seconds, one after the other; beyond 5 s a turn leaves memory. */
 export const waits = (...seconds: ReadonlyArray<number>): Profile.RetrySettings => ({
@@ -33,6 +33,8 @@ export interface Options {
   readonly gates?: Gates.Gates["Service"]
   readonly tools?: Tools.Tools["Service"]
   readonly standings?: (standings: Standings["Service"]) => Partial<Standings["Service"]>
+  /** Where it keeps all of it; absent: in memory. */
+  readonly storage?: Layer.Layer<SqlStore.Storage, StorageError>
 }
 
 /** Runs a test against a service, which is gone behind it. */
@@ -45,7 +47,8 @@ export const withService = <E>(
     journal = () => ({}),
     standings = () => ({}),
     gates,
-    tools
+    tools,
+    storage = SqlStore.layerMemory
   }: Options,
   test: (service: {
     readonly conversations: Conversations["Service"]
@@ -86,7 +89,7 @@ export const withService = <E>(
     )
     const conversations = yield* Effect.provide(Conversations, context)
     yield* test({ conversations, store: real, journal: records, provider, stop: Scope.close(scope, Exit.void) })
-  }).pipe(Effect.scoped, Effect.provide(SqlStore.layerMemory))
+  }).pipe(Effect.scoped, Effect.provide(storage))
 
 /** Asks for something that is not answered at once. */
 export const asking = <A, E>(call: Effect.Effect<A, E>) => Effect.forkScoped(call, { startImmediately: true })

@@ -158,9 +158,12 @@ class Model {
     switch (happening.type) {
       case "prompt": {
         const id = this.id(happening.of)
-        const turnId = Ids.TurnId.make(`t${this.prompts++}`)
+        const n = this.prompts++
+        const turnId = Ids.TurnId.make(`t${n}`)
+        // A turn without an id of its client's may begin before it is accepted.
+        const asked = n % 2 === 0 ? { prompt: turnId } : { prompt: turnId, turnId }
         return Effect.map(
-          rig.ask((conversations) => conversations.prompt(id, { prompt: turnId, turnId })),
+          rig.ask((conversations) => conversations.prompt(id, asked)),
           (accepted) => void (accepted !== undefined && this.acknowledged.get(id)?.push(accepted))
         )
       }

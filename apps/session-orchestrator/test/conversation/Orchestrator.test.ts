@@ -110,20 +110,7 @@ describe("C10: a defect of the service while it runs a turn", () => {
   const cases: ReadonlyArray<[string, (times: number) => Partial<Parameters<typeof withService>[0]>]> = [
     ["reading the turn", (times) => ({ store: (real) => ({ resumption: throwing(times, real.resumption) }) })],
     ["recording what its attempt gave", (times) => ({ journal: (real) => ({ append: throwing(times, real.append) }) })],
-    [
-      "recording what it says",
-      (times) => ({
-        store: (real) => {
-          const bad = throwing(times, real.appendEvents)
-          return {
-            appendEvents: (c, turn, events, position) =>
-              events.some((event) => event.type === "message" && event.message.role === "assistant")
-                ? bad(c, turn, events, position)
-                : real.appendEvents(c, turn, events, position)
-          }
-        }
-      })
-    ]
+    ["recording what it says", (times) => ({ journal: (real) => ({ appendWith: throwing(times, real.appendWith) }) })]
   ]
 
   it.effect("C10: an abort ends a turn at once whose every run is stopped by a defect, and as aborted", () =>

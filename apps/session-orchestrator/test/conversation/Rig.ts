@@ -8,7 +8,7 @@
  */
 import type { Provider } from "@holdfast/kernel"
 import type { Profile } from "@holdfast/policy"
-import type { Ids } from "@holdfast/wire"
+import { Ids } from "@holdfast/wire"
 import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
 import * as Condition from "../../src/conversation/Condition.ts"
 import { Conversations } from "../../src/conversation/Conversations.ts"
@@ -26,6 +26,7 @@ import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
 import { Standings } from "../../src/storage/Standings.ts"
 import { StorageError, Store } from "../../src/storage/Store.ts"
+import { Tenancy } from "../../src/storage/Tenancy.ts"
 import { Onlooker } from "../service/Onlooker.ts"
 
 /** What an attempt does. `late` takes some time on the clock; `breaks` fails in the middle of its text. */
@@ -86,9 +87,15 @@ export class Rig {
   readonly standings: Standings["Service"]
   readonly interruptions: Interruptions["Service"]
   deaths = 0
+  /** Writes of all processes, of turns and of what comes of them. */
+  writes = 0
+  /** The process dies at this write: before it is made, or when it is, and nobody was told. */
+  diesAt: { readonly write: number; readonly isMade: boolean } | undefined = undefined
   private readonly script: ReadonlyArray<Attempt>
   private readonly isGated: boolean
   private isCalm = false
+  /** Turns that have no id from their client. */
+  private own = 0
   private life: Life | undefined = undefined
   private readonly answering = new Map<Ids.ConversationId, Ids.TurnId>()
   private readonly watching = new Map<Ids.ConversationId, Fiber.Fiber<void>>()
@@ -115,6 +122,11 @@ export class Rig {
     return this.watching.has(id)
   }
 
+  /** Whether the process has died at its write, and is still to be taken down. */
+  get isDying(): boolean {
+    return this.life?.isDead === true
+  }
+
   /** Asks the process for something; `undefined` where there is none, or it goes down meanwhile (G2). */
   ask<A, E>(call: (conversations: Conversations["Service"]) => Effect.Effect<A, E>): Effect.Effect<A | undefined> {
     return Effect.suspend(() => {
@@ -122,7 +134,8 @@ export class Rig {
       if (life === undefined) return Effect.succeed(undefined)
       const answer = Effect.catchCause(call(life.conversations), (cause) =>
         Effect.sync(() => {
-          if (this.life === life) this.faults.push(`a process that was up refused: ${Cause.pretty(cause)}`)
+          if (this.life === life && !life.isDead)
+            this.faults.push(`a process that was up refused: ${Cause.pretty(cause)}`)
           return undefined
         })
       )
@@ -195,17 +208,23 @@ export class Rig {
     })
   }
 
-  private layerOf(life: { readonly isDead: boolean }): Layer.Layer<Conversations, StorageError> {
+  private layerOf(life: { isDead: boolean }): Layer.Layer<Conversations, StorageError> {
     const alive = <A, E>(write: Effect.Effect<A, E | StorageError>): Effect.Effect<A, E | StorageError> =>
-      Effect.suspend((): Effect.Effect<A, E | StorageError> =>
-        life.isDead ? Effect.fail(new StorageError({ message: "the process is dead" })) : write
-      )
+      Effect.suspend((): Effect.Effect<A, E | StorageError> => {
+        const isLast = this.writes++ === this.diesAt?.write
+        if (isLast && this.diesAt?.isMade === false) life.isDead = true
+        if (life.isDead) return DEATH
+        return Effect.flatMap(write, (made): Effect.Effect<A, StorageError> => {
+          if (isLast) life.isDead = true
+          return life.isDead ? DEATH : Effect.succeed(made)
+        })
+      })
     const { store, journal, standings, interruptions } = this
     return Orchestrator.layer.pipe(
       Layer.provide([
         Layer.succeed(Store, {
           ...store,
-          acceptTurn: (turn, opening) => alive(store.acceptTurn(turn, opening)),
+          acceptTurn: (...accept) => alive(store.acceptTurn(...accept)),
           appendEvents: (...append) => alive(store.appendEvents(...append))
         }),
         Layer.succeed(Standings, standings),
@@ -215,7 +234,12 @@ export class Rig {
           note: (...note) => alive(interruptions.note(...note))
         }),
         Layer.succeed(Life, `life ${this.deaths}`),
-        Layer.succeed(Journal, { ...journal, append: (...append) => alive(journal.append(...append)) }),
+        Layer.succeed(Tenancy, { newTurnId: () => Ids.TurnId.make(`own${this.own++}`), isElsewhere: () => false }),
+        Layer.succeed(Journal, {
+          ...journal,
+          append: (...append) => alive(journal.append(...append)),
+          appendWith: (...append) => alive(journal.appendWith(...append))
+        }),
         Layer.succeed(Providers, {
           get: () => this.provider,
           names: ["scripted", "other"],
@@ -266,6 +290,8 @@ export class Rig {
 }
 
 // --- internal
+
+const DEATH: Effect.Effect<never, StorageError> = Effect.fail(new StorageError({ message: "the process is dead" }))
 
 const saying = (what: Attempt, name: string): ReturnType<Provider.Provider["Service"]["stream"]> => {
   const overloaded = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 } as const

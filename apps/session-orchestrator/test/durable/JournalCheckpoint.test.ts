@@ -3,9 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Records, TurnStopped } from "@holdfast/kernel"
 import { Deferred, Effect, Exit, Fiber, Schema } from "effect"
 import * as JournalCheckpoint from "../../src/durable/JournalCheckpoint.ts"
-import { Journal, type Record } from "../../src/storage/Journal.ts"
+import { type Events, Journal, type Record } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/SqlStore.ts"
-import { StorageError } from "../../src/storage/Store.ts"
+import { StorageError, Store } from "../../src/storage/Store.ts"
 import * as Given from "../storage/Given.ts"
 
 const turnId = Given.turnId(1)
@@ -58,8 +58,10 @@ describe("JournalCheckpoint", () => {
       const disk = Deferred.makeUnsafe<void>()
       const make = Effect.flatMap(Journal, (journal) =>
         JournalCheckpoint.make(journal, turnId, (append) => Effect.andThen(Deferred.await(disk), atOnce(append)), {
-          begins: (name) => heard.push(`begins ${name}`),
-          recorded: ({ name, value }) => heard.push(`recorded ${name}: ${value}`)
+          listener: {
+            begins: (name) => heard.push(`begins ${name}`),
+            recorded: ({ name, value }) => heard.push(`recorded ${name}: ${value}`)
+          }
         })
       )
       const { checkpoint } = yield* make
@@ -205,6 +207,87 @@ describe("JournalCheckpoint", () => {
       const outcome = { ...failed(false), whole: true } as const
       yield* checkpoint.run("step/0/attempt/0", Records.AttemptOutcome, Effect.succeed(outcome))
       assert.deepStrictEqual(yield* names, ["step/0/attempt/0"])
+    }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
+
+  const answered: Records.AttemptOutcome = { _tag: "Completed", content: [], endedAt: 0, finishReason: "stop" }
+  const gaveUp = { _tag: "GiveUp", because: "exhausted" } as const
+  const events: Events = { conversationId: Given.conversationId(1), events: [Given.end(1, 1)], position: 0 }
+
+  const joined = (persist: JournalCheckpoint.Persist = atOnce, recorded: (name: string) => void = () => {}) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      yield* Effect.ignore(Given.oneTurn)
+      const listener = { begins: () => {}, recorded: ({ name }: Record) => recorded(name) }
+      const journaled = yield* JournalCheckpoint.make(yield* Journal, turnId, persist, { listener, isJoined: true })
+      const { conversationId, position } = events
+      const alone = Effect.suspend(() => store.appendEvents(conversationId, turnId, events.events, position))
+      const ends = Effect.map(store.turnEvents(turnId), (stored) => stored.length)
+      return { ...journaled, write: journaled.carrying(events, alone), ends }
+    })
+
+  it.effect("K8: an answer is on disk with the events that follow from it, and is told of then", () =>
+    Effect.gen(function* () {
+      const told: Array<string> = []
+      const appends = { runs: 0 }
+      const counting: JournalCheckpoint.Persist = (append) => Effect.andThen(count(appends), atOnce(append))
+      const { checkpoint, ends, write } = yield* joined(counting, (name) => told.push(name))
+      yield* checkpoint.run("step/0/attempt/0", Records.AttemptOutcome, Effect.succeed(answered))
+      assert.deepStrictEqual([yield* names, told, yield* ends], [[], [], 0])
+      yield* write
+      assert.deepStrictEqual([yield* names, told, yield* ends], [["step/0/attempt/0"], ["step/0/attempt/0"], 1])
+      assert.strictEqual(appends.runs, 1)
+      yield* checkpoint.run("a", Schema.Number, Effect.succeed(1))
+      assert.deepStrictEqual(yield* names, ["step/0/attempt/0", "a"])
+    }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
+
+  it.effect("K8: the decision to give up is on disk with the failure before it and the events behind it", () =>
+    Effect.gen(function* () {
+      const { checkpoint, ends, write } = yield* joined()
+      yield* checkpoint.run("step/0/attempt/0", Records.AttemptOutcome, Effect.succeed(failed(false)))
+      yield* checkpoint.run("step/0/decision/0", Records.Directive, Effect.succeed(gaveUp))
+      assert.deepStrictEqual([yield* names, yield* ends], [[], 0])
+      yield* write
+      assert.deepStrictEqual([yield* names, yield* ends], [["step/0/attempt/0", "step/0/decision/0"], 1])
+    }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
+
+  it.effect("K3, K8: an answer whose write is refused leaves nothing, and no gap", () =>
+    Effect.gen(function* () {
+      const refused = new StorageError({ message: "disk full" })
+      const { checkpoint, ends, write } = yield* joined((append) =>
+        atOnce(Effect.andThen(Effect.fail(refused), append))
+      )
+      yield* checkpoint.run("step/0/attempt/0", Records.AttemptOutcome, Effect.succeed(answered))
+      assert.strictEqual((yield* Effect.flip(write)).message, "disk full")
+      assert.deepStrictEqual([yield* names, yield* ends], [[], 0])
+      const next = yield* joined()
+      yield* next.checkpoint.run("step/0/attempt/0", Records.AttemptOutcome, Effect.succeed(answered))
+      yield* next.write
+      assert.deepStrictEqual([yield* names, yield* ends], [["step/0/attempt/0"], 1])
+    }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
+
+  it.effect("K8: an answer that is written again, because nobody heard whether it was, is there once", () =>
+    Effect.gen(function* () {
+      const lost = new StorageError({ message: "the connection was lost" })
+      const twice: JournalCheckpoint.Persist = (append) =>
+        atOnce(Effect.catch(Effect.andThen(append, Effect.fail(lost)), () => append))
+      const { checkpoint, ends, write } = yield* joined(twice)
+      yield* checkpoint.run("step/0/attempt/0", Records.AttemptOutcome, Effect.succeed(answered))
+      yield* write
+      assert.deepStrictEqual([yield* names, yield* ends], [["step/0/attempt/0"], 1])
+    }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
+
+  it.effect("J2, K8: of an answer whose place another process has, nothing is written", () =>
+    Effect.gen(function* () {
+      const { checkpoint, ends, write } = yield* joined()
+      yield* checkpoint.run("step/0/attempt/0", Records.AttemptOutcome, Effect.succeed(answered))
+      yield* (yield* resume()).run("step/0/attempt/0", Schema.Number, Effect.succeed(1))
+      assert.include((yield* Effect.flip(write)).message, "being run elsewhere")
+      assert.strictEqual(yield* ends, 0)
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 })

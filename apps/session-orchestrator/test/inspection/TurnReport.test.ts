@@ -35,6 +35,16 @@ describe("TurnReport", () => {
     })
   })
 
+  it("P8: a turn that runs is on the target that it was sent to", () => {
+    const account = Account.of([
+      Records.failed(0, 1_000),
+      Records.sent(0, 5_000, 6_000, "second"),
+      Records.wake(0, 0, { type: "elapsed" })
+    ])
+    const { model, state } = TurnReport.ofOpen(turn, account, conversation, overnight, 9_000)
+    expect([state, model]).toEqual(["running", "second/m"])
+  })
+
   it("D2: by the wall clock the budget is what has passed since the first failure", () => {
     const policy = Profile.resolve({ measure: "wall-clock", budget: { total: Duration.minutes(1) } })
     const { budget } = TurnReport.ofOpen(turn, waiting, conversation, policy, 21_000)

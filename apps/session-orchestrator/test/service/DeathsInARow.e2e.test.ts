@@ -1,10 +1,9 @@
 /** A turn that takes its process down again and again, and what becomes of the turns beside it (X14). */
-import { assert, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { assert, describe } from "@effect/vitest"
+import { Effect } from "effect"
 import * as Given from "./Given.ts"
 import * as Process from "./Process.ts"
-
-const TIMEOUT_MS = 120_000
+import * as SideBySide from "./SideBySide.ts"
 
 /** What each prompt is answered with, up to a gate that the test opens, or never does. */
 const WORDS = "some words of an answer"
@@ -43,89 +42,86 @@ const post = (service: Given.Running, prompt: string) =>
     return id
   })
 
-const test = (title: string, run: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(run), TIMEOUT_MS)
+const test = SideBySide.atOnce(2)
 
-test(
-  "X14: a turn that kills its process is taken up alone after three deaths, sealed after the next, and harms no other",
-  Effect.gen(function* () {
-    const { calls, directory, reached, start } = yield* stage(3)
-    const prompts = (from: number) => calls.slice(from).map(({ prompt }) => prompt)
+describe.concurrent("turns whose process dies", () => {
+  test("X14: a turn that kills its process is taken up alone after three deaths, sealed after the next, and harms no other", () =>
+    Effect.gen(function* () {
+      const { calls, directory, reached, start } = yield* stage(3)
+      const prompts = (from: number) => calls.slice(from).map(({ prompt }) => prompt)
 
-    const first = yield* start
-    const killer = yield* post(first, "killer")
-    yield* reached(0)
-    const long = yield* post(first, "long")
-    yield* reached(1)
-    yield* first.end("SIGKILL")
+      const first = yield* start
+      const killer = yield* post(first, "killer")
+      yield* reached(0)
+      const long = yield* post(first, "long")
+      yield* reached(1)
+      yield* first.end("SIGKILL")
 
-    // They die together twice more: nobody can tell which of them it is.
-    const second = yield* start
-    for (const number of [2, 3]) yield* reached(number)
-    yield* second.end("SIGKILL")
-    const third = yield* start
-    for (const number of [4, 5]) yield* reached(number)
-    const young = yield* post(third, "young")
-    yield* reached(6)
-    assert.deepStrictEqual(prompts(2).toSorted(), ["killer", "killer", "long", "long", "young"])
-    yield* third.end("SIGKILL")
+      // They die together twice more: nobody can tell which of them it is.
+      const second = yield* start
+      for (const number of [2, 3]) yield* reached(number)
+      yield* second.end("SIGKILL")
+      const third = yield* start
+      for (const number of [4, 5]) yield* reached(number)
+      const young = yield* post(third, "young")
+      yield* reached(6)
+      assert.deepStrictEqual(prompts(2).toSorted(), ["killer", "killer", "long", "long", "young"])
+      yield* third.end("SIGKILL")
 
-    // The young turn is taken up first; then one of the others, alone.
-    const fourth = yield* start
-    const { gate, prompt } = yield* reached(7)
-    assert.strictEqual(prompt, "young")
-    assert.strictEqual(calls.length, 8)
-    yield* gate.open
-    assert.strictEqual(Given.endOf(yield* Given.turn(fourth, young, "young")).status, "completed")
-    assert.strictEqual((yield* reached(8)).prompt, "killer")
-    assert.strictEqual(calls.length, 9)
-    assert.include(fourth.stdout() + fourth.stderr(), "deaths of their process in a row")
-    yield* fourth.end("SIGKILL")
+      // The young turn is taken up first; then one of the others, alone.
+      const fourth = yield* start
+      const { gate, prompt } = yield* reached(7)
+      assert.strictEqual(prompt, "young")
+      assert.strictEqual(calls.length, 8)
+      yield* gate.open
+      assert.strictEqual(Given.endOf(yield* Given.turn(fourth, young, "young")).status, "completed")
+      assert.strictEqual((yield* reached(8)).prompt, "killer")
+      assert.strictEqual(calls.length, 9)
+      assert.include(fourth.stdout() + fourth.stderr(), "deaths of their process in a row")
+      yield* fourth.end("SIGKILL")
 
-    // It is not asked for again, and the other one runs alone.
-    const fifth = yield* start
-    const end = Given.endOf(yield* Given.turn(fifth, killer, "killer"))
-    assert.strictEqual(end.status, "failed")
-    assert.deepInclude(end.error, { reason: "unknown", retryable: false, defect: true })
-    const last = yield* reached(9)
-    assert.strictEqual(last.prompt, "long")
-    yield* last.gate.open
-    assert.strictEqual(Given.endOf(yield* Given.turn(fifth, long, "long")).status, "completed")
-    assert.deepStrictEqual(prompts(9), ["long"])
-    // What is shown of it is void, and is said to be.
-    const events = yield* Given.turn(fifth, killer, "killer")
-    assert.deepStrictEqual(
-      events.slice(-3).map(({ type }) => type),
-      ["step-discarded", "error", "turn-end"]
-    )
-    yield* fifth.end("SIGTERM")
+      // It is not asked for again, and the other one runs alone.
+      const fifth = yield* start
+      const end = Given.endOf(yield* Given.turn(fifth, killer, "killer"))
+      assert.strictEqual(end.status, "failed")
+      assert.deepInclude(end.error, { reason: "unknown", retryable: false, defect: true })
+      const last = yield* reached(9)
+      assert.strictEqual(last.prompt, "long")
+      yield* last.gate.open
+      assert.strictEqual(Given.endOf(yield* Given.turn(fifth, long, "long")).status, "completed")
+      assert.deepStrictEqual(prompts(9), ["long"])
+      // What is shown of it is void, and is said to be.
+      const events = yield* Given.turn(fifth, killer, "killer")
+      assert.deepStrictEqual(
+        events.slice(-3).map(({ type }) => type),
+        ["step-discarded", "error", "turn-end"]
+      )
+      yield* fifth.end("SIGTERM")
 
-    const explained = yield* Process.run({ args: ["explain", "killer"], directory })
-    const { stdout } = yield* explained.exit
-    const words = stdout.replaceAll(/\s+/g, " ")
-    assert.include(words, "The process died 4 times in a row in the middle of this turn (X14).")
-    assert.include(words, "so the turn is not run again")
-  })
-)
+      const explained = yield* Process.run({ args: ["explain", "killer"], directory })
+      const { stdout } = yield* explained.exit
+      const words = stdout.replaceAll(/\s+/g, " ")
+      assert.include(words, "The process died 4 times in a row in the middle of this turn (X14).")
+      assert.include(words, "so the turn is not run again")
+    }))
 
-test(
-  "X14: a service that is stopped in good order kills nobody, however often",
-  Effect.gen(function* () {
-    // Without content: a service that stops would wait for an answer that has begun.
-    const { calls, reached, start } = yield* stage(1)
-    const first = yield* start
-    const id = yield* post(first, "long")
-    yield* reached(0)
-    yield* first.end("SIGTERM")
-    for (let life = 1; life < 5; life++) {
-      const service = yield* start
-      yield* reached(life)
-      yield* service.end("SIGTERM")
-    }
-    const last = yield* start
-    const { gate } = yield* reached(5)
-    yield* gate.open
-    assert.strictEqual(Given.endOf(yield* Given.turn(last, id, "long")).status, "completed")
-    assert.strictEqual(calls.length, 6)
-  })
-)
+  test("X14: a service that is stopped in good order kills nobody, however often", () =>
+    Effect.gen(function* () {
+      // Without content: a service that stops would wait for an answer that has begun.
+      const { calls, reached, start } = yield* stage(1)
+      const first = yield* start
+      const id = yield* post(first, "long")
+      yield* reached(0)
+      yield* first.end("SIGTERM")
+      for (let life = 1; life < 5; life++) {
+        const service = yield* start
+        yield* reached(life)
+        yield* service.end("SIGTERM")
+      }
+      const last = yield* start
+      const { gate } = yield* reached(5)
+      yield* gate.open
+      assert.strictEqual(Given.endOf(yield* Given.turn(last, id, "long")).status, "completed")
+      assert.strictEqual(calls.length, 6)
+    }))
+})

@@ -1,11 +1,14 @@
 /** What an operator is told of turns that fail, by a process whose log, notices and metrics are held against each other. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { ErrorBody } from "@holdfast/providers/testing"
 import { Effect } from "effect"
 import * as PrometheusText from "../telemetry/PrometheusText.ts"
 import * as Receivers from "../telemetry/Receivers.ts"
 import * as Given from "./Given.ts"
 import * as Process from "./Process.ts"
+import * as SideBySide from "./SideBySide.ts"
+
+const test = SideBySide.atOnce(2)
 
 const TURNS = 20
 const KEY = "sk-revoked-0123456789"
@@ -59,8 +62,8 @@ const stage = Effect.fnUntraced(function* (options: Given.Options, after: string
   return { directory, provider, service, webhook }
 })
 
-describe("twenty turns with a key that was revoked", () => {
-  it.live("X12, A16: are twenty lines of the log, one notice, and the increase of the metrics", () =>
+describe.concurrent("twenty turns with a key that was revoked", () => {
+  test("X12, A16: are twenty lines of the log, one notice, and the increase of the metrics", () =>
     Effect.gen(function* () {
       const { directory, provider, service, webhook } = yield* stage({}, "1 second")
       provider.otherwise(refused)
@@ -116,12 +119,11 @@ describe("twenty turns with a key that was revoked", () => {
       assert.strictEqual(increase("holdfast_attempts_total", { ...at, status: "auth" }), TURNS)
       assert.strictEqual(increase("holdfast_refusals_total", { because: "not-retryable" }), TURNS)
       assert.strictEqual(provider.count(), TURNS)
-    })
-  )
+    }))
 })
 
-describe("an outage that outlasts the budget of every turn", () => {
-  it.live("X12: is told to begin and to have been given up, and never promises an answer last", () =>
+describe.concurrent("an outage that outlasts the budget of every turn", () => {
+  test("X12: is told to begin and to have been given up, and never promises an answer last", () =>
     Effect.gen(function* () {
       const { provider, service, webhook } = yield* stage(
         { delays: ["50 millis"], isGated: false, retry: { maxRetries: 3 } },
@@ -143,11 +145,10 @@ describe("an outage that outlasts the budget of every turn", () => {
         /no turn waits for it any more: 1 has failed\. A turn that failed does not go on by itself\.$/
       )
       assert.strictEqual(messagesOf(stderr, "WARN").length, 1)
-    })
-  )
+    }))
 })
 
-describe("a night of twenty mixed turns", () => {
+describe.concurrent("a night of twenty mixed turns", () => {
   const EACH = 4
   const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "anthropic") }
   const quota = {
@@ -168,7 +169,7 @@ describe("a night of twenty mixed turns", () => {
     }
   } as const
 
-  it.live("A16, X12: log, notices, metrics, the list of turns and explanations agree with what the providers saw", () =>
+  test("A16, X12: log, notices, metrics, the list of turns and explanations agree with what the providers saw", () =>
     Effect.gen(function* () {
       const webhook = yield* Receivers.receiver()
       const { config, directory, provider } = yield* Given.stage({
@@ -277,12 +278,11 @@ describe("a night of twenty mixed turns", () => {
         failing.map(({ reason, turnId }) => `${turnId} ${reason} ${callsOf(turnId)}`).toSorted()
       )
       assert.notInclude(stderr + JSON.stringify(notices), KEY)
-    })
-  )
+    }))
 })
 
-describe("the level of the log", () => {
-  it.live("is HOLDFAST_LOG_LEVEL's, and --log-level overrides it", () =>
+describe.concurrent("the level of the log", () => {
+  test("is HOLDFAST_LOG_LEVEL's, and --log-level overrides it", () =>
     Effect.gen(function* () {
       const { config, directory, provider } = yield* Given.stage()
       provider.otherwise(refused)
@@ -297,6 +297,5 @@ describe("the level of the log", () => {
       assert.deepStrictEqual(yield* levels([]), ["WARN"])
       assert.deepStrictEqual(yield* levels(["--log-level", "error"]), [])
       assert.includeMembers([...(yield* levels(["--log-level", "info"]))], ["INFO", "WARN"])
-    })
-  )
+    }))
 })

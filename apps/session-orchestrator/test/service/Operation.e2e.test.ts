@@ -1,11 +1,14 @@
 /** One node as its operator meets it: what shares its file, what it says of itself, and how it goes down. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Given from "./Given.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
+import * as SideBySide from "./SideBySide.ts"
+
+const test = SideBySide.atOnce(2)
 
 /** Runs a command to its end, with the configuration of the directory. */
 const command = (directory: string, ...args: ReadonlyArray<string>) =>
@@ -14,8 +17,8 @@ const command = (directory: string, ...args: ReadonlyArray<string>) =>
 /** One whose turns sleep, and call for themselves, whatever others meet. */
 const stage = (delay = "1 hour") => Given.stage({ delays: [delay], isGated: false })
 
-describe("a file that a service works on", () => {
-  it.live("T1: keeps a second service out, with who has it; kill -9 lets the next one in", () =>
+describe.concurrent("a file that a service works on", () => {
+  test("T1: keeps a second service out, with who has it; kill -9 lets the next one in", () =>
     Effect.gen(function* () {
       const { database, directory, start } = yield* stage()
       const first = yield* start
@@ -28,10 +31,9 @@ describe("a file that a service works on", () => {
       const third = yield* start
       yield* third.end("SIGTERM")
       assert.deepStrictEqual(fs.readdirSync(path.dirname(database)), ["holdfast.db"])
-    })
-  )
+    }))
 
-  it.live("T2: lets a guest in, whose turn no starting service takes up while it lives", () =>
+  test("T2: lets a guest in, whose turn no starting service takes up while it lives", () =>
     Effect.gen(function* () {
       const { config, directory, provider, start } = yield* stage()
       provider.respond(Given.overloaded)
@@ -51,10 +53,9 @@ describe("a file that a service works on", () => {
       const next = yield* start
       assert.include((yield* next.call({ path: "/metrics" })).text, 'holdfast_turns{status="retrying"} 1')
       assert.strictEqual(provider.count(), 1)
-    })
-  )
+    }))
 
-  it.live("can be looked at and copied meanwhile, and the copy goes on where it was", () =>
+  test("can be looked at and copied meanwhile, and the copy goes on where it was", () =>
     Effect.gen(function* () {
       const { config, directory, provider, start } = yield* stage()
       provider.respond(Given.overloaded)
@@ -83,12 +84,11 @@ describe("a file that a service works on", () => {
       const restored = yield* Process.start({ directory: elsewhere, config })
       const state = yield* restored.state(id)
       assert.deepStrictEqual([state.status, state.retryAt], ["retrying", retryAt])
-    })
-  )
+    }))
 })
 
-describe("a start after a process that died", () => {
-  it.live("X1: has in its log whose turns were taken up, and how many", () =>
+describe.concurrent("a start after a process that died", () => {
+  test("X1: has in its log whose turns were taken up, and how many", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* stage()
       provider.otherwise(Given.overloaded)
@@ -111,12 +111,11 @@ describe("a start after a process that died", () => {
         text.includes("Took up")
       )
       assert.match(third.stderr(), /Took up 1 unfinished turn\(s\) in \d+ ms, from the last process;/)
-    })
-  )
+    }))
 })
 
-describe("a service that is going down", () => {
-  it.live("takes no new turns, lets the answer that has begun come to its end, and lets go of turns that sleep", () =>
+describe.concurrent("a service that is going down", () => {
+  test("X15: takes no new turns, lets the answer that has begun come to its end, and lets go of turns that sleep", () =>
     Effect.gen(function* () {
       const { directory, provider, start } = yield* stage()
       const { gate, response } = Given.gated("A whole answer, to its end.", 3)
@@ -137,8 +136,12 @@ describe("a service that is going down", () => {
       assert.strictEqual(ready.status, 503)
       assert.include(ready.text, "shutting-down")
       assert.strictEqual((yield* service.call({ path: "/healthz" })).status, 200)
-      const refused = yield* service.call(Given.request(asleep, "new"))
-      assert.deepStrictEqual([refused.status, refused.headers["retry-after"]], [503, "5"])
+      for (const request of [Given.request(asleep, "new"), Given.submission(asleep, "new")]) {
+        const refused = yield* service.call(request)
+        assert.deepStrictEqual([refused.status, refused.headers["retry-after"]], [503, "5"])
+      }
+      // What there is can still be read.
+      assert.strictEqual((yield* service.turn("asleep")).status, "waiting")
 
       yield* gate.open
       const events = Service.eventsOf(yield* answers.rest)
@@ -154,12 +157,11 @@ describe("a service that is going down", () => {
           .map((line) => JSON.parse(line).turnId),
         ["asleep"]
       )
-    })
-  )
+    }))
 })
 
-describe("a service whose log nobody reads any more", () => {
-  it.live("X1: goes on with its turns, and ends as it should", () =>
+describe.concurrent("a service whose log nobody reads any more", () => {
+  test("X1: goes on with its turns, and ends as it should", () =>
     Effect.gen(function* () {
       const { config, directory, provider } = yield* stage()
       provider.respond(Given.answer("Still here."))
@@ -177,37 +179,33 @@ describe("a service whose log nobody reads any more", () => {
       assert.strictEqual(Service.shown(events), "Still here.")
       service.child.kill("SIGTERM")
       assert.strictEqual((yield* service.exit).code, 0)
-    })
-  )
+    }))
 })
 
-describe("where no turn can be answered", () => {
-  it.live(
-    "X4: a provider without its key is no place to send a turn to: it goes on waiting, and whoever meant it so is told what is missing",
-    () =>
-      Effect.gen(function* () {
-        const { provider, start } = yield* stage()
-        provider.respond(Given.overloaded)
-        const service = yield* start
-        const refused = { path: "/v1/conversations", body: { model: "openai/gpt-5" } }
-        const created = yield* service.call(refused)
-        assert.strictEqual(created.status, 400)
-        assert.include(created.text, "model: openai/gpt-5 needs a key, and OPENAI_API_KEY is not set.")
+describe.concurrent("where no turn can be answered", () => {
+  test("X4: a provider without its key is no place to send a turn to: it goes on waiting, and whoever meant it so is told what is missing", () =>
+    Effect.gen(function* () {
+      const { provider, start } = yield* stage()
+      provider.respond(Given.overloaded)
+      const service = yield* start
+      const refused = { path: "/v1/conversations", body: { model: "openai/gpt-5" } }
+      const created = yield* service.call(refused)
+      assert.strictEqual(created.status, 400)
+      assert.include(created.text, "model: openai/gpt-5 needs a key, and OPENAI_API_KEY is not set.")
 
-        const id = yield* service.create()
-        const waits = yield* service.open(Given.request(id, "asleep"))
-        yield* waits.until("provider-retry")
-        const sent = yield* service.call({
-          path: `/v1/conversations/${id}/switch-target`,
-          body: { model: "google/gemini-2.5-pro" }
-        })
-        assert.strictEqual(sent.status, 400)
-        assert.include(sent.text, "none of GEMINI_API_KEY, GOOGLE_API_KEY is set")
-        assert.strictEqual((yield* service.state(id)).status, "retrying")
+      const id = yield* service.create()
+      const waits = yield* service.open(Given.request(id, "asleep"))
+      yield* waits.until("provider-retry")
+      const sent = yield* service.call({
+        path: `/v1/conversations/${id}/switch-target`,
+        body: { model: "google/gemini-2.5-pro" }
       })
-  )
+      assert.strictEqual(sent.status, 400)
+      assert.include(sent.text, "none of GEMINI_API_KEY, GOOGLE_API_KEY is set")
+      assert.strictEqual((yield* service.state(id)).status, "retrying")
+    }))
 
-  it.live("X4: a simulated model that is no script is no place to send a turn to: it goes on waiting", () =>
+  test("X4: a simulated model that is no script is no place to send a turn to: it goes on waiting", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* stage()
       provider.respond(Given.overloaded)
@@ -223,6 +221,5 @@ describe("where no turn can be answered", () => {
       assert.strictEqual(sent.status, 400)
       assert.include(JSON.parse(sent.text).detail, 'model: The model "otage-2" does not exist')
       assert.strictEqual((yield* service.state(id)).status, "retrying")
-    })
-  )
+    }))
 })

@@ -18,8 +18,8 @@ let server: PostgresServer.PostgresServer | undefined
 
 beforeAll(async () => {
   server = await Effect.runPromise(Scope.provide(PostgresServer.start, scope))
-}, 60_000)
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)), 60_000)
+})
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 const ways = {
   stopped: Effect.gen(function* () {

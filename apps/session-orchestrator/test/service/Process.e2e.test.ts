@@ -1,17 +1,24 @@
 /** The service as a process that is killed and stopped, with a provider on a socket beside it. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import * as Net from "node:net"
 import { ANSWER_GRACE } from "../../src/transport/http/HttpServer.ts"
+import { stillWaits, withWait } from "./BeforeItsTime.ts"
 import * as Given from "./Given.ts"
 import * as Process from "./Process.ts"
+import * as SideBySide from "./SideBySide.ts"
 
-describe("a process that is killed", () => {
-  it.live(
-    "X1, X15: a turn asleep keeps its attempts, wakes at its time, and those behind it follow in order, watched or left",
-    () =>
-      Effect.gen(function* () {
-        const { provider, start } = yield* Given.stage({ delays: ["20 millis", "4500 millis"], isGated: false })
+const test = SideBySide.atOnce(2)
+
+describe.concurrent("a process that is killed", () => {
+  test("X1, X15: a turn asleep keeps its attempts, wakes at its time, and those behind it follow in order, watched or left", () =>
+    withWait(
+      4.5,
+      Effect.fnUntraced(function* (seconds) {
+        const { provider, start } = yield* Given.stage({
+          delays: ["20 millis", `${seconds} seconds`],
+          isGated: false
+        })
         const calls = Given.script(provider, {
           two: [Given.answer("And then")],
           one: [Given.overloaded, Given.overloaded, Given.answer("At last")],
@@ -19,12 +26,13 @@ describe("a process that is killed", () => {
         })
         const first = yield* start
         const id = yield* first.create()
-        yield* first.open(Given.request(id, "one"))
-        yield* Process.eventually("the second wait", first.state(id), ({ attempt }) => attempt === 1)
+        const one = yield* first.open(Given.request(id, "one"))
+        yield* one.until('"attempt":1')
         assert.strictEqual((yield* first.call(Given.submission(id, "two"))).status, 202)
         const before = yield* first.state(id)
         const states = (service: Given.Running) => Effect.all([service.turn("one"), service.turn("two")])
         const turns = yield* states(first)
+        yield* stillWaits(before.retryAt)
         assert.deepStrictEqual(
           turns.map(({ status, wait }) => [status, wait?.retryAt]),
           [
@@ -35,10 +43,13 @@ describe("a process that is killed", () => {
         yield* first.end("SIGKILL")
 
         const second = yield* start
-        assert.deepStrictEqual(yield* second.state(id), before)
-        assert.deepStrictEqual(yield* states(second), turns)
+        const after = [yield* second.state(id), yield* states(second)]
+        yield* stillWaits(before.retryAt)
+        assert.deepStrictEqual(after, [before, turns])
         // A turn whose whole wait lies in this life: one that slept its wait anew would come after it.
         const control = yield* second.open(Given.request(yield* second.create(), "control"))
+        yield* control.until('"attempt":1')
+        yield* stillWaits(before.retryAt)
         yield* Process.eventually("the third call", Effect.sync(provider.count), (count) => count >= 5)
         assert.deepStrictEqual(calls.slice(0, 5), ["one", "one", "control", "control", "one"])
         assert.isAtLeast(Date.now(), before.retryAt ?? Infinity)
@@ -55,9 +66,9 @@ describe("a process that is killed", () => {
         yield* control.until("turn-end")
         assert.strictEqual(provider.count(), 7)
       })
-  )
+    ))
 
-  it.live("X1: an attempt that had said nothing yet is made again", () =>
+  test("X1: an attempt that had said nothing yet is made again", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* Given.stage()
       const { gate, response } = Given.gated("Once", 1)
@@ -73,10 +84,9 @@ describe("a process that is killed", () => {
       assert.strictEqual(Given.endOf(events).status, "completed")
       assert.deepStrictEqual(yield* second.history(id), ["user: one", "assistant: Once"])
       assert.strictEqual(provider.count(), 2)
-    })
-  )
+    }))
 
-  it.live("O3: two hundred turns that waited are all taken up, and answered", () =>
+  test("O3: two hundred turns that waited are all taken up, and answered", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* Given.stage({ delays: ["1 hour"] })
       provider.otherwise(Given.overloaded)
@@ -112,12 +122,11 @@ describe("a process that is killed", () => {
         provider.count(),
         ends.reduce((sum, { attempts }) => sum + attempts, 0)
       )
-    })
-  )
+    }))
 })
 
-describe("a process that is stopped", () => {
-  it.live("ends at once and with 0 while a turn sleeps; the turn goes on after the start", () =>
+describe.concurrent("a process that is stopped", () => {
+  test("ends at once and with 0 while a turn sleeps; the turn goes on after the start", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* Given.stage({ delays: ["1 hour"] })
       provider.respond(Given.overloaded, Given.answer("At last"))
@@ -139,10 +148,9 @@ describe("a process that is stopped", () => {
       yield* provider.received(2)
       assert.strictEqual(Given.endOf(yield* Given.turn(second, id, "one")).attempts, 2)
       assert.deepStrictEqual(yield* second.history(id), ["user: one", "assistant: At last"])
-    })
-  )
+    }))
 
-  it.live("ends at once while a response is awaited; the attempt is made again after the start", () =>
+  test("ends at once while a response is awaited; the attempt is made again after the start", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* Given.stage()
       const { gate, response } = Given.gated("Once", 1)
@@ -159,10 +167,9 @@ describe("a process that is stopped", () => {
       assert.strictEqual(Given.endOf(yield* Given.turn(second, id, "one")).status, "completed")
       assert.deepStrictEqual(yield* second.history(id), ["user: one", "assistant: Once"])
       assert.strictEqual(provider.count(), 2)
-    })
-  )
+    }))
 
-  it.live("ends at once, with 130, at the second signal", () =>
+  test("ends at once, with 130, at the second signal", () =>
     Effect.gen(function* () {
       const service = yield* Effect.flatMap(Given.stage(), ({ start }) => start)
       // Half a request holds the way down up for as long as it may.
@@ -173,8 +180,7 @@ describe("a process that is stopped", () => {
       )
       const { code } = yield* service.end("SIGTERM")
       assert.strictEqual(code, 130)
-    })
-  )
+    }))
 })
 
 // --- internal

@@ -144,18 +144,24 @@ export const writeConfig = (directory: string, content: object | string): string
   return file
 }
 
-/** Looks again and again until what is seen is as wanted; gives it. */
+/** Looks again and again until what is seen is as wanted; gives it. The longer it waits, the less often it looks. */
 export const eventually = <A, E>(
   what: string,
   look: Effect.Effect<A, E>,
   isWanted: (seen: A) => boolean
 ): Effect.Effect<A, E | Error> => {
   let last: A | undefined
-  const again: Effect.Effect<A, E> = Effect.flatMap(look, (seen) => {
-    last = seen
-    return isWanted(seen) ? Effect.succeed(seen) : Effect.andThen(Effect.sleep(INTERVAL), again)
-  })
-  return inTime(again, () => `Waited in vain for ${what}. Last seen: ${JSON.stringify(last)}`)
+  const again = (since: number): Effect.Effect<A, E> =>
+    Effect.flatMap(look, (seen) => {
+      last = seen
+      return isWanted(seen)
+        ? Effect.succeed(seen)
+        : Effect.andThen(Effect.sleep(pause(Date.now() - since)), again(since))
+    })
+  return inTime(
+    Effect.suspend(() => again(Date.now())),
+    () => `Waited in vain for ${what}. Last seen: ${JSON.stringify(last)}`
+  )
 }
 
 // --- internal
@@ -165,8 +171,11 @@ interface HistoryMessage {
   readonly content: ReadonlyArray<{ readonly type: string; readonly text?: string }>
 }
 
-/** Between two looks. */
-const INTERVAL = Duration.millis(10)
+/**
+ * Between two looks, in milliseconds: a tenth of what was waited. A look at another process costs both of them work, which on a busy
+ * machine comes out of what is waited for.
+ */
+const pause = (waitedMs: number): number => Math.min(250, Math.max(10, waitedMs / 10))
 
 /** P3 */
 const inTime = <A, E>(effect: Effect.Effect<A, E>, message: () => string): Effect.Effect<A, E | Error> =>

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { Clock, Duration, Effect, Logger } from "effect"
 import { temporaryFile } from "../storage/TemporaryFile.ts"
+import { stillWaits, withWait } from "./BeforeItsTime.ts"
 import * as Service from "./Service.ts"
 
 const { ErrorBody, answerFrames } = ScriptedServer
@@ -11,25 +12,29 @@ const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "anthro
 
 describe("a service that is started again", () => {
   it.live("X1: leaves a waiting turn waiting until the moment that it was told of, and answers it once", () =>
-    Effect.gen(function* () {
-      const { provider, start } = yield* stage(Duration.seconds(6))
-      provider.respond(overloaded, { frames: answerFrames("openai", "Still here") })
-      const first = yield* start
-      const { id } = yield* waiting(first)
-      const before = yield* stateOf(first, id)
-      yield* first.stop
+    withWait(
+      6,
+      Effect.fnUntraced(function* (seconds) {
+        const { provider, start } = yield* stage(Duration.seconds(seconds))
+        provider.respond(overloaded, { frames: answerFrames("openai", "Still here") })
+        const first = yield* start
+        const { id } = yield* waiting(first)
+        const before = yield* stateOf(first, id)
+        yield* first.stop
 
-      const second = yield* start
-      const after = yield* stateOf(second, id)
-      assert.strictEqual(after.status, "retrying")
-      assert.deepStrictEqual(after.retry, before.retry)
-      yield* second.call({ method: "POST", path: `/v1/conversations/${id}/retry-now` })
-      const events = yield* second.open({ path: `/v1/conversations/${id}/events` })
-      const text = yield* events.until("turn-end")
-      assert.include(text, "Still here")
-      assert.strictEqual(text.split('"type":"turn-start"').length, 2)
-      assert.strictEqual(provider.count(), 2)
-    })
+        const second = yield* start
+        const after = yield* stateOf(second, id)
+        yield* stillWaits(before.retryAt)
+        assert.strictEqual(after.status, "retrying")
+        assert.deepStrictEqual(after.retry, before.retry)
+        yield* second.call({ method: "POST", path: `/v1/conversations/${id}/retry-now` })
+        const events = yield* second.open({ path: `/v1/conversations/${id}/events` })
+        const text = yield* events.until("turn-end")
+        assert.include(text, "Still here")
+        assert.strictEqual(text.split('"type":"turn-start"').length, 2)
+        assert.strictEqual(provider.count(), 2)
+      })
+    )
   )
 
   it.live("X1, X4: leaves one waiting until the moment that somebody has moved its wait to", () =>

@@ -34,7 +34,7 @@ describe.concurrent("a start that cannot succeed", () => {
     },
     {
       what: "a configuration that is no JSON",
-      trouble: () => Effect.succeed('{ "server": { "port": 0, } }'),
+      trouble: () => Effect.succeed('{ "server": { "port": 0 ,, } }'),
       code: 2,
       says: /^holdfast: \S+holdfast\.config\.json has a problem\.\n {2}line 1, column 26: /
     },

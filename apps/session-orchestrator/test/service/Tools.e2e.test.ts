@@ -1,5 +1,5 @@
 /** The service's tools, on real processes: MCP's own server for tests of clients, and one that misbehaves. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { Effect, Fiber, Schema } from "effect"
 import { execFileSync } from "node:child_process"
@@ -12,6 +12,9 @@ import * as Given from "./Given.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
 import { type Call, toolCalls } from "./ToolFrames.ts"
+import * as SideBySide from "./SideBySide.ts"
+
+const test = SideBySide.atOnce(2)
 
 const everything = { command: process.execPath, args: [ToolsGiven.EVERYTHING] }
 
@@ -88,54 +91,47 @@ const assertGone = (pids: ReadonlyArray<number>) =>
 const linesOf = (file: string): ReadonlyArray<string> =>
   fs.existsSync(file) ? fs.readFileSync(file, "utf8").trim().split("\n") : []
 
-describe("a turn with tools", () => {
-  it.live(
-    "A16: calls a real server's, several at once, and goes on with what they say; each is counted and traced",
-    () =>
-      Effect.gen(function* () {
-        const collector = yield* Receivers.receiver()
-        const otlp = { endpoint: collector.url }
-        const stage = yield* stageOf({ everything: { ...everything, deny: ["get-env"] } }, { otlp })
-        stage.asks(
-          { name: "get-sum", input: { a: 1, b: 2 } },
-          { name: "echo", input: { message: "hi" } },
-          { name: "no" }
-        )
-        stage.answers("Three.")
-        const service = yield* stage.start
-        const events = yield* turn(service, yield* service.create())
-        assert.strictEqual(statusOf(events), "completed")
-        assert.strictEqual(Service.shown(events), "Three.")
-        assert.include(stage.offered(0), "get-sum")
-        assert.notInclude(stage.offered(0), "get-env")
-        assert.deepStrictEqual(stage.offered(0), stage.offered(1))
-        assert.deepStrictEqual(stage.told(1), [
-          "The sum of 1 and 2 is 3.",
-          "Echo: hi",
-          "Error: There is no tool named no."
-        ])
-        const metrics = PrometheusText.read((yield* service.call({ path: "/metrics" })).text)
-        const counted = (tool: string, outcome: string) =>
-          PrometheusText.valueOf(metrics, "holdfast_tool_calls_total", { tool, outcome })
-        assert.deepStrictEqual([counted("get-sum", "ok"), counted("echo", "ok"), counted("no", "error")], [1, 1, 1])
-        const pids = childrenOf(service)
-        assert.lengthOf(pids, 1)
-        assert.strictEqual((yield* service.end("SIGTERM")).code, 0)
-        yield* assertGone(pids)
-        const spans = Receivers.spansOf(collector.requests)
-        const step = spans.find(({ name }) => name === "step 0") ?? assert.fail("the step has no span")
-        const errors = spans
-          .filter(({ name, parentSpanId }) => parentSpanId === step.spanId && name.startsWith("execute_tool"))
-          .map(({ attributes, name }) => [name, attributes["error.type"]])
-        assert.sameDeepMembers(errors, [
-          ["execute_tool echo", undefined],
-          ["execute_tool get-sum", undefined],
-          ["execute_tool no", "tool_error"]
-        ])
-      }).pipe(Effect.scoped)
-  )
+describe.concurrent("a turn with tools", () => {
+  test("A16: calls a real server's, several at once, and goes on with what they say; each is counted and traced", () =>
+    Effect.gen(function* () {
+      const collector = yield* Receivers.receiver()
+      const otlp = { endpoint: collector.url }
+      const stage = yield* stageOf({ everything: { ...everything, deny: ["get-env"] } }, { otlp })
+      stage.asks({ name: "get-sum", input: { a: 1, b: 2 } }, { name: "echo", input: { message: "hi" } }, { name: "no" })
+      stage.answers("Three.")
+      const service = yield* stage.start
+      const events = yield* turn(service, yield* service.create())
+      assert.strictEqual(statusOf(events), "completed")
+      assert.strictEqual(Service.shown(events), "Three.")
+      assert.include(stage.offered(0), "get-sum")
+      assert.notInclude(stage.offered(0), "get-env")
+      assert.deepStrictEqual(stage.offered(0), stage.offered(1))
+      assert.deepStrictEqual(stage.told(1), [
+        "The sum of 1 and 2 is 3.",
+        "Echo: hi",
+        "Error: There is no tool named no."
+      ])
+      const metrics = PrometheusText.read((yield* service.call({ path: "/metrics" })).text)
+      const counted = (tool: string, outcome: string) =>
+        PrometheusText.valueOf(metrics, "holdfast_tool_calls_total", { tool, outcome })
+      assert.deepStrictEqual([counted("get-sum", "ok"), counted("echo", "ok"), counted("no", "error")], [1, 1, 1])
+      const pids = childrenOf(service)
+      assert.lengthOf(pids, 1)
+      assert.strictEqual((yield* service.end("SIGTERM")).code, 0)
+      yield* assertGone(pids)
+      const spans = Receivers.spansOf(collector.requests)
+      const step = spans.find(({ name }) => name === "step 0") ?? assert.fail("the step has no span")
+      const errors = spans
+        .filter(({ name, parentSpanId }) => parentSpanId === step.spanId && name.startsWith("execute_tool"))
+        .map(({ attributes, name }) => [name, attributes["error.type"]])
+      assert.sameDeepMembers(errors, [
+        ["execute_tool echo", undefined],
+        ["execute_tool get-sum", undefined],
+        ["execute_tool no", "tool_error"]
+      ])
+    }).pipe(Effect.scoped))
 
-  it.live("outlives a real server that is killed in a call, and frozen in another", () =>
+  test("outlives a real server that is killed in a call, and frozen in another", () =>
     Effect.gen(function* () {
       const stage = yield* stageOf({ everything: { ...everything, timeout: "1500 millis" } })
       const long = toolCalls({ name: "trigger-long-running-operation", input: { duration: 60, steps: 2 } })
@@ -178,34 +174,39 @@ describe("a turn with tools", () => {
       assert.match(sum2 ?? "", /no answer within/)
       assert.strictEqual((yield* service.end("SIGTERM")).code, 0)
       yield* assertGone([first, second])
-    }).pipe(Effect.scoped)
-  )
+    }).pipe(Effect.scoped))
 
-  it.live("takes what fits of a server that floods, and its process grows no larger", () =>
+  test("takes what fits of servers that flood, and its process grows no larger", () =>
     Effect.gen(function* () {
-      const stage = yield* stageOf({ unruly: { ...ToolsGiven.unrulyEntry(), maxOutput: 4_000 } })
+      // Each may send some 50 MB at once and is read at a rate from then on: several pour in seconds what one does in a minute.
+      const names = ["a", "b", "c", "d", "e", "f"]
+      const unruly = { ...ToolsGiven.unrulyEntry(), allow: ["flood", "flood_lines", "endless"], maxOutput: 4_000 }
+      const stage = yield* stageOf(Object.fromEntries(names.map((name) => [name, unruly])))
       const flood = (megabytes: number) => {
-        stage.asks({ name: "flood", input: { bytes: 4_000_000 } })
-        stage.asks({ name: "flood_lines", input: { lines: megabytes, size: 1_000_000 } })
-        stage.asks({ name: "endless" })
+        stage.asks({ name: "a__flood", input: { bytes: 4_000_000 } })
+        const input = { lines: megabytes, size: 1_000_000 }
+        stage.asks(...names.map((name) => ({ name: `${name}__flood_lines`, input })))
+        stage.asks({ name: "a__endless" })
         stage.answers("Enough.")
       }
       const service = yield* stage.start
       const id = yield* service.create()
-      flood(20)
+      flood(4)
       assert.strictEqual(statusOf(yield* turn(service, id)), "completed")
       const before = yield* service.memory
-      flood(300)
+      flood(52)
       assert.strictEqual(statusOf(yield* turn(service, id, "two")), "completed")
       assert.isBelow((yield* service.memory) - before, 150)
-      const [cut = "", passedOver, stopped = ""] = stage.told(3)
+      const [cut = "", ...passedOver] = stage.told(3)
       assert.include(cut, "[Holdfast cut this output: it has 4000000 bytes, and the first 4000 are above.]")
-      assert.strictEqual(passedOver, "flooded")
-      assert.include(stopped, "it sent a message of more than 8 MiB, and was stopped")
-    }).pipe(Effect.scoped)
-  )
+      assert.deepStrictEqual(
+        passedOver.slice(0, -1),
+        names.map(() => "flooded")
+      )
+      assert.include(passedOver.at(-1), "it sent a message of more than 8 MiB, and was stopped")
+    }).pipe(Effect.scoped))
 
-  it.live("starts, is ready and answers though a server is down, and says so", () =>
+  test("starts, is ready and answers though a server is down, and says so", () =>
     Effect.gen(function* () {
       const stage = yield* stageOf({ broken: ToolsGiven.unrulyEntry("broken"), everything })
       stage.answers("Without.")
@@ -218,12 +219,11 @@ describe("a turn with tools", () => {
         service.stderr(),
         "The tool server broken is down: its process ended (exit code 3); the last that it said: There is no database.."
       )
-    }).pipe(Effect.scoped)
-  )
+    }).pipe(Effect.scoped))
 })
 
-describe("a process that is killed while tools run", () => {
-  it.live("X8: calls the idempotent one again, never the other one, and says that nobody knows what became of it", () =>
+describe.concurrent("a process that is killed while tools run", () => {
+  test("X8: calls the idempotent one again, never the other one, and says that nobody knows what became of it", () =>
     Effect.gen(function* () {
       const stage = yield* stageOf({ unruly: { ...ToolsGiven.unrulyEntry(), idempotent: ["append_again"] } })
       const [file, gate] = [path.join(stage.directory, "runs"), path.join(stage.directory, "gate")]
@@ -254,10 +254,9 @@ describe("a process that is killed while tools run", () => {
       const results = events.flatMap((event) => (event.type === "tool-result" ? [event.isError] : []))
       assert.deepStrictEqual(results, [true, false])
       assert.strictEqual(stage.provider.count(), 2)
-    }).pipe(Effect.scoped)
-  )
+    }).pipe(Effect.scoped))
 
-  it.live("X8: an idempotent call is made again as often as it takes", () =>
+  test("X8: an idempotent call is made again as often as it takes", () =>
     Effect.gen(function* () {
       const stage = yield* stageOf({ unruly: { ...ToolsGiven.unrulyEntry(), idempotent: ["*"] } })
       const [file, gate] = [path.join(stage.directory, "runs"), path.join(stage.directory, "gate")]
@@ -280,12 +279,11 @@ describe("a process that is killed while tools run", () => {
       assert.strictEqual(statusOf(yield* turn(service, id)), "completed")
       assert.lengthOf(linesOf(file), 4)
       assert.deepStrictEqual(stage.told(1), ["appended"])
-    }).pipe(Effect.scoped)
-  )
+    }).pipe(Effect.scoped))
 })
 
-describe("a service that goes down", () => {
-  it.live("takes its tool servers with it, on the second signal too", () =>
+describe.concurrent("a service that goes down", () => {
+  test("takes its tool servers with it, on the second signal too", () =>
     Effect.gen(function* () {
       const stage = yield* stageOf({ one: ToolsGiven.unrulyEntry("stubborn"), two: ToolsGiven.unrulyEntry("stubborn") })
       stage.answers("Hello.")
@@ -299,6 +297,5 @@ describe("a service that goes down", () => {
       )
       assert.strictEqual((yield* service.end("SIGTERM")).code, 130)
       yield* assertGone(pids)
-    }).pipe(Effect.scoped)
-  )
+    }).pipe(Effect.scoped))
 })

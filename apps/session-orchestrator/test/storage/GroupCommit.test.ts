@@ -252,4 +252,74 @@ describe("GroupCommit", () => {
       )
     }).pipe(Effect.scoped)
   )
+
+  /** A lane of first writes, each of which is followed by one of another lane as soon as it is on its way. */
+  const following = (
+    options: GroupCommit.Options<Refusal>,
+    insert: (inputs: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, Refusal>
+  ) =>
+    Effect.map(GroupCommit.make(options), (group) => {
+      const behind: Array<Fiber.Fiber<string, Refusal>> = []
+      const follow = (input: string) => () =>
+        void behind.push(Effect.runFork(Effect.andThen(Effect.yieldNow, second(`${input} behind`))))
+      const first = group.lane(insert, follow)
+      const second: (input: string) => Effect.Effect<string, Refusal> = group.lane(insert)
+      return { first, behind }
+    })
+
+  it.effect("G8: what runs ahead of a write has a moment before its commit, and writes behind it in the same one", () =>
+    Effect.gen(function* () {
+      const { commits, insert, options } = database()
+      const { behind, first } = yield* following(options, insert)
+      expect(yield* first("a")).toBe("A")
+      for (const fiber of behind) yield* Fiber.join(fiber)
+      expect(commits).toEqual([["a", "a behind"]])
+    })
+  )
+
+  it.effect("G7: nothing runs ahead of a write where the last commit failed for all, until one is made", () =>
+    Effect.gen(function* () {
+      const { insert, options } = database()
+      let isFull = true
+      const full: Refusal = { scope: "all", why: "disk full" }
+      const { behind, first } = yield* following(options, (inputs) => (isFull ? Effect.fail(full) : insert(inputs)))
+      yield* Effect.exit(first("a"))
+      expect(behind.length).toBe(1)
+      yield* Effect.exit(first("b"))
+      expect(behind.length).toBe(1)
+      isFull = false
+      yield* first("c")
+      expect(behind.length).toBe(1)
+      yield* first("d")
+      expect(behind.length).toBe(2)
+    })
+  )
+
+  it.effect("G7: nothing runs ahead of a write while a commit takes long", () =>
+    Effect.gen(function* () {
+      const { insert, options } = database()
+      const [begun, go] = [yield* Latch.make(), yield* Latch.make()]
+      const { behind, first } = yield* following(options, (inputs) =>
+        Effect.andThen(Effect.andThen(begun.open, go.await), insert(inputs))
+      )
+      const writes = [yield* Effect.forkChild(first("a"), { startImmediately: true })]
+      yield* begun.await
+      for (const input of ["b", "c"]) {
+        writes.push(yield* Effect.forkChild(first(input), { startImmediately: true }))
+        yield* TestClock.adjust("1 second")
+      }
+      expect(behind.length).toBe(2)
+      yield* go.open
+      for (const write of writes) yield* Fiber.join(write)
+    })
+  )
+
+  it.effect("G7: nothing runs ahead of a write that the next commit has no room for", () =>
+    Effect.gen(function* () {
+      const { insert, options } = database()
+      const { behind, first } = yield* following(options, insert)
+      yield* together(Array.from({ length: GroupCommit.MAX_WRITES + 3 }, (_, n) => first(`${n}`)))
+      expect(behind.length).toBe(GroupCommit.MAX_WRITES)
+    })
+  )
 })

@@ -1,8 +1,10 @@
 /** What every `Journal` does, whatever it stores in. */
 import { expect, it } from "@effect/vitest"
 import type { Ids } from "@holdfast/wire"
-import { Effect, type Layer, Result } from "effect"
-import { Journal, JournalConflict, type Record } from "../../src/storage/Journal.ts"
+import { Property } from "@holdfast/kernel/testing"
+import { Effect, type Layer, Option, Result } from "effect"
+import * as fc from "fast-check"
+import { type Events, Journal, JournalConflict, type Record } from "../../src/storage/Journal.ts"
 import { type StorageError, Store } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
 
@@ -142,6 +144,66 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
       expect(yield* store.turnEvents(Given.turnId(1))).toHaveLength(1)
     }))
 
+  test("J2: records and the events that follow from them are there together, once, however often they are written", (journal) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const answer = answerOf(1)
+      const stored = yield* journal.appendWith(Given.turnId(1), 0, [record(0)], answer)
+      expect(stored.map(({ event }) => event)).toEqual(answer.events)
+      // As where nobody heard that it was made.
+      expect(yield* journal.appendWith(Given.turnId(1), 0, [record(0)], answer)).toEqual(stored)
+      expect(yield* store.turnEvents(Given.turnId(1))).toEqual(stored)
+      expect(yield* journal.load(Given.turnId(1))).toEqual([record(0)])
+      expect(Option.isSome(Option.flatMapNullishOr(yield* store.turn(Given.turnId(1)), ({ end }) => end))).toBe(true)
+    }))
+
+  Property.prop(
+    `${name}: J2: of what many turns write at once, each has all of its records and events or none, whatever is refused beside it`,
+    fc.array(fc.constantFrom<Kind>("both", "records", "events", "taken", "misplaced", "unknown"), {
+      minLength: 1,
+      maxLength: 12
+    }),
+    (kinds) =>
+      Effect.gen(function* () {
+        const store = yield* Given.oneTurn
+        const journal = yield* Journal
+        const turns = kinds.map((kind, i) => ({ kind, n: i + 2 }))
+        for (const { kind, n } of turns) {
+          if (kind !== "unknown") yield* store.acceptTurn(Given.turn(n, 1))
+          if (kind === "taken") yield* journal.append(Given.turnId(n), 0, record(0, "another runner's"))
+        }
+        const write = ({ kind, n }: (typeof turns)[number]): Effect.Effect<unknown, StorageError | JournalConflict> => {
+          const answer = answerOf(n, kind === "misplaced" ? 1 : 0)
+          if (kind === "records") return journal.append(Given.turnId(n), 0, record(n))
+          if (kind === "events") return store.appendEvents(answer.conversationId, Given.turnId(n), answer.events, 0)
+          return journal.appendWith(Given.turnId(n), 0, [record(n)], answer)
+        }
+        const results = yield* Effect.forEach(turns, (turn) => Effect.result(write(turn)), {
+          concurrency: "unbounded"
+        })
+        for (const [i, { kind, n }] of turns.entries()) {
+          const records = (yield* journal.load(Given.turnId(n))).map(({ name }) => name)
+          const events = (yield* store.turnEvents(Given.turnId(n))).map(({ event }) => event.type)
+          const failure = results[i]?.pipe(
+            Result.flip,
+            Result.getOrElse(() => undefined)
+          )
+          const isMade = ["both", "records", "events"].includes(kind)
+          expect([kind, failure?._tag]).toEqual([
+            kind,
+            isMade ? undefined : kind === "taken" ? "JournalConflict" : "StorageError"
+          ])
+          expect([kind, records]).toEqual([
+            kind,
+            kind === "taken" ? [record(0).name] : isMade && kind !== "events" ? [record(n).name] : []
+          ])
+          expect([kind, events]).toEqual([kind, isMade && kind !== "records" ? ["message", "turn-end"] : []])
+        }
+      }).pipe(Effect.provide(layer)),
+    { numRuns: 15 },
+    60_000
+  )
+
   test("a record of a turn that was never accepted is refused, alone", (journal) =>
     Effect.gen(function* () {
       const [refused, kept] = yield* Effect.all(
@@ -157,3 +219,15 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
       expect(Result.isSuccess(kept)).toBe(true)
     }))
 }
+
+// --- internal
+
+/** What a turn writes, and what comes in between. */
+type Kind = "both" | "records" | "events" | "taken" | "misplaced" | "unknown"
+
+/** The answer of a turn of conversation 1, and its seal. */
+const answerOf = (n: number, position = 0): Events => ({
+  conversationId: Given.conversationId(1),
+  events: [Given.message(n, 1, 1), Given.end(n, 1)],
+  position
+})

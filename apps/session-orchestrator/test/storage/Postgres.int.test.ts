@@ -25,8 +25,8 @@ const server = Effect.suspend(() =>
 
 beforeAll(async () => {
   running = await Effect.runPromise(Scope.provide(PostgresServer.start, scope))
-}, 60_000)
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)), 60_000)
+})
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 const layer = PostgresServer.layerStore(server)
 InterruptionSuite.suite("PostgreSQL", layer)

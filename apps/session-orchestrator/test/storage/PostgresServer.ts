@@ -15,10 +15,15 @@ import { freePort } from "../FreePort.ts"
 /** Found nowhere else, so that a test can look for it in what is said. */
 export const PASSWORD = "pass-word-0123456789"
 
+/** The database with tables that others are copied from. */
+const TABLES = "holdfast_tables"
+
 export interface PostgresServer {
   readonly port: number
   /** Makes an empty database, and gives its address. */
   readonly database: Effect.Effect<Redacted.Redacted>
+  /** The same with the tables of this version in it. They are made once, and copied. */
+  readonly withTables: Effect.Effect<Redacted.Redacted>
   /** Ends it as an operator does: sessions are cut off, what is committed is kept. */
   readonly stop: Effect.Effect<void>
   readonly start: Effect.Effect<void>
@@ -50,13 +55,29 @@ export const start: Effect.Effect<PostgresServer, never, Scope.Scope> = Effect.g
     () => Effect.promise(() => server.stop())
   )
   let count = 0
+  const urlOf = (name: string) => Redacted.make(`postgres://postgres:${PASSWORD}@127.0.0.1:${port}/${name}`)
+  const query = (statement: string) =>
+    Effect.promise(async () => {
+      const client = server.getPgClient()
+      await client.connect()
+      await client.query(statement)
+      await client.end()
+    })
+  const make = (from: string) =>
+    Effect.suspend(() => {
+      const name = `holdfast_${++count}`
+      return Effect.as(query(`CREATE DATABASE ${name} TEMPLATE ${from}`), urlOf(name))
+    })
+  const withTables = yield* Effect.cached(
+    Effect.andThen(
+      query(`CREATE DATABASE ${TABLES}`),
+      Effect.scoped(Layer.build(Postgres.layer({ url: urlOf(TABLES) }))).pipe(Effect.orDie)
+    )
+  )
   return {
     port,
-    database: Effect.promise(async () => {
-      const name = `holdfast_${++count}`
-      await server.createDatabase(name)
-      return Redacted.make(`postgres://postgres:${PASSWORD}@127.0.0.1:${port}/${name}`)
-    }),
+    database: make("template1"),
+    withTables: Effect.andThen(withTables, make(TABLES)),
     stop: Effect.promise(() => server.stop()),
     start: Effect.promise(() => server.start())
   }
@@ -66,7 +87,7 @@ export const start: Effect.Effect<PostgresServer, never, Scope.Scope> = Effect.g
 export const layerStore = (server: Effect.Effect<PostgresServer>) =>
   Layer.unwrap(
     Effect.map(
-      Effect.flatMap(server, ({ database }) => database),
+      Effect.flatMap(server, ({ withTables }) => withTables),
       (url) => Postgres.layer({ url })
     )
   )

@@ -14,7 +14,7 @@ const read = (file: string): string => (fs.existsSync(file) ? fs.readFileSync(fi
 const until = (isThere: () => boolean, what: string) =>
   Effect.suspend(() => (isThere() ? Effect.void : Effect.fail(new Error(`there is never ${what}`)))).pipe(
     Effect.retry(Schedule.spaced("10 millis")),
-    Effect.timeout("1 minute")
+    Effect.timeout("90 seconds")
   )
 
 describe("a file of lines on a disk", () => {

@@ -533,7 +533,7 @@ describe("notifications", () => {
       assert.strictEqual(JSON.parse(text).status, "completed")
       const pid = () => (fs.existsSync(running) ? fs.readFileSync(running, "utf8") : "")
       yield* Receivers.until(() => webhook.requests.length === 1 && pid() !== "", "somebody who hangs")
-      yield* service.stop.pipe(Effect.timeout("1 minute"))
+      yield* service.stop.pipe(Effect.timeout("90 seconds"))
       assert.throws(() => process.kill(Number(pid()), 0), /ESRCH/)
     }).pipe(alone)
   )

@@ -17,7 +17,7 @@ describe("a tool server's last words", () => {
       if (reach.type !== "stdio") return assert.fail("it is no process")
       const conceal = Secrets.conceal([Redacted.make(secret)])
       const { lost } = yield* StdioTransport.make(reach, NOBODY, conceal)
-      const why = yield* Effect.timeout(Deferred.await(lost), "1 minute")
+      const why = yield* Effect.timeout(Deferred.await(lost), "90 seconds")
       assert.include(why, "exit code 3")
       assert.include(why, "xxxx")
       assert.notInclude(why, secret.slice(-5))

@@ -8,7 +8,7 @@
  * A4. A response that grows beyond its limit ends there, as a failure (C11); what came until then is kept.
  */
 import type { Failure, Message } from "@holdfast/wire"
-import { type Cause, Channel, Clock, Effect, Exit, Pull, Random, Stream } from "effect"
+import { type Cause, Channel, Clock, Effect, Exit, Pull, Random, Result, Stream } from "effect"
 import { Content } from "./Content.ts"
 import * as CallFailure from "../CallFailure.ts"
 import type { EventSink } from "../EventSink.ts"
@@ -41,7 +41,6 @@ export const run = (
       listen(pull, ear, mark)
     )
   ).pipe(
-    Pull.catchDone(() => Effect.void),
     Effect.exit,
     Effect.flatMap((exit) => conclude(ear.end ?? endOf(exit), content))
   )
@@ -137,9 +136,10 @@ const listen = <E, Done>(
 }
 
 /** How a stream ended that said neither `finish` nor `error`. */
-const endOf = (exit: Exit.Exit<void, Failure.ProviderFailure | TurnStopped>): End | TurnStopped => {
-  if (Exit.isSuccess(exit)) return broken(CallFailure.incomplete)
-  const why = CallFailure.brokenOf(exit.cause)
+const endOf = (exit: Exit.Exit<void, Failure.ProviderFailure | TurnStopped | Cause.Done<void>>): End | TurnStopped => {
+  const cause = Exit.isSuccess(exit) ? undefined : Pull.filterNoDone(exit.cause)
+  if (cause === undefined || Result.isFailure(cause)) return broken(CallFailure.incomplete)
+  const why = CallFailure.brokenOf(cause.success)
   return "_tag" in why ? why : broken(why.failure, why.body)
 }
 

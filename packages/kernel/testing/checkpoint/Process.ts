@@ -17,7 +17,7 @@ import { areSiblings } from "./Engine.ts"
  * - `recorded`: the result is on record, and the turn has not acted on it.
  * - `marked`: a mark is on record.
  * - `asleep`: half of a sleep is over. `name` is its length.
- * - `persisting`, `persisted`: before and after events are written. `name` is the type of the first.
+ * - `persisting`, `persisted`: before and after events are written. `name` is the type of the last.
  */
 export interface Point {
   readonly at: "begun" | "done" | "recorded" | "marked" | "asleep" | "persisting" | "persisted"

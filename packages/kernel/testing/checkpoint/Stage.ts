@@ -160,13 +160,12 @@ export class Stage {
     const { service } = this.sink
     return {
       live: (event) => void (process.isDead || service.live(event)),
-      persist: (events, position) =>
-        process
-          .pass("persisting", events[0].type)
-          .pipe(
-            Effect.andThen(service.persist(events, position)),
-            Effect.andThen(process.pass("persisted", events[0].type))
-          )
+      persist: (events, position) => {
+        const { type } = events.at(-1) ?? events[0]
+        return process
+          .pass("persisting", type)
+          .pipe(Effect.andThen(service.persist(events, position)), Effect.andThen(process.pass("persisted", type)))
+      }
     }
   }
 

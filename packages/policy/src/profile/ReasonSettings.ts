@@ -31,10 +31,12 @@ const Reason = Schema.Struct({
 
 /** By reason; one replaces the whole of what the profile says about that reason. */
 export const Reasons = Schema.Record(Schema.String, Reason).check(
-  Schema.makeFilter((reasons) =>
-    Object.keys(reasons)
-      .filter((name) => !isReason(name))
-      .map((name) => ({ path: [name], issue: `Expected a reason: one of ${Failure.Reason.literals.join(", ")}` }))
+  Schema.makeFilter(
+    (reasons) =>
+      Object.keys(reasons)
+        .filter((name) => !isReason(name))
+        .map((name) => ({ path: [name], issue: `Expected a reason: one of ${Failure.Reason.literals.join(", ")}` })),
+    { toJsonSchema: () => ({ propertyNames: { enum: Failure.Reason.literals } }) }
   )
 )
 

@@ -7,20 +7,27 @@ import { ANY_PRIMARY, noChains, type Routing } from "../routing/Routing.ts"
 const EXPECTED = 'a provider and a model, such as "openai/gpt-5"'
 
 const TargetName = Schema.String.annotate({ message: `Expected ${EXPECTED}` }).check(
-  Schema.makeFilter((name) => Target.parse(name) !== undefined || `Expected ${EXPECTED}`)
+  Schema.makeFilter((name) => Target.parse(name) !== undefined || `Expected ${EXPECTED}`, {
+    toJsonSchema: () => ({ pattern: Target.PATTERN })
+  })
 )
 
 /** More than anybody has. The record of each decision names all that were considered. */
 export const MOST_TARGETS = 100
 
 const Targets = Schema.Array(TargetName).check(
-  Schema.makeFilter((names) => {
-    // First, as anybody who may open a conversation may send a list of fifty thousand.
-    if (names.length > MOST_TARGETS) return `Expected ${MOST_TARGETS} targets at most`
-    return names.flatMap((name, at) =>
-      names.indexOf(name) === at ? [] : [{ path: [at], issue: `Expected each target once; "${name}" is there before` }]
-    )
-  })
+  Schema.makeFilter(
+    (names) => {
+      // First, as anybody who may open a conversation may send a list of fifty thousand.
+      if (names.length > MOST_TARGETS) return `Expected ${MOST_TARGETS} targets at most`
+      return names.flatMap((name, at) =>
+        names.indexOf(name) === at
+          ? []
+          : [{ path: [at], issue: `Expected each target once; "${name}" is there before` }]
+      )
+    },
+    { toJsonSchema: () => ({ maxItems: MOST_TARGETS, uniqueItems: true }) }
+  )
 )
 
 const FallbackChain = Schema.Struct({
@@ -28,10 +35,15 @@ const FallbackChain = Schema.Struct({
   /** By primary, or by `ANY_PRIMARY`: what stands in for it, best first (P8). */
   chains: Schema.optionalKey(
     Schema.Record(Schema.String, Targets).check(
-      Schema.makeFilter((chains) =>
-        Object.keys(chains)
-          .filter((key) => key !== ANY_PRIMARY && Target.parse(key) === undefined)
-          .map((key) => ({ path: [key], issue: `Expected ${EXPECTED}, or "${ANY_PRIMARY}" for every other primary` }))
+      Schema.makeFilter(
+        (chains) =>
+          Object.keys(chains)
+            .filter((key) => key !== ANY_PRIMARY && Target.parse(key) === undefined)
+            .map((key) => ({
+              path: [key],
+              issue: `Expected ${EXPECTED}, or "${ANY_PRIMARY}" for every other primary`
+            })),
+        { toJsonSchema: () => ({ propertyNames: { anyOf: [{ const: ANY_PRIMARY }, { pattern: Target.PATTERN }] } }) }
       )
     )
   ),

@@ -6,9 +6,7 @@ import * as Durations from "../Durations.ts"
 const Steps = Schema.Struct({
   type: Schema.Literal("steps"),
   /** One by one. */
-  delays: Schema.Array(Durations.NotNegative).check(
-    Schema.makeFilter((delays) => delays.length > 0 || "Expected at least one delay")
-  ),
+  delays: Schema.Array(Durations.NotNegative).check(Schema.isMinLength(1, { message: "Expected at least one delay" })),
   /** Then this, again and again. Absent: the last of `delays`. */
   tail: Schema.optionalKey(Durations.Positive)
 }).check(
@@ -24,7 +22,7 @@ const Exponential = Schema.Struct({
   base: Durations.Positive,
   /** Absent: 2 (P4). */
   factor: Schema.optionalKey(
-    Schema.Finite.check(Schema.makeFilter((factor) => factor >= 1 || "Expected a factor of 1 or more"))
+    Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1, { message: "Expected a factor of 1 or more" }))
   )
 })
 

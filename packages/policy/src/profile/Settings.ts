@@ -20,7 +20,7 @@ const JitterSettings = Schema.Union([
   Schema.Literal("none"),
   Schema.Struct({
     factor: Schema.Finite.check(
-      Schema.makeFilter((factor) => (factor >= 0 && factor <= 1) || "Expected a factor from 0 to 1")
+      Schema.isBetween({ minimum: 0, maximum: 1 }, { message: "Expected a factor from 0 to 1" })
     )
   })
 ]).annotate({ message: 'Expected "none" or { "factor": 0 to 1 }' })
@@ -61,10 +61,9 @@ export const RetrySettings = Schema.Struct({
   /** Characters of one response: text, reasoning and tool arguments together (C11). */
   maxResponseCharacters: Schema.optionalKey(
     Schema.Int.check(
-      Schema.makeFilter(
-        (most) =>
-          (most >= 1 && most <= MOST_RESPONSE_CHARACTERS) ||
-          `Expected a number of characters from 1 to ${MOST_RESPONSE_CHARACTERS}`
+      Schema.isBetween(
+        { minimum: 1, maximum: MOST_RESPONSE_CHARACTERS },
+        { message: `Expected a number of characters from 1 to ${MOST_RESPONSE_CHARACTERS}` }
       )
     )
   ),

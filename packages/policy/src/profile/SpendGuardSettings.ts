@@ -15,13 +15,15 @@ const Guard = Schema.Struct({
   /** Absent: 8 hours. */
   answerWithin: Schema.optionalKey(Durations.Positive)
 }).check(
-  Schema.makeFilter(({ maxInputTokens, maxTurnTokens }) =>
-    maxInputTokens === undefined && maxTurnTokens === undefined
-      ? {
-          path: ["maxInputTokens"],
-          issue: "Expected maxInputTokens or maxTurnTokens, or both: what is not to be exceeded"
-        }
-      : undefined
+  Schema.makeFilter(
+    ({ maxInputTokens, maxTurnTokens }) =>
+      maxInputTokens === undefined && maxTurnTokens === undefined
+        ? {
+            path: ["maxInputTokens"],
+            issue: "Expected maxInputTokens or maxTurnTokens, or both: what is not to be exceeded"
+          }
+        : undefined,
+    { toJsonSchema: () => ({ anyOf: [{ required: ["maxInputTokens"] }, { required: ["maxTurnTokens"] }] }) }
   )
 )
 

@@ -7,7 +7,7 @@ import { Schema } from "effect"
 export const Capabilities = Schema.Struct({
   /** Tokens, of the request and the answer together. */
   contextWindow: Schema.optionalKey(
-    Schema.Int.check(Schema.makeFilter((tokens) => tokens > 0 || "Expected a number of tokens above 0"))
+    Schema.Int.check(Schema.isGreaterThan(0, { message: "Expected a number of tokens above 0" }))
   ),
   /** Whether it can call tools. */
   tools: Schema.optionalKey(Schema.Boolean)

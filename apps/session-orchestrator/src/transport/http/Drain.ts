@@ -5,7 +5,7 @@
  * `begin` and `end` answers that have begun may finish. After `end` streams end and waiting answers are given up. The turns
  * themselves are not touched; clients come back for them.
  */
-import { Context, Deferred, Effect, Layer } from "effect"
+import { Context, Deferred, Effect, Exit, Layer } from "effect"
 
 export class Drain extends Context.Service<
   Drain,
@@ -17,6 +17,8 @@ export class Drain extends Context.Service<
     readonly end: Effect.Effect<void>
     /** Waits until everybody is let go of. */
     readonly ended: Effect.Effect<void>
+    /** Calls `listener` when everybody is let go of, without a fiber that waits for it. Returns how to leave. */
+    readonly onEnded: (listener: () => void) => () => void
   }
 >()("@holdfast/session-orchestrator/transport/http/Drain") {}
 
@@ -25,12 +27,24 @@ export const layer: Layer.Layer<Drain> = Layer.effect(
   Effect.sync(() => {
     const begun = Deferred.makeUnsafe<void>()
     const ended = Deferred.makeUnsafe<void>()
+    const listeners = new Set<() => void>()
     const begin = Effect.asVoid(Deferred.succeed(begun, undefined))
     return {
       begin,
       hasBegun: Deferred.isDone(begun),
-      end: Effect.andThen(begin, Effect.asVoid(Deferred.succeed(ended, undefined))),
-      ended: Deferred.await(ended)
+      end: Effect.andThen(
+        begin,
+        Effect.sync(() => {
+          Deferred.doneUnsafe(ended, Exit.void)
+          for (const listener of listeners) listener()
+        })
+      ),
+      ended: Deferred.await(ended),
+      onEnded: (listener) => {
+        listeners.add(listener)
+        if (Deferred.isDoneUnsafe(ended)) listener()
+        return () => void listeners.delete(listener)
+      }
     }
   })
 )

@@ -19,6 +19,7 @@ import type { Sse } from "@holdfast/wire"
 import { Cause, Duration, Effect, Option, Predicate, Schema, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ServerResponse } from "node:http"
+import { ChunkedBody } from "./ChunkedBody.ts"
 import type { Drain } from "./Drain.ts"
 import type * as Encoding from "./Encoding.ts"
 import * as ResponseHeaders from "./ResponseHeaders.ts"
@@ -64,6 +65,7 @@ export const send = Effect.fnUntraced(function* <A, E>(
   const response = nodeResponse(request)
   response.writeHead(200, headers)
   response.flushHeaders()
+  const body = new ChunkedBody(response)
 
   let quiet = true
   const write = (items: ReadonlyArray<A>): Effect.Effect<void, ClientStalled> => {
@@ -75,26 +77,36 @@ export const send = Effect.fnUntraced(function* <A, E>(
   }
   const written = (text: Encoding.Text): Effect.Effect<void, ClientStalled> => {
     if (response.destroyed) return Effect.interrupt
-    return response.write(text) ? Effect.void : untilRead(response) // L3
+    return body.write(text) ? Effect.void : untilRead(response) // L3
   }
   const signsOfLife = Effect.sync(() => {
-    if (quiet && !response.destroyed && !response.writableNeedDrain) response.write(options.keepAlive) // L2
+    if (quiet && !response.destroyed && !response.writableNeedDrain) body.write(options.keepAlive) // L2
     quiet = true
   }).pipe(Effect.delay(KEEP_ALIVE_INTERVAL), Effect.forever)
+  let isGoingDown = false
+  // One fiber writes signs of life and waits for the end: a thousand responses have a thousand of them.
+  const untilTheEnd = Effect.withFiber((fiber) => {
+    const leave = drain.onEnded(() => {
+      isGoingDown = true
+      fiber.interruptUnsafe()
+    })
+    return Effect.onExit(signsOfLife, () => Effect.sync(leave))
+  })
 
   const broken = yield* Stream.runForEachArray(options.items, write).pipe(
     Effect.as(undefined),
-    Effect.raceFirst(signsOfLife),
-    Effect.raceFirst(Effect.as(drain.ended, GOING_DOWN)),
+    Effect.raceFirst(untilTheEnd),
     Effect.catchCause((cause) =>
-      Cause.hasInterruptsOnly(cause)
-        ? Effect.interrupt
-        : Effect.as(Effect.logDebug("A response broke off.", cause), whyOf(cause))
+      isGoingDown
+        ? Effect.succeed(GOING_DOWN)
+        : Cause.hasInterruptsOnly(cause)
+          ? Effect.interrupt
+          : Effect.as(Effect.logDebug("A response broke off.", cause), whyOf(cause))
     ),
     Effect.onInterrupt(() => Effect.sync(() => response.destroy()))
   )
-  if (broken === undefined) yield* end(response, "", STALL_LIMIT)
-  else yield* leave(response, options.farewell?.(broken) ?? "", options.endless)
+  if (broken === undefined) yield* end(response, body, "", STALL_LIMIT)
+  else yield* leave(response, body, options.farewell?.(broken) ?? "", options.endless)
   // The response is written; this only tells those who count.
   return HttpServerResponse.empty({ status: 200 })
 })
@@ -135,21 +147,31 @@ const untilRead = (response: ServerResponse): Effect.Effect<void, ClientStalled>
   }).pipe(Effect.timeoutOrElse({ duration: STALL_LIMIT, orElse: () => Effect.fail(new ClientStalled()) }))
 
 /** Ends a response behind a last text, and cuts it if the client does not take that in time. */
-const end = (response: ServerResponse, last: string, limit: Duration.Duration): Effect.Effect<void> =>
+const end = (
+  response: ServerResponse,
+  body: ChunkedBody,
+  last: string,
+  limit: Duration.Duration
+): Effect.Effect<void> =>
   response.destroyed
     ? Effect.void
     : Effect.callback<void>((resume) => {
         const onClose = () => resume(Effect.void)
         response.once("close", onClose)
-        response.end(last, onClose)
+        body.end(last, onClose)
         return Effect.sync(() => response.off("close", onClose))
       }).pipe(Effect.timeoutOrElse({ duration: limit, orElse: () => Effect.sync(() => response.destroy()) }))
 
 /** Lets go of a response before its end (L4, L6). */
-const leave = (response: ServerResponse, farewell: string, endless: boolean): Effect.Effect<void> => {
-  if (endless) return end(response, farewell, FAREWELL_LIMIT)
+const leave = (
+  response: ServerResponse,
+  body: ChunkedBody,
+  farewell: string,
+  endless: boolean
+): Effect.Effect<void> => {
+  if (endless) return end(response, body, farewell, FAREWELL_LIMIT)
   const cut = Effect.sync(() => response.destroy())
   if (farewell === "" || response.destroyed) return cut
-  const told = Effect.callback<void>((resume) => void response.write(farewell, () => resume(Effect.void)))
+  const told = Effect.callback<void>((resume) => void body.write(farewell, () => resume(Effect.void)))
   return Effect.andThen(Effect.timeoutOption(told, FAREWELL_LIMIT), cut)
 }

@@ -12,10 +12,14 @@ import { Effect } from "effect"
 /** Bytes: some milliseconds of copying into sockets. */
 export const MOST_AT_ONCE = 1024 * 1024
 
+/** Below this a turn of the event loop is not counted by itself: an immediate for each token would cost more than its write. */
+const UNCOUNTED = MOST_AT_ONCE / 16
+
 /** What a write costs besides its bytes, in bytes: a call of the operating system. */
 const PER_WRITE = 4 * 1024
 
 export class WriteBudget {
+  /** In this turn of the event loop, or in several that wrote little together. */
   private spent = 0
   private isCounting = false
   private waiting: Array<Waiting> = []
@@ -48,7 +52,7 @@ export class WriteBudget {
 
   private spend(bytes: number): void {
     this.spent += bytes + PER_WRITE
-    this.count()
+    if (this.spent > UNCOUNTED) this.count()
   }
 
   private count(): void {

@@ -243,6 +243,7 @@ export const make = () => {
         appendEvents: () => die,
         events: () => Stream.die("not part of this test"),
         turnEvents: () => die,
+        history: () => die,
         messages: () => die,
         check: Effect.suspend(() =>
           broken.storage ? Effect.fail(new StorageError({ message: "The disk is full." })) : Effect.void

@@ -1,6 +1,6 @@
 /** Submitting a turn, over a socket: what the answer is, and that it waits for nothing (X15). */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber } from "effect"
+import { Deferred, Effect, Fiber, Redacted } from "effect"
 import * as TestServer from "./TestServer.ts"
 
 const ASYNC = { prefer: "respond-async" }
@@ -91,6 +91,9 @@ describe("Prefer: respond-async", () => {
       server.conversations.broken.storage = true
       assert.deepStrictEqual(yield* problem(id, body), [503, "/docs#problem-storage-unavailable"])
       server.conversations.broken.storage = false
+      const guarded = yield* TestServer.start({ token: Redacted.make("a-token-of-some-length") })
+      const { headers, status } = yield* submit(guarded, id, body)
+      assert.deepStrictEqual([status, headers["www-authenticate"]], [401, "Bearer"])
       yield* server.drain.begin
       assert.deepStrictEqual(yield* problem(id, body), [503, "/docs#problem-shutting-down"])
     })

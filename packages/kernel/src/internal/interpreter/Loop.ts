@@ -4,6 +4,8 @@
  * Loop.L1. A turn that is taken up again first comes to where it was, from its records alone.
  * Loop.L2. Interrupting the effect is no abort: the turn stops unsealed, to be taken up again. So does `TurnStopped`, and `TurnParked`.
  * Loop.L3. No effect of the checkpoint is part of another.
+ * Loop.L4. What is owed when a turn comes to its end is handed over with the seal, in one write: the answer of a last step and its
+ *     `turn-end` are there together or not at all.
  */
 import type { Failure, TurnEvent } from "@holdfast/wire"
 import { Clock, Effect, Semaphore } from "effect"
@@ -13,7 +15,7 @@ import type { SleepFailure } from "../../RetryStrategy.ts"
 import type { TurnParked } from "../../TurnParked.ts"
 import { TurnStopped } from "../../TurnStopped.ts"
 import { Content } from "../Content.ts"
-import type { Round } from "../machine/Ledger.ts"
+import type { Ledger, Round } from "../machine/Ledger.ts"
 import { type Command, commandsOf } from "../machine/Next.ts"
 import * as Calls from "./Calls.ts"
 import * as Observing from "./Observing.ts"
@@ -40,7 +42,7 @@ export const toSeal = Effect.fnUntraced(function* (
   run: Run
 ): Effect.fn.Return<TurnEvent.TurnEnd, TurnParked | TurnStopped> {
   for (;;) {
-    if (run.ledger.outbox.length > 0) yield* run.flush
+    if (run.ledger.outbox.length > 0 && !isAtItsEnd(run.ledger)) yield* run.flush // L4
     const { phase } = run.ledger
     const commands = commandsOf(run.ledger, run.offers)
     const [command] = commands
@@ -72,6 +74,10 @@ export const seal = (run: Run, cut?: Cut): Effect.Effect<TurnEvent.TurnEnd, Turn
   }).pipe(Effect.uninterruptible)
 
 // --- internal
+
+/** Whether nothing can come before the seal any more. */
+const isAtItsEnd = ({ phase }: Ledger): boolean =>
+  phase._tag === "Ending" || phase._tag === "Sealed" || (phase._tag === "Entering" && phase.stuck !== undefined)
 
 const sealed = (run: Run): Effect.Effect<TurnEvent.TurnEnd, TurnStopped> =>
   Effect.map(run.flush, () => {

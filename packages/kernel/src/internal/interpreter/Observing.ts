@@ -151,9 +151,11 @@ export const events = <E>(
   persist: Effect.Effect<void, E>
 ): Effect.Effect<void, E> => {
   const { observer, sink } = run.ports
-  if (observer?.event === undefined || sink.isPersisted?.(position) === true) return persist
+  if (observer?.event === undefined) return persist
+  const fresh = events.filter((_, i) => sink.isPersisted?.(position + i) !== true)
+  if (fresh.length === 0) return persist
   return Effect.map(persist, () => {
-    for (const event of events) tell(observer, "event", { ...placeOf(run), event })
+    for (const event of fresh) tell(observer, "event", { ...placeOf(run), event })
   })
 }
 

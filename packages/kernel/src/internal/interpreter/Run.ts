@@ -106,7 +106,10 @@ export class Run {
   }
 
   /** Hands over what the ledger owes, in order (S2). */
-  readonly flush: Effect.Effect<void, TurnStopped> = Effect.uninterruptible(Effect.suspend(() => this.handOver()))
+  readonly flush: Effect.Effect<void, TurnStopped> = Effect.suspend(() => this.handOver()).pipe(
+    Effect.tapError((stopped) => Effect.sync(() => void (this.stopped = stopped))),
+    Effect.uninterruptible
+  )
 
   /** The same of what an earlier life has handed over: what was live has passed. */
   readonly flushRecorded: Effect.Effect<void, TurnStopped> = Effect.suspend(() => {
@@ -117,7 +120,7 @@ export class Run {
 
   private handOver(): Effect.Effect<void, TurnStopped> {
     if (this.stopped !== undefined) return Effect.fail(this.stopped) // S2
-    const [due, ...later] = this.ledger.outbox
+    const [due, ...later] = joined(this.ledger.outbox)
     if (due === undefined) return Effect.void
     this.ledger = { ...this.ledger, outbox: later }
     const handed = due._tag === "Persist" ? this.persist(due) : Effect.sync(() => this.live(due.event))
@@ -126,7 +129,17 @@ export class Run {
 
   private persist(due: Extract<Emission, { readonly _tag: "Persist" }>): Effect.Effect<void, TurnStopped> {
     const { events, position } = due
-    const persisted = Observing.events(this, events, position, this.ports.sink.persist(events, position))
-    return Effect.tapError(persisted, (stopped) => Effect.sync(() => void (this.stopped = stopped)))
+    return Observing.events(this, events, position, this.ports.sink.persist(events, position))
   }
+}
+
+// --- internal
+
+/** What is owed, with the events that are to be persisted first in one write. */
+const joined = ([first, ...rest]: Ledger["outbox"]): Ledger["outbox"] => {
+  if (first?._tag !== "Persist") return first === undefined ? [] : [first, ...rest]
+  const isOther = rest.findIndex(({ _tag }) => _tag !== "Persist")
+  const next = isOther < 0 ? rest : rest.slice(0, isOther)
+  const events = next.flatMap((emission) => (emission._tag === "Persist" ? emission.events : []))
+  return [{ ...first, events: [...first.events, ...events] }, ...rest.slice(next.length)]
 }

@@ -1,0 +1,23 @@
+/**
+ * What the commands are given in a process of their own: its version and environment, and the layers that do the work.
+ *
+ * What the service is made of stands in `Composition.ts`, which is loaded for the commands that run turns; help, schedules and
+ * checks start without a database and an HTTP stack.
+ */
+import manifest from "../package.json" with { type: "json" }
+import { Simulated } from "@holdfast/providers"
+import { Effect, Layer } from "effect"
+import type { Environment } from "./config/Environment.ts"
+
+const composition = Effect.promise(() => import("./Composition.ts"))
+
+export const make = (environment: Environment) => ({
+  version: manifest.version,
+  environment,
+  simulated: Simulated,
+  conversations: Layer.unwrap(Effect.map(composition, ({ conversations }) => conversations)),
+  continued: Layer.unwrap(Effect.map(composition, ({ continued }) => continued)),
+  inspection: Layer.unwrap(Effect.map(composition, ({ inspection }) => inspection)),
+  backup: Effect.promise(() => import("./storage/Backup.ts").then(({ make }) => make)),
+  service: Layer.unwrap(Effect.map(composition, ({ service }) => service))
+})

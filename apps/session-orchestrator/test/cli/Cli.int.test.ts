@@ -1,0 +1,236 @@
+/**
+ * Command lines that come to their end by themselves, run in this process over the parts of the program and real files.
+ *
+ * `Cli.e2e.test.ts` shows the same program as a process: its exit codes, its streams, its signals, other processes beside it.
+ */
+import { NodeServices } from "@effect/platform-node"
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { Effect, Layer, Stdio, Stream } from "effect"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as Cli from "../../src/cli/Cli.ts"
+import * as Terminal from "../../src/cli/Terminal.ts"
+import * as ProgramParts from "../../src/ProgramParts.ts"
+import * as Recorder from "./Recorder.ts"
+
+const home = process.cwd()
+let directory = ""
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), "holdfast-cli-"))
+  // Where nobody has put a configuration.
+  process.chdir(directory)
+})
+afterAll(() => {
+  process.chdir(home)
+  rmSync(directory, { recursive: true, force: true })
+})
+
+interface Outcome {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a command line to its end, with nothing in its environment but what the test puts there. */
+const holdfast = (
+  args: ReadonlyArray<string>,
+  { env = {}, stdin = "" }: { readonly env?: Readonly<Record<string, string>>; readonly stdin?: string } = {}
+): Promise<Outcome> => {
+  const environment = { HOME: directory, PATH: process.env["PATH"], ...env }
+  const recorder = Recorder.make({ stdout: false, stderr: false }, environment)
+  return Cli.make(ProgramParts.make(environment), args).pipe(
+    Effect.map((code) => ({ code, stdout: recorder.stdout(), stderr: recorder.stderr() })),
+    Effect.provide([
+      Layer.succeed(Terminal.Terminal, recorder.terminal),
+      Stdio.layerTest({
+        stdin: Stream.make(new TextEncoder().encode(stdin)),
+        stdinIsTerminal: Effect.succeed(false)
+      })
+    ]),
+    Effect.provide(NodeServices.layer),
+    Effect.runPromise
+  )
+}
+
+const write = (name: string, content: string): string => {
+  const path = join(directory, name)
+  writeFileSync(path, content)
+  return path
+}
+
+/** What `run` names its turn with. */
+const HEAD = /^Turn (\S+) of conversation (\S+)\.\n$/
+
+describe("holdfast", () => {
+  it("--help names every command, and a command's help its flags", async () => {
+    const root = await holdfast(["--help"])
+    expect(root).toMatchObject({ code: 0, stderr: "" })
+    for (const command of ["serve", "run", "turns", "backup", "schedule", "config"])
+      expect(root.stdout).toContain(`\n  ${command} `)
+    const run = await holdfast(["run", "--help"])
+    for (const flag of [
+      "--model",
+      "--json",
+      "--config",
+      "--system",
+      "--system-file",
+      "--conversation",
+      "--turn-id",
+      "--profile",
+      "Exit codes"
+    ])
+      expect(run.stdout).toContain(flag)
+  })
+
+  it("an error that quotes what it was given shows no character that turns a line round", async () => {
+    for (const args of [
+      ["run", "--model", "no\u202epe/x\u009b31m", "hi"],
+      ["turns", "--since", "no\u202epe"]
+    ]) {
+      const { code, stderr } = await holdfast(args)
+      expect(code).not.toBe(0)
+      expect(stderr).toContain("nope")
+      expect(stderr).not.toMatch(/[\u202e\u009b]/)
+    }
+  })
+
+  it("D1: schedule prints 21 retries and their sum", async () => {
+    const { code, stdout, stderr } = await holdfast(["schedule"])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
+    expect(stdout).toContain("   21   30 m   7 h 31 m 45 s\n")
+    expect(stdout).toContain("21 retries, 7 h 31 m 45 s of waiting in all.")
+  })
+
+  it("schedule follows the configuration", async () => {
+    const file = write(
+      "linear.json",
+      '{ "retry": { "schedule": { "type": "linear", "base": "1 second" }, "maxRetries": 2 } }'
+    )
+    const { stdout } = await holdfast(["schedule", "--config", file])
+    expect(stdout).toContain("2 retries, 3 s of waiting in all.")
+  })
+
+  it("config check prints what is in force, and no key", async () => {
+    const file = write("good.json", '{ "server": { "port": 1 }, "model": "openai/gpt-5" }')
+    const { code, stdout, stderr } = await holdfast(["config", "check", "--config", file], {
+      env: { OPENAI_API_KEY: "planted-planted-planted", HOLDFAST_TOKEN: "planted-planted-planted" }
+    })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
+    expect(stdout).toMatch(/server\.port +1\n/)
+    expect(stdout).toMatch(/server\.token +\[redacted\] {2}\(HOLDFAST_TOKEN\)\n/)
+    expect(stdout).toMatch(/retry\.profile +overnight {2}\(default\)\n/)
+    expect(stdout).toContain("OPENAI_API_KEY=[redacted]")
+    expect(stdout).not.toContain("planted")
+  })
+
+  it("config check names every problem, and ends with 2", async () => {
+    const file = write("bad.json", '{ "sever": {}, "server": { "port": 99999 } }')
+    expect(await holdfast(["config", "check", "--config", file])).toEqual({
+      code: 2,
+      stdout: "",
+      stderr:
+        `holdfast: ${file} has 2 problems.\n` +
+        '  sever (line 1, column 3): unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, models, retry, gate, tools, log, telemetry.\n' +
+        "  server.port (line 1, column 28): found 99999; expected an integer from 0 to 65535.\n"
+    })
+  })
+
+  it.each<[string, ReadonlyArray<string>, RegExp]>([
+    [
+      "a file that is not there",
+      ["serve", "--config", "nowhere.json"],
+      /^holdfast: nowhere\.json has a problem\.\n.*there is no such file\.\n$/
+    ],
+    [
+      "an address that others reach",
+      ["serve", "--host", "0.0.0.0"],
+      /^holdfast: The configuration has a problem\.\n {2}--host: 0\.0\.0\.0 can be reached/
+    ],
+    [
+      "a model without its key",
+      ["run", "--model", "openai/gpt-5", "hi"],
+      /--model: openai\/gpt-5 needs a key, and OPENAI_API_KEY is not set/
+    ],
+    ["a profile that does not exist", ["run", "--profile", "nightly", "hi"], /--profile.*"nightly".*"overnight"/s],
+    [
+      "two system prompts",
+      ["run", "--system", "a", "--system-file", "b", "hi"],
+      /^holdfast: --system and --system-file both give the system prompt\. Give one of them\.\n$/
+    ],
+    [
+      "a system prompt that is not there",
+      ["run", "--system-file", "nowhere.txt", "hi"],
+      /^holdfast: --system-file nowhere\.txt: there is no such file\.\n$/
+    ],
+    [
+      "an id with other characters",
+      ["run", "--turn-id", "a b", "hi"],
+      /^holdfast: --turn-id: found "a b"; expected 1 to 64 letters, digits, "_" or "-"\.\n$/
+    ],
+    ["an empty prompt", ["run", "  "], /^holdfast: The prompt is empty\.\n$/]
+  ])("%s ends the start with 2, in one paragraph and without a stack trace", async (_what, args, expected) => {
+    const { code, stderr, stdout } = await holdfast(args)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+    expect(stderr).toMatch(expected)
+    expect(stderr).not.toMatch(/\n\s+at /)
+  })
+
+  it("turns names a database that is not there, and makes none", async () => {
+    const env = { HOLDFAST_DATABASE_PATH: join(directory, "nowhere.db") }
+    for (const args of [["turns"], ["turns", "--json"], ["explain", "some-turn"]]) {
+      const { code, stderr, stdout } = await holdfast(args, { env })
+      expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
+      expect(stderr).toContain(`There is no database at ${env.HOLDFAST_DATABASE_PATH}.`)
+    }
+    const backup = await holdfast(["backup", "copy.db"], { env })
+    expect(backup).toMatchObject({ code: 1, stdout: "" })
+    expect(backup.stderr).toContain("so there is nothing to back up")
+  })
+
+  it("run refuses a prompt with U+0000, and says where it is", async () => {
+    const { code, stderr, stdout } = await holdfast(["run", "--model", "simulated/steady+instant"], {
+      stdin: "Hello\0"
+    })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+    expect(stderr).toContain("The prompt: expected text without the character U+0000, which is at position 5.")
+  })
+
+  const model = ["--model", "simulated/steady+instant"]
+  const env = (name: string) => ({ HOLDFAST_DATABASE_PATH: join(directory, name) })
+
+  it("a conversation goes on, under the system prompt that it began with", async () => {
+    const file = write("system.txt", "Be brief.\n")
+    const run = (...args: ReadonlyArray<string>) => holdfast(["run", ...model, ...args], { env: env("goes-on.db") })
+    const begun = await run("--system-file", file, "Hello")
+    const conversation = HEAD.exec(begun.stderr)?.[2] ?? ""
+    const more = await run("--conversation", conversation, "--turn-id", "t-2", "More")
+    expect(more).toMatchObject({ code: 0, stderr: `Turn t-2 of conversation ${conversation}.\n` })
+    expect(await run("--conversation", conversation, "--system", "Be brief.", "Again")).toMatchObject({ code: 0 })
+
+    const refusals: ReadonlyArray<[ReadonlyArray<string>, RegExp]> = [
+      [["--conversation", conversation, "--system", "Be long."], /has another system prompt, and it cannot be changed/],
+      [["--conversation", "c-nowhere"], /^holdfast: There is no conversation c-nowhere\.\n$/],
+      [["--conversation", conversation, "--model", "simulated/outage-2"], /is on simulated\/steady\+instant, not on/]
+    ]
+    for (const [args, expected] of refusals) {
+      const { code, stderr, stdout } = await holdfast(["run", ...args, "Hello"], { env: env("goes-on.db") })
+      expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
+      expect(stderr).toMatch(expected)
+    }
+    const elsewhere = HEAD.exec((await run("Hello")).stderr)?.[2] ?? ""
+    const foreign = await run("--conversation", elsewhere, "--turn-id", "t-2", "More")
+    expect(foreign).toMatchObject({ code: 1, stdout: "" })
+    expect(foreign.stderr).toContain(`Turn t-2 belongs to conversation ${conversation}, not to ${elsewhere}.`)
+  })
+
+  it("run --json prints the events, from turn-start to turn-end", async () => {
+    const { code, stdout } = await holdfast(["run", "--json", "--model", "simulated/steady+instant", "Hello"])
+    const types = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line).type)
+    expect(code).toBe(0)
+    expect([types[0], types.at(-1)]).toEqual(["turn-start", "turn-end"])
+  })
+})

@@ -1,0 +1,92 @@
+/** A configuration that has every key; keys that exclude each other stand beside each other all the same, as one schema allows them. */
+export const example = {
+  $schema: "./holdfast.config.schema.json",
+  server: {
+    host: "0.0.0.0",
+    port: 4747,
+    hostnames: ["holdfast.example.org"],
+    token: "x".repeat(16),
+    tokenEnv: "TOKEN"
+  },
+  database: { path: "./holdfast.db", retention: "90 days", url: "postgres://holdfast@db.internal:5432/holdfast" },
+  cluster: { runner: "10.0.0.5:4748", shards: 300 },
+  providers: {
+    gateway: {
+      type: "anthropic",
+      baseUrl: "https://gateway.example.org/v1",
+      apiKeyEnv: ["GATEWAY_KEY", "GATEWAY_KEY_2"],
+      headers: { "X-Title": "Holdfast" },
+      body: { temperature: 0.2 },
+      maxTokens: 8_000,
+      promptCaching: false,
+      limits: { calls: 1, requestsPerMinute: 30, tokensPerMinute: 12_000 }
+    }
+  },
+  model: "gateway/big-model",
+  models: { "gateway/big-model": { contextWindow: 8_192, tools: false, body: { reasoning_effort: "high" } } },
+  retry: {
+    profile: "overnight",
+    enabled: true,
+    schedule: { type: "steps", delays: ["5 seconds", "0 seconds"], tail: "15 minutes" },
+    reasons: {
+      network: {
+        schedule: { type: "exponential", base: "1 second", factor: 2 },
+        hint: "replace",
+        atLeast: "0 seconds",
+        atMost: "1 minute",
+        maxRetries: 2,
+        budget: { total: "2 hours", clip: true }
+      }
+    },
+    jitter: { factor: 0.25 },
+    maxRetries: 10,
+    counts: "attempts",
+    budget: { total: "Infinity", clip: true },
+    measure: "wall-clock",
+    maxDelay: "-1 seconds",
+    hints: false,
+    spendGuard: { after: "2 hours", maxInputTokens: 200_000, maxTurnTokens: 1_000_000, answerWithin: "12 hours" },
+    requestTimeout: { firstContent: "2 minutes", idle: "1 minute" },
+    maxResponseCharacters: 1_000,
+    routing: {
+      type: "fallback-chain",
+      chains: { default: ["openrouter/openai/gpt-5"] },
+      revert: "never",
+      cooldown: "10 minutes"
+    },
+    maxTurns: 20,
+    maxFailedToolSteps: 0,
+    finalReport: { schema: { type: "object" }, description: "Say what you did.", contextBudget: 100_000 }
+  },
+  gate: { enabled: false },
+  tools: {
+    files: {
+      command: "npx",
+      args: ["-y"],
+      env: { LEVEL: "1" },
+      cwd: "./srv",
+      url: "https://tracker.example.org/mcp",
+      headers: { Authorization: "Bearer ${TRACKER_TOKEN}" },
+      timeout: "5 minutes",
+      startTimeout: "30 seconds",
+      required: true,
+      maxOutput: 1_024,
+      idempotent: ["read_*"],
+      allow: ["*"],
+      deny: ["move_file"]
+    }
+  },
+  log: { level: "debug" },
+  telemetry: {
+    retryLog: { path: "./retries.jsonl", maxBytes: 1_000, keep: 0 },
+    otlp: { endpoint: "http://127.0.0.1:4318", headers: { "x-team": "night" } },
+    notifications: {
+      after: "0 seconds",
+      webhook: "https://hooks.example.org/services/a",
+      webhookEnv: "ONCALL_WEBHOOK",
+      headers: { "x-team": "night" },
+      command: ["notify", "--stdin"],
+      state: "./incidents.json"
+    }
+  }
+}

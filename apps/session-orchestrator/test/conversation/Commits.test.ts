@@ -1,0 +1,134 @@
+/** How often a turn's disk is synced: each commit is a full sync, and a client waits for some of them. */
+import { assert, describe, it } from "@effect/vitest"
+import { ScriptedProvider } from "@holdfast/kernel/testing"
+import { Ids } from "@holdfast/wire"
+import { Deferred, Effect, Layer } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { SqlClient } from "effect/sql"
+import * as SqliteClient from "../../src/storage/SqliteClient.ts"
+import * as SqlStore from "../../src/storage/SqlStore.ts"
+import { type Options, watching, withService } from "./Given.ts"
+
+const { answer, call, hangs, text, tools, unauthorized } = ScriptedProvider
+
+/** A turn whose id is given begins when it is accepted. */
+const id = Ids.TurnId.make
+
+/** A service whose commits are counted, from when it is there. */
+const counting = (
+  options: Options,
+  test: (
+    commits: { count: number },
+    ...service: Parameters<Parameters<typeof withService>[1]>
+  ) => ReturnType<Parameters<typeof withService>[1]>
+) => {
+  const commits = { count: 0 }
+  const client = Layer.effect(
+    SqlClient.SqlClient,
+    Effect.map(SqliteClient.make({ filename: ":memory:" }), (sql) => {
+      const withTransaction: typeof sql.withTransaction = (effect) =>
+        Effect.tap(sql.withTransaction(effect), () => Effect.sync(() => commits.count++))
+      return new Proxy(sql, {
+        get: (target, key) => (key === "withTransaction" ? withTransaction : Reflect.get(target, key))
+      })
+    })
+  ).pipe(Layer.provide(Reactivity.layer), Layer.orDie)
+  const storage = SqlStore.layerSql("memory").pipe(Layer.provide(client))
+  return withService({ ...options, storage }, (service) => test(commits, service))
+}
+
+describe("the commits of a turn alone", () => {
+  it.effect("X1: are three, and two of them before its first delta", () => {
+    const shown = Deferred.makeUnsafe<void>()
+    return counting(
+      { scripts: [hangs(shown, text("Hel"))] },
+      Effect.fnUntraced(function* (commits, { conversations }) {
+        const c = yield* conversations.create({})
+        const told = yield* watching(conversations.watch(c, 0))
+        commits.count = 0
+        const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        yield* told.until("text-delta")
+        assert.strictEqual(commits.count, 2)
+        yield* conversations.abort(c)
+        assert.strictEqual((yield* conversations.result(turnId)).end.status, "aborted")
+        assert.strictEqual(commits.count, 3)
+      })
+    )
+  })
+
+  it.effect(
+    "X1, X2: are two where its content overtakes its acceptance, and one of them is before its first delta",
+    () => {
+      const shown = Deferred.makeUnsafe<void>()
+      return counting(
+        { scripts: [hangs(shown, text("Hel"))] },
+        Effect.fnUntraced(function* (commits, { conversations, journal }) {
+          const c = yield* conversations.create({})
+          const told = yield* watching(conversations.watch(c, 0))
+          commits.count = 0
+          const turnId = yield* conversations.prompt(c, { prompt: "Hi" })
+          yield* told.until("text-delta")
+          assert.strictEqual(commits.count, 1)
+          assert.deepStrictEqual(told.types(), ["turn-start", "message", "step-start", "text-delta"])
+          assert.deepStrictEqual(
+            (yield* journal.load(turnId)).map(({ name }) => name),
+            ["step/0/attempt/0/content"]
+          )
+          yield* conversations.abort(c)
+          assert.strictEqual(commits.count, 2)
+        })
+      )
+    }
+  )
+
+  it.effect("X1: are three where it is answered: its acceptance, its mark, and its answer with the seal", () =>
+    counting(
+      { scripts: [answer("Hel", "lo")] },
+      Effect.fnUntraced(function* (commits, { conversations }) {
+        const c = yield* conversations.create({})
+        commits.count = 0
+        const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        assert.strictEqual((yield* conversations.result(turnId)).text, "Hello")
+        assert.strictEqual(commits.count, 3)
+      })
+    )
+  )
+
+  it.effect("D9: are two where it fails for good: the failure, the decision and the seal are one", () =>
+    counting(
+      { scripts: [ScriptedProvider.emits(unauthorized)] },
+      Effect.fnUntraced(function* (commits, { conversations }) {
+        const c = yield* conversations.create({})
+        commits.count = 0
+        const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        assert.strictEqual((yield* conversations.result(turnId)).end.status, "failed")
+        assert.strictEqual(commits.count, 2)
+      })
+    )
+  )
+
+  it.effect("X8: hold what a step with tools has answered before any of them begins", () =>
+    counting(
+      { scripts: [tools(call("a")), answer("Hello")] },
+      Effect.fnUntraced(function* (commits, { conversations, journal }) {
+        const c = yield* conversations.create({})
+        commits.count = 0
+        const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        yield* conversations.result(turnId)
+        assert.deepStrictEqual(
+          (yield* journal.load(turnId)).map(({ name }) => name),
+          [
+            "step/0/attempt/0/content",
+            "step/0/attempt/0",
+            "step/0/tool/0/begun",
+            "step/0/tool/0",
+            "step/1/attempt/0/content",
+            "step/1/attempt/0"
+          ]
+        )
+        // Acceptance, mark, answer, begun, tool, its result and message, mark, answer and seal.
+        assert.strictEqual(commits.count, 8)
+      })
+    )
+  )
+})
