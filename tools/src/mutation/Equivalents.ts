@@ -410,6 +410,13 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "a millisecond of 1970: no wait ends so early"
   },
   {
+    path: "apps/session-orchestrator/src/storage/SqlStore.ts",
+    operator: "constant",
+    before: "0",
+    line: "pg: () => globalThis.crypto.randomUUID().slice(0, WRITER_LENGTH),",
+    reason: "any part of a UUID tells writers apart"
+  },
+  {
     path: "apps/session-orchestrator/src/conversation/Backlog.ts",
     operator: "constant",
     before: "0",

@@ -183,6 +183,18 @@ describe("AlarmClock", () => {
     }).pipe(Effect.provide(Timer.layer))
   )
 
+  it.effect("X5: that was roused before its time is called for at the same pace from then on", () =>
+    Effect.gen(function* () {
+      const { answers, gated, leaves, roused } = yield* make
+      leaves(one, gated)
+      yield* TestClock.adjust(1_000)
+      answers()
+      // Its wait would have ended meanwhile.
+      yield* TestClock.adjust(2 * HOUR)
+      expect(roused).toHaveLength(1 + (2 * HOUR) / AGAIN_MS)
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
   it.effect("K3: a pass that nobody comes for goes back, and its conversation is called for without it", () =>
     Effect.gen(function* () {
       const { alarms, answers, gated, gatekeeper, leaves, roused } = yield* make

@@ -1,11 +1,18 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Profile } from "@holdfast/policy"
 import { Result } from "effect"
-import { formerNames } from "../../src/config/FormerNames.ts"
+import * as FormerNames from "../../src/config/FormerNames.ts"
 import * as Problem from "../../src/config/Problem.ts"
 import * as Given from "./Given.ts"
 
 describe("names of settings elsewhere", () => {
+  it("a number that is too large to be one is written as its default", () => {
+    const advice = (found: unknown) => FormerNames.adviceFor(["retry", "maxDelayMs"], found)
+    expect(advice(JSON.parse("1e999"))).toContain('write "maxDelay": "300 seconds".')
+    expect(advice("soon")).toContain('write "maxDelay": "300 seconds".')
+    expect(advice(1_500)).toContain('write "maxDelay": "1500 millis".')
+  })
+
   it.each<[string, unknown, ReadonlyArray<string>]>([
     [
       "in retry",
@@ -55,7 +62,7 @@ describe("names of settings elsewhere", () => {
     )
   })
 
-  it.each(Array.from(formerNames).filter(([, { write }]) => !write(undefined).includes("...")))(
+  it.each(Array.from(FormerNames.formerNames).filter(([, { write }]) => !write(undefined).includes("...")))(
     "what %s is told to write is accepted",
     (name, { write }) => {
       for (const found of [undefined, 0, -1, 1500, "never", false]) {

@@ -4,6 +4,7 @@ import { Ids } from "@holdfast/wire"
 import { Effect, Exit, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import * as Acceptance from "../../src/conversation/Acceptance.ts"
+import type { Parking } from "../../src/conversation/Parking.ts"
 import { Sessions } from "../../src/conversation/Sessions.ts"
 import type { TurnQueue } from "../../src/conversation/TurnQueue.ts"
 import * as Interruption from "../../src/durable/Interruption.ts"
@@ -25,18 +26,23 @@ const given = Effect.gen(function* () {
   const has = new Set<string>()
   const elsewhere = new Set<string>()
   const state: { isStopping: boolean; predecessor?: string } = { isStopping: false }
-  const queue = {
-    parking: {
-      find: () => undefined,
-      park: (_: unknown, turn: string, wakeAt: number) => void done.push(`park ${turn} until ${wakeAt}`)
-    },
-    add: (_: unknown, turn: string) =>
+  const parking = {
+    find: () => undefined,
+    park: (_: unknown, turn: string, wakeAt: number) => void done.push(`park ${turn} until ${wakeAt}`)
+  } as unknown as Parking // the part of it that acceptance asks
+  const queue: TurnQueue = {
+    parking,
+    add: (_, turn) =>
       Effect.sync(() => {
         done.push(`add ${turn}`)
         has.add(turn)
       }),
-    has: ({ turnId }: { readonly turnId: string }) => has.has(turnId)
-  } as unknown as TurnQueue // the part of it that acceptance asks
+    // None of them begins before it is accepted.
+    anticipate: () => ({ begin: () => {}, accept: () => false, refuse: Effect.void }),
+    hasten: () => {},
+    sealOf: () => Effect.never,
+    has: ({ turnId }) => has.has(turnId)
+  }
   const dependencies = (): Acceptance.Dependencies => ({
     find: (id) => Effect.map(store.conversation(id), (found) => (found._tag === "Some" ? found.value : assert.fail())),
     store,
