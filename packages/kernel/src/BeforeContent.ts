@@ -13,8 +13,8 @@
  * For hosts that drive many turns at once. It is synchronous, and the host gives the time. All else that a turn may come to is the
  * interpreter's: `next` and `failed` return nothing there, and `Turn.runTurn` goes on from the same records.
  *
- * BeforeContent.B1. It tells, records and asks what the interpreter would: the same machine names what follows.
- * BeforeContent.B2. Where it returns nothing it has told nothing of what it was asked about.
+ * BeforeContent.B1. It emits, records and reports to observers what the interpreter would: the same machine names what follows.
+ * BeforeContent.B2. Where it returns nothing it has emitted and reported nothing of that event.
  */
 import type { Message, TurnEvent } from "@holdfast/wire"
 import type { Broken } from "./CallFailure.ts"
@@ -113,8 +113,8 @@ export class BeforeContent {
   }
 
   /**
-   * The call has failed: gives the outcome and the decision to try again, to be recorded together; `undefined`: the interpreter's, which
-   * is to hear of the failure.
+   * The call has failed: gives the outcome and the decision to try again, to be recorded together; `undefined`: the interpreter is to
+   * meet the failure itself.
    */
   failed(broken: Broken, endedAt: number): readonly [RecordOf<"Attempt">, RecordOf<"Decision">] | undefined {
     const { calledAt: startedAt, ledger, open } = this

@@ -1,8 +1,8 @@
 /**
  * A call of a provider that begins without a fiber: for hosts that make many calls which are likely to fail.
  *
- * `Provider.stream` stays the port. A stream that can be opened carries its opening (`attach`), and a host finds it there (`of`). Whoever
- * wraps a provider wraps the opening too, or leaves it out: a stream without one is run as ever.
+ * `Provider.stream` stays the port. A stream that can be opened carries its opening (`attach`), and a host finds it there (`of`). A wrapper
+ * of a provider wraps the opening too, or leaves it out: a stream without one is run as ever.
  *
  * Opening.O1. One of the listener's functions is called, once; none after `cancel`. It may be called before the opening returns.
  * Opening.O2. What ends before content is `refused`. What is answered goes on as a stream, which a fiber runs: content comes that way alone.
@@ -26,7 +26,7 @@ export interface Answered {
   readonly cancel: () => void
 }
 
-/** Who hears how a call begins (O1). */
+/** The listener of a call that begins (O1). */
 export interface Listener {
   readonly refused: (refusal: Refusal) => void
   readonly answered: (answer: Answered) => void

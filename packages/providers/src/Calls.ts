@@ -10,8 +10,8 @@ import { type Failure } from "@holdfast/wire"
 /** The stream of an opening. */
 export const make = (opening: Opening.Opening): Opening.Events => Opening.attach(opened(opening), () => opening)
 
-/** What a stream says of a refusal. */
-export const told = (
+/** A refusal, as a stream emits it or fails with it. */
+export const emitted = (
   refusal: Opening.Refusal
 ): Effect.Effect<readonly [Provider.ProviderEvent], Failure.ProviderFailure> =>
   "_tag" in refusal ? Effect.fail(refusal) : Effect.succeed([refusal])
@@ -36,7 +36,7 @@ const opened = (opening: Opening.Opening): Opening.Events =>
     Effect.flatMap(worldOf, (world) =>
       Effect.callback<Opening.Events>((resume) => {
         const cancel = opening(world, {
-          refused: (refusal) => resume(Effect.succeed(Stream.fromIterableEffect(told(refusal)))),
+          refused: (refusal) => resume(Effect.succeed(Stream.fromIterableEffect(emitted(refusal)))),
           answered: ({ rest }) => resume(Effect.succeed(rest))
         })
         return Effect.sync(cancel)

@@ -36,9 +36,9 @@ export interface Post {
   readonly begin?: Begin
 }
 
-/** Who hears how a request is answered: one of the functions is called, once, and none after the request was cancelled. */
+/** The listener of a request: one of the functions is called, once, and none after the request was cancelled. */
 export interface Heard {
-  /** Its stream may begin. Whoever hears of it reads the bytes, or closes it. */
+  /** Its stream may begin. The listener reads the bytes, or closes the answer. */
   readonly answered: (answer: Answer, close: () => void) => void
   /** Another status than of success; `text` is the body, as far as `Body.text` reads one. */
   readonly refused: (answer: Pick<Answer, "status" | "headers">, text: string) => void

@@ -88,7 +88,7 @@ const events = (options: Options): Opening.Events =>
 
 type EventPull = Pull.Pull<Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>, Failure.ProviderFailure>
 
-/** What is needed to say what has failed. */
+/** What a failure is made with. */
 interface Saying extends Pick<Options, "conceal"> {
   readonly now: () => number
 }

@@ -49,7 +49,7 @@ export const make = (dispatcher: Pick<Dispatcher, "dispatch">): Http["Service"] 
       })
     const begin: Begin = (body, world, heard) => {
       const reader = new Reader()
-      reader.hear(world, heard)
+      reader.listen(world, heard)
       const broken = send(body, reader)
       if (broken !== undefined) heard.broken(broken)
       return () => reader.close()
@@ -84,11 +84,11 @@ class Reader implements Dispatcher.DispatchHandler {
   private fault: Broken | undefined = undefined
   private controller: Dispatcher.DispatchController | undefined = undefined
   private wake: (() => void) | undefined = undefined
-  /** Looks what there is to tell whoever hears of this without a fiber. */
+  /** Reports progress to a listener that has no fiber. */
   private look: (() => void) | undefined = undefined
 
-  /** Tells how the request is answered, without a fiber. An answer is read by one, as ever. */
-  hear(world: Parameters<Begin>[1], { answered, broken, refused }: Heard): void {
+  /** Reports how the request is answered, without a fiber. A stream is read by one, as ever. */
+  listen(world: Parameters<Begin>[1], { answered, broken, refused }: Heard): void {
     let stop: (() => void) | undefined
     const settle = (): void => {
       this.look = undefined

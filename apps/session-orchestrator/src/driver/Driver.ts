@@ -10,7 +10,7 @@
  * What a turn does is decided by the kernel (`BeforeContent`). Here its calls are made, its records are written, and it is parked. All that
  * is not of this path goes to a fiber, with what has been done until then (`Handover`).
  *
- * Driver.D1. Nothing is told, called or parked before the records that lead there are on disk.
+ * Driver.D1. Nothing is emitted, called or parked before the records that lead there are on disk.
  * Driver.D2. A turn is here or in a fiber. It leaves once.
  * Driver.D3. A pass gives way after `AT_ONCE` turns: others stream meanwhile.
  * Driver.D4. A defect in here is the turn's, and is counted as one of a fiber is (C10).

@@ -128,7 +128,7 @@ const perform = (cue: Cue, request: Provider.ProviderRequest): Effect.Effect<Eve
     case "End":
       return Effect.flatMap(Clock.currentTimeMillis, (now): Effect.Effect<Events, Failure.ProviderFailure> => {
         const refusal = refusalOf(cue, now)
-        return refusal === undefined ? Effect.succeed([]) : Calls.told(refusal)
+        return refusal === undefined ? Effect.succeed([]) : Calls.emitted(refusal)
       })
     case "Silence":
       return Effect.never
