@@ -343,11 +343,6 @@ describe("a conversation", () => {
                 Effect.sync(() => read.push(turnId)),
                 real.resumption(turnId)
               ),
-            resumptions: (turnIds) =>
-              Effect.andThen(
-                Effect.sync(() => read.push(...turnIds)),
-                real.resumptions(turnIds)
-              )
           })
         },
         Effect.fnUntraced(function* ({ conversations, provider }) {
