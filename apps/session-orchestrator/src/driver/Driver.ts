@@ -371,7 +371,11 @@ class Drives implements Driver {
     const held = heldMs === 0 ? undefined : { heldMs }
     const woken = value.elapsed({ type: "elapsed", ...held, at: this.world.now() })
     if (woken === undefined) return this.handOver(turn)
-    const append: Append = { turnId: life.turnId, seq: known.length, records: [RecordText.of(woken.record, woken.part)] }
+    const append: Append = {
+      turnId: life.turnId,
+      seq: known.length,
+      records: [RecordText.of(woken.record, woken.part)]
+    }
     const write: Write = { turn, append, wake: woken.record.value }
     // By itself: the turns of a crowd go on in their order, and one whose disk is slow holds up no other.
     const written = this.services.journal.append(append.turnId, append.seq, ...append.records)

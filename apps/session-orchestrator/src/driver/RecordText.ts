@@ -13,7 +13,9 @@ export type Written = Records.RecordOf<"Attempt"> | Records.RecordOf<"Decision">
 /** A record as the journal keeps it; `part` is that of a wait that was changed. */
 export const of = ({ kind, number, step, value }: Written, part?: number): Record => ({
   name: Records.nameOf(kind, step, number, part),
-  value: JSON.stringify("_tag" in value && value._tag === "Retry" && !Number.isFinite(value.retryAt) ? encoded(value) : value)
+  value: JSON.stringify(
+    "_tag" in value && value._tag === "Retry" && !Number.isFinite(value.retryAt) ? encoded(value) : value
+  )
 })
 
 // --- internal

@@ -6,20 +6,7 @@
  * database that is away for some seconds (`Patience`).
  */
 import { type Ids, TurnEvent } from "@holdfast/wire"
-import {
-  Array as Arr,
-  Cause,
-  Clock,
-  Context,
-  Duration,
-  Effect,
-  Exit,
-  identity,
-  Layer,
-  Option,
-  type Schema,
-  Stream
-} from "effect"
+import { Cause, Clock, Context, Duration, Effect, Exit, identity, Layer, Option, type Schema, Stream } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import type { Interruption } from "../durable/Interruption.ts"
 import * as Acceptances from "./Acceptances.ts"

@@ -342,7 +342,7 @@ describe("a conversation", () => {
               Effect.andThen(
                 Effect.sync(() => read.push(turnId)),
                 real.resumption(turnId)
-              ),
+              )
           })
         },
         Effect.fnUntraced(function* ({ conversations, provider }) {
