@@ -12,7 +12,7 @@ import { Effect, FiberSet, type Layer, Schedule, Stream } from "effect"
 import { Entity, type Sharding } from "effect/cluster"
 import type { Frame } from "../conversation/Conversations.ts"
 import { Alarms } from "./Alarms.ts"
-import { ConversationEntity } from "./ConversationEntity.ts"
+import { type Batch, ConversationEntity } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
 import * as Lease from "./Lease.ts"
 import * as Resident from "./Resident.ts"
@@ -82,6 +82,9 @@ const staying = ({ untilQuiet }: Resident.Resident): Effect.Effect<void> =>
     Effect.orDie
   )
 
-/** One message for what the owner says within one read of its provider. */
-const batched = <E>(frames: Stream.Stream<Frame, E>) =>
-  Stream.mapArray(frames, (chunk) => [Frames.toBatch(chunk)] as const)
+/** One message for the frames of one read of the provider; before them an empty one, by which the owner is known to be there (`Owner.O6`). */
+const batched = <E>(frames: Stream.Stream<Frame, E>): Stream.Stream<Batch, E> =>
+  Stream.concat(
+    Stream.succeed<Batch>([]),
+    Stream.mapArray(frames, (chunk) => [Frames.toBatch(chunk)] as const)
+  )

@@ -9,8 +9,11 @@
  * O4. The limit counts time, not tries: a single try at a runner that does not answer may take all of it.
  * O5. While the database is away, or takes no writes, a caller waits a few seconds at most and gets that as the reason, whether tries fail
  *     or one does not answer: ownership is a lock in the database.
+ * O6. A runner that was asked when it had just frozen never answers, and the cluster does not fail that call when it gives the
+ *     conversation to another runner. So a stream whose first message does not come in time is opened again, and a result that takes long
+ *     is asked for again.
  */
-import { Array as Arr, Cause, Clock, Duration, Effect, Schedule, Stream } from "effect"
+import { Array as Arr, Cause, Clock, Duration, Effect, type Pull, Schedule, Stream } from "effect"
 import type { ClusterError } from "effect/cluster"
 import type { Frame } from "../conversation/Conversations.ts"
 import * as Patience from "../storage/Patience.ts"
@@ -50,7 +53,7 @@ export const awaited = <A, E extends Tagged>(call: Effect.Effect<A, E | Unreache
   Effect.suspend(() => {
     let without: number | undefined
     const again: Reaching<A, E> = Effect.flatMap(Clock.currentTimeMillis, (asked) =>
-      Effect.catch(passing(call), (error): Reaching<A, E> => {
+      Effect.catch(inTime(passing(call), ASK_AGAIN), (error): Reaching<A, E> => {
         if (!isPassing(error)) return Effect.fail(named(error))
         return Effect.flatMap(Clock.currentTimeMillis, (now) => {
           if (without === undefined || now - asked >= SERVED_MS) without = now
@@ -66,7 +69,7 @@ export const awaited = <A, E extends Tagged>(call: Effect.Effect<A, E | Unreache
  * Watches one owner after the other (O2), up to the last frame.
  *
  * @param after the id of the last event that the watcher has
- * @param open watches the present owner
+ * @param open watches the present owner, whose first message comes at once, and may be empty
  */
 export const followed = <E extends Tagged>(
   after: number,
@@ -88,6 +91,7 @@ export const followed = <E extends Tagged>(
       isOver ? Stream.empty : Stream.fail(new OwnerGone())
     )
     return Stream.suspend(() => open(last === 0 ? after : last)).pipe(
+      answered,
       Stream.map((batch) => Frames.fromBatch(batch).filter(isNew)),
       Stream.filter((frames) => Arr.isReadonlyArrayNonEmpty(frames)),
       Stream.flattenArray,
@@ -121,6 +125,21 @@ const lost = (check: Effect.Effect<void, StorageError>): Effect.Effect<never, St
     Effect.delay(CHECK_AFTER)
   )
 
+/** O6 */
+const inTime = <A, E>(effect: Effect.Effect<A, E>, duration: Duration.Duration): Effect.Effect<A, E | OwnerGone> =>
+  Effect.timeoutOrElse(effect, { duration, orElse: () => Effect.fail(new OwnerGone()) })
+
+/** O6 */
+const answered = <A, E>(messages: Stream.Stream<A, E>): Stream.Stream<A, E | OwnerGone> =>
+  Stream.transformPull(messages, (pull) =>
+    Effect.sync(() => {
+      let next: typeof pull | Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E | OwnerGone> = inTime(pull, ANSWER_LIMIT).pipe(
+        Effect.tap(() => Effect.sync(() => (next = pull)))
+      )
+      return Effect.suspend(() => next)
+    })
+  )
+
 /** An owner that goes while it is asked interrupts the call. */
 const passing = <A, E extends Tagged>(
   call: Effect.Effect<A, E | Unreached>
@@ -141,6 +160,12 @@ export const CHECK_AFTER = Duration.seconds(5)
 
 /** Between two checks. A check that fails is made once more, and then the call fails. */
 export const CHECK_INTERVAL = Duration.seconds(1)
+
+/** The first message of a stream asks nothing of a database: a runner that is busy sends it in time. */
+export const ANSWER_LIMIT = Duration.seconds(10)
+
+/** Results are asked for again so often, while their turns wait for hours. */
+export const ASK_AGAIN = Duration.seconds(30)
 
 /** A call that lasted for so long was with an owner. */
 const SERVED_MS = 1_000

@@ -6,7 +6,7 @@
  *     provider answers nothing leaves earlier: the mark before it is such a write (X2).
  * Early.E3. Where it is not accepted, nothing is reported of it: its writes fail, its call is interrupted, and it leaves its session.
  */
-import { TurnStopped } from "@holdfast/kernel"
+import { Observer, TurnStopped } from "@holdfast/kernel"
 import { Deferred, Effect, Exit } from "effect"
 import type { Persist } from "../durable/JournalCheckpoint.ts"
 
@@ -42,6 +42,22 @@ export class Early {
     return (event) => {
       if (this.held === undefined) emit(event)
       else this.held.push(() => emit(event))
+    }
+  }
+
+  /** What listeners are told of it waits too (E3). */
+  observing(listeners: Observer.Listeners): Observer.Listeners {
+    const held = <Kind extends keyof Observer.Observations>(kind: Kind) =>
+      this.emitting((observation: Observer.Observations[Kind]) => Observer.tell(listeners, kind, observation))
+    return {
+      attempt: held("attempt"),
+      compaction: held("compaction"),
+      decision: held("decision"),
+      event: held("event"),
+      wait: held("wait"),
+      tool: held("tool"),
+      seal: held("seal"),
+      moved: held("moved")
     }
   }
 

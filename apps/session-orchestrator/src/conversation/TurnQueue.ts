@@ -16,7 +16,7 @@
  *     (rule X14). An orderly stop of the service is on record, so that it counts for no death.
  * TurnQueue.Q9. A turn of a conversation that runs none may begin before it is accepted (`Early`).
  */
-import { Records, TurnStopped } from "@holdfast/kernel"
+import { Observer, Records, TurnStopped } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Cause, Clock, Deferred, Effect, Exit, Fiber, FiberSet, identity, Option } from "effect"
 import * as Driver from "../driver/Driver.ts"
@@ -317,7 +317,7 @@ const run = Effect.fnUntraced(function* (
   turn: TurnLife.TurnLife,
   handover: Handover.Handover | undefined
 ) {
-  const { providers, defaults, gates, journal, standings, store, timer, tools } = services
+  const { providers, defaults, gates, journal, observer, standings, store, timer, tools } = services
   const { turnId } = turn
   const { arrival } = turn.state
   const early = handover?.early ?? arrival?.early
@@ -376,7 +376,7 @@ const run = Effect.fnUntraced(function* (
     store
   }
   const reached = failure === undefined ? provider : MissingTools.failing(failure)
-  return yield* TurnRunner.run({
+  const running = TurnRunner.run({
     ...setting,
     provider: reached,
     emitting,
@@ -384,4 +384,7 @@ const run = Effect.fnUntraced(function* (
     toolbox,
     sleepUntil: timer.sleepUntil
   })
+  return yield* early === undefined || observer === undefined
+    ? running
+    : Effect.provideService(running, Observer.Observer, early.observing(observer))
 })

@@ -135,6 +135,19 @@ describe("Owner.reached", () => {
       expect([refusing.exit, refusing.ms]).toEqual([Exit.fail(away), 0])
     })
   )
+
+  it.effect("O6: a result that a frozen runner was asked for is asked for again", () =>
+    Effect.gen(function* () {
+      const asked: Array<number> = []
+      const call = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        asked.push(now) < 4 ? Effect.never : Effect.succeed("sealed")
+      )
+      const fiber = yield* Effect.forkChild(Owner.awaited(call), { startImmediately: true })
+      yield* TestClock.adjust("5 minutes")
+      expect(fiber.pollUnsafe()).toEqual(Exit.succeed("sealed"))
+      expect(asked).toEqual([0, 30_200, 60_400, 90_600])
+    })
+  )
 })
 
 describe("Owner.awaited", () => {
@@ -142,14 +155,14 @@ describe("Owner.awaited", () => {
     Effect.gen(function* () {
       const answers = [
         ...Array.from({ length: 100 }, () => unowned()),
-        Effect.delay(Effect.interrupt, "40 seconds"),
+        Effect.delay(Effect.interrupt, "20 seconds"),
         ...Array.from({ length: 100 }, () => unowned()),
-        Effect.succeed("done").pipe(Effect.delay("1 minute"))
+        Effect.succeed("done").pipe(Effect.delay("25 seconds"))
       ]
       let asked = 0
       const { exit, ms } = yield* timed(Owner.awaited(Effect.suspend(() => answers[asked++] ?? Effect.die("enough"))))
       expect(exit).toEqual(Exit.succeed("done"))
-      expect(ms).toBe(20_000 + 40_000 + 200 + 20_000 + 60_000)
+      expect(ms).toBe(20_000 + 20_000 + 200 + 20_000 + 25_000)
       const missing = yield* timed(Owner.awaited(unowned()))
       expect([messageOf(missing.exit), missing.ms]).toEqual([
         expect.stringContaining("No runner could be reached"),
@@ -216,6 +229,18 @@ describe("Owner.followed", () => {
       const { asked, seen } = yield* watchFrom(40, [message(1)], [message(2), end(3)])
       expect(asked).toEqual([40, 1])
       expect(seen).toEqual(["message 1", "message 2", "turn-end 3"])
+    })
+  )
+
+  it.effect("O6: a runner that says nothing at all is asked no longer, and one that is only quiet is left alone", () =>
+    Effect.gen(function* () {
+      const asked: Array<number> = []
+      const owners = [Stream.never, Stream.concat(Stream.succeed<Batch>([]), Stream.never)]
+      const open = (): Stream.Stream<Batch> =>
+        Stream.unwrap(Effect.map(Clock.currentTimeMillis, (now) => owners[asked.push(now) - 1] ?? Stream.empty))
+      yield* Owner.followed(0, open, Frames.isEnd).pipe(Stream.runDrain, Effect.forkScoped)
+      yield* TestClock.adjust("1 hour")
+      expect(asked).toEqual([0, 10_200])
     })
   )
 

@@ -1,5 +1,6 @@
 /** Turns that begin while they are being accepted. */
 import { assert, describe, it } from "@effect/vitest"
+import { Observer } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Fiber, Logger } from "effect"
@@ -76,6 +77,7 @@ describe("a turn that begins before it is accepted", () => {
   it.effect("X1: is cancelled where it is not accepted, and leaves no trace; the next one is run", () => {
     const door = Deferred.makeUnsafe<void, StorageError>()
     const logged: Array<unknown> = []
+    const observed: Array<string> = []
     const inside = { count: 0 }
     let accepting = behind(door)
     return withService(
@@ -97,7 +99,7 @@ describe("a turn that begins before it is accepted", () => {
         assert.strictEqual((yield* Effect.flip(Fiber.join(prompt)))._tag, "StorageError")
         const [{ turnId } = assert.fail("nothing was asked")] = provider.requests
         assert.strictEqual(inside.count, 0)
-        assert.deepStrictEqual([told.types(), logged], [[], []])
+        assert.deepStrictEqual([told.types(), logged, observed], [[], [], []])
         assert.deepStrictEqual([yield* journal.load(turnId), yield* store.unsealedTurns], [[], []])
         assert.strictEqual((yield* conversations.state(c)).status, "idle")
         accepting = () => ({})
@@ -105,6 +107,7 @@ describe("a turn that begins before it is accepted", () => {
         assert.strictEqual((yield* conversations.result(next)).text, "Hello")
         yield* told.until("turn-end")
         assert.strictEqual(told.types()[0], "turn-start")
+        assert.deepStrictEqual(observed, ["attempt", "seal"])
       })
     ).pipe(
       Effect.provideService(Quarantine.Quarantine, {
@@ -113,6 +116,10 @@ describe("a turn that begins before it is accepted", () => {
           enter()
           return { progressed: () => {}, leave: () => void inside.count-- }
         }
+      }),
+      Effect.provideService(Observer.Observer, {
+        attempt: () => observed.push("attempt"),
+        seal: () => observed.push("seal")
       }),
       Effect.provide(Logger.layer([Logger.make(({ message }) => logged.push(message))]))
     )

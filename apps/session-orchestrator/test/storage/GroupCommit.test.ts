@@ -261,7 +261,9 @@ describe("GroupCommit", () => {
     Effect.map(GroupCommit.make(options), (group) => {
       const behind: Array<Fiber.Fiber<string, Refusal>> = []
       const follow = (input: string) => () =>
-        void behind.push(Effect.runFork(Effect.andThen(Effect.yieldNow, second(`${input} behind`))))
+        void behind.push(
+          Effect.runFork(Effect.andThen(Effect.repeat(Effect.yieldNow, { times: 3 }), second(`${input} behind`)))
+        )
       const first = group.lane(insert, follow)
       const second: (input: string) => Effect.Effect<string, Refusal> = group.lane(insert)
       return { first, behind }
