@@ -69,7 +69,7 @@ export const make = (
     },
     {
       strategy: TurnRunner.switched(RetryStrategies.deciding(policy), policy, isEnabled),
-      observer,
+      observer: observer && early ? early.observing(observer) : observer,
       live: early === undefined ? live : early.emitting(live),
       repeat: (events, position) => {
         if (events.some(({ type }, i) => type !== persisted[position + i])) return false

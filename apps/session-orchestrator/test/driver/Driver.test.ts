@@ -1,6 +1,6 @@
 /** Turns that are driven without a fiber, on a service whose provider begins its calls so. The orders of events are in `ModelBased.test.ts`. */
 import { assert, describe, it } from "@effect/vitest"
-import type { Opening, Provider } from "@holdfast/kernel"
+import { Observer, type Opening, type Provider } from "@holdfast/kernel"
 import { Calls } from "@holdfast/providers"
 import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
 import { Duration, Effect, Exit, Layer, type Scope, Stream } from "effect"
@@ -39,16 +39,22 @@ interface Service {
   readonly calls: { made: number; cancelled: number }
   /** The groups of appends that were handed in. */
   readonly groups: ReadonlyArray<ReadonlyArray<Append>>
+  /** What observers are told. */
+  readonly told: ReadonlyArray<string>
 }
 
 const withService = <E>(
   script: Script,
   test: (service: Service) => Effect.Effect<void, E, Scope.Scope>,
-  appended: (group: number) => StorageError | JournalConflict | undefined = () => undefined
+  appended: (group: number) => StorageError | JournalConflict | undefined = () => undefined,
+  accepts = true
 ) =>
   Effect.gen(function* () {
     const calls = { made: 0, cancelled: 0 }
     const groups: Array<ReadonlyArray<Append>> = []
+    const told: Array<string> = []
+    const tell = (kind: string) => () => void told.push(kind)
+    const store = yield* Store
     const journal = yield* Journal
     const provider: Provider.Provider["Service"] = {
       stream: () =>
@@ -70,6 +76,22 @@ const withService = <E>(
                 return Effect.succeed(appends.map(() => Exit.fail(error)))
               })
           }),
+          Layer.succeed(Store, {
+            ...store,
+            acceptTurn: (turn, opening, ahead) =>
+              accepts
+                ? store.acceptTurn(turn, opening, ahead)
+                : Effect.suspend(() => {
+                    ahead?.()
+                    return Effect.andThen(settled, Effect.fail(new StorageError({ message: "The disk is full." })))
+                  })
+          }),
+          Layer.succeed(Observer.Observer, {
+            attempt: tell("attempt"),
+            decision: tell("decision"),
+            event: tell("event"),
+            wait: tell("wait")
+          }),
           Layer.succeed(Providers, {
             get: () => provider,
             names: ["test"],
@@ -90,7 +112,7 @@ const withService = <E>(
     )
     const conversations = yield* Effect.provide(Conversations, context)
     yield* settled
-    yield* test({ conversations, store: yield* Store, journal, calls, groups })
+    yield* test({ conversations, store, journal, calls, groups, told })
   }).pipe(Effect.scoped, Effect.provide(SqlStore.layerMemory))
 
 /** What can be done without the clock is done. */
@@ -182,6 +204,25 @@ describe("turns that are driven in groups", () => {
         assert.strictEqual((yield* conversations.result(now)).text, "Hello")
         assert.deepInclude((yield* conversations.result(never)).end, { status: "aborted", attempts: 1 })
       })
+    )
+  )
+
+  it.effect("X1: of a turn that is not accepted nothing is told, and its call is cancelled", () =>
+    withService(
+      [() => {}, refuses],
+      ({ calls, conversations, told }) =>
+        Effect.gen(function* () {
+          for (const made of [1, 2]) {
+            yield* Effect.flip(conversations.prompt(yield* conversations.create({}), { prompt: "Hi" }))
+            yield* settled
+            assert.strictEqual(calls.made, made)
+          }
+          assert.strictEqual(calls.cancelled, 1)
+          assert.deepStrictEqual(told, [])
+          assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 0, queued: 0 })
+        }),
+      () => new StorageError({ message: "The disk is full." }),
+      false
     )
   )
 
