@@ -2,9 +2,10 @@
  * Drives turns in groups until content comes: no fiber a turn, and one commit for the records of many.
  *
  * ```
- *   take ──▶ inbox ── a pass: read, call, decide ──▶ records of the pass, in one append ──▶ parked
- *              ▲                 │                                  │
- *              └── call failed ──┘                                  └──▶ `handOver`: to a fiber
+ *   take ──▶ inbox ── a pass: call, decide ──▶ records of the pass, in one append ──▶ parked
+ *              ▲ ▲               │                                  │
+ *              │ └─ call failed ─┘                                  └──▶ `handOver`: to a fiber
+ *              └─ rung: its time has come ── stands by (read ahead of its time)
  * ```
  *
  * What a turn does is decided by the kernel (`BeforeContent`). Here its calls are made, its records are written, and it is parked. All that
@@ -15,19 +16,17 @@
  * Driver.D3. A pass gives way after `AT_ONCE` turns: others stream meanwhile.
  * Driver.D4. A defect in here is the turn's, and is counted as one of a fiber is (C10).
  */
-import { type BeforeContent, Opening, type Records, type Toolbox, type TurnStopped } from "@holdfast/kernel"
-import { Cause, Effect, Exit, MutableList, Option } from "effect"
+import { type BeforeContent, Opening, type Records, type TurnStopped } from "@holdfast/kernel"
+import { Effect, Exit, MutableList } from "effect"
 import type { Awaited } from "../conversation/Gatekeeper.ts"
 import * as Gates from "../conversation/Gates.ts"
 import type { Session } from "../conversation/Session.ts"
 import * as TurnLife from "../conversation/TurnLife.ts"
 import { RESIDENT_MS } from "../conversation/TurnRunner.ts"
 import type { TurnServices } from "../conversation/TurnServices.ts"
-import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
-import type { Append, Record } from "../storage/Journal.ts"
-import type { Resumption } from "../storage/Store.ts"
-import * as ContextSize from "../tokens/ContextSize.ts"
-import * as DrivenTurn from "./DrivenTurn.ts"
+import type { Append } from "../storage/Journal.ts"
+import type * as DrivenTurn from "./DrivenTurn.ts"
+import * as Entrance from "./Entrance.ts"
 import * as Handover from "./Handover.ts"
 import * as RecordText from "./RecordText.ts"
 
@@ -67,14 +66,8 @@ export const make = (
 
 // --- internal
 
-type Fresh = { readonly session: Session; readonly turn: TurnLife.TurnLife }
 type Happened =
-  | {
-      readonly _tag: "Taken"
-      readonly fresh: Fresh
-      readonly resumption: Resumption
-      readonly known: ReadonlyArray<Record>
-    }
+  | ({ readonly _tag: "Taken" } & Entrance.Found)
   /** It stands by, and is to go on. */
   | { readonly _tag: "Rung"; readonly turn: DrivenTurn.DrivenTurn }
   | { readonly _tag: "Refused"; readonly turn: DrivenTurn.DrivenTurn; readonly refusal: Opening.Refusal }
@@ -99,9 +92,7 @@ class Drives implements Driver {
   private readonly world: Opening.World
   private readonly inbox = MutableList.make<Happened>()
   private readonly turns = new Set<DrivenTurn.DrivenTurn>()
-  /** Turns that were not accepted, and may be in the inbox or be read still. */
-  private readonly dropped = new WeakSet<TurnLife.TurnLife>()
-  private toolbox: Toolbox.Toolbox["Service"] | undefined = undefined
+  private readonly entrance: Entrance.Entrance
   private isRunning = false
   private isOver = false
 
@@ -116,20 +107,18 @@ class Drives implements Driver {
       elapsed: () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6,
       after: (ms, act) => timer.at(now() + ms, act)
     }
-    fork(Effect.map(services.tools.toolbox, (toolbox) => void (this.toolbox = toolbox)))
+    this.entrance = new Entrance.Entrance(
+      services,
+      {
+        found: (found) => this.happened({ _tag: "Taken", ...found }),
+        elsewhere: ({ session, turn }, handover) => exits.handOver(session, turn, handover)
+      },
+      fork
+    )
   }
 
   take(session: Session, turn: TurnLife.TurnLife): boolean {
-    const { state } = turn
-    if (this.isOver || this.toolbox === undefined || this.services.tools.missing().length > 0) return false
-    const isBack = state._tag === "Ahead" || (state._tag === "Queued" && turn.wait.hasNews)
-    if (turn.isCalled || !(isBack || (state._tag === "Queued" && state.arrival !== undefined))) return false
-    if (state.interruption !== undefined) return false
-    const fresh = { session, turn }
-    const resumption = state.arrival?.resumption
-    if (resumption === undefined) this.read(fresh)
-    else this.happened({ _tag: "Taken", fresh, resumption, known: [] })
-    return true
+    return !this.isOver && this.entrance.take({ session, turn })
   }
 
   stop(why: TurnStopped.TurnStopped): void {
@@ -145,7 +134,7 @@ class Drives implements Driver {
   }
 
   drop(life: TurnLife.TurnLife): void {
-    this.dropped.add(life)
+    this.entrance.drop(life)
     for (const turn of this.turns) {
       if (turn.life !== life || !this.leave(turn)) continue
       turn.cancel?.()
@@ -175,7 +164,7 @@ class Drives implements Driver {
   })
 
   private deal(what: Happened, writes: Array<Write>): void {
-    const turn = what._tag === "Taken" ? this.enter(what.fresh, what.resumption, what.known) : what.turn
+    const turn = what._tag === "Taken" ? this.enter(what) : what.turn
     if (turn === undefined) return
     if (!this.turns.has(turn)) return what._tag === "Answered" ? what.answer.cancel() : undefined // D2
     this.guarded(turn, () => {
@@ -211,37 +200,10 @@ class Drives implements Driver {
     }
   }
 
-  /** Begins to run a turn; `undefined`: it goes elsewhere. */
-  private enter(
-    { session, turn }: Fresh,
-    resumption: Resumption,
-    known: ReadonlyArray<Record>
-  ): DrivenTurn.DrivenTurn | undefined {
-    if (this.dropped.has(turn)) return undefined
-    const { toolbox } = this
-    const driven =
-      toolbox === undefined || turn.isCalled
-        ? undefined
-        : DrivenTurn.make(this.services, session, turn, resumption, known, toolbox)
-    let isAdmitted = false
-    const stay = driven && this.services.quarantine.come(false, () => (isAdmitted = true))
-    if (driven === undefined || stay === undefined || !isAdmitted) {
-      stay?.leave()
-      this.exits.handOver(session, turn, {
-        isEntered: false,
-        early: turn.state.arrival?.early,
-        resumption,
-        known,
-        begun: undefined
-      })
-      return undefined
-    }
-    turn.move(TurnLife.begin)
-    turn.move(TurnLife.enter(stay))
-    turn.wait.know(JournalCheckpoint.commandIdsOf(known))
-    turn.state.seat?.weigh(ContextSize.charactersOf(resumption.history))
-    this.turns.add(driven)
-    return driven
+  private enter(found: Entrance.Found): DrivenTurn.DrivenTurn | undefined {
+    const turn = this.entrance.enter(found)
+    if (turn !== undefined) this.turns.add(turn)
+    return turn
   }
 
   private goOn(turn: DrivenTurn.DrivenTurn, writes: Array<Write>): void {
@@ -398,31 +360,6 @@ class Drives implements Driver {
     const { early, known, life, resumption, session, value } = turn
     const { begun } = value
     this.exits.handOver(session, life, { isEntered: true, early, resumption, known, begun, call, refused })
-  }
-
-  // --- reading
-
-  /** Reads are grouped where they are made (`GroupRead`); one that fails is the fiber's, which asks again. */
-  private read(fresh: Fresh): void {
-    const { journal, store } = this.services
-    const { session, turn } = fresh
-    const isNew = turn.state.arrival !== undefined
-    const found = Effect.zip(
-      store.resumption(turn.turnId),
-      isNew ? Effect.succeed<ReadonlyArray<Record>>([]) : journal.load(turn.turnId),
-      { concurrent: true }
-    )
-    this.fork(
-      Effect.matchCause(found, {
-        onSuccess: ([resumption, known]) => {
-          if (Option.isNone(resumption)) this.exits.handOver(session, turn, undefined)
-          else this.happened({ _tag: "Taken", fresh, resumption: resumption.value, known })
-        },
-        onFailure: (cause) => {
-          if (!Cause.hasInterruptsOnly(cause)) this.exits.handOver(session, turn, undefined)
-        }
-      })
-    )
   }
 }
 

@@ -1,0 +1,124 @@
+/**
+ * Lets turns in that may be driven without a fiber, and reads what they go on with.
+ *
+ * Entrance.N1. A turn that is let in was new, or has come back from a wait, and there is no command for it.
+ * Entrance.N2. A turn that cannot be driven, or cannot be read, goes elsewhere as if it had never been here.
+ */
+import type { Toolbox } from "@holdfast/kernel"
+import { Cause, Effect, Option } from "effect"
+import type { Session } from "../conversation/Session.ts"
+import * as TurnLife from "../conversation/TurnLife.ts"
+import type { TurnServices } from "../conversation/TurnServices.ts"
+import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
+import type { Record } from "../storage/Journal.ts"
+import type { Resumption } from "../storage/Store.ts"
+import * as ContextSize from "../tokens/ContextSize.ts"
+import * as DrivenTurn from "./DrivenTurn.ts"
+import type * as Handover from "./Handover.ts"
+
+/** A turn that is about to run. */
+export interface Fresh {
+  readonly session: Session
+  readonly turn: TurnLife.TurnLife
+}
+
+/** What a turn goes on with. */
+export interface Found {
+  readonly fresh: Fresh
+  readonly resumption: Resumption
+  readonly known: ReadonlyArray<Record>
+}
+
+/** Where turns go from here. */
+export interface Ways {
+  /** What it goes on with is read: `enter` is next. */
+  readonly found: (found: Found) => void
+  readonly elsewhere: (fresh: Fresh, handover: Handover.Handover | undefined) => void
+}
+
+export class Entrance {
+  private readonly services: TurnServices
+  private readonly ways: Ways
+  private readonly fork: (effect: Effect.Effect<void>) => unknown
+  /** Turns that were not accepted, and may be read or be about to enter still. */
+  private readonly dropped = new WeakSet<TurnLife.TurnLife>()
+  private toolbox: Toolbox.Toolbox["Service"] | undefined = undefined
+
+  constructor(services: TurnServices, ways: Ways, fork: (effect: Effect.Effect<void>) => unknown) {
+    this.services = services
+    this.ways = ways
+    this.fork = fork
+    fork(Effect.map(services.tools.toolbox, (toolbox) => void (this.toolbox = toolbox)))
+  }
+
+  /** Takes a turn, if it may be driven (N1). */
+  take(fresh: Fresh): boolean {
+    const { turn } = fresh
+    const { state } = turn
+    if (this.toolbox === undefined || this.services.tools.missing().length > 0) return false
+    const isBack = state._tag === "Ahead" || (state._tag === "Queued" && turn.wait.hasNews)
+    if (turn.isCalled || !(isBack || (state._tag === "Queued" && state.arrival !== undefined))) return false
+    if (state.interruption !== undefined) return false
+    const resumption = state.arrival?.resumption
+    if (resumption === undefined) this.read(fresh)
+    else this.ways.found({ fresh, resumption, known: [] })
+    return true
+  }
+
+  /** Lets go of a turn that is not accepted. */
+  drop(turn: TurnLife.TurnLife): void {
+    this.dropped.add(turn)
+  }
+
+  /** Begins to run a turn; `undefined`: it goes elsewhere. */
+  enter({ fresh, known, resumption }: Found): DrivenTurn.DrivenTurn | undefined {
+    const { session, turn } = fresh
+    if (this.dropped.has(turn)) return undefined
+    const { toolbox } = this
+    const driven =
+      toolbox === undefined || turn.isCalled
+        ? undefined
+        : DrivenTurn.make(this.services, session, turn, resumption, known, toolbox)
+    let isAdmitted = false
+    const stay = driven && this.services.quarantine.come(false, () => (isAdmitted = true))
+    if (driven === undefined || stay === undefined || !isAdmitted) {
+      stay?.leave()
+      this.ways.elsewhere(fresh, {
+        isEntered: false,
+        early: turn.state.arrival?.early,
+        resumption,
+        known,
+        begun: undefined
+      })
+      return undefined
+    }
+    turn.move(TurnLife.begin)
+    turn.move(TurnLife.enter(stay))
+    turn.wait.know(JournalCheckpoint.commandIdsOf(known))
+    turn.state.seat?.weigh(ContextSize.charactersOf(resumption.history))
+    return driven
+  }
+
+  /** Reads are grouped where they are made (`GroupRead`); one that fails is the fiber's, which asks again (N2). */
+  private read(fresh: Fresh): void {
+    const { journal, store } = this.services
+    const { arrival } = fresh.turn.state
+    const { turnId } = fresh.turn
+    const found = Effect.zip(
+      store.resumption(turnId),
+      arrival === undefined ? journal.load(turnId) : Effect.succeed<ReadonlyArray<Record>>([]),
+      { concurrent: true }
+    )
+    this.fork(
+      Effect.matchCause(found, {
+        onSuccess: ([resumption, known]) => {
+          if (Option.isNone(resumption)) this.ways.elsewhere(fresh, undefined)
+          else this.ways.found({ fresh, resumption: resumption.value, known })
+        },
+        onFailure: (cause) => {
+          if (!Cause.hasInterruptsOnly(cause)) this.ways.elsewhere(fresh, undefined)
+        }
+      })
+    )
+  }
+}
