@@ -26,7 +26,7 @@ import type { Ledger, TurnFacts } from "./internal/machine/Ledger.ts"
 import { type Command, commandsOf, type Offers } from "./internal/machine/Next.ts"
 import { type Listeners, tell } from "./Observer.ts"
 import type { ProviderRequest } from "./Provider.ts"
-import type { RecordOf } from "./Records.ts"
+import { parse, placeOf, type RecordOf, type Stored, type Wake } from "./Records.ts"
 import type { Awaited, RetryStrategy } from "./RetryStrategy.ts"
 
 /** What a turn is asked to do. It has no router, and no report is asked for. */
@@ -51,12 +51,22 @@ export interface Begun {
   readonly announced: number | undefined
   /** When the call began that is under way, in epoch milliseconds; absent: none is. */
   readonly calledAt: number | undefined
+  /** Its last record is of an earlier life. */
+  readonly isTakenUp: boolean
+  /** The wait that is in progress was told. */
+  readonly isWaitTold: boolean
 }
 
 /** What is open: a call to make, or a wait. */
 export type Next =
   | { readonly _tag: "Call"; readonly request: ProviderRequest }
   | { readonly _tag: "Wait"; readonly retryAt: number; readonly delayMs: number; readonly awaited: Awaited }
+
+/** The end of a wait, which is part `part` of it (`Records`). */
+export interface Woken {
+  readonly record: RecordOf<"Wake">
+  readonly part: number
+}
 
 /** A turn before its first content. */
 export class BeforeContent {
@@ -65,6 +75,8 @@ export class BeforeContent {
   private open: Command | undefined = undefined
   private announced: number | undefined = undefined
   private calledAt: number | undefined = undefined
+  private isTakenUp = false
+  private isWaitTold = false
 
   constructor(facts: Facts, ports: Ports) {
     this.ports = ports
@@ -74,8 +86,27 @@ export class BeforeContent {
 
   /** What `Turn.runTurn` has to know of this life. */
   get begun(): Begun {
-    const { announced, calledAt } = this
-    return { announced, calledAt }
+    const { announced, calledAt, isTakenUp, isWaitTold } = this
+    return { announced, calledAt, isTakenUp, isWaitTold }
+  }
+
+  /** Comes to where the turn was, from the records of earlier lives; `false`: the interpreter's. */
+  follow(known: ReadonlyArray<Stored>): boolean {
+    for (const stored of known) {
+      if (!this.handOver()) return false
+      const record = parse(stored)
+      if (record === undefined) {
+        if (placeOf(stored.name) === undefined) continue
+        return false
+      }
+      try {
+        this.ledger = evolve(this.ledger, record)
+      } catch {
+        return false // a journal that contradicts itself is reported by the interpreter
+      }
+      this.isTakenUp = true
+    }
+    return true
   }
 
   /** The conversation before this turn. */
@@ -86,17 +117,14 @@ export class BeforeContent {
   /** Names what follows; `undefined`: the interpreter's. */
   next(): Next | undefined {
     this.open = undefined
-    for (const due of this.ledger.outbox) {
-      if (due._tag === "Live" || !this.ports.repeat(due.events, due.position)) return undefined
-    }
-    if (this.ledger.outbox.length > 0) this.ledger = { ...this.ledger, outbox: [] }
+    if (!this.handOver()) return undefined
     const [command] = commandsOf(this.ledger, this.ports.offers)
     if (command?._tag === "Call") {
       if (command.isLost || command.isJudged) return undefined
       this.open = command
       return { _tag: "Call", request: command.request }
     }
-    if (command?._tag !== "Wait") return undefined
+    if (command?._tag !== "Wait" || command.wait.asks !== undefined) return undefined
     this.open = command
     const { awaited, wait } = command
     return { _tag: "Wait", retryAt: wait.retryAt, delayMs: wait.delayMs, awaited }
@@ -150,6 +178,7 @@ export class BeforeContent {
     this.ledger = evolve(failing, decision)
     this.calledAt = undefined
     this.open = undefined
+    this.isTakenUp = false
     return [attempt, decision]
   }
 
@@ -166,9 +195,35 @@ export class BeforeContent {
     })
   }
 
-  /** The wait begins. */
-  waits(): void {
-    if (this.open?._tag === "Wait") this.tell(this.open.event)
+  /** The wait begins, or goes on in this life: it is announced, unless its end has passed meanwhile. `at` is in epoch milliseconds. */
+  waits(at: number): void {
+    const { open } = this
+    if (open?._tag !== "Wait") return
+    if (!this.isTakenUp || open.wait.retryAt >= at) this.tell(open.event)
+    this.isWaitTold = true
+  }
+
+  /** The wait is over: gives what is to be recorded. */
+  elapsed(wake: Extract<Wake, { readonly type: "elapsed" }> & { readonly at: number }): Woken | undefined {
+    const { ledger, open } = this
+    if (open?._tag !== "Wait") return undefined
+    const { number, part, step, wait } = open
+    Observing.tellWait(this.ports.observer, ledger, wait, wake)
+    const record: RecordOf<"Wake"> = { kind: "Wake", step, number, value: wake }
+    this.ledger = evolve(ledger, record)
+    this.open = undefined
+    this.isTakenUp = false
+    this.isWaitTold = false
+    return { record, part }
+  }
+
+  /** Hands over events that are on record; what was live has passed. `false`: there are others. */
+  private handOver(): boolean {
+    const { outbox } = this.ledger
+    if (outbox.length === 0) return true
+    if (outbox.some((due) => due._tag === "Live" || !this.ports.repeat(due.events, due.position))) return false
+    this.ledger = { ...this.ledger, outbox: [] }
+    return true
   }
 
   private tell(event: TurnEvent.ProviderRetry | TurnEvent.StepStart): void {

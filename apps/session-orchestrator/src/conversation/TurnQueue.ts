@@ -201,12 +201,16 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
     {
       handOver: (session, _turn, handover) => goOnInFiber(session, handover),
       parked: (session, turn, leaving) => {
-        turn.move(TurnLife.stop)
-        leaves(session, turn, leaving)
+        if (leaving === undefined && turn.state._tag === "Ahead") turn.move(TurnLife.park) // Q6
+        else {
+          turn.move(TurnLife.stop)
+          if (leaving !== undefined) leaves(session, turn, leaving)
+        }
         goesOn(session)
       },
       stopped: (session, turn, error) => {
         if (session.early === turn) turn.move(TurnLife.end)
+        else if (turn.state._tag === "Ahead") turn.move(TurnLife.park) // Q6
         else stopped(session, turn, error)
       }
     },

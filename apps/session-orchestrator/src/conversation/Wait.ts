@@ -30,6 +30,8 @@ export class Wait {
   private phase: "closed" | "open" | "ending" = "open"
   private isDue = false
   private isRung = false
+  /** Called when a turn that stands by without a fiber is to go on. */
+  private onRing: (() => void) | undefined = undefined
 
   /** Takes commands from now on. */
   open(): void {
@@ -44,6 +46,7 @@ export class Wait {
   /** A turn that stands by goes on now: with what there is to hear, or back out of memory where that is nothing. */
   ring(): void {
     this.isRung = true
+    this.goOn()
     if (this.bell !== undefined) Deferred.doneUnsafe(this.bell, Effect.void)
   }
 
@@ -78,6 +81,7 @@ export class Wait {
     const pending: Pending = { command, answer: Deferred.makeUnsafe() }
     this.inbox.push(pending)
     if (this.bell !== undefined) Deferred.doneUnsafe(this.bell, Effect.void)
+    this.goOn()
     return Deferred.await(pending.answer)
   }
 
@@ -102,6 +106,20 @@ export class Wait {
     }).pipe(Effect.onInterrupt(() => Effect.sync(() => this.ends(over))))
   }
 
+  /** The same without a fiber: calls back once, now or then. */
+  standByThen(act: () => void): void {
+    this.phase = "open"
+    this.onRing = act
+    if (this.isRung || this.isSteered) this.goOn()
+  }
+
+  /** Its time has come, and nobody wants anything else of it: the end of a sleep without a fiber. `over` as there. */
+  elapsed(over: () => void): Wake {
+    const wake = this.take()
+    this.ends(over)
+    return wake
+  }
+
   /** Sleeps until `elapsed` succeeds or a command comes. `over` is called when the wait, and not just a part of it, has ended. */
   sleep(elapsed: Effect.Effect<void>, over: () => void): Effect.Effect<Wake> {
     return Effect.suspend((): Effect.Effect<Wake> => {
@@ -119,6 +137,12 @@ export class Wait {
       ),
       Effect.onInterrupt(() => Effect.sync(() => this.ends(over)))
     )
+  }
+
+  private goOn(): void {
+    const { onRing } = this
+    this.onRing = undefined
+    onRing?.()
   }
 
   private ends(over: () => void): void {

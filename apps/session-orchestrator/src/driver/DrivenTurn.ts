@@ -30,16 +30,19 @@ export interface DrivenTurn {
   readonly value: BeforeContent.BeforeContent
   /** What is on record of it. */
   known: ReadonlyArray<Record>
+  /** It has come to the wait that it was parked in, ahead of its time. */
+  isStandingBy: boolean
   /** Ends the call that is under way. */
   cancel: (() => void) | undefined
 }
 
-/** A turn of which nothing is on record; `undefined`: it has to be run by a fiber. */
+/** A turn with its records until now; `undefined`: it has to be run by a fiber. */
 export const make = (
   services: TurnServices,
   session: Session,
   life: TurnLife.TurnLife,
   resumption: Resumption,
+  known: ReadonlyArray<Record>,
   toolbox: Toolbox.Toolbox["Service"]
 ): DrivenTurn | undefined => {
   const { chance, defaults, observer, providers } = services
@@ -47,7 +50,7 @@ export const make = (
   const setting = TurnSetting.of(services, session, life, conversation)
   const { isEnabled, policy, target } = setting
   const plain = TurnPorts.plain({ credentials: providers.credentials, models: defaults.models }, policy)
-  if (plain === undefined) return undefined
+  if (plain === undefined || policy.spendGuard !== undefined) return undefined
   const { hub } = session
   const { acceptedAt, conversationId, prompt, turnId } = turn
   const { system } = conversation
@@ -77,5 +80,6 @@ export const make = (
       offers: { tools: toolbox.definitions, hasRouter: false, hasStrategy: true, hasCompactor: true }
     }
   )
-  return { session, life, early, resumption, setting, value, known: [], cancel: undefined }
+  if (!value.follow(known)) return undefined
+  return { session, life, early, resumption, setting, value, known, cancel: undefined, isStandingBy: false }
 }

@@ -15,16 +15,18 @@
  * Driver.D3. A pass gives way after `AT_ONCE` turns: others stream meanwhile.
  * Driver.D4. A defect in here is the turn's, and is counted as one of a fiber is (C10).
  */
-import { type BeforeContent, Opening, type Toolbox, type TurnStopped } from "@holdfast/kernel"
-import { Effect, Exit, MutableList, Option } from "effect"
+import { type BeforeContent, Opening, type Records, type Toolbox, type TurnStopped } from "@holdfast/kernel"
+import { Cause, Effect, Exit, MutableList, Option } from "effect"
 import type { Awaited } from "../conversation/Gatekeeper.ts"
 import * as Gates from "../conversation/Gates.ts"
 import type { Session } from "../conversation/Session.ts"
 import * as TurnLife from "../conversation/TurnLife.ts"
 import { RESIDENT_MS } from "../conversation/TurnRunner.ts"
 import type { TurnServices } from "../conversation/TurnServices.ts"
-import type { Append } from "../storage/Journal.ts"
+import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
+import type { Append, Record } from "../storage/Journal.ts"
 import type { Resumption } from "../storage/Store.ts"
+import * as ContextSize from "../tokens/ContextSize.ts"
 import * as DrivenTurn from "./DrivenTurn.ts"
 import * as Handover from "./Handover.ts"
 import * as RecordText from "./RecordText.ts"
@@ -40,7 +42,8 @@ export interface Exits {
   readonly parked: (
     session: Session,
     turn: TurnLife.TurnLife,
-    wait: { readonly retryAt: number; readonly awaited: Awaited | undefined }
+    /** Absent: it is parked still, and was in memory ahead of its time. */
+    wait: { readonly retryAt: number; readonly awaited: Awaited | undefined } | undefined
   ) => void
   /** It stops, with the process or by a defect. */
   readonly stopped: (session: Session, turn: TurnLife.TurnLife, error: TurnStopped.TurnStopped) => void
@@ -66,7 +69,14 @@ export const make = (
 
 type Fresh = { readonly session: Session; readonly turn: TurnLife.TurnLife }
 type Happened =
-  | { readonly _tag: "Taken"; readonly fresh: Fresh; readonly resumption: Resumption }
+  | {
+      readonly _tag: "Taken"
+      readonly fresh: Fresh
+      readonly resumption: Resumption
+      readonly known: ReadonlyArray<Record>
+    }
+  /** It stands by, and is to go on. */
+  | { readonly _tag: "Rung"; readonly turn: DrivenTurn.DrivenTurn }
   | { readonly _tag: "Refused"; readonly turn: DrivenTurn.DrivenTurn; readonly refusal: Opening.Refusal }
   | { readonly _tag: "Answered"; readonly turn: DrivenTurn.DrivenTurn; readonly answer: Opening.Answered }
   | { readonly _tag: "Aborted"; readonly turn: DrivenTurn.DrivenTurn }
@@ -75,8 +85,11 @@ type Happened =
 interface Write {
   readonly turn: DrivenTurn.DrivenTurn
   readonly append: Append
+  /** The end of a wait that is among them. */
+  readonly wake?: Records.Wake
 }
 
+type Wait = Extract<BeforeContent.Next, { readonly _tag: "Wait" }>
 type Outcome = Handover.Refused["outcome"]
 
 class Drives implements Driver {
@@ -85,13 +98,11 @@ class Drives implements Driver {
   private readonly fork: (effect: Effect.Effect<void>) => unknown
   private readonly world: Opening.World
   private readonly inbox = MutableList.make<Happened>()
-  private readonly unread: Array<Fresh> = []
   private readonly turns = new Set<DrivenTurn.DrivenTurn>()
   /** Turns that were not accepted, and may be in the inbox or be read still. */
   private readonly dropped = new WeakSet<TurnLife.TurnLife>()
   private toolbox: Toolbox.Toolbox["Service"] | undefined = undefined
   private isRunning = false
-  private isReading = false
   private isOver = false
 
   constructor(services: TurnServices, exits: Exits, fork: (effect: Effect.Effect<void>) => unknown) {
@@ -111,11 +122,13 @@ class Drives implements Driver {
   take(session: Session, turn: TurnLife.TurnLife): boolean {
     const { state } = turn
     if (this.isOver || this.toolbox === undefined || this.services.tools.missing().length > 0) return false
-    if (state._tag !== "Queued" || state.arrival === undefined || state.interruption !== undefined) return false
-    const { resumption } = state.arrival
+    const isBack = state._tag === "Ahead" || (state._tag === "Queued" && turn.wait.hasNews)
+    if (turn.isCalled || !(isBack || (state._tag === "Queued" && state.arrival !== undefined))) return false
+    if (state.interruption !== undefined) return false
     const fresh = { session, turn }
+    const resumption = state.arrival?.resumption
     if (resumption === undefined) this.read(fresh)
-    else this.happened({ _tag: "Taken", fresh, resumption })
+    else this.happened({ _tag: "Taken", fresh, resumption, known: [] })
     return true
   }
 
@@ -162,7 +175,7 @@ class Drives implements Driver {
   })
 
   private deal(what: Happened, writes: Array<Write>): void {
-    const turn = what._tag === "Taken" ? this.enter(what.fresh, what.resumption) : what.turn
+    const turn = what._tag === "Taken" ? this.enter(what.fresh, what.resumption, what.known) : what.turn
     if (turn === undefined) return
     if (!this.turns.has(turn)) return what._tag === "Answered" ? what.answer.cancel() : undefined // D2
     this.guarded(turn, () => {
@@ -173,7 +186,10 @@ class Drives implements Driver {
           return this.refused(turn, what.refusal, writes)
         case "Answered":
           return this.handOver(turn, { stream: what.answer.rest, cancel: what.answer.cancel, isUnderWay: true })
+        case "Rung":
+          return this.rung(turn)
         case "Aborted":
+          if (turn.isStandingBy) return this.handOver(turn)
           // While its records are written it is heeded behind them.
           return turn.cancel && this.handOver(turn, Handover.pending(turn.cancel))
         default:
@@ -196,13 +212,17 @@ class Drives implements Driver {
   }
 
   /** Begins to run a turn; `undefined`: it goes elsewhere. */
-  private enter({ session, turn }: Fresh, resumption: Resumption): DrivenTurn.DrivenTurn | undefined {
+  private enter(
+    { session, turn }: Fresh,
+    resumption: Resumption,
+    known: ReadonlyArray<Record>
+  ): DrivenTurn.DrivenTurn | undefined {
     if (this.dropped.has(turn)) return undefined
     const { toolbox } = this
     const driven =
       toolbox === undefined || turn.isCalled
         ? undefined
-        : DrivenTurn.make(this.services, session, turn, resumption, toolbox)
+        : DrivenTurn.make(this.services, session, turn, resumption, known, toolbox)
     let isAdmitted = false
     const stay = driven && this.services.quarantine.come(false, () => (isAdmitted = true))
     if (driven === undefined || stay === undefined || !isAdmitted) {
@@ -211,13 +231,15 @@ class Drives implements Driver {
         isEntered: false,
         early: turn.state.arrival?.early,
         resumption,
-        known: [],
+        known,
         begun: undefined
       })
       return undefined
     }
     turn.move(TurnLife.begin)
     turn.move(TurnLife.enter(stay))
+    turn.wait.know(JournalCheckpoint.commandIdsOf(known))
+    turn.state.seat?.weigh(ContextSize.charactersOf(resumption.history))
     this.turns.add(driven)
     return driven
   }
@@ -225,7 +247,7 @@ class Drives implements Driver {
   private goOn(turn: DrivenTurn.DrivenTurn, writes: Array<Write>): void {
     const next = turn.life.isCalled ? undefined : turn.value.next()
     if (next?._tag === "Call") return this.call(turn, next, writes)
-    if (next?._tag === "Wait" && next.retryAt - this.world.now() > RESIDENT_MS) return this.wait(turn, next)
+    if (next?._tag === "Wait") return this.wait(turn, next)
     this.handOver(turn)
   }
 
@@ -299,21 +321,65 @@ class Drives implements Driver {
     })
   }
 
-  private recorded({ append, turn }: Write, outcome: Outcome, after: Array<Write>): void {
+  private recorded({ append, turn, wake }: Write, outcome: Outcome, after: Array<Write>): void {
     if (!this.turns.has(turn)) return
+    if (wake !== undefined && Exit.isSuccess(outcome)) turn.life.wait.hear(wake)
     turn.known = [...turn.known, ...append.records]
     this.guarded(turn, () =>
       Exit.isSuccess(outcome) ? this.goOn(turn, after) : this.handOver(turn, undefined, { append, outcome })
     )
   }
 
-  private wait(turn: DrivenTurn.DrivenTurn, next: Extract<BeforeContent.Next, { _tag: "Wait" }>): void {
+  private wait(turn: DrivenTurn.DrivenTurn, next: Wait): void {
     const { life, session, value } = turn
+    const now = this.world.now()
+    const isLong = next.retryAt - now > RESIDENT_MS
+    if (!isLong && !life.standsBy && !life.wait.hasNews) return this.handOver(turn)
     life.begins(true)
-    value.waits() // D5
+    value.waits(now) // D5
+    if (life.standsBy) return this.standBy(turn)
     const awaited = Gates.awaited(this.services.gates, next.awaited)
     life.move(TurnLife.waitAt(awaited))
+    if (life.wait.hasNews) return this.elapsed(turn)
     if (this.leave(turn)) this.exits.parked(session, life, { retryAt: next.retryAt, awaited })
+  }
+
+  /** A turn that was read ahead of its time waits there until it is rung, as `TurnRunner` has it. */
+  private standBy(turn: DrivenTurn.DrivenTurn): void {
+    const { life } = turn
+    turn.isStandingBy = true
+    life.onAbort = () => this.happened({ _tag: "Aborted", turn })
+    life.wait.standByThen(() => this.happened({ _tag: "Rung", turn }))
+  }
+
+  private rung(turn: DrivenTurn.DrivenTurn): void {
+    const { life, session } = turn
+    turn.isStandingBy = false
+    if (life.isCalled) return this.handOver(turn)
+    life.onAbort = undefined
+    life.move(TurnLife.goOn)
+    if (life.wait.hasNews) return this.elapsed(turn)
+    if (this.leave(turn)) this.exits.parked(session, life, undefined)
+  }
+
+  /** The time of a wait has come. */
+  private elapsed(turn: DrivenTurn.DrivenTurn): void {
+    const { known, life, session, value } = turn
+    if (life.isCalled) return this.handOver(turn)
+    life.wait.elapsed(() => session.hub.inProgress.resume())
+    const { heldMs = 0 } = life.state.pass ?? {}
+    const held = heldMs === 0 ? undefined : { heldMs }
+    const woken = value.elapsed({ type: "elapsed", ...held, at: this.world.now() })
+    if (woken === undefined) return this.handOver(turn)
+    const append: Append = {
+      turnId: life.turnId,
+      seq: known.length,
+      records: [RecordText.of(woken.record, woken.part)]
+    }
+    const write: Write = { turn, append, wake: woken.record.value }
+    // By itself: the turns of a crowd go on in their order, and one whose disk is slow holds up no other.
+    const written = this.services.journal.append(append.turnId, append.seq, ...append.records)
+    this.fork(Effect.flatMap(Effect.exit(written), (outcome) => this.accepted(write, outcome)))
   }
 
   // --- leaving
@@ -336,26 +402,28 @@ class Drives implements Driver {
 
   // --- reading
 
+  /** Reads are grouped where they are made (`GroupRead`); one that fails is the fiber's, which asks again. */
   private read(fresh: Fresh): void {
-    this.unread.push(fresh)
-    if (this.isReading) return
-    this.isReading = true
-    this.fork(this.reading)
+    const { journal, store } = this.services
+    const { session, turn } = fresh
+    const isNew = turn.state.arrival !== undefined
+    const found = Effect.zip(
+      store.resumption(turn.turnId),
+      isNew ? Effect.succeed<ReadonlyArray<Record>>([]) : journal.load(turn.turnId),
+      { concurrent: true }
+    )
+    this.fork(
+      Effect.matchCause(found, {
+        onSuccess: ([resumption, known]) => {
+          if (Option.isNone(resumption)) this.exits.handOver(session, turn, undefined)
+          else this.happened({ _tag: "Taken", fresh, resumption: resumption.value, known })
+        },
+        onFailure: (cause) => {
+          if (!Cause.hasInterruptsOnly(cause)) this.exits.handOver(session, turn, undefined)
+        }
+      })
+    )
   }
-
-  private readonly reading: Effect.Effect<void> = Effect.gen({ self: this }, function* () {
-    while (this.unread.length > 0) {
-      yield* Effect.yieldNow // who comes in this turn of the event loop is read along
-      const taken = this.unread.splice(0, AT_ONCE)
-      const found = yield* Effect.exit(this.services.store.resumptions(taken.map(({ turn }) => turn.turnId)))
-      for (const [i, fresh] of taken.entries()) {
-        const resumption = Exit.isSuccess(found) ? Option.getOrUndefined(found.value[i] ?? Option.none()) : undefined
-        if (resumption !== undefined) this.happened({ _tag: "Taken", fresh, resumption })
-        else if (!this.isOver) this.exits.handOver(fresh.session, fresh.turn, undefined)
-      }
-    }
-    this.isReading = false
-  })
 }
 
 /** A provider that throws has failed (C10). */

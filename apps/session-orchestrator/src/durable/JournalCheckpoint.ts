@@ -54,6 +54,9 @@ export interface Resumed {
   readonly commandIds: ReadonlyArray<string>
 }
 
+/** Commands that are on record (X4). */
+export const commandIdsOf = (known: ReadonlyArray<Record>): ReadonlyArray<string> => known.flatMap(commandIdOf)
+
 /** A checkpoint over what has been recorded of a turn until now. */
 export const make = (
   journal: Journal["Service"],
@@ -125,7 +128,7 @@ export const over = (
           Arr.isReadonlyArrayNonEmpty(records) ? journal.appendWith(turnId, next, records, events) : alone
         )
       ),
-    commandIds: known.flatMap(commandIdOf)
+    commandIds: commandIdsOf(known)
   }
 }
 

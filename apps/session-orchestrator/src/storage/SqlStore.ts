@@ -6,20 +6,7 @@
  * database that is away for some seconds (`Patience`).
  */
 import { type Ids, TurnEvent } from "@holdfast/wire"
-import {
-  Array as Arr,
-  Cause,
-  Clock,
-  Context,
-  Duration,
-  Effect,
-  Exit,
-  identity,
-  Layer,
-  Option,
-  type Schema,
-  Stream
-} from "effect"
+import { Cause, Clock, Context, Duration, Effect, Exit, identity, Layer, Option, type Schema, Stream } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import type { Interruption } from "../durable/Interruption.ts"
 import * as Acceptances from "./Acceptances.ts"
@@ -211,10 +198,6 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
     turn: (id) => TurnTable.find(sql, id).pipe(read(`turn ${id}`)),
     resumption: (id) =>
       Effect.map(resume(id), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
-    resumptions: (ids) =>
-      Effect.map(Effect.forEach(Arr.chunksOf(ids, Resumptions.AT_ONCE), Resumptions.find(sql)), (found) =>
-        found.flat().map(Option.fromUndefinedOr)
-      ).pipe(read(`what ${ids.length} turn(s) go on with`)),
     lastTurn: (id) => TurnTable.last(sql, id).pipe(read(`the last turn of conversation ${id}`)),
     unsealedTurnsOf: (id) => JournalTable.unsealed(sql, id).pipe(read(`the unsealed turns of conversation ${id}`)),
     // Many rows, which nobody waits for but the start.

@@ -111,10 +111,6 @@ export class Store extends Context.Service<
     readonly turn: (id: Ids.TurnId) => Effect.Effect<Option.Option<Turn>, StorageError>
     /** What a turn that is about to run needs. */
     readonly resumption: (id: Ids.TurnId) => Effect.Effect<Option.Option<Resumption>, StorageError>
-    /** The same of several turns at once, in their order. */
-    readonly resumptions: (
-      ids: ReadonlyArray<Ids.TurnId>
-    ) => Effect.Effect<ReadonlyArray<Option.Option<Resumption>>, StorageError>
     /** The newest turn of a conversation, in the order of acceptance. */
     readonly lastTurn: (id: Ids.ConversationId) => Effect.Effect<Option.Option<Turn>, StorageError>
     /** Every turn that is not sealed, oldest first: what a start has to take up. */

@@ -342,11 +342,6 @@ describe("a conversation", () => {
               Effect.andThen(
                 Effect.sync(() => read.push(turnId)),
                 real.resumption(turnId)
-              ),
-            resumptions: (turnIds) =>
-              Effect.andThen(
-                Effect.sync(() => read.push(...turnIds)),
-                real.resumptions(turnIds)
               )
           })
         },

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Opening, Provider } from "@holdfast/kernel"
 import { Calls } from "@holdfast/providers"
-import type { Failure, TurnEvent } from "@holdfast/wire"
+import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
 import { Duration, Effect, Exit, Layer, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Condition from "../../src/conversation/Condition.ts"
@@ -138,6 +138,49 @@ describe("turns that are driven in groups", () => {
           "message",
           "turn-end"
         ])
+      })
+    )
+  )
+
+  it.effect("X1: turns that come back together and fail again are parked again, each end of a wait on record", () =>
+    withService([refuses], ({ calls, conversations, journal }) =>
+      Effect.gen(function* () {
+        const turns: Array<Ids.TurnId> = []
+        for (let n = 0; n < 5; n++) {
+          turns.push(yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi" }))
+        }
+        yield* settled
+        yield* TestClock.adjust("1 minute")
+        yield* settled
+        assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 5, queued: 0 })
+        assert.strictEqual(calls.made, 10)
+        for (const turnId of turns) {
+          const records = yield* journal.load(turnId)
+          assert.deepStrictEqual(
+            records.map(({ name }) => name),
+            ["step/0/attempt/0", "step/0/decision/0", "step/0/sleep/0", "step/0/attempt/1", "step/0/decision/1"]
+          )
+          assert.include(records[2]?.value, '"type":"elapsed"')
+        }
+      })
+    )
+  )
+
+  it.effect("X4: a command reaches a turn that stands by, and an abort too", () =>
+    withService([refuses, refuses, answers], ({ conversations }) =>
+      Effect.gen(function* () {
+        const [first, second] = [yield* conversations.create({}), yield* conversations.create({})]
+        const [now, never] = [
+          yield* conversations.prompt(first, { prompt: "Hi" }),
+          yield* conversations.prompt(second, { prompt: "Hi" })
+        ]
+        yield* settled
+        yield* TestClock.adjust("58 seconds")
+        yield* settled
+        assert.isTrue(yield* conversations.steer({ type: "retry-now", conversationId: first }, "a test"))
+        assert.isTrue(yield* conversations.abort(second))
+        assert.strictEqual((yield* conversations.result(now)).text, "Hello")
+        assert.deepInclude((yield* conversations.result(never)).end, { status: "aborted", attempts: 1 })
       })
     )
   )

@@ -225,7 +225,6 @@ export const make = () => {
         acceptTurn: () => die,
         turn: () => die,
         resumption: () => die,
-        resumptions: () => die,
         lastTurn: () => die,
         unsealedTurnsOf: () => die,
         unsealedTurns: Effect.suspend(() =>

@@ -36,7 +36,7 @@ export const resume = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<v
     if (contradiction !== undefined) return yield* unreadable(contradiction)
   }
   // A wait that this life has begun is told, however short it is (D5).
-  if (run.begun !== undefined) run.isTakenUp = false
+  if (run.begun?.isTakenUp === false) run.isTakenUp = false
 })
 
 /** Runs the turn from where it is to its seal. */

@@ -93,15 +93,24 @@ export const decision = <E, R>(
 /** Tells of a wait's end, which `wake` knows. */
 export const wait = <E>(
   run: Run,
-  { delayMs, retry, retryAt, setback }: Wait,
+  about: Wait,
   wake: Effect.Effect<Wake & { readonly at: number }, E>
 ): Effect.Effect<Wake & { readonly at: number }, E> => {
   const { observer } = run.ports
   if (observer?.wait === undefined) return wake
+  return Effect.tap(wake, (wake) => Effect.sync(() => tellWait(observer, run.ledger, about, wake)))
+}
+
+/** The same of a ledger. */
+export const tellWait = (
+  observer: Listeners | undefined,
+  ledger: Ledger,
+  { delayMs, retry, retryAt, setback }: Wait,
+  wake: Wake & { readonly at: number }
+): void => {
+  if (observer?.wait === undefined) return
   const about = { retry: retry.attempt, failure: setback.failure, delayMs, retryAt }
-  return Effect.tap(wake, (wake) =>
-    Effect.sync(() => tell(observer, "wait", { ...placeOf(run.ledger), ...about, wake, at: wake.at }))
-  )
+  tell(observer, "wait", { ...placeOf(ledger), ...about, wake, at: wake.at })
 }
 
 /** Tells of a tool call. `leave` counts it out, and gives how many are left. */

@@ -51,6 +51,8 @@ export class Run {
   announced: number | undefined
   /** When the call began that was under way before this interpreter took the turn over, until it makes another. */
   beganAt: number | undefined
+  /** The wait in progress was told in this life, before the interpreter ran it. */
+  isWaitTold: boolean
   /** The last record is of an earlier life. */
   isTakenUp = false
   private stopped: TurnStopped | undefined = undefined
@@ -71,6 +73,7 @@ export class Run {
     this.begun = begun
     this.announced = begun?.announced
     this.beganAt = begun?.calledAt
+    this.isWaitTold = begun?.isWaitTold ?? false
   }
 
   /** The name of this life, which no other life of the turn has. */

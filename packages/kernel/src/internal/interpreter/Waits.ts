@@ -47,7 +47,8 @@ const asleep = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Wake & { readonly at: number }, SleepFailure | TurnParked | TurnStopped> {
   const { asks, retryAt } = wait
   const begunAt = yield* Clock.currentTimeMillis
-  if (!run.isTakenUp || retryAt >= begunAt) run.live(event) // W1
+  if (!run.isWaitTold && (!run.isTakenUp || retryAt >= begunAt)) run.live(event) // W1
+  run.isWaitTold = false
   for (;;) {
     const now = yield* Clock.currentTimeMillis
     const wake = yield* Effect.catchCause(
