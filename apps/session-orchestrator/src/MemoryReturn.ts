@@ -15,8 +15,8 @@ import { runInNewContext } from "node:vm"
 /** Between two looks. */
 export const INTERVAL_MS = 2_000
 
-/** The event loop's share of busy time below which a collection holds up hardly anything. */
-const QUIET = 0.2
+/** The event loop's share of busy time below which at most a few turns stream, which a collection would hold up. */
+const QUIET = 0.02
 
 /** Busy time that leaves garbage worth collecting. */
 const WORKED_MS = 1_000

@@ -463,7 +463,9 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
         UnderWay.assertAnswered(audience)
         // An answer that was lost with its locks is begun anew, and what was shown of it is void.
         const discarded = onlooker.events.filter(({ type }) => type === "step-discarded").length
-        assert.strictEqual(runners.provider.count(), 2 + discarded)
+        if (when === "at once") assert.strictEqual(runners.provider.count(), 2 + discarded)
+        // Where locks come and go, a call that has shown nothing may be made again too: nothing is void then.
+        assert.isAtLeast(runners.provider.count(), 2 + discarded)
         assert.strictEqual((yield* runner.call({ path: "/readyz" })).status, 200)
         assert.notInclude(runner.stdout() + runner.stderr(), PostgresServer.PASSWORD)
       })

@@ -123,7 +123,9 @@ describe("a process that is starved", () => {
           const second = yield* start
           assert.deepStrictEqual(yield* second.state(id), before)
           yield* second.call({ method: "POST", path: `/v1/conversations/${id}/retry-now` })
-          assert.strictEqual(Service.shown(yield* Given.turn(second, id, "one")), "Once")
+          // It may have ended before this client is there, which then gets the message alone.
+          yield* Given.turn(second, id, "one")
+          assert.strictEqual((yield* second.history(id)).at(-1), "assistant: Once")
           assert.strictEqual(provider.count(), 2)
         })
     )
