@@ -150,6 +150,8 @@ export class Rig {
   /** Starts a process over the database. */
   get up(): Effect.Effect<void, StorageError> {
     return Effect.gen({ self: this }, function* () {
+      // What the last process had handed in is on disk or lost by now, and not written behind this one's back.
+      yield* this.store.check
       const scope = yield* Scope.make()
       const life = { scope, isDead: false }
       const context = yield* Layer.buildWithScope(Layer.fresh(this.layerOf(life)), scope)
