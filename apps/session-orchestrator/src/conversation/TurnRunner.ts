@@ -152,6 +152,7 @@ const patience = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced
 
 const sinkOf = ({
   emitting,
+  handover,
   journaled,
   life,
   resumption: { persisted, turn },
@@ -162,7 +163,9 @@ const sinkOf = ({
   persist: (events, position) => {
     const { conversationId, turnId } = turn
     if (events.some(({ type }, i) => type !== (persisted[position + i] ?? type))) return Effect.fail(diverged(turnId)) // R3
-    if (position + events.length <= persisted.length) return Effect.sync(() => hub.repeated(events)) // R4
+    if (position + events.length <= persisted.length)
+      // Where the step has been announced the driver has repeated them, and what is in progress came behind them.
+      return Effect.sync(() => void (handover?.begun?.announced !== undefined || hub.repeated(events))) // R4
     const persisting = Effect.flatMap(
       journaled.carrying(
         { conversationId, events, position },

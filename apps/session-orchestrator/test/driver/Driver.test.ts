@@ -164,6 +164,28 @@ describe("turns that are driven in groups", () => {
     )
   )
 
+  it.effect("X3: a client that comes while a turn that came back answers gets the step from its beginning", () =>
+    withService(
+      [
+        refuses,
+        (listener) => {
+          const rest = Stream.concat(Stream.fromIterable(HELLO.slice(0, 1)), Stream.never)
+          listener.answered({ rest, cancel: () => {} })
+        }
+      ],
+      ({ conversations }) =>
+        Effect.gen(function* () {
+          const id = yield* conversations.create({})
+          yield* conversations.prompt(id, { prompt: "Hi" })
+          yield* settled
+          yield* TestClock.adjust("1 minute")
+          yield* settled
+          const frames = yield* Stream.runCollect(Stream.take(conversations.watch(id, 0), 4))
+          assert.deepStrictEqual(typesOf(frames), ["turn-start", "message", "step-start", "text-delta"])
+        })
+    )
+  )
+
   it.effect("X1: turns that come back together and fail again are parked again, each end of a wait on record", () =>
     withService([refuses], ({ calls, conversations, journal }) =>
       Effect.gen(function* () {
