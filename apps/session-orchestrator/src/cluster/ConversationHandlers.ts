@@ -17,6 +17,7 @@ import * as Frames from "./Frames.ts"
 import * as Lease from "./Lease.ts"
 import * as Resident from "./Resident.ts"
 import type { Residents } from "./Residents.ts"
+import * as Owner from "./Owner.ts"
 
 type Requirements = Resident.Requirements | Sharding.Sharding | Alarms | Lease.Lease
 
@@ -82,9 +83,10 @@ const staying = ({ untilQuiet }: Resident.Resident): Effect.Effect<void> =>
     Effect.orDie
   )
 
-/** One message for the frames of one read of the provider; before them an empty one, by which the owner is known to be there (`Owner.O6`). */
+/** One message for the frames of one read of the provider; between them empty ones, by which the owner is known to be there (`Owner.O6`). */
 const batched = <E>(frames: Stream.Stream<Frame, E>): Stream.Stream<Batch, E> =>
-  Stream.concat(
-    Stream.succeed<Batch>([]),
-    Stream.mapArray(frames, (chunk) => [Frames.toBatch(chunk)] as const)
+  Stream.merge(
+    Stream.mapArray(frames, (chunk) => [Frames.toBatch(chunk)] as const),
+    Stream.map(Stream.tick(Owner.SIGN_INTERVAL), (): Batch => []),
+    { haltStrategy: "left" }
   )

@@ -10,10 +10,10 @@
  * O5. While the database is away, or takes no writes, a caller waits a few seconds at most and gets that as the reason, whether tries fail
  *     or one does not answer: ownership is a lock in the database.
  * O6. A runner that was asked when it had just frozen never answers, and the cluster does not fail that call when it gives the
- *     conversation to another runner. So a stream whose first message does not come in time is opened again, and a result that takes long
- *     is asked for again.
+ *     conversation to another runner. So an owner sends an empty message at once and every few seconds: a stream without them is opened
+ *     again. A result that takes long is asked for again.
  */
-import { Array as Arr, Cause, Clock, Duration, Effect, type Pull, Schedule, Stream } from "effect"
+import { Array as Arr, Cause, Clock, Duration, Effect, Schedule, Stream } from "effect"
 import type { ClusterError } from "effect/cluster"
 import type { Frame } from "../conversation/Conversations.ts"
 import * as Patience from "../storage/Patience.ts"
@@ -69,7 +69,7 @@ export const awaited = <A, E extends Tagged>(call: Effect.Effect<A, E | Unreache
  * Watches one owner after the other (O2), up to the last frame.
  *
  * @param after the id of the last event that the watcher has
- * @param open watches the present owner, whose first message comes at once, and may be empty
+ * @param open watches the present owner, whose first message comes at once, and others every `SIGN_INTERVAL`; they may be empty
  */
 export const followed = <E extends Tagged>(
   after: number,
@@ -133,10 +133,12 @@ const inTime = <A, E>(effect: Effect.Effect<A, E>, duration: Duration.Duration):
 const answered = <A, E>(messages: Stream.Stream<A, E>): Stream.Stream<A, E | OwnerGone> =>
   Stream.transformPull(messages, (pull) =>
     Effect.sync(() => {
-      let next: typeof pull | Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E | OwnerGone> = inTime(pull, ANSWER_LIMIT).pipe(
-        Effect.tap(() => Effect.sync(() => (next = pull)))
-      )
-      return Effect.suspend(() => next)
+      let limit = ANSWER_LIMIT
+      const next = Effect.map(pull, (chunk) => {
+        limit = SILENCE_LIMIT
+        return chunk
+      })
+      return Effect.suspend(() => inTime(next, limit))
     })
   )
 
@@ -163,6 +165,12 @@ export const CHECK_INTERVAL = Duration.seconds(1)
 
 /** The first message of a stream asks nothing of a database: a runner that is busy sends it in time. */
 export const ANSWER_LIMIT = Duration.seconds(10)
+
+/** Between two signs of an owner with nothing else to send. */
+export const SIGN_INTERVAL = Duration.seconds(10)
+
+/** Several signs are missing by then. */
+export const SILENCE_LIMIT = Duration.seconds(30)
 
 /** Results are asked for again so often, while their turns wait for hours. */
 export const ASK_AGAIN = Duration.seconds(30)

@@ -232,15 +232,16 @@ describe("Owner.followed", () => {
     })
   )
 
-  it.effect("O6: a runner that says nothing at all is asked no longer, and one that is only quiet is left alone", () =>
+  it.effect("O6: a runner that sends nothing is asked no longer, and one that sends signs of life is left alone", () =>
     Effect.gen(function* () {
       const asked: Array<number> = []
-      const owners = [Stream.never, Stream.concat(Stream.succeed<Batch>([]), Stream.never)]
+      const signs = Stream.map(Stream.tick(Owner.SIGN_INTERVAL), (): Batch => [])
+      const owners = [Stream.never, Stream.concat(Stream.take(signs, 5), Stream.never), signs]
       const open = (): Stream.Stream<Batch> =>
         Stream.unwrap(Effect.map(Clock.currentTimeMillis, (now) => owners[asked.push(now) - 1] ?? Stream.empty))
       yield* Owner.followed(0, open, Frames.isEnd).pipe(Stream.runDrain, Effect.forkScoped)
       yield* TestClock.adjust("1 hour")
-      expect(asked).toEqual([0, 10_200])
+      expect(asked).toEqual([0, 10_200, 10_200 + 40_000 + 30_200])
     })
   )
 
