@@ -102,7 +102,13 @@ const stay = Effect.gen(function* () {
   return owner
 })
 
-const seconds = (count: number) => TestClock.adjust("1 second").pipe(Effect.repeat({ times: count - 1 }))
+/** What can be done without the clock is done after each of them. */
+const seconds = (count: number) =>
+  TestClock.adjust("1 second").pipe(Effect.andThen(settled), Effect.repeat({ times: count - 1 }))
+
+const settled = Effect.promise(async () => {
+  for (let n = 0; n < 20; n++) await new Promise((resolve) => setImmediate(resolve))
+})
 
 test("R2: a turn that another runner writes to comes back at once, and then in growing distances", (state) =>
   Effect.gen(function* () {
