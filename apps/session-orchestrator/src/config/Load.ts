@@ -3,7 +3,7 @@
  *
  * L1. A file that was asked for must be there; the default one need not be.
  * L2. A file that cannot be read stops the start, with the reason, beside every other mistake, as one `ConfigError`.
- * L3. A problem of the file has the line and the column of its key, or of the innermost key around one that is missing.
+ * L3. A problem of the file has the line and the column of its key. Where the key is missing they are those of the object around it.
  */
 import { Text } from "@holdfast/wire"
 import { Effect, FileSystem, Layer, Path, type PlatformError, Result } from "effect"

@@ -45,7 +45,7 @@ export class Early {
     }
   }
 
-  /** What listeners are told of it waits too (E3). */
+  /** Its observations wait too (E3). */
   observing(listeners: Observer.Listeners): Observer.Listeners {
     const held = <Kind extends keyof Observer.Observations>(kind: Kind) =>
       this.emitting((observation: Observer.Observations[Kind]) => Observer.tell(listeners, kind, observation))

@@ -42,6 +42,7 @@ import { knownTarget, Providers } from "./Providers.ts"
 import type { Session } from "./Session.ts"
 import { Sessions } from "./Sessions.ts"
 import * as TurnQueue from "./TurnQueue.ts"
+import * as TurnSetting from "./TurnSetting.ts"
 import * as Watching from "./Watching.ts"
 
 /** Runs turns for as long as its scope is open; those that it does not get to seal are left for the next process. */
@@ -185,7 +186,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
             const wait = recorded && until !== undefined ? InProgress.prolonged(recorded, until) : recorded
             const session = sessions.find(id)
             const state = stateOf(conversation, session, wait)
-            const policy = TurnQueue.policyOf(conversation, defaults)
+            const policy = TurnSetting.policyOf(conversation, defaults)
             const model =
               state.status === "idle"
                 ? yield* NextTarget.of(next, conversation, policy)
@@ -324,7 +325,7 @@ const waitEventOf = (
   if (wait === undefined) return undefined
   const { asks, attempt, credential, delayMs, retryAt, failure, target } = wait
   const code = Failure.codeOf(failure)
-  const maxAttempts = RetryPolicy.mostRetries(TurnQueue.policyOf(conversation, defaults))
+  const maxAttempts = RetryPolicy.mostRetries(TurnSetting.policyOf(conversation, defaults))
   return {
     type: "provider-retry",
     conversationId: conversation.conversationId,

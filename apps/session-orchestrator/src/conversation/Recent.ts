@@ -1,7 +1,7 @@
 /**
  * Holds the persisted events of turns that this process has accepted, so that a watcher need not read them back.
  *
- * Recent.R1. It has all events of a turn so far, or none: one that was taken up from disk, has stopped or has ended is not here.
+ * Recent.R1. It has all events of a turn so far, or none. A turn that was taken up from disk, has stopped or has ended is not here.
  * Recent.R2. A turn that has persisted more than `MOST` behind its opening goes: its watchers read the disk. The prompt in the opening is
  *     in memory anyway while the turn runs.
  * Recent.R3. Turns of a conversation run one after the other, so at most one turn here has events, and they have no gap.

@@ -88,7 +88,7 @@ export const behind = (http: Http.Http["Service"], { giveWay, whenFree }: RightO
 
 // --- internal
 
-/** The same without a fiber. What is cancelled meanwhile is told no more. */
+/** The same without a fiber. A call that is cancelled while it gives way reports nothing. */
 const givingWay =
   (begin: Http.Begin, whenFree: RightOfWay["whenFree"]): Http.Begin =>
   (body, world, heard) => {

@@ -265,8 +265,6 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
   return queue
 })
 
-export { policyOf } from "./TurnSetting.ts"
-
 // --- internal
 
 /** A turn that leaves memory, by its gate. */
@@ -347,24 +345,21 @@ const run = Effect.fnUntraced(function* (
     { policy, provider, history, isEnabled, patiently }
   )
   const toolbox = yield* tools.toolbox
+  const settled = MissingTools.settle(tools, {
+    conversationId: conversation.conversationId,
+    turnId,
+    isFirstLife: !journaled.checkpoint.known?.some(({ name }) => name === Records.nameOf("Attempt", 0)),
+    live: emitting((event) => session.hub.live(event)),
+    makeRoom: () => {
+      turn.move(TurnLife.without("place"))
+      turn.state.seat?.ready()
+    },
+    abort: Deferred.await(turn.abort)
+  })
   // A call that is under way has the tools that were there when it was made.
-  const settled = handover?.call === undefined
-  const failure = !settled
-    ? undefined
-    : yield* MissingTools.settle(tools, {
-        conversationId: conversation.conversationId,
-        turnId,
-        isFirstLife: !journaled.checkpoint.known?.some(({ name }) => name === Records.nameOf("Attempt", 0)),
-        live: emitting((event) => session.hub.live(event)),
-        makeRoom: () => {
-          turn.move(TurnLife.without("place"))
-          turn.state.seat?.ready()
-        },
-        abort: Deferred.await(turn.abort)
-      })
-  const setting = {
+  const failure = handover?.call === undefined ? yield* settled : undefined
+  const running = TurnRunner.run({
     handover,
-    emitting,
     session,
     life: turn,
     resumption,
@@ -373,12 +368,8 @@ const run = Effect.fnUntraced(function* (
     policy,
     ports,
     isEnabled,
-    store
-  }
-  const reached = failure === undefined ? provider : MissingTools.failing(failure)
-  const running = TurnRunner.run({
-    ...setting,
-    provider: reached,
+    store,
+    provider: failure === undefined ? provider : MissingTools.failing(failure),
     emitting,
     journaled,
     toolbox,

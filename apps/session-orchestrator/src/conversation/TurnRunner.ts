@@ -130,7 +130,7 @@ export const goingDown = new TurnStopped.TurnStopped({
 
 /** Hands over an event that passes. */
 export const live = (life: TurnLife.TurnLife, hub: Hub, event: TurnEvent.TransientEvent): void => {
-  // A turn that is taken up again tells where it is; nobody needs to hear of it twice, nor of a wait that the gate has ended.
+  // A turn that is taken up again announces where it is. Clients get that once, and nothing of a wait that the gate has ended.
   if (event.type === "provider-retry" && life.state.pass !== undefined) return
   if (!hub.inProgress.isKnown(event)) hub.live(event)
 }

@@ -29,7 +29,7 @@ export const of = (
   conversation: Conversation
 ): TurnSetting => {
   // What the settings say is where a conversation's switch begins; from then on the switch alone says it (P15).
-  const policy = enabled(policyOf(conversation, defaults))
+  const policy = { ...policyOf(conversation, defaults), enabled: true }
   const isEnabled = () => session.autoRetry ?? conversation.autoRetryEnabled
   const isRetried = () => isEnabled() && RetryPolicy.mostRetries(policy) !== 0
   // The gate stands outside the limits: a call that runs into one has failed, and the gate has to know.
@@ -64,16 +64,6 @@ const resolved = (retry: Profile.RetrySettings): RetryPolicy.RetryPolicy => {
   const policy = Profile.resolve(retry)
   policies.set(retry, policy)
   return policy
-}
-
-const enabledOnes = new WeakMap<RetryPolicy.RetryPolicy, RetryPolicy.RetryPolicy>()
-
-const enabled = (policy: RetryPolicy.RetryPolicy): RetryPolicy.RetryPolicy => {
-  const known = enabledOnes.get(policy)
-  if (known !== undefined) return known
-  const made = { ...policy, enabled: true }
-  enabledOnes.set(policy, made)
-  return made
 }
 
 /** Every target's own provider, with the credential that was chosen: a turn goes from one to another. */

@@ -113,7 +113,7 @@ export class Wait {
     if (this.isRung || this.isSteered) this.goOn()
   }
 
-  /** Its time has come, and nobody wants anything else of it: the end of a sleep without a fiber. `over` as there. */
+  /** Ends a sleep without a fiber: its time has come, and there is no command. `over` as in `sleep`. */
   elapsed(over: () => void): Wake {
     const wake = this.take()
     this.ends(over)

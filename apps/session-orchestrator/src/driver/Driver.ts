@@ -274,7 +274,7 @@ class Drives implements Driver {
     })
   }
 
-  /** It is known whether the turn is accepted; one that is not has left. */
+  /** Goes on behind the acceptance. A turn that is refused has left by then. */
   private accepted(write: Write, outcome: Outcome): Effect.Effect<void> {
     return Effect.suspend(() => {
       const after: Array<Write> = []

@@ -10,7 +10,7 @@ import { SqlClient, SqlError } from "effect/sql"
 import * as fs from "node:fs"
 import * as Holders from "../cluster/Holders.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
-import * as TurnQueue from "../conversation/TurnQueue.ts"
+import * as TurnSetting from "../conversation/TurnSetting.ts"
 import * as ConversationTable from "../storage/ConversationTable.ts"
 import * as EventTable from "../storage/EventTable.ts"
 import * as InterruptionTable from "../storage/InterruptionTable.ts"
@@ -163,7 +163,7 @@ const reports = Effect.fnUntraced(function* (
     } else {
       begun.add(turn.conversationId)
       const account = Account.of(yield* recordsOf(sql, turn.turnId))
-      const policy = TurnQueue.policyOf(conversation, defaults)
+      const policy = TurnSetting.policyOf(conversation, defaults)
       found.push(openReport(TurnReport.ofOpen(turn, account, conversation, policy, now)))
     }
   }

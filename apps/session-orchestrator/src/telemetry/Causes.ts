@@ -4,7 +4,8 @@
  * K1. A cause begins with the first turn that fails of it. It is over when its endpoint has answered a turn since, and no turn has failed
  *     of it for `QUIET_MS`; the next one begins it anew.
  * K2. It is told `settleMs` after it began, so that one notice counts the turns that fail together.
- * K3. Turns that failed in an incident that ends with them are told by the notice of its end, and not twice.
+ * K3. Turns that failed in an incident that ends with them are told by the notice of its end, and not twice. Until that is due they are
+ *     told by nothing else: a turn that waits again puts the end off, and then they are told as any others are.
  */
 import { Failure, Target } from "@holdfast/wire"
 import { HashMap, Option, Schema } from "effect"
@@ -78,25 +79,43 @@ export const answered = (causes: Causes, target: Target.Target): Causes => {
   )
 }
 
+/** The end of an endpoint's incident, whose notice tells that turns failed of its reason (K3). */
+export interface Ending {
+  readonly reason: Failure.Reason
+  /** When it is told, in epoch milliseconds. */
+  readonly at: number
+}
+
 /** When the next cause is to be told, in epoch milliseconds. */
-export const dueAt = (causes: Causes, settleMs: number): number =>
-  save(causes).reduce((first, { isTold, since }) => (isTold ? first : Math.min(first, since + settleMs)), Infinity)
+export const dueAt = (
+  causes: Causes,
+  settleMs: number,
+  endingOf: (target: Target.Target) => Ending | undefined = () => undefined
+): number =>
+  save(causes).reduce(
+    (first, cause) => (cause.isTold ? first : Math.min(first, momentOf(cause, settleMs, endingOf(cause.target)))),
+    Infinity
+  )
 
 /**
  * The causes that are due by a moment, as notices.
  *
- * @param situation how many turns wait for an endpoint, and the cause that the end of its incident is about to tell (K3)
+ * @param situation how many turns wait for an endpoint, and the end of its incident, where that is near
  */
 export const told = (
   causes: Causes,
   at: number,
   settleMs: number,
-  situation: (target: Target.Target) => { readonly waiting: number; readonly ending: Failure.Reason | undefined }
+  situation: (target: Target.Target) => { readonly waiting: number; readonly ending: Ending | undefined }
 ): readonly [Causes, ReadonlyArray<Notice.Notice>] => {
   const notices: Array<Notice.Notice> = []
   let next = causes
   for (const [key, all] of causes) {
-    const due = all.filter(({ isTold, since }) => !isTold && at - since >= settleMs)
+    const untold = all.filter(({ isTold }) => !isTold)
+    const [first] = untold
+    if (first === undefined) continue
+    const { ending, waiting } = situation(first.target)
+    const due = untold.filter((cause) => at >= momentOf(cause, settleMs, ending))
     if (due.length === 0) continue
     next = HashMap.set(
       next,
@@ -104,8 +123,7 @@ export const told = (
       all.map((cause) => (due.includes(cause) ? { ...cause, isTold: true } : cause))
     )
     for (const { failed, reason, said, since, target } of due) {
-      const { ending, waiting } = situation(target)
-      if (ending === reason) continue // K3
+      if (ending?.reason === reason) continue // K3
       const outcomes = { ...Notice.NO_OUTCOMES, failed }
       notices.push({
         type: "turns-failed",
@@ -121,3 +139,8 @@ export const told = (
   }
   return [next, notices]
 }
+
+// --- internal
+
+const momentOf = ({ reason, since }: Cause, settleMs: number, ending: Ending | undefined): number =>
+  Math.max(since + settleMs, ending?.reason === reason ? ending.at : since)

@@ -168,7 +168,7 @@ export interface Count {
 
 /** When something may be to tell if nothing happens until then; `undefined` when nothing can. Epoch milliseconds. */
 export const dueAt = ({ causes, troubles }: State, afterMs: number): number | undefined => {
-  let first = Causes.dueAt(causes, settleOf(afterMs))
+  let first = Causes.dueAt(causes, settleOf(afterMs), (target) => endingOf(troubles, target))
   for (const { endsAt = Infinity, isTold, since } of HashMap.values(troubles)) {
     first = Math.min(first, isTold ? endsAt : since + afterMs)
   }
@@ -370,8 +370,7 @@ const isWaitedFor = ({ inheritedUntil, waiting }: Trouble, at: number): boolean 
 const due = (state: State, at: number, afterMs: number): readonly [State, ReadonlyArray<Notice.Notice>] => {
   const [causes, failures] = Causes.told(state.causes, at, settleOf(afterMs), (target) => {
     const trouble = Option.getOrUndefined(HashMap.get(state.troubles, Target.format(target)))
-    const isTelling = trouble?.isTold === true && trouble.endsAt !== undefined && (trouble.outcomes?.failed ?? 0) > 0
-    return { waiting: trouble?.waiting ?? 0, ending: isTelling ? trouble.said.reason : undefined }
+    return { waiting: trouble?.waiting ?? 0, ending: endingOf(state.troubles, target) }
   })
   const notices: Array<Notice.Notice> = []
   let { troubles } = state
@@ -390,6 +389,14 @@ const due = (state: State, at: number, afterMs: number): readonly [State, Readon
   }
   const told = [...notices, ...failures].toSorted((a, b) => a.since - b.since)
   return [troubles === state.troubles && causes === state.causes ? state : { ...state, causes, troubles }, told]
+}
+
+/** The end of an endpoint's incident that tells of failed turns, where it comes if no turn waits again. */
+const endingOf = (troubles: State["troubles"], target: Target.Target): Causes.Ending | undefined => {
+  const trouble = Option.getOrUndefined(HashMap.get(troubles, Target.format(target)))
+  if (trouble?.isTold !== true || trouble.endsAt === undefined || (trouble.outcomes?.failed ?? 0) === 0)
+    return undefined
+  return { reason: trouble.said.reason, at: trouble.endsAt }
 }
 
 const noticeOf = (

@@ -59,7 +59,10 @@ describe("causes of failed turns", () => {
 
   it("K3: are not told beside the end of an incident that tells the same", () => {
     const causes = after([1, "auth"], [1, "refused"])
-    const [next, notices] = Causes.told(causes, 1 + SETTLE, SETTLE, () => ({ waiting: 0, ending: "auth" }))
+    const [next, notices] = Causes.told(causes, 1 + SETTLE, SETTLE, () => ({
+      waiting: 0,
+      ending: { reason: "auth", at: 1 + SETTLE }
+    }))
     assert.deepStrictEqual(
       notices.map(({ said }) => said.reason),
       ["refused"]

@@ -154,10 +154,8 @@ export class Run {
 // --- internal
 
 /** What is owed, with the events that are to be persisted first in one write. */
-const joined = ([first, ...rest]: Ledger["outbox"]): Ledger["outbox"] => {
-  if (first?._tag !== "Persist") return first === undefined ? [] : [first, ...rest]
-  const isOther = rest.findIndex(({ _tag }) => _tag !== "Persist")
-  const next = isOther < 0 ? rest : rest.slice(0, isOther)
-  const events = next.flatMap((emission) => (emission._tag === "Persist" ? emission.events : []))
-  return [{ ...first, events: [...first.events, ...events] }, ...rest.slice(next.length)]
+const joined = (outbox: Ledger["outbox"]): Ledger["outbox"] => {
+  const [first, next, ...rest] = outbox
+  if (first?._tag !== "Persist" || next?._tag !== "Persist") return outbox
+  return joined([{ ...first, events: [...first.events, ...next.events] }, ...rest])
 }

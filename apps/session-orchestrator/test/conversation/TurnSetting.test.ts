@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ResponseLimit } from "@holdfast/kernel"
 import type { Conversation } from "../../src/storage/Store.ts"
 import type { Defaults } from "../../src/conversation/Defaults.ts"
-import * as TurnQueue from "../../src/conversation/TurnQueue.ts"
+import * as TurnSetting from "../../src/conversation/TurnSetting.ts"
 
 const conversation = (retry: Conversation["retry"]) => ({ retry }) as Conversation
 
@@ -11,7 +11,7 @@ const defaults = (retry: Defaults["Service"]["retry"]) => ({ retry }) as Default
 describe("the policy of a conversation", () => {
   it("C11: its own settings lower the limit of a response and do not raise it", () => {
     const limit = (own: number | undefined, configured?: number) =>
-      TurnQueue.policyOf(
+      TurnSetting.policyOf(
         conversation(own === undefined ? undefined : { maxResponseCharacters: own }),
         defaults(configured === undefined ? {} : { maxResponseCharacters: configured })
       ).maxResponseCharacters
@@ -20,7 +20,7 @@ describe("the policy of a conversation", () => {
       [undefined, 500, 100, 100, 500, ResponseLimit.MOST_CHARACTERS]
     )
     assert.strictEqual(
-      TurnQueue.policyOf(conversation({ profile: "interactive" }), defaults({ maxResponseCharacters: 500 }))
+      TurnSetting.policyOf(conversation({ profile: "interactive" }), defaults({ maxResponseCharacters: 500 }))
         .maxResponseCharacters,
       500
     )
