@@ -342,13 +342,8 @@ describe("whatever happens", () => {
   it("Causes.K3: a turn that failed is told though another one waits when the end of their incident is due", () => {
     const end = AFTER + Incidents.SETTLE_MS
     // The wait of an earlier life puts the end of the incident one millisecond behind the moment of the cause.
-    const inputs = [
-      waits("t0", 0, { forMs: AFTER + 1 }),
-      passed(AFTER),
-      sealed("t0", AFTER),
-      waits("t1", end),
-      passed(end + 1)
-    ]
+    const failed = [waits("t0", 0, { forMs: AFTER + 1 }), passed(AFTER), sealed("t0", AFTER)]
+    const inputs = [...failed, passed(end), waits("t1", end), passed(end + 1)]
     const failures = told(inputs, (i) => i === 0).filter(({ type }) => type === "turns-failed")
     expect(failures.map(({ at, outcomes }) => [at, outcomes?.failed])).toEqual([[end, 1]])
   })
