@@ -94,15 +94,15 @@ describe("the token", () => {
 describe("a refusal", () => {
   it("says what was found and what to do", () => {
     const says = (headers: Record<string, string>, method = "POST") => refusal(headers, { method })?.detail
-    expect(says({ host: "evil.example" })).toMatch(/^This service does not answer to the host "evil\.example"\. /)
+    expect(says({ host: "evil.example" })).toMatch(/^This service does not accept the host "evil\.example"\. /)
     const noHost = Access.make({ host: "127.0.0.1", maxBodyBytes: 100 })({
       method: "GET",
       url: "/",
       headers: Headers.empty
     })
-    expect(noHost?.detail).toMatch(/does not answer to the host \(none\)\./)
+    expect(noHost?.detail).toMatch(/does not accept the host \(none\)\./)
     expect(says({ origin: "https://evil.example" })).toMatch(/^Pages of "https:\/\/evil\.example" may not call/)
-    expect(says({ "content-length": "2" })).toMatch(/^The body is of no stated type\. /)
+    expect(says({ "content-length": "2" })).toMatch(/^The body has no content type\. /)
     expect(says({ "content-type": "text/plain" })).toMatch(/^The body is "text\/plain"\. /)
     expect(says({ "content-type": "application/json", "content-length": "101" })).toBe(
       "A body may have 100 bytes at most."

@@ -72,7 +72,7 @@ describe("a problem", () => {
       assert.deepStrictEqual(yield* refused("GET", "/v1/nowhere"), {
         status: 404,
         allow: undefined,
-        detail: "No call has this path. /docs lists them all."
+        detail: "No call has this path. /docs lists all calls."
       })
       const undecodable = yield* refused("GET", "/v1/conversations/%zz/events?after=%zz")
       assert.strictEqual(undecodable.status, 400)

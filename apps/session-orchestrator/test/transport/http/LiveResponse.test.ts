@@ -199,7 +199,7 @@ describe("a live response", () => {
       connection.isReading = false
       yield* drain.end
       yield* TestClock.adjust("4999 millis")
-      assert.deepStrictEqual(done(), [...HEAD, "end shutting-down: Holdfast is going down; connect again soon."])
+      assert.deepStrictEqual(done(), [...HEAD, "end shutting-down: Holdfast is shutting down; connect again soon."])
       yield* TestClock.adjust("1 milli")
       assert.deepStrictEqual(done(), ["cut"])
     })
