@@ -76,7 +76,7 @@ describe("the file of incidents", () => {
       assert.deepStrictEqual(none.said, [])
       for (const { said, use } of [make("{"), make('{"version":2}'), make(undefined, "PermissionDenied")]) {
         assert.deepStrictEqual(yield* use(({ read }) => read), IncidentFile.EMPTY)
-        assert.deepStrictEqual(said, [`Warn Incidents of before this start are not known: ${FILE} cannot be read.`])
+        assert.deepStrictEqual(said, [`Warn Incidents before this start are unknown: ${FILE} cannot be read.`])
       }
     })
   )

@@ -163,7 +163,7 @@ describe("a notice", () => {
           said.filter((line) => !line.startsWith("Info")),
           [
             "Warn The webhook has not taken a notice (incident-began, openai/gpt-5): No [redacted] here",
-            "Error Nobody was told by the webhook (incident-began, openai/gpt-5): No [redacted] here"
+            "Error A notice was given up: the webhook did not take it (incident-began, openai/gpt-5): No [redacted] here"
           ]
         )
         assert.deepStrictEqual(state.content.outgoing, [])
