@@ -38,7 +38,7 @@ export interface IncidentFile {
 /** Keeps nothing over a restart. */
 export const none: IncidentFile = { read: Effect.succeed(EMPTY), write: () => Effect.void }
 
-/** The file at a path, with its folder created. */
+/** The file at a path. `write` creates its folder, readable by this user alone. */
 export const make = Effect.fnUntraced(function* (
   path: string
 ): Effect.fn.Return<IncidentFile, never, FileSystem.FileSystem | Path.Path> {

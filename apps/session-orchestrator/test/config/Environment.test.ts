@@ -46,8 +46,8 @@ describe("Environment", () => {
       MY_HOLDFAST_MODEL: "x"
     }
     expect(Environment.strangers(environment, new Set(["HOLDFAST_MINE"]))).toEqual([
-      "HOLDFAST_XYZZY is set and means nothing to Holdfast.",
-      "HOLDFAST_TOKN is set and means nothing to Holdfast. Did you mean HOLDFAST_TOKEN?"
+      "HOLDFAST_XYZZY is set, and Holdfast does not read it.",
+      "HOLDFAST_TOKN is set, and Holdfast does not read it. Did you mean HOLDFAST_TOKEN?"
     ])
   })
 

@@ -37,7 +37,7 @@ describe("Resolve", () => {
       [
         "a model of nobody's",
         { file: { models: { "openai/m": { contextWindow: 5 }, m: {} } } },
-        ['models.m: this name will not do; expected a provider and a model, such as "openai/gpt-5".']
+        ['models.m: this name is not valid; expected a provider and a model, such as "openai/gpt-5".']
       ],
       [
         "a model of a provider that is not there",
@@ -142,7 +142,7 @@ describe("Resolve", () => {
       [
         "a provider's name with a slash",
         { file: { providers: { "a/b": { type: "anthropic" } } } },
-        [`providers["a/b"]: this name will not do; expected letters, digits, '.', '_' and '-'.`]
+        [`providers["a/b"]: this name is not valid; expected letters, digits, '.', '_' and '-'.`]
       ],
       [
         "a type that does not exist",
@@ -384,7 +384,7 @@ describe("Resolve", () => {
 
   it("a misspelt variable of ours is noticed", () => {
     expect(Given.config({ environment: { HOLDFAST_PROT: "1" } }).notices).toContain(
-      "HOLDFAST_PROT is set and means nothing to Holdfast. Did you mean HOLDFAST_PORT?"
+      "HOLDFAST_PROT is set, and Holdfast does not read it. Did you mean HOLDFAST_PORT?"
     )
     const file = { server: { tokenEnv: "HOLDFAST_BEARER" } }
     expect(Given.config({ file, environment: { HOLDFAST_BEARER: TOKEN } }).notices.join(" ")).not.toContain("BEARER")

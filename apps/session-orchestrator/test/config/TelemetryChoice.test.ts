@@ -79,7 +79,7 @@ describe("what is wrong is named", () => {
     [
       "notifications to nobody",
       { file: { telemetry: { notifications: {} } } },
-      ['telemetry.notifications: nobody would be told. Give it a "webhook", a "webhookEnv" or a "command".']
+      ['telemetry.notifications: no receiver is set. Give it a "webhook", a "webhookEnv" or a "command".']
     ],
     [
       "a variable that is not set",
@@ -93,7 +93,7 @@ describe("what is wrong is named", () => {
         environment: { ONCALL: "hooks.example.org/secret" }
       },
       [
-        'telemetry.notifications.webhookEnv: ONCALL is no http or https address, such as "https://hooks.example.org/services/...".'
+        'telemetry.notifications.webhookEnv: ONCALL is not an http or https address, such as "https://hooks.example.org/services/...".'
       ]
     ],
     [

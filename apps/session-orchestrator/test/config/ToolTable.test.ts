@@ -129,7 +129,7 @@ describe("tools", () => {
     [
       "a name that could stand before no tool's",
       { "my tools": { command: "x" } },
-      [`tools["my tools"]: this name will not do; expected at most 32 letters, digits, '_' and '-'.`]
+      [`tools["my tools"]: this name is not valid; expected at most 32 letters, digits, '_' and '-'.`]
     ],
     [
       "a limit that is none",
