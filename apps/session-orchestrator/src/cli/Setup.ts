@@ -1,9 +1,9 @@
 /**
- * What every command that reads the configuration begins with.
+ * Sets up a command that reads the configuration.
  *
- * S1. The body has the configuration, knows its secrets, and logs through a logger that takes them out.
+ * S1. The body gets the configuration, its secrets, and a logger that redacts them.
  * S2. `--log-level` overrides the log level of the configuration.
- * S3. Whatever fails inside fails as one paragraph without secrets: nothing else is let through.
+ * S3. Every failure of the body becomes one paragraph without secrets.
  */
 import { Effect, type FileSystem, Layer, Option, type Path, References, String as Str } from "effect"
 import { Flag, GlobalFlag } from "effect/cli"
@@ -66,7 +66,7 @@ export const withConfig = <A, E extends StartFailure | Ended, R>(
 
 // --- internal
 
-/** A bug goes on as text: what was thrown may carry anything (S3). */
+/** A defect as text without secrets: a thrown value may contain anything (S3). */
 const describe = (defect: unknown): string =>
   defect instanceof Error ? `${defect.name}: ${defect.message}` : String(defect)
 

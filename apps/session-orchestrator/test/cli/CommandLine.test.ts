@@ -44,7 +44,7 @@ describe("holdfast turns", () => {
     endedAt: today(21, 0, 0)
   })
 
-  const NOTE = "No service is at work on this database: its turns go on when `holdfast serve` is started.\n"
+  const NOTE = "No service runs on this database: its turns continue when `holdfast serve` is started.\n"
 
   const turns = (
     args: ReadonlyArray<string>,
