@@ -101,5 +101,5 @@ export const make = Effect.fnUntraced(function* (
 
 const lastLineOf = (words: string): string => {
   const line = words.toWellFormed().trimEnd().split("\n").at(-1)?.trim() ?? ""
-  return line === "" ? "" : `; the last that it said: ${line}`
+  return line === "" ? "" : `; its last output: ${line}`
 }

@@ -135,7 +135,7 @@ describe("a tool server's process", () => {
       assert.strictEqual(yield* lost(exitCode(3), "\n \n"), "its process ended (exit code 3)")
       assert.strictEqual(
         yield* lost(exitCode(3), "first\nThere is no ", "database. \n\n"),
-        "its process ended (exit code 3); the last that it said: There is no database."
+        "its process ended (exit code 3); its last output: There is no database."
       )
       assert.strictEqual(
         yield* lost(failed("Process interrupted due to receipt of signal: 'SIGKILL'")),
@@ -154,7 +154,7 @@ describe("a tool server's process", () => {
       yield* process.ends(exitCode(1))
       assert.strictEqual(
         yield* Deferred.await(process.way.lost),
-        `its process ended (exit code 1); the last that it said: cted]${"x".repeat(395)}`
+        `its process ended (exit code 1); its last output: cted]${"x".repeat(395)}`
       )
     }).pipe(Effect.scoped)
   )
