@@ -30,7 +30,7 @@ const given = Effect.gen(function* () {
 const writer = (filename: string, events: number) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
-      const child = spawn(process.execPath, [fileURLToPath(new URL("WriterProcess.ts", import.meta.url)), filename], {
+      const child = spawn(process.execPath, [fileURLToPath(new URL("../WriterProcess.ts", import.meta.url)), filename], {
         stdio: ["ignore", "pipe", "inherit"]
       })
       let lines = 0

@@ -4,7 +4,7 @@
  */
 import { Effect, Layer } from "effect"
 import process from "node:process"
-import * as Tenancy from "../../src/storage/sqlite/Tenancy.ts"
+import * as Tenancy from "../../../src/storage/sqlite/Tenancy.ts"
 
 const [path = "", kind] = process.argv.slice(2)
 
