@@ -30,9 +30,13 @@ const given = Effect.gen(function* () {
 const writer = (filename: string, events: number) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
-      const child = spawn(process.execPath, [fileURLToPath(new URL("../WriterProcess.ts", import.meta.url)), filename], {
-        stdio: ["ignore", "pipe", "inherit"]
-      })
+      const child = spawn(
+        process.execPath,
+        [fileURLToPath(new URL("../WriterProcess.ts", import.meta.url)), filename],
+        {
+          stdio: ["ignore", "pipe", "inherit"]
+        }
+      )
       let lines = 0
       const told = (): number => lines
       await new Promise<void>((resolve) =>
