@@ -1,0 +1,76 @@
+/**
+ * Describes and writes standard output and standard error for the command line.
+ *
+ * Text for a terminal passes `Prose.onTerminal`; a file or a pipe gets every byte.
+ */
+import { Context, Layer } from "effect"
+import * as Environment from "../../config/reading/Environment.ts"
+import * as Prose from "../../text/Prose.ts"
+
+/** The output streams, and their abilities. */
+export class Terminal extends Context.Service<
+  Terminal,
+  {
+    /** Writes answers and requested output. */
+    readonly stdout: (text: string) => void
+    /** Writes all other messages. */
+    readonly stderr: (text: string) => void
+    readonly isStdoutTerminal: boolean
+    readonly isStderrTerminal: boolean
+    /** Lines can be erased and written again: both streams are terminals, and not `dumb`. */
+    readonly canRepaint: boolean
+    readonly colors: { readonly stdout: boolean; readonly stderr: boolean }
+    /** The width in columns, read at each use: windows change. */
+    readonly columns: () => number
+  }
+>()("@holdfast/session-orchestrator/cli/Terminal") {}
+
+/** The required part of a stream. */
+export interface Stream {
+  readonly isTTY?: boolean
+  readonly columns?: number
+  readonly write: (text: string) => unknown
+}
+
+/** A terminal on two streams. Colours: https://no-color.org, and `FORCE_COLOR` as Node reads it. */
+export const make = (stdout: Stream, stderr: Stream, environment: Environment.Environment): Terminal["Service"] => {
+  const isDumb = environment["TERM"] === "dumb"
+  const hasColors = (isTerminal: boolean): boolean => {
+    if (Environment.get(environment, "NO_COLOR") !== undefined) return false
+    const forced = Environment.get(environment, "FORCE_COLOR")
+    return forced === undefined ? isTerminal && !isDumb : forced !== "0" && forced !== "false"
+  }
+  const isStdoutTerminal = stdout.isTTY === true
+  const isStderrTerminal = stderr.isTTY === true
+  const writeTo = (stream: Stream): ((text: string) => void) =>
+    stream.isTTY === true ? (text) => void stream.write(Prose.onTerminal(text)) : (text) => void stream.write(text)
+  return {
+    stdout: writeTo(stdout),
+    stderr: writeTo(stderr),
+    isStdoutTerminal,
+    isStderrTerminal,
+    canRepaint: isStdoutTerminal && isStderrTerminal && !isDumb,
+    colors: { stdout: hasColors(isStdoutTerminal), stderr: hasColors(isStderrTerminal) },
+    // A terminal without a window (`script`, a container's) reports 0.
+    columns: () => [stderr.columns, stdout.columns].find((columns = 0) => columns > 0) ?? DEFAULT_COLUMNS
+  }
+}
+
+/** The terminal of this process. */
+export const layer = (environment: Environment.Environment): Layer.Layer<Terminal> =>
+  Layer.sync(Terminal, () => make(process.stdout, process.stderr, environment))
+
+/** Colours a text if `isWanted`. */
+export const paint = (isWanted: boolean, color: Color, text: string): string =>
+  isWanted && text !== "" ? `${COLORS[color]}${text}${RESET}` : text
+
+/** The name of a colour or style. */
+export type Color = keyof typeof COLORS
+
+// --- internal
+
+const DEFAULT_COLUMNS = 80
+
+const RESET = "\u001b[0m"
+
+const COLORS = { bold: "\u001b[1m", dim: "\u001b[2m", red: "\u001b[31m", yellow: "\u001b[33m", cyan: "\u001b[36m" }

@@ -1,0 +1,232 @@
+/**
+ * Decides what a terminal shows of a turn. Pure.
+ *
+ * `update` folds events into a state and returns the permanent output; `view` returns the status lines below it, which change with
+ * time (D13).
+ *
+ * V1. The time left is the time until `retryAt`, at most the length of the wait and at least 0: it never grows with time, and is never
+ *     negative.
+ * V2. No line of the view is wider than the terminal: repainting relies on that.
+ */
+import { Failure, Message, type TurnEvent } from "@holdfast/wire"
+import * as Words from "../../inspection/Words.ts"
+import * as Prose from "../../text/Prose.ts"
+import * as Span from "../../text/Span.ts"
+
+/** The shown part of a turn. */
+export interface State {
+  /** The wait in progress; it stays during the following attempt until that attempt has content. */
+  readonly wait: TurnEvent.ProviderRetry | undefined
+  /** The number of waits so far. */
+  readonly waits: number
+  /** Text of the step in progress was written. */
+  readonly isAnswering: boolean
+  /** Text of an earlier step was written. */
+  readonly hasAnswered: boolean
+  /** The person has pressed Ctrl-C. */
+  readonly isAborting: boolean
+  readonly end: TurnEvent.TurnEnd | undefined
+}
+
+/** The state before the first event. */
+export const initial: State = {
+  wait: undefined,
+  waits: 0,
+  isAnswering: false,
+  hasAnswered: false,
+  isAborting: false,
+  end: undefined
+}
+
+/** Permanent output: a piece of the answer, or a line about it. */
+export type Output =
+  | { readonly _tag: "Answer"; readonly text: string }
+  | { readonly _tag: "Line"; readonly text: string; readonly tone: Tone }
+
+/** The kind of a line: a wait that is over, a change, a failure, a remark. */
+export type Tone = "wait" | "notice" | "failure" | "aside"
+
+type Update = readonly [State, ReadonlyArray<Output>]
+
+/** Folds an event into the state and returns the permanent output. */
+export const update = (state: State, event: TurnEvent.TurnEvent): Update => {
+  switch (event.type) {
+    case "text-delta":
+      return [{ ...state, wait: undefined, isAnswering: true }, [...over(state), { _tag: "Answer", text: event.delta }]]
+    case "provider-retry":
+      // A wait that asks continues the wait before it, which has led to no retry yet.
+      return [{ ...state, wait: event, waits: state.waits + 1 }, event.asks === undefined ? over(state) : []]
+    case "reasoning-delta":
+    case "retry-end":
+      return [{ ...state, wait: undefined }, over(state)]
+    case "step-start":
+      // Two answers of one turn are two paragraphs.
+      return [
+        { ...state, isAnswering: false, hasAnswered: false },
+        hasText(state) ? [{ _tag: "Answer", text: "\n" }] : []
+      ]
+    case "message": {
+      // Its text was shown as deltas, unless the step had ended before this process watched the turn.
+      const text = state.isAnswering || event.message.role !== "assistant" ? "" : Message.textOf(event.message)
+      const next = { ...state, isAnswering: false, hasAnswered: hasText(state) || text !== "" }
+      return [next, text === "" ? [] : [{ _tag: "Answer", text: hasText(state) ? `\n${text}` : text }]]
+    }
+    case "tools-missing": {
+      const names = event.servers.map(({ message, server }) => `${server} (${message})`).join(", ")
+      const what = event.until === undefined ? "Runs without the tools of" : "Waits for the tools of"
+      return [state, [line("notice", `${what} ${names}.`)]]
+    }
+    case "tool-call":
+      return [{ ...state, wait: undefined }, [...over(state), line("aside", `calls ${event.toolName}`)]]
+    case "step-discarded":
+      return [
+        { ...state, isAnswering: false },
+        [line("notice", `What was shown is void: ${event.message} It is answered anew.`)]
+      ]
+    case "model-change":
+      return [state, [line("notice", `Goes on with ${event.to} instead of ${event.from}.`)]]
+    case "turn-end":
+      return [{ ...state, wait: undefined, end: event }, [...over(state), ...ending(event)]]
+    default:
+      // The history and `--json` have the other events.
+      return [state, []]
+  }
+}
+
+/** Folds a Ctrl-C into the state. */
+export const aborting = (state: State): Update => [
+  { ...state, isAborting: true },
+  [line("notice", "Aborting the turn. Ctrl-C again quits at once.")]
+]
+
+/** The width of the terminal, and the local form of a time of day. */
+export interface Surroundings {
+  readonly columns: number
+  readonly timeOfDay: (epochMs: number) => string
+}
+
+/** Milliseconds left of a wait (V1). */
+export const timeLeft = (wait: TurnEvent.ProviderRetry, now: number): number =>
+  Math.max(0, Math.min(wait.retryAt - now, Math.max(0, wait.delayMs)))
+
+/** The status lines at a moment: none, or the error and the countdown. */
+export const view = (state: State, now: number, { columns, timeOfDay }: Surroundings): ReadonlyArray<string> => {
+  const { wait } = state
+  if (wait === undefined || state.end !== undefined) return []
+  const left = timeLeft(wait, now)
+  const next = `  ${nextOf(wait, left, timeOfDay)}`
+  const advice = " (Ctrl-C aborts)"
+  const isRoom = !state.isAborting && left > 0 && next.length + advice.length <= columns
+  return [
+    ...Prose.wrap(`! ${fault(wait)}`, columns, MESSAGE_LINES),
+    ...(wait.asks === undefined ? [] : Prose.wrap(`? ${Prose.oneLine(wait.asks.message)}`, columns, MESSAGE_LINES)),
+    isRoom ? next + advice : Prose.clip(next, columns)
+  ]
+}
+
+/** Milliseconds until `view` changes, at most a second. */
+export const untilChange = (state: State, now: number): number => {
+  const left = state.wait === undefined ? 0 : timeLeft(state.wait, now)
+  return left % 1000 === 0 ? 1000 : left % 1000
+}
+
+/**
+ * The wait as one line, for output that cannot be repainted.
+ *
+ * **Details**
+ *
+ * A line is due when the wait begins, and each time that the rest of the wait falls below a multiple of `REMINDER_MS`; otherwise the
+ * result is `undefined`. `said` is the rest of the wait when the last line was written.
+ */
+export const plainLine = (
+  wait: TurnEvent.ProviderRetry,
+  now: number,
+  said: number | undefined,
+  timeOfDay: Surroundings["timeOfDay"]
+): string | undefined => {
+  const left = timeLeft(wait, now)
+  if (said === undefined && wait.asks !== undefined) {
+    return `${Prose.oneLine(wait.asks.message)} - ${lowerCase(nextOf(wait, left, timeOfDay))}`
+  }
+  if (said === undefined) {
+    const when = isAtOnce(wait) ? atOnce(wait) : `in ${Span.countdown(left)}, at ${timeOfDay(wait.retryAt)}`
+    return `${fault(wait)} - retry ${ordinal(wait)} ${when}`
+  }
+  return left > 0 && Math.ceil(left / REMINDER_MS) < Math.ceil(said / REMINDER_MS)
+    ? wait.asks === undefined
+      ? `retry ${ordinal(wait)} in ${Span.countdown(left)}`
+      : lowerCase(nextOf(wait, left, timeOfDay))
+    : undefined
+}
+
+/** The time between two reminders: the log of a night has a hundred lines, not thirty thousand. */
+export const REMINDER_MS = 5 * 60_000
+
+// --- internal
+
+/** Lines of a message. More of an error page would not help. */
+const MESSAGE_LINES = 3
+
+const line = (tone: Tone, text: string): Output => ({ _tag: "Line", tone, text })
+
+const hasText = ({ hasAnswered, isAnswering }: State): boolean => isAnswering || hasAnswered
+
+/** The number of a retry: `3`, or `3/10` if there is a limit. People count from 1. */
+const ordinal = (wait: TurnEvent.ProviderRetry): string =>
+  wait.maxAttempts === undefined ? `${wait.attempt + 1}` : `${wait.attempt + 1}/${wait.maxAttempts}`
+
+/** The turn switches to another credential or target without a wait (P7, P8). */
+const isAtOnce = ({ delayMs }: TurnEvent.ProviderRetry): boolean => delayMs <= 0
+
+const atOnce = ({ credential }: TurnEvent.ProviderRetry): string =>
+  credential === undefined ? "at once" : `at once, with ${Prose.oneLine(credential)}`
+
+const fault = ({ code, message, target }: TurnEvent.ProviderRetry): string => `${target}: ${coded(code, message)}`
+
+/** The message with its code, unless the message already begins with it. */
+const coded = (code: string | undefined, message: string): string => {
+  const text = Prose.oneLine(message)
+  return code === undefined || text.startsWith(code) ? text : `${Prose.oneLine(code)} ${text}`
+}
+
+/** The line about the end of a wait. A wait that asks leads to no retry by itself (X11). */
+const nextOf = (wait: TurnEvent.ProviderRetry, left: number, timeOfDay: Surroundings["timeOfDay"]): string => {
+  if (wait.asks !== undefined) {
+    return `Gives up without an answer in ${Span.countdown(left)}, at ${timeOfDay(wait.retryAt)}`
+  }
+  return left === 0
+    ? `Retry ${ordinal(wait)} runs now …`
+    : `Retry ${ordinal(wait)} in ${Span.countdown(left)}, at ${timeOfDay(wait.retryAt)}`
+}
+
+const lowerCase = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1)
+
+/** The permanent line of a wait that is over. */
+const over = ({ isAborting, wait }: State): ReadonlyArray<Output> => {
+  if (wait === undefined) return []
+  if (wait.asks !== undefined) return [line("wait", `? ${Prose.oneLine(wait.asks.message)}`)]
+  // A wait that was cancelled led to no retry.
+  const when = isAtOnce(wait) ? atOnce(wait) : `after ${Span.format(wait.delayMs)}`
+  const consequence = isAborting ? "" : ` - retry ${ordinal(wait)} ${when}`
+  return [line("wait", `! ${fault(wait)}${consequence}`)]
+}
+
+const ending = (end: TurnEvent.TurnEnd): ReadonlyArray<Output> => {
+  switch (end.status) {
+    case "completed":
+      return []
+    case "aborted":
+      return [line("failure", "Aborted.")]
+    case "failed":
+      return [line("failure", failed(end))]
+    default:
+      return end.status satisfies never
+  }
+}
+
+const failed = ({ attempts, error, sleptMs, waitedMs }: TurnEvent.TurnEnd): string => {
+  const what = error === undefined ? "no reason was given" : coded(Failure.codeOf(error), error.message)
+  const waited = Words.waiting({ sleptMs, waitedMs })
+  const tried = attempts <= 1 ? "" : ` (${attempts} attempts${waited === "" ? "" : `, ${waited}`})`
+  return `Failed: ${what}${tried}`
+}

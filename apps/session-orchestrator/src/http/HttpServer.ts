@@ -1,0 +1,232 @@
+/**
+ * Runs the HTTP server: binds, checks access, and dispatches requests to the API's calls.
+ *
+ * H1. Without a token the server binds to a loopback address only; any other address is refused before the socket opens.
+ * H2. A request has a time limit for its head and for its body. Its answer may take hours.
+ * H3. A shutdown accepts no new turns, gives answers that have begun `ANSWER_GRACE`, ends requests that wait, and gives the other
+ *     connections `SHUTDOWN_GRACE`.
+ * H4. The socket is bound before the service behind it is ready. Requests that arrive before that wait, and none is lost.
+ */
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Api } from "@holdfast/wire/api"
+import { ByteSize, Duration, Effect, Layer, Predicate, type Redacted, Schema } from "effect"
+import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import * as Condition from "../system/Condition.ts"
+import * as Access from "./Access.ts"
+import * as ConversationHandlers from "./ConversationHandlers.ts"
+import * as DocsRoutes from "./docs/DocsRoutes.ts"
+import * as Drain from "../system/Drain.ts"
+import * as HttpMetrics from "./HttpMetrics.ts"
+import * as Loopback from "../system/Loopback.ts"
+import * as ProblemResponse from "./ProblemResponse.ts"
+import * as RawProblem from "./RawProblem.ts"
+import * as ResponseHeaders from "./body/ResponseHeaders.ts"
+import * as SystemHandlers from "./SystemHandlers.ts"
+import * as TurnHandlers from "./TurnHandlers.ts"
+
+/** Where the server listens by default. */
+export const DEFAULT_HOST = "127.0.0.1"
+export const DEFAULT_PORT = 4747
+
+/** The largest accepted body by default, in bytes. */
+export const DEFAULT_MAX_BODY_BYTES = 1024 * 1024
+
+/**
+ * How long a shutdown waits for answers that have begun. Most end by then. Together with `SHUTDOWN_GRACE` it stays below the 30 s
+ * after which Kubernetes kills a process; systemd and others wait longer.
+ */
+export const ANSWER_GRACE = Duration.seconds(20)
+
+/** How long a shutdown waits for connections to take the data that was written to them. */
+export const SHUTDOWN_GRACE = Duration.seconds(5)
+
+/** `Retry-After` of a shutdown, in seconds (RFC 9110, section 10.2.3): a restart takes about that long. */
+const RETRY_AFTER_SECONDS = 5
+
+/** How to bind the server, and its limits. */
+export interface Options {
+  readonly host?: string | undefined
+  /** 0 takes any free port. */
+  readonly port?: number | undefined
+  readonly token?: Redacted.Redacted | undefined
+  /** Further names that clients reach the service by, without ports. */
+  readonly hostnames?: ReadonlyArray<string> | undefined
+  readonly maxBodyBytes?: number | undefined
+  /** How long a request's head may take to arrive, in milliseconds. */
+  readonly headTimeoutMs?: number | undefined
+  /** How long a whole request may take to arrive, its answer not counted, in milliseconds. */
+  readonly requestTimeoutMs?: number | undefined
+}
+
+/** The server could not start. `message` has the address, the cause and what to do, in one line. */
+export class BindError extends Schema.TaggedError<BindError>()("BindError", { message: Schema.String }) {}
+
+/**
+ * Serves the API.
+ *
+ * **Details**
+ *
+ * Fails with `BindError` if the server may not or cannot listen there. Closing the layer begins the `Drain` if it has not begun.
+ */
+export const layer = (options: Options = {}) => served(options).pipe(Layer.provideMerge(bound(options)))
+
+/**
+ * The socket alone. It is built before the layers that `served` needs. So a service whose port is in use never opens the database
+ * of the service that has the port, and never runs its turns a second time (H4).
+ */
+export const bound = (options: Options = {}) =>
+  bind(options.host ?? DEFAULT_HOST, options.port ?? DEFAULT_PORT, options)
+
+/** The API's calls, on a bound socket. */
+export const served = (options: Options = {}) => {
+  const calls = HttpRouter.serve(Layer.provideMerge(routes, guard(options.host ?? DEFAULT_HOST, options)), {
+    disableLogger: true,
+    disableListenLog: true
+  })
+  return Layer.merge(drainOnClose, Layer.effectDiscard(HttpMetrics.create)).pipe(
+    Layer.provideMerge(calls),
+    Layer.provideMerge([Drain.layer, Condition.layer])
+  )
+}
+
+// --- internal
+
+const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.OPENAPI_PATH }), DocsRoutes.layer).pipe(
+  Layer.provide([ConversationHandlers.layer, TurnHandlers.layer, SystemHandlers.layer])
+)
+
+/** Wraps every request, known path or not: access, the limit of the body, and the form of failures. */
+const guard = (host: string, options: Options) => {
+  const maxBodyBytes = options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
+  const refusalOf = Access.make({
+    host,
+    hostnames: options.hostnames,
+    token: options.token,
+    maxBodyBytes,
+    openPaths: DocsRoutes.paths
+  })
+  return HttpRouter.middleware(
+    (call) =>
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+        const refusal = refusalOf(request)
+        const answer =
+          refusal === undefined
+            ? call.pipe(
+                Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxBodyBytes)),
+                Effect.catchCause((cause) => ProblemResponse.fromCause(cause, request, maxBodyBytes))
+              )
+            : ProblemResponse.toResponse(refusal, request)
+        return HttpMetrics.counted(
+          request.method,
+          Effect.map(answer, (response) =>
+            HttpServerResponse.setHeaders(response, {
+              ...ResponseHeaders.all,
+              ...(response.status === 503 ? { "retry-after": String(RETRY_AFTER_SECONDS) } : {}),
+              ...response.headers
+            })
+          )
+        )
+      }),
+    { global: true }
+  )
+}
+
+/** Built last, so closed first: clients that wait are released before the socket waits for the other connections (H3). */
+const drainOnClose = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const drain = yield* Drain.Drain
+    const condition = yield* Condition.Condition
+    yield* Effect.addFinalizer(() =>
+      drain.begin.pipe(
+        Effect.andThen(Effect.timeoutOption(untilQuiet(condition), ANSWER_GRACE)),
+        Effect.andThen(drain.end)
+      )
+    )
+  })
+)
+
+/** Waits until no turn is streaming an answer, and then until the last data of their answers has left. */
+const untilQuiet = Effect.fnUntraced(function* (condition: Condition.Condition["Service"]) {
+  while (yield* condition.isAnswering) yield* Effect.sleep(QUIET_INTERVAL)
+})
+
+/** Between two checks; a shutdown takes seconds, so a person does not notice it. */
+const QUIET_INTERVAL = Duration.millis(50)
+
+const bind = (host: string, port: number, options: Options) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      // H1
+      if (options.token === undefined && !Loopback.isLoopback(host)) {
+        return yield* new BindError({
+          message: `Refused to listen on ${at(host, port)} without a token: others could reach it. Set server.token, or listen on ${DEFAULT_HOST}.`
+        })
+      }
+      return NodeHttpServer.layer(() => makeServer(options), {
+        host,
+        port,
+        gracefulShutdownTimeout: SHUTDOWN_GRACE
+      }).pipe(Layer.catch((error) => Layer.effectContext(Effect.fail(explain(error.cause, host, port)))))
+    })
+  )
+
+/** The limit for a head: long enough for a bad line, too short to hold many connections open. */
+const HEAD_TIMEOUT_MS = 15_000
+
+/** The limit for a whole request: 1 MiB, the largest body, at 140 kbit/s. */
+const REQUEST_TIMEOUT_MS = 60_000
+
+/** Longer than proxies commonly keep an idle connection (60 s), so that they never write to a connection that has just closed. */
+const KEEP_ALIVE_TIMEOUT_MS = 65_000
+
+const makeServer = (options: Options): Server => {
+  const headersTimeout = options.headTimeoutMs ?? HEAD_TIMEOUT_MS
+  const requestTimeout = Math.max(headersTimeout, options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS)
+  const server = createServer({
+    // H2. Neither limit includes the answer.
+    headersTimeout,
+    requestTimeout,
+    connectionsCheckingInterval: Math.min(5_000, Math.ceil(headersTimeout / 2)),
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    // TCP detects a client whose machine is gone.
+    keepAlive: true,
+    keepAliveInitialDelay: 60_000
+  })
+  RawProblem.install(server)
+  holdEarly(server)
+  return server
+}
+
+/** Keeps requests until the server has a request listener (H4). */
+const holdEarly = (server: Server): void => {
+  const early: Array<readonly [IncomingMessage, ServerResponse]> = []
+  const hold = (request: IncomingMessage, response: ServerResponse) => void early.push([request, response])
+  const handOver = (event: string | symbol): void => {
+    if (event !== "request") return
+    server.off("newListener", handOver)
+    server.off("request", hold)
+    // Node emits `newListener` before it adds the listener.
+    queueMicrotask(() => early.forEach((exchange) => server.emit("request", ...exchange)))
+  }
+  server.on("request", hold)
+  server.on("newListener", handOver)
+}
+
+const at = (host: string, port: number): string => `${Loopback.inUrl(host)}:${port}`
+
+/** Explains a failed bind to the person who started the service. */
+const explain = (cause: unknown, host: string, port: number): BindError => {
+  const code = Predicate.hasProperty(cause, "code") ? String(cause.code) : undefined
+  const advice = code === undefined ? undefined : advices[code]
+  const reason = advice ?? (cause instanceof Error ? cause.message : String(cause))
+  return new BindError({ message: `Cannot listen on ${at(host, port)}: ${reason}` })
+}
+
+const advices: Record<string, string> = {
+  EADDRINUSE: "the port is in use. Stop what listens there, or choose another port with --port or server.port.",
+  EACCES: "this user may not. Choose a port above 1023 with --port or server.port.",
+  EADDRNOTAVAIL: "this machine does not have that address. Set server.host to one that it has.",
+  ENOTFOUND: "that host name cannot be resolved. Set server.host to an address of this machine."
+}
