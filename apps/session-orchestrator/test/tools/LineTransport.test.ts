@@ -31,7 +31,7 @@ const make = (now: () => number = () => 0) => {
   return { transport, written, heard, isClosed: () => isClosed }
 }
 
-/** Why reading ends the connection; `undefined` where it goes on. */
+/** Why reading ends the connection; `undefined` if it continues. */
 const read = (transport: LineTransport, chunk: Uint8Array) =>
   Effect.match(transport.read(chunk), { onSuccess: () => undefined, onFailure: (why) => why })
 
@@ -39,7 +39,7 @@ const read = (transport: LineTransport, chunk: Uint8Array) =>
 const lineOf = (size: number): Uint8Array => Buffer.alloc(size, "x")
 
 describe("messages, one a line", () => {
-  it.effect("are written with a line feed, and read wherever the output is cut", () =>
+  it.effect("are written with a line feed, and read with any split of the output", () =>
     Effect.promise(() =>
       fc.assert(
         fc.asyncProperty(
@@ -65,7 +65,7 @@ describe("messages, one a line", () => {
     )
   )
 
-  it.effect("L2: lines that are none are passed over, and what follows them is heard", () =>
+  it.effect("LineTransport.L2: other lines are ignored, and messages after them are received", () =>
     Effect.gen(function* () {
       const { heard, transport } = make()
       yield* Effect.promise(() => transport.send(request(1)))
@@ -85,11 +85,11 @@ describe("messages, one a line", () => {
       assert.deepStrictEqual(heard, [])
       const more = [`  ${JSON.stringify(answer(1))}`, request("a", "ping"), CHANGED, answer(1)]
       assert.isUndefined(yield* read(transport, bytesOf(...more)))
-      assert.deepStrictEqual(heard, [answer(1), request("a", "ping"), CHANGED]) // an answer is heard once
+      assert.deepStrictEqual(heard, [answer(1), request("a", "ping"), CHANGED]) // an answer is received once
     })
   )
 
-  it.effect("L2: beyond their budget they end the connection, in whatever form they come", () =>
+  it.effect("LineTransport.L2: other lines beyond their budget end the connection, in any form", () =>
     Effect.gen(function* () {
       // A line of 99 KiB costs as much as 100 short ones.
       const spent = Buffer.concat(
@@ -105,7 +105,7 @@ describe("messages, one a line", () => {
     })
   )
 
-  it.effect("L1: a line of the largest size is read, and one byte more ends the connection before its end comes", () =>
+  it.effect("LineTransport.L1: a line of the largest size is read, and one byte more ends the connection before the line's end", () =>
     Effect.gen(function* () {
       const { heard, transport } = make()
       yield* Effect.promise(() => transport.send(request(1)))
@@ -121,7 +121,7 @@ describe("messages, one a line", () => {
         why
       )
       const { transport: other } = make()
-      // Each line has the whole size for itself.
+      // Each line may have the whole size.
       assert.isUndefined(
         yield* read(other, Buffer.concat([lineOf(1_000_000), Buffer.from("\n"), lineOf(MAX_MESSAGE_BYTES)]))
       )
@@ -129,7 +129,7 @@ describe("messages, one a line", () => {
     })
   )
 
-  it.effect("L3: a server that does not read its input gets no answers to its own requests, until it reads again", () =>
+  it.effect("LineTransport.L3: a server that does not read its input gets no answers to its own requests, until it reads again", () =>
     Effect.gen(function* () {
       const { heard, transport, written } = make()
       const sent = request(1)
@@ -148,7 +148,7 @@ describe("messages, one a line", () => {
     })
   )
 
-  it.effect("are not read faster than their rate: the rest of a chunk waits, and is read then", () =>
+  it.effect("are not read faster than their rate: the rest of a chunk waits and is read later", () =>
     Effect.gen(function* () {
       const clock = yield* TestClock.testClockWith(Effect.succeed)
       const { heard, transport } = make(() => clock.currentTimeMillisUnsafe())
@@ -184,7 +184,7 @@ describe("messages, one a line", () => {
     })
   )
 
-  it("tell of their end when they are closed", async () => {
+  it("report their end when they are closed", async () => {
     const { isClosed, transport } = make()
     await transport.start()
     assert.isFalse(isClosed())

@@ -17,7 +17,7 @@ const start = (starts: Readonly<Record<string, Parameters<typeof connect>[0]>>) 
 }
 
 describe("the toolbox of all servers", () => {
-  it.effect("goes by the names that a step was offered, though a namesake comes up in the middle of it", () =>
+  it.effect("uses the names that a step was offered, although a tool of the same name appears during the step", () =>
     Effect.gen(function* () {
       const [one, two] = [new Life("find"), new Life()]
       one.answers = Effect.succeed("one's")
@@ -39,7 +39,7 @@ describe("the toolbox of all servers", () => {
   )
 
   it.effect(
-    "forgets names that were offered long ago, and no others, of a server that offers new ones again and again",
+    "drops names that were offered long ago, and no others, of a server that offers new ones repeatedly",
     () =>
       Effect.gen(function* () {
         const one = new Life()
@@ -82,7 +82,7 @@ describe("the toolbox of all servers", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("tells which servers are not up and why, and waits for those that are required", () =>
+  it.effect("reports which servers are not up and why, and waits for the required ones", () =>
     Effect.gen(function* () {
       const starts = { good: [new Life("a")], broken: ["no database of hunter2-hunter2", new Life("b")] } as const
       const tools = yield* ToolServers.make(
@@ -110,7 +110,7 @@ describe("the toolbox of all servers", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("V2: describes its tools without the secrets that its servers were given", () =>
+  it.effect("ToolServers.V2: describes its tools without its servers' secrets", () =>
     Effect.gen(function* () {
       const one = new Life()
       const url = "postgres://me:hunter2-hunter2@db/notes"
