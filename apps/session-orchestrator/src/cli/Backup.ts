@@ -24,8 +24,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Effect.gen(function* () {
           if (database.url !== undefined) {
             return yield* new Refused({
-              message:
-                "The data is in PostgreSQL, which has its own tools: use pg_dump, or your provider's backups.",
+              message: "The data is in PostgreSQL, which has its own tools: use pg_dump, or your provider's backups.",
               exitCode: ExitCode.USAGE
             })
           }

@@ -1,8 +1,8 @@
 /**
  * Runs the command line `holdfast` and its commands to an exit code.
  *
- * C1. Every failure is one paragraph on standard error, without a stack trace, and an exit code of `ExitCode.ts`.
- * C2. A wrong command line prints the mistake and the command for help; it does not print the help.
+ * Cli.C1. Every failure is one paragraph on standard error, without a stack trace, and an exit code of `ExitCode.ts`.
+ * Cli.C2. A wrong command line prints the mistake and the command for help; it does not print the help.
  */
 import { Cause, Effect, type FileSystem, Layer, type Path, type Stdio, type Terminal as EffectTerminal } from "effect"
 import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
@@ -61,7 +61,7 @@ export const make = <E extends StartFailure>(
 
 // --- internal
 
-/** Prints an expected failure (C1). */
+/** Prints an expected failure (Cli.C1). */
 const tell = (terminal: Terminal["Service"], error: CliError.CliError | Ended | Refused): ExitCode.ExitCode => {
   if (error instanceof Ended) return error.exitCode
   // The presenter has printed it.
@@ -97,7 +97,7 @@ const presentation = (terminal: Terminal["Service"]): Layer.Layer<never> => {
               return terminal.stdout(`${event.name} ${event.version}\n`)
             case "InvalidInvocation": {
               const problems = event.errors.map(({ message }) => message).join("\n")
-              // C2
+              // Cli.C2
               return say(terminal, `${problems}\nSee: ${event.commandPath.join(" ")} --help`)
             }
             default:

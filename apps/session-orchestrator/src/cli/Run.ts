@@ -1,9 +1,9 @@
 /**
  * Runs `holdfast run "prompt"`: one turn in this process, shown in the terminal.
  *
- * R1. Standard output has the answer and nothing else, or, with `--json`, the events and nothing else.
- * R2. Ctrl-C aborts the turn and waits for its seal; a second Ctrl-C does not wait.
- * R3. The exit code reports the turn's status.
+ * Run.R1. Standard output has the answer and nothing else, or, with `--json`, the events and nothing else.
+ * Run.R2. Ctrl-C aborts the turn and waits for its seal; a second Ctrl-C does not wait.
+ * Run.R3. The exit code reports the turn's status.
  */
 import { Profile } from "@holdfast/policy"
 import type { TurnEvent } from "@holdfast/wire"
@@ -184,7 +184,7 @@ const exitCodeOf = (end: TurnEvent.TurnEnd | undefined): ExitCode.ExitCode => {
   return end?.status === "aborted" ? ExitCode.ABORTED : ExitCode.FAILED
 }
 
-/** Prints the events as they are, for programs (R1). */
+/** Prints the events as they are, for programs (Run.R1). */
 const printEvents = Effect.fnUntraced(function* (
   frames: Stream.Stream<Frame, StartFailure>,
   terminal: Terminal["Service"],

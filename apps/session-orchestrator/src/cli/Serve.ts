@@ -32,7 +32,9 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       ),
       host: Flag.String("host").pipe(
         Flag.withMetavar("ADDRESS"),
-        Flag.withDescription("Address to listen on (default: 127.0.0.1; an address that is not loopback needs a token)"),
+        Flag.withDescription(
+          "Address to listen on (default: 127.0.0.1; an address that is not loopback needs a token)"
+        ),
         Flag.optional
       ),
       runner: Flag.String("runner").pipe(

@@ -29,10 +29,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Flag.withDescription("Print ended turns too"),
         Flag.withDefault(false)
       ),
-      failed: Flag.Boolean("failed").pipe(
-        Flag.withDescription("Print failed turns only"),
-        Flag.withDefault(false)
-      ),
+      failed: Flag.Boolean("failed").pipe(Flag.withDescription("Print failed turns only"), Flag.withDefault(false)),
       since: Flag.String("since").pipe(
         Flag.withMetavar("MOMENT"),
         Flag.withDescription(`Print turns accepted or ended since then, ended ones too: ${Since.EXPECTED}`),

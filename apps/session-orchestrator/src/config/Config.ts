@@ -1,8 +1,8 @@
 /**
  * Defines the configuration in force, which the rest of the service reads.
  *
- * G1. A value of `Config` is valid: every name in it exists, and every key that `model` needs is there.
- * G2. Keys, tokens and headers are `Redacted` from the moment they are read.
+ * Config.G1. A value of `Config` is valid: every name in it exists, and every key that `model` needs is there.
+ * Config.G2. Keys, tokens and headers are `Redacted` from the moment they are read.
  */
 import type { Allowance, Models, Profile } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"

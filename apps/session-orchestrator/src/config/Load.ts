@@ -1,9 +1,9 @@
 /**
  * Finds and reads the configuration file, and resolves it with the environment and the flags.
  *
- * L1. A file that was named must exist; the default file need not.
- * L2. A file that cannot be read stops the start. Its cause is in one `ConfigError` together with all other problems.
- * L3. A problem of the file has the line and the column of its key. If the key is missing, they are those of the object around it.
+ * Load.L1. A file that was named must exist; the default file need not.
+ * Load.L2. A file that cannot be read stops the start. Its cause is in one `ConfigError` together with all other problems.
+ * Load.L3. A problem of the file has the line and the column of its key. If the key is missing, they are those of the object around it.
  */
 import { Text } from "@holdfast/wire"
 import { Effect, FileSystem, Layer, Path, type PlatformError, Result } from "effect"
@@ -61,7 +61,7 @@ interface Read {
   readonly text?: string
 }
 
-/** The error with the positions of its problems (L3). */
+/** The error with the positions of its problems (Load.L3). */
 const located = (error: ConfigError, text: string | undefined): ConfigError => {
   if (text === undefined) return error
   const positions = new Map(JsonText.places(text).map(({ path, position }) => [Problem.formatPath(path), position]))

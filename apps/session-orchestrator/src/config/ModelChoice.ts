@@ -1,11 +1,11 @@
 /**
  * Chooses the model of conversations that name none.
  *
- * M1. A configured model is used if its provider exists and has the key that it needs; otherwise it is a problem.
- * M2. Without a configured model the first built-in provider with a key is used. A notice names it and its variable.
- * M3. Without a key and without a configured provider a simulated model answers. A configured provider without a model is a problem: its
- *     operator does not want a simulation.
- * M4. With targets in turn (`round-robin`) the first target is used. The check of `retry` finds targets that cannot be used.
+ * ModelChoice.M1. A configured model is used if its provider exists and has the key that it needs; otherwise it is a problem.
+ * ModelChoice.M2. Without a configured model the first built-in provider with a key is used. A notice names it and its variable.
+ * ModelChoice.M3. Without a key and without a configured provider a simulated model answers. A configured provider without a model is a
+ *     problem: its operator does not want a simulation.
+ * ModelChoice.M4. With targets in turn (`round-robin`) the first target is used. The check of `retry` finds targets that cannot be used.
  */
 import { Quote, Target } from "@holdfast/wire"
 import { Result } from "effect"
@@ -40,13 +40,13 @@ export const choose = (
 ): ModelChoice => {
   const written = settings.model === undefined ? undefined : Target.parse(settings.model)
   if (written !== undefined) {
-    const message = unusable(written, providers, models) // M1
+    const message = unusable(written, providers, models) // ModelChoice.M1
     const place = /^(HOLDFAST_|--)/.test(origin) ? origin : "model"
     return { model: written, notices: [], problems: message === undefined ? [] : [{ place, message }] }
   }
   const [turns] = settings.retry?.routing?.type === "round-robin" ? (settings.retry.routing.targets ?? []) : []
   const inTurn = turns === undefined ? undefined : Target.parse(turns)
-  if (inTurn !== undefined) return { model: inTurn, notices: [], problems: [] } // M4
+  if (inTurn !== undefined) return { model: inTurn, notices: [], problems: [] } // ModelChoice.M4
   const [first, ...others] = BuiltIn.builtIns.filter(({ name }) => ProviderTable.hasKey(providers.get(name)))
   if (first !== undefined) {
     const model = { provider: first.name, model: first.defaultModel }
@@ -58,7 +58,7 @@ export const choose = (
   )
   if (own === undefined) return { model: simulated, notices: [NO_KEY], problems: [] }
   const message = `missing. Expected a model of ${[own, ...more].join(" or ")}, such as "${own}/its-model".`
-  return { model: simulated, notices: [], problems: [{ place: "model", message }] } // M3
+  return { model: simulated, notices: [], problems: [{ place: "model", message }] } // ModelChoice.M3
 }
 
 // --- internal

@@ -1,9 +1,9 @@
 /**
  * Builds the table of providers, with their addresses and keys.
  *
- * T1. Built-in providers are always in the table; an entry of the file with the same name replaces a built-in one as a whole.
- * T2. An entry with nothing but `type`, under a built-in name, is that built-in provider. An entry with its own address gets only keys
- *     that it names: a key belongs to the host it was issued for.
+ * ProviderTable.T1. Built-in providers are always in the table; an entry of the file with the same name replaces a built-in one as a whole.
+ * ProviderTable.T2. An entry with nothing but `type`, under a built-in name, is that built-in provider. An entry with its own address gets
+ *     only keys that it names: a key belongs to the host it was issued for.
  */
 import { Target } from "@holdfast/wire"
 import { Redacted, Schema } from "effect"
@@ -70,7 +70,7 @@ export const make = (
       entry.apiKeyEnv === undefined
         ? entry.baseUrl === undefined
           ? (fallback?.apiKeyEnv ?? [])
-          : [] // T2
+          : [] // ProviderTable.T2
         : typeof entry.apiKeyEnv === "string"
           ? [entry.apiKeyEnv]
           : entry.apiKeyEnv

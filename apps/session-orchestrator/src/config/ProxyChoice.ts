@@ -45,7 +45,7 @@ export const proxiesOf = ({ proxy }: Pick<Values, "proxy">): Proxies | undefined
 
 const EXPECTED = 'the address of an HTTP proxy, such as "http://proxy.example.org:3128"'
 
-/** C1 */
+/** ProxyChoice.C1 */
 const find = (environment: Environment.Environment, name: string) => {
   for (const known of [name.toLowerCase(), name]) {
     const value = Environment.get(environment, known)

@@ -1,9 +1,9 @@
 /**
  * Resolves file, environment and flags into the configuration in force. Pure.
  *
- * V1. Precedence: flags, then environment, then file, then defaults.
- * V2. Each source is checked as a whole, even where another source overrides it.
- * V3. Relations between keys (a model and its provider, an address and its token) are checked on the valid parts, and all problems are
+ * Resolve.V1. Precedence: flags, then environment, then file, then defaults.
+ * Resolve.V2. Each source is checked as a whole, even where another source overrides it.
+ * Resolve.V3. Relations between keys (a model and its provider, an address and its token) are checked on the valid parts, and all problems are
  *     reported together. A problem that may result from another mistake is not reported beside it.
  */
 import { Profile } from "@holdfast/policy"
@@ -36,7 +36,7 @@ const TOKEN_VARIABLE = "HOLDFAST_TOKEN"
 export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigError> => {
   const layers = Sources.layers(sources)
   const missing = layers.flatMap((layer) => layer.missing)
-  const unsound = [...layers.flatMap((layer) => layer.problems), ...Environment.problems(sources.environment)] // V2
+  const unsound = [...layers.flatMap((layer) => layer.problems), ...Environment.problems(sources.environment)] // Resolve.V2
 
   const settings = layers.reduce<Settings.Settings>((merged, layer) => Settings.merge(merged, layer.settings), {})
   const origins = new Map(layers.flatMap(Sources.originsOf))
@@ -71,7 +71,7 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
     ...(isOpen ? [unprotected(host, originOf("server.host"))] : []),
     ...PolicyChecks.problems(settings, judged, sources.simulated)
   ]
-  const problems = [...unsound, ...meant.filter(({ place }) => !Partial.explains(missing, place))] // V3
+  const problems = [...unsound, ...meant.filter(({ place }) => !Partial.explains(missing, place))] // Resolve.V3
   if (problems.length > 0) {
     return Result.fail(new ConfigError({ subject: sources.file?.name ?? "The configuration", problems }))
   }

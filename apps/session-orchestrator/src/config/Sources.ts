@@ -15,7 +15,7 @@ export interface File {
   readonly name: string
   readonly path: string
   readonly content: unknown
-  /** Why there is no content (S2). */
+  /** Why there is no content (Sources.S2). */
   readonly problem?: Problem.Problem | undefined
 }
 

@@ -1,8 +1,8 @@
 /**
  * Builds the table of tool servers, with their variables expanded.
  *
- * T1. `${NAME}` in `env` and `headers` is the value of that variable (`Expansion`).
- * T2. The value of a variable is a secret, and so is every header's value. A literal value in `env` is a secret if its name suggests
+ * ToolTable.T1. `${NAME}` in `env` and `headers` is the value of that variable (`Expansion`).
+ * ToolTable.T2. The value of a variable is a secret, and so is every header's value. A literal value in `env` is a secret if its name suggests
  *     one; otherwise it is most likely a setting, and redacting `production` in every log would not help.
  */
 import { Duration, type Redacted } from "effect"
@@ -78,7 +78,7 @@ export const make = (
 
 // --- internal
 
-/** T2 */
+/** ToolTable.T2 */
 const SECRET_NAME = /key|token|secret|passw|credential|auth|cookie|pat$/i
 
 const reachOf = (

@@ -3,12 +3,12 @@
  *
  * The decision is made before any of the body is read.
  *
- * A1. A web page that a person visits must not reach a service on their machine. Its requests carry its `Origin`, which must be the
+ * Access.A1. A web page that a person visits must not reach a service on their machine. Its requests carry its `Origin`, which must be the
  *     service's own. If DNS was rebound so that the page's name resolves to this machine, `Host` is a name that the service does
  *     not have. An address as `Host` passes: no DNS server can rebind it.
- * A2. If there is a token, every call needs it except `/healthz` and the pages about the API, which hold no data: a browser sends no
+ * Access.A2. If there is a token, every call needs it except `/healthz` and the pages about the API, which hold no data: a browser sends no
  *     token by itself, and a person enters it on those pages. A comparison takes the same time wherever two tokens differ.
- * A3. A body is JSON and its content type declares it. Browsers send JSON to other origins only after a preflight request, which is
+ * Access.A3. A body is JSON and its content type declares it. Browsers send JSON to other origins only after a preflight request, which is
  *     refused.
  *
  * The checks run in this order, so a request from another origin learns nothing about tokens or calls.
@@ -55,7 +55,7 @@ export const make = (policy: Policy): ((head: Head) => Refusal | undefined) => {
 
   return (head) => {
     const { headers } = head
-    // A1
+    // Access.A1
     const authority = headers["host"]
     const host = authority === undefined ? undefined : Loopback.hostOf(authority)
     if (authority === undefined || host === undefined || !isOurs(host)) {
@@ -67,12 +67,12 @@ export const make = (policy: Policy): ((head: Head) => Refusal | undefined) => {
     if (origin !== undefined && origin.replace(/^https?:\/\//i, "").toLowerCase() !== authority.toLowerCase()) {
       return new Problem.Forbidden({ detail: `Pages of ${quoted(origin)} may not call this service.` })
     }
-    // A2
+    // Access.A2
     const isOpen = READ_METHODS.has(head.method) && open.has(pathOf(head.url))
     if (expected !== undefined && !isOpen && !carries(headers["authorization"], expected)) {
       return new Problem.Unauthorized({ detail: "Send `Authorization: Bearer` with the token of server.token." })
     }
-    // A3
+    // Access.A3
     if (!BODY_METHODS.has(head.method)) return undefined
     const length = Number(headers["content-length"] ?? 0)
     const type = headers["content-type"]

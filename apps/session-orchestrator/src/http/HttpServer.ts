@@ -1,11 +1,11 @@
 /**
  * Runs the HTTP server: binds, checks access, and dispatches requests to the API's calls.
  *
- * H1. Without a token the server binds to a loopback address only; any other address is refused before the socket opens.
- * H2. A request has a time limit for its head and for its body. Its answer may take hours.
- * H3. A shutdown accepts no new turns, gives answers that have begun `ANSWER_GRACE`, ends requests that wait, and gives the other
+ * HttpServer.H1. Without a token the server binds to a loopback address only; any other address is refused before the socket opens.
+ * HttpServer.H2. A request has a time limit for its head and for its body. Its answer may take hours.
+ * HttpServer.H3. A shutdown accepts no new turns, gives answers that have begun `ANSWER_GRACE`, ends requests that wait, and gives the other
  *     connections `SHUTDOWN_GRACE`.
- * H4. The socket is bound before the service behind it is ready. Requests that arrive before that wait, and none is lost.
+ * HttpServer.H4. The socket is bound before the service behind it is ready. Requests that arrive before that wait, and none is lost.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Api } from "@holdfast/wire/api"
@@ -74,7 +74,7 @@ export const layer = (options: Options = {}) => served(options).pipe(Layer.provi
 
 /**
  * The socket alone. It is built before the layers that `served` needs. So a service whose port is in use never opens the database
- * of the service that has the port, and never runs its turns a second time (H4).
+ * of the service that has the port, and never runs its turns a second time (HttpServer.H4).
  */
 export const bound = (options: Options = {}) =>
   bind(options.host ?? DEFAULT_HOST, options.port ?? DEFAULT_PORT, options)
@@ -133,7 +133,7 @@ const guard = (host: string, options: Options) => {
   )
 }
 
-/** Built last, so closed first: clients that wait are released before the socket waits for the other connections (H3). */
+/** Built last, so closed first: clients that wait are released before the socket waits for the other connections (HttpServer.H3). */
 const drainOnClose = Layer.effectDiscard(
   Effect.gen(function* () {
     const drain = yield* Drain.Drain
@@ -158,7 +158,7 @@ const QUIET_INTERVAL = Duration.millis(50)
 const bind = (host: string, port: number, options: Options) =>
   Layer.unwrap(
     Effect.gen(function* () {
-      // H1
+      // HttpServer.H1
       if (options.token === undefined && !Loopback.isLoopback(host)) {
         return yield* new BindError({
           message: `Refused to listen on ${at(host, port)} without a token: others could reach it. Set server.token, or listen on ${DEFAULT_HOST}.`
@@ -185,7 +185,7 @@ const makeServer = (options: Options): Server => {
   const headersTimeout = options.headTimeoutMs ?? HEAD_TIMEOUT_MS
   const requestTimeout = Math.max(headersTimeout, options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS)
   const server = createServer({
-    // H2. Neither limit includes the answer.
+    // HttpServer.H2. Neither limit includes the answer.
     headersTimeout,
     requestTimeout,
     connectionsCheckingInterval: Math.min(5_000, Math.ceil(headersTimeout / 2)),
@@ -199,7 +199,7 @@ const makeServer = (options: Options): Server => {
   return server
 }
 
-/** Keeps requests until the server has a request listener (H4). */
+/** Keeps requests until the server has a request listener (HttpServer.H4). */
 const holdEarly = (server: Server): void => {
   const early: Array<readonly [IncomingMessage, ServerResponse]> = []
   const hold = (request: IncomingMessage, response: ServerResponse) => void early.push([request, response])

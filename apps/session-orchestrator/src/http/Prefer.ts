@@ -27,7 +27,7 @@ export const parse = (header: string): ReadonlyMap<string, string> => {
   for (const element of split(header, ",")) {
     const [preference = ""] = split(element, ";")
     const [, name, token, quoted] = PREFERENCE.exec(preference.trim()) ?? []
-    if (name === undefined || preferences.has(name.toLowerCase())) continue // R1
+    if (name === undefined || preferences.has(name.toLowerCase())) continue // Prefer.R1
     preferences.set(name.toLowerCase(), token ?? quoted?.replaceAll(/\\(.)/g, "$1") ?? "")
   }
   return preferences
@@ -38,7 +38,7 @@ export const parse = (header: string): ReadonlyMap<string, string> => {
 /** A name with an optional value: a token or a quoted string. Blanks may surround the equals sign. */
 const PREFERENCE = /^([!#$%&'*+.^_`|~\w-]+)(?:[ \t]*=[ \t]*(?:([!#$%&'*+.^_`|~\w-]+)|"((?:[^"\\]|\\.)*)")?)?$/
 
-/** Splits a text at separators that are outside quoted strings (R2). */
+/** Splits a text at separators that are outside quoted strings (Prefer.R2). */
 const split = (text: string, separator: string): ReadonlyArray<string> => {
   const parts: Array<string> = []
   let begin = 0

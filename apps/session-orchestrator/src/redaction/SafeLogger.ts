@@ -1,9 +1,9 @@
 /**
  * Writes the log to standard error, with every line redacted.
  *
- * G1. A line is redacted after it was formatted, so the redaction covers messages, annotations, causes and spans.
- * G2. One entry is one line of JSON in `json`; in `pretty` a cause follows its entry, indented.
- * G3. Text from outside (a tool server's last output, a provider's message) reaches a terminal without control characters.
+ * SafeLogger.G1. A line is redacted after it was formatted, so the redaction covers messages, annotations, causes and spans.
+ * SafeLogger.G2. One entry is one line of JSON in `json`; in `pretty` a cause follows its entry, indented.
+ * SafeLogger.G3. Text from outside (a tool server's last output, a provider's message) reaches a terminal without control characters.
  *
  * Standard output is for answers.
  */

@@ -21,7 +21,7 @@ const QUIET = 0.02
 /** The busy time after which there is garbage worth collecting. */
 const WORKED_MS = 1_000
 
-/** M2 */
+/** MemoryReturn.M2 */
 const REST_FACTOR = 100
 
 /** The activity of the event loop; times in milliseconds. */

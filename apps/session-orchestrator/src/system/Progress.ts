@@ -1,9 +1,9 @@
 /**
  * Logs the progress of long operations: a migration, a take-over, resuming many turns.
  *
- * P1. An operation that ends within `PATIENCE_MS` logs nothing. A longer one logs a line at that moment, then one per `INTERVAL_MS`, and one
- *     at its end.
- * P2. A line is due by time. It is logged by a timer or when the operation reports its position, whichever comes first: an operation
+ * Progress.P1. An operation that ends within `PATIENCE_MS` logs nothing. A longer one logs a line at that moment, then one per
+ *     `INTERVAL_MS`, and one at its end.
+ * Progress.P2. A line is due by time. It is logged by a timer or when the operation reports its position, whichever comes first: an operation
  *     that holds the thread lets no timer fire.
  */
 import { Effect } from "effect"

@@ -3,8 +3,8 @@
  *
  * `JSON.stringify` of an answer of 16 million characters holds the thread for some 50 ms, while all other requests wait.
  *
- * J1. The pieces together equal the result of `JSON.stringify`.
- * J2. No piece is much longer than `PIECE`. A short value is one piece.
+ * LongJson.J1. The pieces together equal the result of `JSON.stringify`.
+ * LongJson.J2. No piece is much longer than `PIECE`. A short value is one piece.
  */
 import { JsonShape } from "@holdfast/wire"
 import { Effect } from "effect"

@@ -5,7 +5,7 @@
  * `ContextSize` prefers a count that the provider has reported. The tables take 80 MB and a third of a second to load, so they are loaded
  * when the first turn needs them, and never if no budget and no context window is configured.
  *
- * N1. The time of a count grows in proportion to the text, whatever the text is, because turns of all conversations wait for it.
+ * Tokenizer.N1. The time of a count grows in proportion to the text, whatever the text is, because turns of all conversations wait for it.
  */
 import { Effect } from "effect"
 
@@ -27,8 +27,8 @@ const loadTables = async (): Promise<Count> => {
 }
 
 /**
- * Characters of a piece (N1). The encoder's time grows with the square of a text without blanks: 21 s for 64 kB of Chinese. In pieces of
- * this length that takes a fifth of a second, and the count is some three per cent too high at most.
+ * Characters of a piece (Tokenizer.N1). The encoder's time grows with the square of a text without blanks: 21 s for 64 kB of Chinese. In
+ * pieces of this length that takes a fifth of a second, and the count is some three per cent too high at most.
  */
 const PIECE = 128
 

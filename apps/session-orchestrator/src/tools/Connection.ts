@@ -1,10 +1,10 @@
 /**
  * Connects to a running tool server: the part of MCP that tools need.
  *
- * C1. A connection ends once: `lost` has the reason, and from then on every call fails.
- * C2. An interrupted call is cancelled at the server.
- * C3. Of a server's unrequested messages only pings are answered, and none is kept.
- * C4. A list of tools is read up to `MAX_PAGES` pages and `MAX_LISTED_BYTES`.
+ * Connection.C1. A connection ends once: `lost` has the reason, and from then on every call fails.
+ * Connection.C2. An interrupted call is cancelled at the server.
+ * Connection.C3. Of a server's unrequested messages only pings are answered, and none is kept.
+ * Connection.C4. A list of tools is read up to `MAX_PAGES` pages and `MAX_LISTED_BYTES`.
  *
  * The SDK implements the protocol and supports servers of every revision. `effect/ai/McpClient` supports the latest two only, does not
  * report that a list of tools has changed, and drops a server that prints a stray line.
@@ -43,7 +43,7 @@ export interface Offer {
 /** The list of a server's tools. */
 export interface Listing {
   readonly tools: ReadonlyArray<Offer>
-  /** The list was not read to its end (C4). */
+  /** The list was not read to its end (Connection.C4). */
   readonly isCut: boolean
 }
 
@@ -79,10 +79,10 @@ const NO_LIMIT = 2_147_483_647
 /** How long closing may take. */
 const GOODBYE = "2 seconds"
 
-/** C4. The SDK's own limit. */
+/** Connection.C4. The SDK's own limit. */
 const MAX_PAGES = 64
 
-/** C4. A hundred times the size that may be offered to models. */
+/** Connection.C4. A hundred times the size that may be offered to models. */
 const MAX_LISTED_BYTES = 32 * 1_048_576
 
 /** The transport's own error code for an answer that broke off. No server sends it. */
@@ -116,13 +116,13 @@ export const make = Effect.fnUntraced(function* ({
 
   const request = <A>(send: (options: RequestOptions) => Promise<A>) =>
     Effect.tryPromise({
-      try: (signal) => send({ signal, timeout: NO_LIMIT }), // C2
+      try: (signal) => send({ signal, timeout: NO_LIMIT }), // Connection.C2
       catch: (error) =>
         new CallError({
           message: messageOf(error),
           isRefusal: error instanceof ProtocolError && error.code !== BROKE_OFF
         })
-    }).pipe(Effect.raceFirst(Effect.flatMap(over, (message) => new CallError({ message, isRefusal: false })))) // C1
+    }).pipe(Effect.raceFirst(Effect.flatMap(over, (message) => new CallError({ message, isRefusal: false })))) // Connection.C1
 
   return {
     list: Effect.suspend(() =>
@@ -146,7 +146,7 @@ export const make = Effect.fnUntraced(function* ({
 
 // --- internal
 
-/** All pages, up to the limits (C4). */
+/** All pages, up to the limits (Connection.C4). */
 const listed = Effect.fnUntraced(function* (
   page: (cursor: string | undefined) => Effect.Effect<ListToolsResult, CallError>
 ): Effect.fn.Return<Listing, CallError> {

@@ -1,13 +1,13 @@
 /**
  * Connects to a tool server over HTTP, by MCP's "streamable HTTP".
  *
- * H1. A message is read up to `MAX_MESSAGE_BYTES`, as over standard output: a body as a whole, a stream from one event to the next.
- *     A batch, which no request of Holdfast asks for, is read up to `MAX_BATCH_BYTES`.
- * H2. The stream on which a server reports changed tools is opened again when it breaks. Calls are not repeated.
- * H3. A call ends when its answer breaks off; the SDK alone would wait for ever.
- * H4. A session is ended with the scope, if the server supports that.
- * H5. A whole stream is read at the rate of unrequested messages, in pieces between turns of the event loop; text that is no message has a
- *     budget (`Intake`). Opening a stream counts as `OPENING` messages, because the server decides how often that happens.
+ * HttpTransport.H1. A message is read up to `MAX_MESSAGE_BYTES`, as over standard output: a body as a whole, a stream from one event to the
+ *     next. A batch, which no request of Holdfast asks for, is read up to `MAX_BATCH_BYTES`.
+ * HttpTransport.H2. The stream on which a server reports changed tools is opened again when it breaks. Calls are not repeated.
+ * HttpTransport.H3. A call ends when its answer breaks off; the SDK alone would wait without end.
+ * HttpTransport.H4. A session is ended with the scope, if the server supports that.
+ * HttpTransport.H5. A whole stream is read at the rate of unrequested messages, in pieces between turns of the event loop; text that is no
+ *     message has a budget (`Intake`). Opening a stream counts as `OPENING` messages, because the server decides how often that happens.
  */
 import {
   isJSONRPCRequest,
@@ -22,7 +22,7 @@ import { BROKE_OFF, type Way } from "./Connection.ts"
 import { costOf, Intake, TOO_MUCH_JUNK, type Verdict, WORK_PER_TURN } from "./Intake.ts"
 import { MAX_MESSAGE_BYTES } from "./LineTransport.ts"
 
-/** H2, in milliseconds. */
+/** HttpTransport.H2, in milliseconds. */
 const RECONNECTION = {
   initialReconnectionDelay: 1_000,
   reconnectionDelayGrowFactor: 2,
@@ -30,10 +30,10 @@ const RECONNECTION = {
   maxRetries: Infinity
 }
 
-/** H1. The messages of a batch are read in one turn of the event loop. */
+/** HttpTransport.H1. The messages of a batch are read in one turn of the event loop. */
 const MAX_BATCH_BYTES = 65_536
 
-/** H5. It allows ten streams a second in the long run. */
+/** HttpTransport.H5. It allows ten streams a second in the long run. */
 const OPENING = 500
 
 /** The transport to an address. It sends nothing yet. */
@@ -46,7 +46,7 @@ export const make = ({
     const lost = Deferred.makeUnsafe<string>()
     const request: typeof fetch = async (address, init) => {
       if (init?.method === "GET") {
-        intake.unrequested(OPENING) // H5
+        intake.unrequested(OPENING) // HttpTransport.H5
         await turn(intake)
       }
       return bounded(await fetch(address, init), intake)
@@ -65,7 +65,7 @@ export const make = ({
     ).pipe(Effect.map((transport) => ({ transport: new AnsweringTransport(transport, intake, lost), lost })))
   })
 
-/** Limits a response: reading it fails at a message that is too long (H1), and is slowed down to the rate (H5). */
+/** Limits a response: reading it fails at a message that is too long (HttpTransport.H1), and is slowed down to the rate (HttpTransport.H5). */
 export const bounded = (response: Response, intake: Intake, most: number = MAX_MESSAGE_BYTES): Response => {
   if (response.body === null) return response
   const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true
@@ -137,7 +137,7 @@ const turn = (intake: Intake): Promise<void> => {
   return new Promise((resolve) => void (ms === 0 ? setImmediate(resolve) : setTimeout(resolve, ms)))
 }
 
-/** H3 */
+/** HttpTransport.H3 */
 class AnsweringTransport implements Transport {
   onclose?: () => void
   onerror?: (error: Error) => void
@@ -185,7 +185,7 @@ class AnsweringTransport implements Transport {
     })
   }
 
-  /** H4 */
+  /** HttpTransport.H4 */
   close(): Promise<void> {
     return this.inner
       .terminateSession()

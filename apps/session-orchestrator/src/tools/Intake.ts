@@ -3,12 +3,12 @@
  *
  * The limits are for lines that are no message, for unrequested messages, and for the work in one turn of the event loop.
  *
- * I1. A line costs 1, and 1 more for each KiB. An answer to a request of Holdfast costs nothing.
- * I2. Lines that are no message have a budget that refills slowly. Beyond it the connection ends: the server is started again with its
+ * Intake.I1. A line costs 1, and 1 more for each KiB. An answer to a request of Holdfast costs nothing.
+ * Intake.I2. Lines that are no message have a budget that refills slowly. Beyond it the connection ends: the server is started again with its
  *     growing delays.
- * I3. Notifications and requests of the server have a rate. Beyond it the connection is not read until the rate allows it, so the server
+ * Intake.I3. Notifications and requests of the server have a rate. Beyond it the connection is not read until the rate allows it, so the server
  *     waits and this process does not.
- * I4. After `WORK_PER_TURN` the next read waits for a new turn of the event loop.
+ * Intake.I4. After `WORK_PER_TURN` the next read waits for a new turn of the event loop.
  */
 
 import type { RequestId } from "@modelcontextprotocol/client"
@@ -19,13 +19,13 @@ export interface Rate {
   readonly perSecond: number
 }
 
-/** I2. A verbose start takes some hundred lines; a debug log that goes to the wrong stream takes some tens a second. */
+/** Intake.I2. A verbose start takes some hundred lines; a debug log that goes to the wrong stream takes some tens a second. */
 export const JUNK: Rate = { burst: 10_000, perSecond: 100 }
 
-/** I3. A tool that reports its progress sends some hundred notifications a second; 5,000 take about 5 % of one core. */
+/** Intake.I3. A tool that reports its progress sends some hundred notifications a second; 5,000 take about 5 % of one core. */
 export const UNREQUESTED: Rate = { burst: 50_000, perSecond: 5_000 }
 
-/** I4. Some milliseconds on a slow machine. */
+/** Intake.I4. Some milliseconds on a slow machine. */
 export const WORK_PER_TURN = 250
 
 /** The rest of a budget at a moment. */
@@ -49,7 +49,7 @@ export const spend = ({ burst, perSecond }: Rate, { at, left }: Account, cost: n
 export const debtMs = ({ perSecond }: Rate, { left }: Account): number =>
   left >= 0 ? 0 : Math.ceil((-left * 1_000) / perSecond)
 
-/** The cost of a line of `bytes` (I1). */
+/** The cost of a line of `bytes` (Intake.I1). */
 export const costOf = (bytes: number): number => 1 + Math.floor(bytes / 1_024)
 
 /** The decision about a message. */
@@ -57,7 +57,7 @@ export type Verdict =
   | "pass"
   /** The message is not needed. */
   | "drop"
-  /** The budget is spent: the connection ends (I2). */
+  /** The budget is spent: the connection ends (Intake.I2). */
   | "end"
 
 /** The limits of one connection. */
@@ -94,18 +94,18 @@ export class Intake {
     return message.id !== undefined || message.method === LIST_CHANGED ? "pass" : "drop"
   }
 
-  /** Counts a line that is no message (I2). */
+  /** Counts a line that is no message (Intake.I2). */
   junk(bytes: number): "drop" | "end" {
     this.junkAccount = spend(JUNK, this.junkAccount, costOf(bytes), this.now())
     return this.junkAccount.left < 0 ? "end" : "drop"
   }
 
-  /** Counts a message that answers no request (I3). */
+  /** Counts a message that answers no request (Intake.I3). */
   unrequested(cost: number): void {
     this.account = spend(UNREQUESTED, this.account, cost, this.now())
   }
 
-  /** Counts work. Returns whether further work must wait for a new turn of the event loop (I4). */
+  /** Counts work. Returns whether further work must wait for a new turn of the event loop (Intake.I4). */
   isTurnOver(cost: number): boolean {
     this.work += cost
     return this.work >= WORK_PER_TURN
@@ -119,7 +119,7 @@ export class Intake {
   }
 }
 
-/** The reason of a connection's end if its budget is spent (I2). */
+/** The reason of a connection's end if its budget is spent (Intake.I2). */
 export const TOO_MUCH_JUNK = `it sent more than ${JUNK.burst} lines that are no message, and was stopped`
 
 // --- internal

@@ -3,10 +3,10 @@
  *
  * It reads a server's output and writes its input.
  *
- * L1. A line is read up to `MAX_MESSAGE_BYTES`. A longer line ends the connection: its end may never come, and the part that was read
- *     takes memory.
- * L2. Lines that are no messages are ignored, within their budget (`Intake`): servers often have a left-over print statement.
- * L3. A server that does not read its input gets no answers to its own requests once `MAX_UNREAD` characters wait for it.
+ * LineTransport.L1. A line is read up to `MAX_MESSAGE_BYTES`. A longer line ends the connection: its end may never come, and the part that
+ *     was read takes memory.
+ * LineTransport.L2. Lines that are no messages are ignored, within their budget (`Intake`): servers often have a left-over print statement.
+ * LineTransport.L3. A server that does not read its input gets no answers to its own requests once `MAX_UNREAD` characters wait for it.
  */
 import {
   type JSONRPCMessage,
@@ -20,7 +20,7 @@ import { costOf, Intake, TOO_MUCH_JUNK, type Verdict } from "./Intake.ts"
 /** The largest output (1 MiB) with every character escaped (6 for 1), and the message around it. */
 export const MAX_MESSAGE_BYTES = 8 * 1_048_576
 
-/** L3. Some ten thousand answers. */
+/** LineTransport.L3. Some ten thousand answers. */
 const MAX_UNREAD = 1_048_576
 
 /** The transport over a pair of byte streams. */
@@ -88,7 +88,7 @@ export class LineTransport implements Transport {
     return ms === 0 ? Effect.yieldNow : Effect.sleep(ms)
   })
 
-  /** Keeps a piece of an incomplete line. Returns `false` if the line is too long (L1). */
+  /** Keeps a piece of an incomplete line. Returns `false` if the line is too long (LineTransport.L1). */
   private keep(piece: Uint8Array): boolean {
     this.size += piece.length
     if (this.size > MAX_MESSAGE_BYTES) return false
@@ -98,12 +98,12 @@ export class LineTransport implements Transport {
 
   private hear(line: string, bytes: number): Verdict {
     const value = objectOf(line)
-    if (value === undefined) return this.intake.junk(bytes) // L2
+    if (value === undefined) return this.intake.junk(bytes) // LineTransport.L2
     const verdict = this.intake.judge(value, bytes)
     if (verdict !== "pass") return verdict
     const message = messageOf(value)
     if (message === undefined) return this.intake.junk(bytes)
-    if (isJSONRPCRequest(message) && this.unread > MAX_UNREAD) return "drop" // L3
+    if (isJSONRPCRequest(message) && this.unread > MAX_UNREAD) return "drop" // LineTransport.L3
     this.onmessage?.(message)
     return verdict
   }

@@ -1,10 +1,10 @@
 /**
  * Runs a tool server as a child process, over its standard input and output.
  *
- * P1. The process ends with the scope, together with its children: SIGTERM to its process group, SIGKILL after `GRACE`.
- * P2. It gets the few variables that every process needs and those of its configuration, and no key of Holdfast.
- * P3. Its output is read within the limits of `LineTransport`; output beyond them ends the connection.
- * P4. Its standard error is read in pieces, between turns of the event loop.
+ * StdioTransport.P1. The process ends with the scope, together with its children: SIGTERM to its process group, SIGKILL after `GRACE`.
+ * StdioTransport.P2. It gets the few variables that every process needs and those of its configuration, and no key of Holdfast.
+ * StdioTransport.P3. Its output is read within the limits of `LineTransport`; output beyond them ends the connection.
+ * StdioTransport.P4. Its standard error is read in pieces, between turns of the event loop.
  */
 import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio"
 import { Deferred, Duration, Effect, Fiber, Queue, type Scope, Stream } from "effect"
@@ -42,7 +42,7 @@ export const make = Effect.fnUntraced(function* (
   const child = yield* spawner
     .spawn(
       ChildProcess.make(command, args, {
-        env: { ...getDefaultEnvironment(), ...env }, // P2
+        env: { ...getDefaultEnvironment(), ...env }, // StdioTransport.P2
         killSignal: "SIGTERM",
         forceKillAfter: GRACE,
         ...(cwd === undefined ? undefined : { cwd })
@@ -72,7 +72,7 @@ export const make = Effect.fnUntraced(function* (
         Effect.sync(() => {
           words = conceal(words + text).slice(-KEPT_WORDS) // in this order: half a secret is not recognised
         }),
-        Effect.yieldNow // P4
+        Effect.yieldNow // StdioTransport.P4
       )
     ).pipe(Effect.ignore)
   )
@@ -82,7 +82,7 @@ export const make = Effect.fnUntraced(function* (
   )
   yield* Effect.forkScoped(Effect.ignore(Stream.run(Stream.encodeText(lines), child.stdin)))
   const reading = yield* Stream.runForEach(child.stdout, (chunk) => transport.read(chunk)).pipe(
-    Effect.catch((error) => (typeof error === "string" ? end(error) : Effect.void)), // P3
+    Effect.catch((error) => (typeof error === "string" ? end(error) : Effect.void)), // StdioTransport.P3
     Effect.forkScoped
   )
   yield* child.exitCode.pipe(

@@ -1,15 +1,15 @@
 /**
  * Names the tools of several servers for a model. Pure.
  *
- * T1. A tool with a unique name keeps it. If several servers have a tool of one name, all of these tools get their server's name as a
+ * ToolNames.T1. A tool with a unique name keeps it. If several servers have a tool of one name, all of these tools get their server's name as a
  *     prefix: the order of the servers means nothing to a model.
- * T2. A name is valid for every provider: letters, digits, `_` and `-`, 64 characters at most. Other characters are replaced by `_`.
- * T3. No two tools have the same name, and the same lists give the same names.
+ * ToolNames.T2. A name is valid for every provider: letters, digits, `_` and `-`, 64 characters at most. Other characters are replaced by `_`.
+ * ToolNames.T3. No two tools have the same name, and the same lists give the same names.
  */
 
 import { RegExp } from "effect"
 
-/** The longest name that OpenAI and Anthropic accept, in characters (T2). */
+/** The longest name that OpenAI and Anthropic accept, in characters (ToolNames.T2). */
 const LONGEST = 64
 
 const SEPARATOR = "__"
@@ -48,5 +48,5 @@ export const matches = (patterns: ReadonlyArray<string>, name: string): boolean 
 
 // --- internal
 
-/** T2 */
+/** ToolNames.T2 */
 const legal = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, LONGEST)

@@ -1,13 +1,13 @@
 /**
  * Keeps one tool server running: starts, lists, watches and restarts it.
  *
- * S1. Every call gets an answer: a server that is down, dies, hangs or answers too much costs the model a call and never the turn.
- * S2. A server that has ended is started again after 1 s, 2 s, 5 s, 10 s, 30 s, and then every minute. A successful run resets the count:
- *     it answered a call, or lasted `STEADY`.
- * S3. A call waits up to `PATIENCE` for a server that is down, and is then answered with the reason.
- * S4. A server that leaves a call unanswered is pinged; if it does not answer the ping either, it is started again.
- * S5. Its tools are offered from its first start until a start fails. The last list of tools is kept, so that names stay the same.
- * S6. Tools beyond the limits of a request (`Offers`) are left out, with a warning that names them.
+ * ToolServer.S1. Every call gets an answer: a server that is down, dies, hangs or answers too much costs the model a call and never the turn.
+ * ToolServer.S2. A server that has ended is started again after 1 s, 2 s, 5 s, 10 s, 30 s, and then every minute. A successful run resets
+ *     the count: it answered a call, or lasted `STEADY`.
+ * ToolServer.S3. A call waits up to `PATIENCE` for a server that is down, and is then answered with the reason.
+ * ToolServer.S4. A server that leaves a call unanswered is pinged; if it does not answer the ping either, it is started again.
+ * ToolServer.S5. Its tools are offered from its first start until a start fails. The last list of tools is kept, so that names stay the same.
+ * ToolServer.S6. Tools beyond the limits of a request (`Offers`) are left out, with a warning that names them.
  */
 import { Backoff } from "@holdfast/policy"
 import type { Toolbox } from "@holdfast/kernel"
@@ -18,16 +18,16 @@ import * as Offers from "./Offers.ts"
 import * as ToolNames from "./ToolNames.ts"
 import * as ToolOutput from "./ToolOutput.ts"
 
-/** S2. Short enough for a person who waits; long enough that a server that cannot start costs next to nothing. */
+/** ToolServer.S2. Short enough for a person who waits; long enough that a server that cannot start costs next to nothing. */
 export const RESTARTS = Backoff.steps([1_000, 2_000, 5_000, 10_000, 30_000], 60_000)
 
-/** The run time after which a server counts as started well (S2). */
+/** The run time after which a server counts as started well (ToolServer.S2). */
 export const STEADY = Duration.seconds(30)
 
-/** S3. Longer than the first restart takes, shorter than a person waits. */
+/** ToolServer.S3. Longer than the first restart takes, shorter than a person waits. */
 export const PATIENCE = Duration.seconds(5)
 
-/** S4. Longer than a busy machine takes to answer a ping. */
+/** ToolServer.S4. Longer than a busy machine takes to answer a ping. */
 export const PING = Duration.seconds(5)
 
 /** The time between two lists or pings that the server causes: a server that reports changes all the time is not followed. */
@@ -38,7 +38,7 @@ export interface ToolServer {
   readonly config: Config.ToolServer
   /** The last list of its tools, filtered by `allow`, `deny` and the limits; empty before its first start. */
   readonly known: () => ReadonlyArray<Offer>
-  /** Whether the tools are offered (S5). */
+  /** Whether the tools are offered (ToolServer.S5). */
   readonly isOffered: () => boolean
   /** Waits until the tools are offered. */
   readonly offered: Effect.Effect<void>
@@ -73,7 +73,7 @@ export const make = Effect.fnUntraced(function* (
     const selection = Offers.select(tools.filter(({ name }) => isAllowed(config, name)))
     known = selection.kept.map((tool) => concealed(tool, conceal))
     const warning = Offers.warningOf(name, selection, isCut)
-    if (warning !== undefined && warning !== warned) yield* Effect.logWarning(conceal(warning)) // S6
+    if (warning !== undefined && warning !== warned) yield* Effect.logWarning(conceal(warning)) // ToolServer.S6
     warned = warning
     return tools
   })
@@ -119,7 +119,7 @@ export const make = Effect.fnUntraced(function* (
   const lives = life.pipe(
     Effect.catch(({ message }) =>
       Effect.sync(() => {
-        isOffered = false // S5
+        isOffered = false // ToolServer.S5
         return message
       })
     ),
@@ -135,7 +135,7 @@ export const make = Effect.fnUntraced(function* (
   )
   yield* Effect.forkScoped(lives)
 
-  /** S3 */
+  /** ToolServer.S3 */
   const connected: Effect.Effect<Connection, CallError> = up.await.pipe(
     Effect.timeoutOption(PATIENCE),
     Effect.flatMap(() =>
@@ -156,14 +156,14 @@ export const make = Effect.fnUntraced(function* (
         orElse: () =>
           new CallError({ message: `no answer within ${Duration.format(config.timeout)}`, isRefusal: false })
       }),
-      Effect.tapError(({ isRefusal }) => (isRefusal ? Effect.void : Queue.offer(connection.doubts, undefined))), // S4
+      Effect.tapError(({ isRefusal }) => (isRefusal ? Effect.void : Queue.offer(connection.doubts, undefined))), // ToolServer.S4
       Effect.mapError(({ isRefusal, message }) =>
         isRefusal
           ? new CallError({ message: `${subject(name)} refused the call: ${message}`, isRefusal })
           : new CallError({ message: `${subject(name)} failed in this call: ${message}. ${UNKNOWN}`, isRefusal })
       )
     )
-    failures = 0 // S2
+    failures = 0 // ToolServer.S2
     return ToolOutput.of(result, config.maxOutput, conceal)
   })
 
@@ -224,7 +224,7 @@ const follow = (connection: Connection, list: Effect.Effect<unknown, CallError>)
     Effect.catch(({ message }) => Effect.succeed(`its tools could not be listed again: ${message}`))
   )
 
-/** Pings the server after each doubt (S4). Ends when it does not answer. */
+/** Pings the server after each doubt (ToolServer.S4). Ends when it does not answer. */
 const distrust = (connection: Connection): Effect.Effect<string> =>
   Queue.take(connection.doubts).pipe(
     Effect.andThen(

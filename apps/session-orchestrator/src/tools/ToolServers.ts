@@ -1,11 +1,11 @@
 /**
  * Combines all configured tool servers into one toolbox.
  *
- * V1. The toolbox is available at once; servers start and stop behind it. Each step reads the offered tools when it begins.
- * V2. Secrets of a server do not reach a model, a history or a client through its texts. They are redacted before a text is cut: half
- *     a secret is not recognised.
- * V3. Processes end with the scope. If this process exits without closing the scope, it kills them; after `kill -9` their standard input
- *     ends, which ends a server that follows the protocol.
+ * ToolServers.V1. The toolbox is available at once; servers start and stop behind it. Each step reads the offered tools when it begins.
+ * ToolServers.V2. Secrets of a server do not reach a model, a history or a client through its texts. They are redacted before a text is
+ *     cut: half a secret is not recognised.
+ * ToolServers.V3. Processes end with the scope. If this process exits without closing the scope, it kills them; after `kill -9` their
+ *     standard input ends, which ends a server that follows the protocol.
  */
 import { NodeChildProcessSpawner, NodeFileSystem, NodePath } from "@effect/platform-node"
 import { Toolbox } from "@holdfast/kernel"
@@ -55,7 +55,7 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Tools["Service"], never, Scope.Scope> {
   // At a shutdown the servers end in parallel, and not each after the grace period of the one before it.
   const together = yield* Scope.fork(yield* Scope.Scope, "parallel")
-  const conceal = Secrets.conceal(configs.flatMap(({ secrets }) => secrets)) // V2
+  const conceal = Secrets.conceal(configs.flatMap(({ secrets }) => secrets)) // ToolServers.V2
   const servers = yield* Effect.forEach(configs, (config) =>
     Scope.provide(ToolServer.make(config, connect(config), conceal), together)
   )
@@ -144,7 +144,7 @@ const definitionOf = (
   ...(tool.description === undefined ? undefined : { description: tool.description })
 })
 
-/** V3. One listener for all of them. */
+/** ToolServers.V3. One listener for all of them. */
 const killedOnExit: Effect.Effect<StdioTransport.Children, never, Scope.Scope> = Effect.map(
   Effect.acquireRelease(
     Effect.sync(() => {

@@ -373,22 +373,20 @@ describe("holdfast run", () => {
     })
   )
 
-  it.effect(
-    "reads the prompt from standard input without its last line break, and the system prompt from a file",
-    () =>
-      Effect.gen(function* () {
-        for (const args of [[], ["-"]]) {
-          const { asked } = yield* run(["--system-file", "s.txt", ...args], {
-            stdin: "Why?\n\r\n",
-            files: { "s.txt": "Be\nbrief.\n" }
-          })
-          expect(asked).toEqual([
-            { where: "guest", system: "Be\nbrief." },
-            { where: "guest", prompt: "Why?\n" }
-          ])
-        }
-        expect((yield* run(["Why?"], { stdin: "Not this" })).asked.at(-1)).toEqual({ where: "guest", prompt: "Why?" })
-      })
+  it.effect("reads the prompt from standard input without its last line break, and the system prompt from a file", () =>
+    Effect.gen(function* () {
+      for (const args of [[], ["-"]]) {
+        const { asked } = yield* run(["--system-file", "s.txt", ...args], {
+          stdin: "Why?\n\r\n",
+          files: { "s.txt": "Be\nbrief.\n" }
+        })
+        expect(asked).toEqual([
+          { where: "guest", system: "Be\nbrief." },
+          { where: "guest", prompt: "Why?\n" }
+        ])
+      }
+      expect((yield* run(["Why?"], { stdin: "Not this" })).asked.at(-1)).toEqual({ where: "guest", prompt: "Why?" })
+    })
   )
 
   const refusals: ReadonlyArray<[what: string, args: ReadonlyArray<string>, given: CommandLine.Given, stderr: RegExp]> =

@@ -27,8 +27,7 @@ const ids = (filter: Partial<TurnsFilter.Filter>) =>
   TurnsFilter.apply(turns, { ...ALL, ...filter }).map(({ turnId }) => String(turnId))
 
 describe("the printed turns", () => {
-  it("are all turns without conditions", () =>
-    assert.deepStrictEqual(ids({}), ["old", "failed", "waiting", "new"]))
+  it("are all turns without conditions", () => assert.deepStrictEqual(ids({}), ["old", "failed", "waiting", "new"]))
   it("are those that failed", () => assert.deepStrictEqual(ids({ failed: true }), ["failed"]))
   it("are those that ended since then, or have not ended", () => {
     assert.deepStrictEqual(ids({ since: 50 }), ["failed", "waiting", "new"])

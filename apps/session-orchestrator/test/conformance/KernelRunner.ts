@@ -4,8 +4,8 @@
  * Providers are the real adapters of the wire formats, on endpoints in memory; limits are the real ones. The runner takes the part of
  * the shell: it sleeps on the test clock, keeps the history, and delivers commands to the sleep.
  *
- * K1. Time passes only when the turn can go no further without it, and only as far as it must.
- * K2. A call after a wait comes at the moment in `provider-retry`, to the millisecond.
+ * KernelRunner.K1. Time passes only when the turn can go no further without it, and only as far as it must.
+ * KernelRunner.K2. A call after a wait comes at the moment in `provider-retry`, to the millisecond.
  */
 import { assert } from "@effect/vitest"
 import { Checkpoint, EventSink, Provider, RetryStrategy, Toolbox, Turn } from "@holdfast/kernel"
@@ -120,7 +120,10 @@ const drive = Effect.fnUntraced(function* (running: Running) {
         const acts = actsAt(sink.events.filter(isNews).filter(({ type }) => type === "provider-retry").length - 1)
         for (const act of acts) yield* perform(act, running, signal.wake)
         if (acts.length > 0) break
-        due.push([endpoint.calls.length, sink.of("provider-retry").at(-1)?.retryAt ?? assert.fail("there was no provider-retry")]) // D5
+        due.push([
+          endpoint.calls.length,
+          sink.of("provider-retry").at(-1)?.retryAt ?? assert.fail("there was no provider-retry")
+        ]) // D5
         yield* TestClock.adjust(signal.delayMs)
         break
       }
@@ -181,7 +184,7 @@ const sleepOn =
   (signals: Queue.Queue<Signal>): RetryStrategies.Sleep =>
   (delay) =>
     Effect.suspend((): Effect.Effect<RetryStrategy.Wake, RetryStrategy.SleepFailure> => {
-      // K1
+      // KernelRunner.K1
       if (Duration.isZero(delay)) return Effect.succeed({ type: "elapsed" })
       const wake = Deferred.makeUnsafe<RetryStrategy.Wake, RetryStrategy.SleepFailure>()
       Queue.offerUnsafe(signals, { _tag: "Asleep", delayMs: Duration.toMillis(delay), wake })

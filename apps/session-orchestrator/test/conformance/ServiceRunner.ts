@@ -1,9 +1,9 @@
 /**
  * Runs a scenario against the whole service: a client over HTTP, providers on sockets, a database, the real timer.
  *
- * V1. Delays are shortened by configuration alone, and so are the delays that responses ask for.
- * V2. An action during a wait happens after a client has received the event of that wait; only a slow provider sleeps here.
- * V3. The explanation of a turn has each of its calls with its target, and each of its retries (X9).
+ * ServiceRunner.V1. Delays are shortened by configuration alone, and so are the delays that responses ask for.
+ * ServiceRunner.V2. An action during a wait happens after a client has received the event of that wait; only a slow provider sleeps here.
+ * ServiceRunner.V3. The explanation of a turn has each of its calls with its target, and each of its retries (X9).
  */
 import { assert } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
@@ -138,7 +138,7 @@ const perform = Effect.fnUntraced(function* (service: Running, id: string, act: 
   }
 })
 
-/** V3 */
+/** ServiceRunner.V3 */
 const explained = Effect.fnUntraced(function* (
   service: Running,
   id: string,

@@ -1,8 +1,8 @@
 /**
  * Builds a turn's routing, final report, limits and compaction with the service's functions.
  *
- * H1. The standing of targets and credentials is kept in memory, for all turns of a scenario.
- * H2. A word is a token.
+ * Shell.H1. The standing of targets and credentials is kept in memory, for all turns of a scenario.
+ * Shell.H2. A word is a token.
  */
 import { Compactor, FinalReport, type Provider, Router, type TurnLimits } from "@holdfast/kernel"
 import { type RetryPolicy, Standing } from "@holdfast/policy"

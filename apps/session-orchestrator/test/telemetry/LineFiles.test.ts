@@ -85,24 +85,27 @@ describe("lines that are divided over files", () => {
 })
 
 describe("a file of lines", () => {
-  it.effect("LineFile.F3: is created with its folder for its owner alone, read once, and kept with its older ones", () => {
-    const given = disk()
-    return Effect.gen(function* () {
-      const said = yield* logging({ maxBytes: 10, keep: 2 }, given, (write) =>
-        Effect.gen(function* () {
-          for (let n = 1; n <= 7; n++) yield* write(line(n))
+  it.effect(
+    "LineFile.F3: is created with its folder for its owner alone, read once, and kept with its older ones",
+    () => {
+      const given = disk()
+      return Effect.gen(function* () {
+        const said = yield* logging({ maxBytes: 10, keep: 2 }, given, (write) =>
+          Effect.gen(function* () {
+            for (let n = 1; n <= 7; n++) yield* write(line(n))
+          })
+        )
+        assert.deepStrictEqual(said, [])
+        assert.deepStrictEqual(Object.fromEntries(given.files), {
+          "/log/r": "row7\n",
+          "/log/r.1": "row5\nrow6\n",
+          "/log/r.2": "row3\nrow4\n"
         })
-      )
-      assert.deepStrictEqual(said, [])
-      assert.deepStrictEqual(Object.fromEntries(given.files), {
-        "/log/r": "row7\n",
-        "/log/r.1": "row5\nrow6\n",
-        "/log/r.2": "row3\nrow4\n"
+        assert.deepStrictEqual(given.asked.slice(0, 3), ["mkdir /log 700", "stat /log/r", "write a 600"])
+        assert.deepStrictEqual(new Set(given.asked.slice(2)), new Set(["write a 600"]))
       })
-      assert.deepStrictEqual(given.asked.slice(0, 3), ["mkdir /log 700", "stat /log/r", "write a 600"])
-      assert.deepStrictEqual(new Set(given.asked.slice(2)), new Set(["write a 600"]))
-    })
-  })
+    }
+  )
 
   it.effect("LineFile.F3: appends to an existing file, and truncates it if no older ones are kept", () => {
     const given = disk()

@@ -35,13 +35,15 @@ it.effect("HttpTransport.H2: a stream that breaks is opened again after growing 
   })
 )
 
-it.effect("HttpTransport.H5: opening a stream costs 500 messages, so the 101st at once waits until the rate allows it", () =>
-  Effect.gen(function* () {
-    const delays = yield* delaysOf(102)
-    assert.lengthOf(
-      delays.slice(0, 99).filter((ms) => ms < 1_000),
-      0
-    )
-    assert.deepStrictEqual(delays.slice(99, 102), [30_000, 100, 30_000])
-  })
+it.effect(
+  "HttpTransport.H5: opening a stream costs 500 messages, so the 101st at once waits until the rate allows it",
+  () =>
+    Effect.gen(function* () {
+      const delays = yield* delaysOf(102)
+      assert.lengthOf(
+        delays.slice(0, 99).filter((ms) => ms < 1_000),
+        0
+      )
+      assert.deepStrictEqual(delays.slice(99, 102), [30_000, 100, 30_000])
+    })
 )

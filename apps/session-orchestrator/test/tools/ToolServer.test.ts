@@ -210,25 +210,27 @@ describe("a tool server", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("ToolServer.S2: is started again a second later, however often it dies, if each run lasts half a minute", () =>
-    Effect.gen(function* () {
-      const lives = Array.from({ length: 4 }, () => new Life("a"))
-      const server = yield* start(lives)
-      const livesFor = (n: number, ms: number) =>
-        Effect.gen(function* () {
-          yield* TestClock.adjust(ms)
-          yield* lives[n]?.dies("exit code 1") ?? Effect.void
-          yield* TestClock.adjust(999)
-          const before = lives[n + 1]?.lists
-          yield* TestClock.adjust(1)
-          return [before, lives[n + 1]?.lists]
-        })
-      const steady = Duration.toMillis(ToolServer.STEADY)
-      assert.deepStrictEqual(yield* livesFor(0, steady), [0, 1])
-      assert.deepStrictEqual(yield* livesFor(1, steady), [0, 1])
-      assert.deepStrictEqual(yield* livesFor(2, steady - 1), [0, 0])
-      assert.include(server.because(), "exit code 1")
-    }).pipe(Effect.scoped)
+  it.effect(
+    "ToolServer.S2: is started again a second later, however often it dies, if each run lasts half a minute",
+    () =>
+      Effect.gen(function* () {
+        const lives = Array.from({ length: 4 }, () => new Life("a"))
+        const server = yield* start(lives)
+        const livesFor = (n: number, ms: number) =>
+          Effect.gen(function* () {
+            yield* TestClock.adjust(ms)
+            yield* lives[n]?.dies("exit code 1") ?? Effect.void
+            yield* TestClock.adjust(999)
+            const before = lives[n + 1]?.lists
+            yield* TestClock.adjust(1)
+            return [before, lives[n + 1]?.lists]
+          })
+        const steady = Duration.toMillis(ToolServer.STEADY)
+        assert.deepStrictEqual(yield* livesFor(0, steady), [0, 1])
+        assert.deepStrictEqual(yield* livesFor(1, steady), [0, 1])
+        assert.deepStrictEqual(yield* livesFor(2, steady - 1), [0, 0])
+        assert.include(server.because(), "exit code 1")
+      }).pipe(Effect.scoped)
   )
 
   it.effect("accepts an object as arguments, and nothing else", () =>
@@ -244,23 +246,21 @@ describe("a tool server", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect(
-    "is logged when it is up, down, and up again, with configured names that it does not have",
-    () =>
-      Effect.gen(function* () {
-        const first = new Life("a")
-        yield* start([first, new Life("a", "b")], { allow: ["a*", "c"], deny: ["d"], idempotent: ["a"] })
-        assert.deepStrictEqual(news(), [
-          'Warn tools.s.allow has "c", and s has no such tool.',
-          'Warn tools.s.deny has "d", and s has no such tool.',
-          "Debug The tool server s is up, with 1 tool."
-        ])
-        yield* first.dies("exit code 1")
-        yield* TestClock.adjust(0)
-        assert.deepStrictEqual(news(), ["Warn The tool server s is down: exit code 1. It is started again in 1s."])
-        yield* TestClock.adjust("1 second")
-        assert.deepStrictEqual(news().slice(-1), ["Info The tool server s is up, with 1 tool."])
-      }).pipe(Effect.provide(said), Effect.scoped)
+  it.effect("is logged when it is up, down, and up again, with configured names that it does not have", () =>
+    Effect.gen(function* () {
+      const first = new Life("a")
+      yield* start([first, new Life("a", "b")], { allow: ["a*", "c"], deny: ["d"], idempotent: ["a"] })
+      assert.deepStrictEqual(news(), [
+        'Warn tools.s.allow has "c", and s has no such tool.',
+        'Warn tools.s.deny has "d", and s has no such tool.',
+        "Debug The tool server s is up, with 1 tool."
+      ])
+      yield* first.dies("exit code 1")
+      yield* TestClock.adjust(0)
+      assert.deepStrictEqual(news(), ["Warn The tool server s is down: exit code 1. It is started again in 1s."])
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(news().slice(-1), ["Info The tool server s is up, with 1 tool."])
+    }).pipe(Effect.provide(said), Effect.scoped)
   )
 
   it.effect("ToolServer.S6: that offers too much is warned about once, and again if the offer changes", () =>

@@ -38,32 +38,30 @@ describe("the toolbox of all servers", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect(
-    "drops names that were offered long ago, and no others, of a server that offers new ones repeatedly",
-    () =>
-      Effect.gen(function* () {
-        const one = new Life()
-        const { toolbox } = yield* start({ one: [one] })
-        const tools = yield* toolbox
-        const lists = 2_000
-        for (let n = 0; n < lists; n++) {
-          one.tools = ["always", `tool_${n}`].map(offer)
-          yield* one.changes
-          yield* TestClock.adjust("1 second")
-          assert.deepStrictEqual(
-            tools.definitions.map(({ name }) => name),
-            ["always", `tool_${n}`]
-          )
-        }
-        const answers = (name: string) => Effect.map(tools.run(call(name)), ({ isError }) => !isError)
-        assert.isFalse(yield* answers("tool_0"))
-        assert.isTrue(yield* answers(`tool_${lists - 100}`))
-        one.tools = []
+  it.effect("drops names that were offered long ago, and no others, of a server that offers new ones repeatedly", () =>
+    Effect.gen(function* () {
+      const one = new Life()
+      const { toolbox } = yield* start({ one: [one] })
+      const tools = yield* toolbox
+      const lists = 2_000
+      for (let n = 0; n < lists; n++) {
+        one.tools = ["always", `tool_${n}`].map(offer)
         yield* one.changes
         yield* TestClock.adjust("1 second")
-        assert.deepStrictEqual(tools.definitions, [])
-        assert.isTrue(yield* answers("always"))
-      }).pipe(Effect.scoped)
+        assert.deepStrictEqual(
+          tools.definitions.map(({ name }) => name),
+          ["always", `tool_${n}`]
+        )
+      }
+      const answers = (name: string) => Effect.map(tools.run(call(name)), ({ isError }) => !isError)
+      assert.isFalse(yield* answers("tool_0"))
+      assert.isTrue(yield* answers(`tool_${lists - 100}`))
+      one.tools = []
+      yield* one.changes
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(tools.definitions, [])
+      assert.isTrue(yield* answers("always"))
+    }).pipe(Effect.scoped)
   )
 
   it.effect("turns that begin right after the start wait for servers, 10 s at most and once", () =>

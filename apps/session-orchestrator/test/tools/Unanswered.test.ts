@@ -40,9 +40,11 @@ const heard = (isRefused: boolean): Effect.Effect<ReadonlyArray<JSONRPCMessage>>
     return messages
   }).pipe(Effect.scoped)
 
-it.effect("HttpTransport.H3: an answer on the server's own stream is received, and none to a call that has failed", () =>
-  Effect.gen(function* () {
-    assert.deepStrictEqual(yield* heard(false), [answer, changed])
-    assert.deepStrictEqual(yield* heard(true), [changed])
-  })
+it.effect(
+  "HttpTransport.H3: an answer on the server's own stream is received, and none to a call that has failed",
+  () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* heard(false), [answer, changed])
+      assert.deepStrictEqual(yield* heard(true), [changed])
+    })
 )

@@ -66,7 +66,7 @@ export const make = (input: Input, signals: Signals, isForeground: () => boolean
     signals.off("SIGCONT", onContinue)
   }
   const take = (): void => {
-    if (!isWanted || isHeld || !isReadable(input) || !isForeground()) return // K2
+    if (!isWanted || isHeld || !isReadable(input) || !isForeground()) return // Keyboard.K2
     isHeld = true
     input.setRawMode?.(true)
     input.on("data", onData)

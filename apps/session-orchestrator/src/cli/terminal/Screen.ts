@@ -1,8 +1,8 @@
 /**
  * Writes a turn to a terminal: the answer, and status lines below it.
  *
- * W1. The status lines are erased before anything else is written, so no text mixes with them.
- * W2. Standard output gets the answer and nothing else. If it is no terminal, it gets every byte of the answer and a line break at
+ * Screen.W1. The status lines are erased before anything else is written, so no text mixes with them.
+ * Screen.W2. Standard output gets the answer and nothing else. If it is no terminal, it gets every byte of the answer and a line break at
  *     the end.
  */
 import * as Prose from "../../text/Prose.ts"
@@ -56,7 +56,7 @@ export const make = (terminal: Terminal["Service"]): Screen => {
 
   return {
     write: (outputs) => {
-      if (outputs.length > 0) erase() // W1
+      if (outputs.length > 0) erase() // Screen.W1
       for (const output of outputs) writeOne(output)
     },
     show: (lines) => {
@@ -69,7 +69,7 @@ export const make = (terminal: Terminal["Service"]): Screen => {
     },
     close: () => {
       erase()
-      endLine() // W2
+      endLine() // Screen.W2
     }
   }
 }

@@ -4,9 +4,9 @@
  * `update` folds events into a state and returns the permanent output; `view` returns the status lines below it, which change with
  * time (D13).
  *
- * V1. The time left is the time until `retryAt`, at most the length of the wait and at least 0: it never grows with time, and is never
+ * TurnView.V1. The time left is the time until `retryAt`, at most the length of the wait and at least 0: it never grows with time, and is never
  *     negative.
- * V2. No line of the view is wider than the terminal: repainting relies on that.
+ * TurnView.V2. No line of the view is wider than the terminal: repainting relies on that.
  */
 import { Failure, Message, type TurnEvent } from "@holdfast/wire"
 import * as Words from "../../inspection/Words.ts"
@@ -105,7 +105,7 @@ export interface Surroundings {
   readonly timeOfDay: (epochMs: number) => string
 }
 
-/** Milliseconds left of a wait (V1). */
+/** Milliseconds left of a wait (TurnView.V1). */
 export const timeLeft = (wait: TurnEvent.ProviderRetry, now: number): number =>
   Math.max(0, Math.min(wait.retryAt - now, Math.max(0, wait.delayMs)))
 

@@ -3,8 +3,8 @@
  *
  * A terminal that is too narrow for the table gets a few lines per turn.
  *
- * T1. No line is wider than the terminal.
- * T2. Ids are never cut, because people copy them.
+ * TurnsTable.T1. No line is wider than the terminal.
+ * TurnsTable.T2. Ids are never cut, because people copy them.
  */
 import type { State, TurnReport } from "../../inspection/TurnReport.ts"
 import * as Prose from "../../text/Prose.ts"
@@ -19,7 +19,7 @@ export interface Surroundings {
   readonly paint: (color: Color, text: string) => string
 }
 
-/** Columns below which a table with whole ids has no room (T2). Above it the turns' other columns decide. */
+/** Columns below which a table with whole ids has no room (TurnsTable.T2). Above it the turns' other columns decide. */
 export const TABLE_COLUMNS = 170
 
 /** The turns, and a summary line. */
@@ -83,7 +83,7 @@ const table = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): Re
     rows.reduce((width, row) => Math.max(width, row[column]?.length ?? 0), head.length)
   )
   const fixed = widths.reduce((total, width) => total + width + GAP.length, 0)
-  if (fixed + GAP.length + LEAST_TEXT > surroundings.columns) return undefined // T1
+  if (fixed + GAP.length + LEAST_TEXT > surroundings.columns) return undefined // TurnsTable.T1
   const rest = Number.isFinite(surroundings.columns) ? surroundings.columns - fixed - GAP.length : 2 * LONGEST_TEXT
   const longestWhy = turns.reduce((width, turn) => Math.max(width, Prose.widthOf(whyOf(turn))), "WHY".length)
   const whyWidth = Math.min(longestWhy, LONGEST_TEXT, Math.ceil(rest / 2))

@@ -38,7 +38,7 @@ export const decode = (content: unknown, place: (path: Path) => string): Partial
   }
 }
 
-/** Whether a problem at `place` may result from a left-out path: `place` is that path, inside it or around it (P2). */
+/** Whether a problem at `place` may result from a left-out path: `place` is that path, inside it or around it (Partial.P2). */
 export const explains = (missing: ReadonlyArray<Path>, place: string): boolean =>
   missing.some((path) => {
     const gone = Problem.formatPath(path)
@@ -53,7 +53,7 @@ export const isWhole = (missing: ReadonlyArray<Path>, path: Path): boolean =>
 
 const attempt = Schema.decodeUnknownResult(Settings.Settings, Settings.PARSE_OPTIONS)
 
-/** The existing path around `path` that can be removed: an element's list, a missing key's object (P1). */
+/** The existing path around `path` that can be removed: an element's list, a missing key's object (Partial.P1). */
 const removable = (content: unknown, path: Path): Path => {
   let value = content
   for (const [at, key] of path.entries()) {

@@ -1,13 +1,13 @@
 /**
  * Encodes frames for clients, once for all clients of the same array.
  *
- * E1. An array that several clients receive (`SharedFrames`) is encoded once, even if other arrays are encoded in between (Backlog.B2). Its
- *     text is kept as long as the array.
- * E2. From the second client on a long text is bytes: Node keeps one copy of them for all clients that have not read it, and does not
+ * Encoding.E1. An array that several clients receive (`SharedFrames`) is encoded once, even if other arrays are encoded in between
+ *     (Backlog.B2). Its text is kept as long as the array.
+ * Encoding.E2. From the second client on a long text is bytes: Node keeps one copy of them for all clients that have not read it, and does not
  *     encode it again for each. A string is cheaper for one client, and nearly every array has one client.
  */
 
-/** Characters. Below this the copies that Node makes cost less than a buffer (E2). */
+/** Characters. Below this the copies that Node makes cost less than a buffer (Encoding.E2). */
 export const LONG = 8 * 1024
 
 /** The encoded form of an item in a response. */

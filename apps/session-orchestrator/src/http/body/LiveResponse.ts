@@ -4,16 +4,16 @@
  * It writes to Node's response directly. With a stream body the keep-alives would have to be merged with the items, which costs a
  * queue per item; measured with 32 responses at once, direct writes moved a fifth more.
  *
- * L1. The items of one chunk leave in one write.
- * L2. Keep-alives are written between items, never inside an item, and only after a quiet interval.
- * L3. Memory is bounded: no item is pulled while the client has not taken the data that was written. A client that takes nothing for
- *     `STALL_LIMIT` is dropped; the source of the items may drop it earlier.
- * L4. Only a complete response is ended. A response that broke off is cut, unless its stream is endless (`endless`).
- * L5. A client that disconnects ends the pulling, and nothing else.
- * L6. If the server closes a response early, its last frame is `farewell`, which has the reason and asks the client to reconnect, if
- *     the format has such a frame. It comes after all data that was written, so a client that was only suspended can still read
- *     it, for `FAREWELL_LIMIT`.
- * L7. All responses share a budget of writes in each turn of the event loop (`WriteBudget`).
+ * LiveResponse.L1. The items of one chunk leave in one write.
+ * LiveResponse.L2. Keep-alives are written between items, never inside an item, and only after a quiet interval.
+ * LiveResponse.L3. Memory is bounded: no item is pulled while the client has not taken the data that was written. A client that takes
+ *     nothing for `STALL_LIMIT` is dropped; the source of the items may drop it earlier.
+ * LiveResponse.L4. Only a complete response is ended. A response that broke off is cut, unless its stream is endless (`endless`).
+ * LiveResponse.L5. A client that disconnects ends the pulling, and nothing else.
+ * LiveResponse.L6. If the server closes a response early, its last frame is `farewell`, which has the reason and asks the client to
+ *     reconnect, if the format has such a frame. It comes after all data that was written, so a client that was only suspended can still
+ *     read it, for `FAREWELL_LIMIT`.
+ * LiveResponse.L7. All responses share a budget of writes in each turn of the event loop (`WriteBudget`).
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import type { Sse } from "@holdfast/wire"
@@ -29,13 +29,13 @@ import { WriteBudget } from "./WriteBudget.ts"
 /** How long a response may be silent. Half of the shortest common limit of proxies (30 s). */
 export const KEEP_ALIVE_INTERVAL = Duration.seconds(15)
 
-/** How long a client may take none of the data that was written for it (L3). */
+/** How long a client may take none of the data that was written for it (LiveResponse.L3). */
 export const STALL_LIMIT = Duration.seconds(60)
 
 /** How long a client has to read the farewell. A client that is gone holds its socket that much longer. */
 export const FAREWELL_LIMIT = Duration.seconds(5)
 
-/** A client has stopped reading (L3). */
+/** A client has stopped reading (LiveResponse.L3). */
 export class ClientStalled extends Schema.TaggedError<ClientStalled>()("ClientStalled", {}) {
   override get message(): string {
     return `The client has read nothing for ${Duration.format(STALL_LIMIT)}.`
@@ -45,13 +45,13 @@ export class ClientStalled extends Schema.TaggedError<ClientStalled>()("ClientSt
 /** The items of a response, and its format. */
 export interface Options<A, E> {
   readonly contentType: string
-  /** The text that is written while there are no items (L2). */
+  /** The text that is written while there are no items (LiveResponse.L2). */
   readonly keepAlive: string
   readonly items: Stream.Stream<A, E>
   readonly encode: (items: ReadonlyArray<A>) => Encoding.Text
-  /** The stream never ends by itself, so its end cannot be mistaken for completeness (L4). */
+  /** The stream never ends by itself, so its end cannot be mistaken for completeness (LiveResponse.L4). */
   readonly endless: boolean
-  /** The last frame of a response that the server closes early (L6). */
+  /** The last frame of a response that the server closes early (LiveResponse.L6). */
   readonly farewell?: (why: Sse.Reconnect) => string
 }
 
@@ -75,14 +75,14 @@ export const send = Effect.fnUntraced(function* <A, E>(
     if (response.destroyed) return Effect.interrupt
     quiet = false
     const text = options.encode(items)
-    return budget.allows(text.length) ? written(text) : Effect.flatMap(budget.turn(text.length), () => written(text)) // L7
+    return budget.allows(text.length) ? written(text) : Effect.flatMap(budget.turn(text.length), () => written(text)) // LiveResponse.L7
   }
   const written = (text: Encoding.Text): Effect.Effect<void, ClientStalled> => {
     if (response.destroyed) return Effect.interrupt
-    return body.write(text) ? Effect.void : untilRead(response) // L3
+    return body.write(text) ? Effect.void : untilRead(response) // LiveResponse.L3
   }
   const signsOfLife = Effect.sync(() => {
-    if (quiet && !response.destroyed && !response.writableNeedDrain) body.write(options.keepAlive) // L2
+    if (quiet && !response.destroyed && !response.writableNeedDrain) body.write(options.keepAlive) // LiveResponse.L2
     quiet = true
   }).pipe(Effect.delay(KEEP_ALIVE_INTERVAL), Effect.forever)
   let isGoingDown = false
@@ -115,7 +115,7 @@ export const send = Effect.fnUntraced(function* <A, E>(
 
 // --- internal
 
-/** One event loop has one budget (L7). */
+/** One event loop has one budget (LiveResponse.L7). */
 const budget = new WriteBudget()
 
 const nodeResponse = (request: HttpServerRequest.HttpServerRequest): ServerResponse =>
@@ -140,7 +140,7 @@ const whyOf = (cause: Cause.Cause<unknown>): Sse.Reconnect => {
   return code !== undefined && error instanceof Error ? { code, message: error.message } : UNEXPECTED
 }
 
-/** Waits until a client has taken the written data, for `STALL_LIMIT` at most (L3). */
+/** Waits until a client has taken the written data, for `STALL_LIMIT` at most (LiveResponse.L3). */
 const untilRead = (response: ServerResponse): Effect.Effect<void, ClientStalled> =>
   Effect.callback<void>((resume) => {
     const onDrain = () => resume(Effect.void)
@@ -164,7 +164,7 @@ const end = (
         return Effect.sync(() => response.off("close", onClose))
       }).pipe(Effect.timeoutOrElse({ duration: limit, orElse: () => Effect.sync(() => response.destroy()) }))
 
-/** Closes a response before its end (L4, L6). */
+/** Closes a response before its end (LiveResponse.L4, LiveResponse.L6). */
 const leave = (
   response: ServerResponse,
   body: ChunkedBody,

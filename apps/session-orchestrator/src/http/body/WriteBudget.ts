@@ -4,9 +4,9 @@
  * A client whose connection accepts a write gets the next one at once. With thousands of clients that receive megabytes, this would
  * take seconds in which no other request is read.
  *
- * W1. Within the budget a write is made at once. Beyond it, writes wait for a later turn of the event loop, in the order of their
+ * WriteBudget.W1. Within the budget a write is made at once. Beyond it, writes wait for a later turn of the event loop, in the order of their
  *     requests.
- * W2. A write that is larger than the whole budget gets a turn of its own.
+ * WriteBudget.W2. A write that is larger than the whole budget gets a turn of its own.
  */
 import { Effect } from "effect"
 
@@ -47,7 +47,7 @@ export class WriteBudget {
     })
   }
 
-  /** W2 */
+  /** WriteBudget.W2 */
   private fits(bytes: number): boolean {
     return this.spent === 0 || this.spent + bytes + PER_WRITE <= MOST_AT_ONCE
   }

@@ -3,12 +3,12 @@
  *
  * The page has a field for the token and a form for each call.
  *
- * D1. It requests nothing from another host: script, settings and document are files of this service, and fonts are the system's.
- * D2. Its content security policy allows scripts and calls of this origin alone. Scalar writes its styles into the page and into
+ * DocsPage.D1. It requests nothing from another host: script, settings and document are files of this service, and fonts are the system's.
+ * DocsPage.D2. Its content security policy allows scripts and calls of this origin alone. Scalar writes its styles into the page and into
  *     attributes, which have no hash that a policy could name; therefore styles, and only styles, may be inline.
- * D3. The document is part of the settings: one rule of access covers the whole page, and a token that a person enters is used for
+ * DocsPage.D3. The document is part of the settings: one rule of access covers the whole page, and a token that a person enters is used for
  *     their calls only.
- * D4. The `type` of a problem is `/docs#problem-NAME`. Scalar has no such anchors, so the settings redirect to `ProblemsPage`.
+ * DocsPage.D4. The `type` of a problem is `/docs#problem-NAME`. Scalar has no such anchors, so the settings redirect to `ProblemsPage`.
  */
 import { Api, CodeSamples } from "@holdfast/wire/api"
 import { HttpServerResponse } from "effect/http"
@@ -40,7 +40,7 @@ export const settings = (): Promise<StaticFile.StaticFile> => (made ??= StaticFi
 
 let made: Promise<StaticFile.StaticFile> | undefined = undefined
 
-/** D2 */
+/** DocsPage.D2 */
 const POLICY = "script-src 'self'; style-src 'unsafe-inline'; img-src 'self' data:; connect-src 'self'"
 
 const render = (settings: string, script: string): string => `<!doctype html>
@@ -63,7 +63,7 @@ const render = (settings: string, script: string): string => `<!doctype html>
 `
 
 const CONFIGURATION = {
-  // D1
+  // DocsPage.D1
   withDefaultFonts: false,
   telemetry: false,
   proxyUrl: "",

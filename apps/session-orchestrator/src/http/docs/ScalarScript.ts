@@ -4,9 +4,9 @@
  * `effect` contains the script inside the page that `HttpApiScalar.layer` renders; it has no other public access to it. That page has
  * the script inline, which a strict content security policy forbids, so the script is cut out of the page.
  *
- * S1. The script is loaded at the first visit, not at the start, and compressed once on another thread. That takes 0.2 s of CPU time and
- *     stops turns for 10 to 70 ms. Only the compressed form is kept here (0.9 MB); the module with the text stays loaded, like every
- *     module. The process is some 35 MB larger from then on.
+ * ScalarScript.S1. The script is loaded at the first visit, not at the start, and compressed once on another thread. That takes 0.2 s of
+ *     CPU time and stops turns for 10 to 70 ms. Only the compressed form is kept here (0.9 MB); the module with the text stays loaded, like
+ *     every module. The process is some 35 MB larger from then on.
  */
 import { HttpRouter } from "effect/http"
 import { HttpApi } from "effect/http-api"

@@ -3,10 +3,10 @@
  *
  * However many turns fail of one cause, there is one notice.
  *
- * K1. A cause begins with the first turn that fails of it. It is over when its endpoint has answered a turn since then and no turn has
+ * Causes.K1. A cause begins with the first turn that fails of it. It is over when its endpoint has answered a turn since then and no turn has
  *     failed of it for `QUIET_MS`; the next failed turn begins it anew.
- * K2. A cause is reported `settleMs` after it began, so that one notice counts the turns that fail together.
- * K3. If failed turns end an incident, the notice of the incident's end reports them, and no other notice does. Until that notice is due
+ * Causes.K2. A cause is reported `settleMs` after it began, so that one notice counts the turns that fail together.
+ * Causes.K3. If failed turns end an incident, the notice of the incident's end reports them, and no other notice does. Until that notice is due
  *     they are not reported. If another turn waits again, the end is postponed, and the failed turns are reported like any others.
  */
 import { Failure, Target } from "@holdfast/wire"
@@ -62,7 +62,7 @@ export const failed = (
   if (all.length === 0 && HashMap.size(causes) >= MOST_ENDPOINTS) return causes
   const known = all.find(({ reason }) => reason === said.reason)
   const others = all.filter((cause) => cause !== known)
-  const isOver = known !== undefined && known.isTold && known.isAnswered && at - known.last >= QUIET_MS // K1
+  const isOver = known !== undefined && known.isTold && known.isAnswered && at - known.last >= QUIET_MS // Causes.K1
   const cause: Cause =
     known === undefined || isOver
       ? { target, reason: said.reason, since: at, last: at, failed: 1, isTold: false, isAnswered: false, said }
@@ -82,7 +82,7 @@ export const answered = (causes: Causes, target: Target.Target): Causes => {
   )
 }
 
-/** The end of an endpoint's incident. Its notice reports the turns that failed of the incident's reason (K3). */
+/** The end of an endpoint's incident. Its notice reports the turns that failed of the incident's reason (Causes.K3). */
 export interface Ending {
   readonly reason: Failure.Reason
   /** When the notice is due, in epoch milliseconds. */
@@ -126,7 +126,7 @@ export const told = (
       all.map((cause) => (due.includes(cause) ? { ...cause, isTold: true } : cause))
     )
     for (const { failed, reason, said, since, target } of due) {
-      if (ending?.reason === reason) continue // K3
+      if (ending?.reason === reason) continue // Causes.K3
       const outcomes = { ...Notice.NO_OUTCOMES, failed }
       notices.push({
         type: "turns-failed",

@@ -1,11 +1,11 @@
 /**
  * Delivers a notice to a webhook, or to a command on its standard input.
  *
- * Y1. A failed delivery is classified by the same classifier as turns, and retried after a wait of `PATIENCE` or the receiver's hint.
+ * Delivery.Y1. A failed delivery is classified by the same classifier as turns, and retried after a wait of `PATIENCE` or the receiver's hint.
  *     A permanent failure (a wrong address, a refusal) is not retried.
- * Y2. A notice is delivered twice if the service dies between the delivery and its record. Both have the same `id`, which is also
+ * Delivery.Y2. A notice is delivered twice if the service dies between the delivery and its record. Both have the same `id`, which is also
  *     the header `idempotency-key`.
- * Y3. Errors never quote the webhook's address or the command's arguments.
+ * Delivery.Y3. Errors never quote the webhook's address or the command's arguments.
  */
 import { Backoff, Budget, Classification, Jitter, RetryPolicy, Routing } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
@@ -83,7 +83,7 @@ export const toCommand =
     )
   }
 
-/** Retries a delivery (Y1). */
+/** Retries a delivery (Delivery.Y1). */
 export const patiently =
   (deliver: Deliver, sleep: (duration: Duration.Duration) => Effect.Effect<void>): Deliver =>
   (notice) => {

@@ -1,17 +1,17 @@
 /**
  * Decides when to notify an operator of outages, recoveries and failed turns. Pure.
  *
- * I1. An incident begins when a turn waits for an endpoint (a provider's model) that has answered no turn for `afterMs`, counted from the
- *     first wait since its last answer. It ends with the next answer.
- * I2. An incident has one notice at its beginning and one at its end, for any number of waiting turns and retries. An incident
+ * Incidents.I1. An incident begins when a turn waits for an endpoint (a provider's model) that has answered no turn for `afterMs`, counted
+ *     from the first wait since its last answer. It ends with the next answer.
+ * Incidents.I2. An incident has one notice at its beginning and one at its end, for any number of waiting turns and retries. An incident
  *     without a notice of its beginning has no notice of its end.
- * I3. Trouble that no turn waits for any more is removed. If it was reported, it ends: when every turn that waited has failed, was
+ * Incidents.I3. Trouble that no turn waits for any more is removed. If it was reported, it ends: when every turn that waited has failed, was
  *     aborted or was answered by another endpoint, the notice reports these outcomes, `SETTLE_MS` later. A turn that switched to another
  *     endpoint and has not ended, or that moved to another runner, keeps the trouble until an answer; while no turn waits here the
  *     incident does not count as open.
- * I4. `save` returns all that the next process needs: a reported incident continues, and one that was about to begin still begins. The ids
- *     of the turns that waited are not saved: until the last of those waits was due, one turn counts as waiting.
- * I5. A failed turn is reported too (`Causes`), so the last notice about a turn never promises an answer that does not come.
+ * Incidents.I4. `save` returns all that the next process needs: a reported incident continues, and one that was about to begin still
+ *     begins. The ids of the turns that waited are not saved: until the last of those waits was due, one turn counts as waiting.
+ * Incidents.I5. A failed turn is reported too (`Causes`), so the last notice about a turn never promises an answer that does not come.
  */
 import { Target, type TurnEvent } from "@holdfast/wire"
 import { HashMap, Option, Schema } from "effect"
@@ -37,7 +37,7 @@ export const Kept = Schema.Struct({
   said: Notice.Said,
   /** The outcomes of turns that waited for it. */
   outcomes: Schema.optionalKey(Notice.Outcomes),
-  /** When the notice of its end is due, if no turn waits for it until then (I3). */
+  /** When the notice of its end is due, if no turn waits for it until then (Incidents.I3). */
   endsAt: Schema.optionalKey(Schema.Finite)
 })
 export type Kept = typeof Kept.Type
@@ -82,7 +82,7 @@ export interface State {
   readonly made: number
 }
 
-/** The state that is kept over a restart (I4). */
+/** The state that is kept over a restart (Incidents.I4). */
 export interface Saved {
   readonly troubles: ReadonlyArray<Kept>
   readonly causes: ReadonlyArray<Causes.Cause>
@@ -111,14 +111,14 @@ interface Trouble extends Kept {
   readonly elsewhere: number
   /** A turn that waited has moved to another runner. */
   readonly hasMoved: boolean
-  /** Until then a turn of an earlier process counts as waiting (I4). */
+  /** Until then a turn of an earlier process counts as waiting (Incidents.I4). */
   readonly inheritedUntil: number
 }
 
 /** The state without troubles. */
 export const empty: State = { troubles: HashMap.empty(), turns: HashMap.empty(), causes: HashMap.empty(), made: 0 }
 
-/** The state that an earlier process saved (I4). */
+/** The state that an earlier process saved (Incidents.I4). */
 export const restore = ({ causes, troubles }: Saved): State => ({
   ...empty,
   made: troubles.length,
@@ -139,7 +139,7 @@ export const restore = ({ causes, troubles }: Saved): State => ({
   )
 })
 
-/** The state to keep over a restart (I4). */
+/** The state to keep over a restart (Incidents.I4). */
 export const save = ({ causes, troubles }: State): Saved => ({
   causes: Causes.save(causes),
   troubles: Array.from(HashMap.values(troubles), ({ endsAt, isTold, outcomes, said, since, target, waitsUntil }) => ({
@@ -165,7 +165,7 @@ export const counts = ({ troubles }: State, at: number): ReadonlyArray<Count> =>
 export interface Count {
   /** It is an incident. */
   readonly isTold: boolean
-  /** It is an incident, and a turn waits for it here (I3). */
+  /** It is an incident, and a turn waits for it here (Incidents.I3). */
   readonly isOpen: boolean
   /** Turns of this process that wait for it. */
   readonly waiting: number
@@ -239,7 +239,7 @@ const withTurn = (state: State, conversationId: string, counted: Counted): State
       : HashMap.set(state.turns, conversationId, counted)
 })
 
-/** I3: trouble without a notice is kept while a turn waits for it. */
+/** Incidents.I3: trouble without a notice is kept while a turn waits for it. */
 const withTrouble = (state: State, key: string, trouble: Trouble, at: number): State => ({
   ...state,
   troubles:
@@ -352,7 +352,7 @@ const ended = (
   return withTurn(next, conversationId, NOWHERE)
 }
 
-/** A turn that may have waited in an earlier process, whose id was not saved, has ended at an endpoint in trouble (I4). */
+/** A turn that may have waited in an earlier process, whose id was not saved, has ended at an endpoint in trouble (Incidents.I4). */
 const inheritedEnded = (state: State, target: Target.Target, outcome: Outcome, at: number, settleMs: number): State => {
   const key = Target.format(target)
   const trouble = Option.getOrUndefined(HashMap.get(state.troubles, key))
@@ -383,13 +383,13 @@ const due = (state: State, at: number, afterMs: number): readonly [State, Readon
     if (trouble.isTold) {
       if (trouble.endsAt === undefined || trouble.endsAt > at) continue
       troubles = HashMap.remove(troubles, key)
-      notices.push(noticeOf("incident-gave-up", trouble, at)) // I3
+      notices.push(noticeOf("incident-gave-up", trouble, at)) // Incidents.I3
     } else if (at - trouble.since >= afterMs) {
       if (isWaitedFor(trouble, at)) {
         const told = { ...trouble, isTold: true }
         troubles = HashMap.set(troubles, key, told)
         notices.push(noticeOf("incident-began", told, at))
-      } else troubles = HashMap.remove(troubles, key) // I3
+      } else troubles = HashMap.remove(troubles, key) // Incidents.I3
     }
   }
   const told = [...notices, ...failures].toSorted((a, b) => a.since - b.since)

@@ -3,11 +3,12 @@
  *
  * `Incidents` decides on the notices. This file has the clock, the log, the incident file and the deliveries.
  *
- * N1. A turn reports its facts and continues: separate fibers write the file and deliver notices.
- * N2. A notice is in the file before it is sent, and is removed after it was delivered or given up. So a service that dies delivers the
- *     remaining notices at its next start. It repeats a notice, under the same id, only if it died between delivery and removal.
- * N3. Each receiver gets its notices in order and does not wait for another receiver.
- * N4. The beginning and the end of an incident are logged, with receivers or without. `TurnLog` logs failed turns.
+ * Notifications.N1. A turn reports its facts and continues: separate fibers write the file and deliver notices.
+ * Notifications.N2. A notice is in the file before it is sent, and is removed after it was delivered or given up. So a service that dies
+ *     delivers the remaining notices at its next start. It repeats a notice, under the same id, only if it died between delivery and
+ *     removal.
+ * Notifications.N3. Each receiver gets its notices in order and does not wait for another receiver.
+ * Notifications.N4. The beginning and the end of an incident are logged, with receivers or without. `TurnLog` logs failed turns.
  */
 import type { Observer } from "@holdfast/kernel"
 import { Failure, Target } from "@holdfast/wire"
@@ -106,12 +107,14 @@ export const make = Effect.fnUntraced(function* ({
           onSuccess: () => Effect.succeed("taken"),
           onFailure: ({ message }) =>
             Effect.as(
-              Effect.logError(`A notice was given up: the ${to} did not take it (${nameOf(notice)}): ${redact(message)}`),
+              Effect.logError(
+                `A notice was given up: the ${to} did not take it (${nameOf(notice)}): ${redact(message)}`
+              ),
               "refused"
             )
         })
         return Effect.gen(function* () {
-          yield* save // N2
+          yield* save // Notifications.N2
           const outcome = yield* taken
           yield* Metric.update(Metric.withAttributes(notices, { receiver: to, outcome }), 1)
           outgoing = outgoing.filter((one) => one !== found)
@@ -153,7 +156,7 @@ export const make = Effect.fnUntraced(function* ({
     setAlarm()
     if (told.length === 0) return
     for (const notice of told) {
-      if (notice.type !== "turns-failed") log(Effect.logInfo(NoticeText.textOf(notice))) // N4
+      if (notice.type !== "turns-failed") log(Effect.logInfo(NoticeText.textOf(notice))) // Notifications.N4
     }
     const added = told.flatMap((notice) => Array.from(receivers.keys(), (to) => ({ to, notice })))
     outgoing = [...outgoing, ...added].slice(-MOST_OUTGOING)

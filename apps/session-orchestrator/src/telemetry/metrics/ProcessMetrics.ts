@@ -4,7 +4,7 @@
  * `prom-client` measures the process, because alerts and dashboards for Node rely on its names. It has a registry of its own, whose
  * text follows the service's metrics on `/metrics`; no metric of Holdfast is in it.
  *
- * P1. The process is measured once, however many services run in it: the event loop monitor is never taken down.
+ * ProcessMetrics.P1. The process is measured once, however many services run in it: the event loop monitor is never taken down.
  */
 import manifest from "../../../package.json" with { type: "json" }
 import { Effect, Metric } from "effect"
@@ -33,5 +33,5 @@ const start = async () => {
 
 let started: ReturnType<typeof start> | undefined
 
-/** P1 */
+/** ProcessMetrics.P1 */
 const registry = (): ReturnType<typeof start> => (started ??= start())

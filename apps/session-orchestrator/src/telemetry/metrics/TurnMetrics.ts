@@ -1,11 +1,12 @@
 /**
  * Counts attempts, retries, tokens, tool calls and seals of turns for Prometheus.
  *
- * M1. Every metric is defined here with its name, labels and description; tests check docs/telemetry.md and the dashboard against these.
- * M2. A label has few values (`Labels`). Nothing is counted per token.
- * M3. Counters begin at 0 with the process: Prometheus keeps the counts of earlier processes.
- * M4. A series exists before its first increment, because Prometheus's `increase` misses the increment that creates a series: series
- *     of fixed labels and of configured targets exist from the start; those of another target from the first observation of it.
+ * TurnMetrics.M1. Every metric is defined here with its name, labels and description; tests check docs/telemetry.md and the dashboard
+ *     against these.
+ * TurnMetrics.M2. A label has few values (`Labels`). Nothing is counted per token.
+ * TurnMetrics.M3. Counters begin at 0 with the process: Prometheus keeps the counts of earlier processes.
+ * TurnMetrics.M4. A series exists before its first increment, because Prometheus's `increase` misses the increment that creates a series:
+ *     series of fixed labels and of configured targets exist from the start; those of another target from the first observation of it.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Directive, FinalReport, Records, Observer } from "@holdfast/kernel"
@@ -106,7 +107,7 @@ export interface Known {
   readonly providers: Labels
   readonly models: Labels
   readonly tools: Labels
-  /** Targets that the configuration names (M4). */
+  /** Targets that the configuration names (TurnMetrics.M4). */
   readonly targets: ReadonlyArray<Target.Target>
 }
 
@@ -129,7 +130,7 @@ export const observer = (known: Known, context: Context.Context<never>): Observe
     labels: Readonly<Record<string, string>>
   ): void => metric.updateUnsafe(value, within(labels))
 
-  /** Opens the series of a target or a tool at its first observation (M4). */
+  /** Opens the series of a target or a tool at its first observation (TurnMetrics.M4). */
   const opened = new Set<string>()
   const open = (name: string, series: ReadonlyArray<Fixed>, labels: Readonly<Record<string, string>>): void => {
     if (opened.has(name)) return

@@ -1,10 +1,10 @@
 /**
  * Makes a turn's spans by OpenTelemetry's conventions for generative AI. Pure.
  *
- * S1. A turn is one trace, in any number of processes: its trace id and the id of each span follow from the turn's id. So a child can
+ * Spans.S1. A turn is one trace, in any number of processes: its trace id and the id of each span follow from the turn's id. So a child can
  *     name a parent that ends hours later in another process, and nothing is kept for a turn that waits.
- * S2. A span is made at its end: an attempt's span with the attempt, a turn's span with its seal.
- * S3. No span has text of a prompt, an answer, a tool's arguments or its result. A provider's message may quote a prompt, so a span
+ * Spans.S2. A span is made at its end: an attempt's span with the attempt, a turn's span with its seal.
+ * Spans.S3. No span has text of a prompt, an answer, a tool's arguments or its result. A provider's message may quote a prompt, so a span
  *     has the reason, the status and the code of a failure only.
  *
  * | span | name | kind | parent |
@@ -49,7 +49,7 @@ export interface Span {
 /** The address of a provider, for `server.address`. */
 export type AddressOf = (provider: string) => URL | undefined
 
-/** The trace of a turn (S1). */
+/** The trace of a turn (Spans.S1). */
 export const traceIdOf = (turnId: string): string => digest(turnId).slice(0, 32)
 
 /** An attempt's span, and its step's span if the attempt ends the step. */

@@ -46,14 +46,16 @@ const log = (spans: number, ...answers: ReadonlyArray<Answer>) => {
 }
 
 describe("a collector", () => {
-  it.effect("that refuses is logged once, with its address and the cause, and once more when it accepts spans again", () =>
-    Effect.gen(function* () {
-      // While the exporter pauses it takes no spans: not every span is posted.
-      assert.deepStrictEqual(yield* log(9, 401, 401, 401, 200), [
-        "Warn Traces are lost: http://collector.test/v1/traces has not taken them (HTTP 401). Turns go on.",
-        "Info Traces are taken again by http://collector.test/v1/traces."
-      ])
-    })
+  it.effect(
+    "that refuses is logged once, with its address and the cause, and once more when it accepts spans again",
+    () =>
+      Effect.gen(function* () {
+        // While the exporter pauses it takes no spans: not every span is posted.
+        assert.deepStrictEqual(yield* log(9, 401, 401, 401, 200), [
+          "Warn Traces are lost: http://collector.test/v1/traces has not taken them (HTTP 401). Turns go on.",
+          "Info Traces are taken again by http://collector.test/v1/traces."
+        ])
+      })
   )
 
   it.effect("that cannot be reached is logged when the exporter has given up", () =>
