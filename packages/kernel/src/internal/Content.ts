@@ -92,7 +92,8 @@ export class Content {
     return true
   }
 
-    /** Sets the usage of the attempt, which is content too (Content.K2). */usage: Message.Usage): void {
+  /** Sets the usage of the attempt, which is content too (Content.K2). */
+  setUsage(usage: Message.Usage): void {
     this.isSeen = true
     this.usage = usage
   }

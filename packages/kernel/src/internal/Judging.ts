@@ -6,7 +6,7 @@
  * Judging.J1. A rejected response is a failure (invalid-response). It may be retried in spite of D4: a complete response was shown, and
  *     stays shown, so nothing is shown twice.
  * Judging.J2. A rejected report shortens the turn (A12). A call of the report's tool is answered like any failed call. In the final step,
- *     and for a report as text in any step, Judging.J1 applies: no later step could correct it.
+ *     and for a response without a tool call in any step, Judging.J1 applies: no later step could correct it.
  * Judging.J3. The first valid report is the turn's; a later failure does not remove it (A13).
  */
 import { type Failure, JsonShape, type Message, type TurnEvent } from "@holdfast/wire"
