@@ -1,4 +1,4 @@
-/** The profiles at work: a turn of the kernel over the real policies, on a clock that a test moves. */
+/** Turns of the kernel over the real policies, on a test clock. */
 import { assert, describe } from "@effect/vitest"
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Scenario, ScriptedProvider } from "@holdfast/kernel/testing"
@@ -15,7 +15,7 @@ const strategyOf = (settings: Profile.RetrySettings, sleep: RetryStrategies.Slee
   service: RetryStrategies.make(Profile.resolve(settings), sleep)
 })
 
-/** An attempt that takes its time, and then fails. */
+/** An attempt that takes `took`, and then fails. */
 const slow = (took: Duration.Input): ScriptedProvider.Script => ({
   reads: [],
   end: Effect.andThen(Effect.sleep(took), throws(overloaded).end)
@@ -92,7 +92,7 @@ describe("limits by reason", () => {
   const limited: Failure.Failure = { reason: "rate-limited", message: "Slow down.", retryable: true, status: 429 }
 
   Scenario.bothWays(
-    "X11: a turn has spent on a reason what its records say, and not what other reasons cost",
+    "X11: a turn's spending on a reason is that in its records, without other reasons",
     (start) =>
       Effect.gen(function* () {
         const scripts = Array.from({ length: 30 }, (_, n) => emits(n % 3 === 0 ? limited : overloaded))
@@ -106,7 +106,7 @@ describe("limits by reason", () => {
       })
   )
 
-  Scenario.bothWays("X11: so many retries of a reason and no more; each step counts anew", (start) =>
+  Scenario.bothWays("X11: the retries of a reason are limited; each step counts anew", (start) =>
     Effect.gen(function* () {
       const scripts = [
         emits(limited),

@@ -25,7 +25,7 @@ export const MESSAGE_LIMIT = 2_000
 /** Characters of a page that are searched for its title. */
 const PAGE_LIMIT = 20_000
 
-/** Characters of a page that decide whether it is one: its beginning. */
+/** Characters of a page's head: its first text, before the markup begins to repeat. Only the head is searched for a delay. */
 const HEAD_LIMIT = 2_048
 
 /** Reads a body, or one frame's data. */

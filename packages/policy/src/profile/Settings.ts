@@ -35,7 +35,7 @@ export const RetrySettings = Schema.Struct({
   /** The waits and limits of single reasons (A6, A7, X11); they replace the profile's. */
   reasons: Schema.optionalKey(Reasons),
   jitter: Schema.optionalKey(JitterSettings),
-  /** Counted as `counts` says (P3, A2). */
+  /** Counted by `counts` (P3, A2). */
   maxRetries: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
   /** Whether `maxRetries` counts the retries after the first attempt, or all attempts. */
   counts: Schema.optionalKey(Schema.Literals(["retries", "attempts"])),
