@@ -98,31 +98,33 @@ describe("an abort", () => {
     })
   )
 
-  bothWays("during a tool it interrupts the tool, and the model of the next turn receives an unknown outcome", (start) =>
-    Effect.gen(function* () {
-      const abort = yield* Deferred.make<void>()
-      const running = yield* Deferred.make<void>()
-      const interrupted = yield* Deferred.make<void>()
-      const toolbox = {
-        definitions: [],
-        run: () =>
-          Deferred.succeed(running, undefined).pipe(
-            Effect.andThen(Effect.never),
-            Effect.onInterrupt(() => Deferred.succeed(interrupted, undefined))
-          )
-      }
-      const run = yield* start({ scripts: [tools(call("slow"))], toolbox, abort: Deferred.await(abort) })
-      yield* Deferred.await(running)
-      yield* Deferred.succeed(abort, undefined)
-      assert.strictEqual((yield* Fiber.join(run.fiber)).status, "aborted")
-      yield* Deferred.await(interrupted)
+  bothWays(
+    "during a tool it interrupts the tool, and the model of the next turn receives an unknown outcome",
+    (start) =>
+      Effect.gen(function* () {
+        const abort = yield* Deferred.make<void>()
+        const running = yield* Deferred.make<void>()
+        const interrupted = yield* Deferred.make<void>()
+        const toolbox = {
+          definitions: [],
+          run: () =>
+            Deferred.succeed(running, undefined).pipe(
+              Effect.andThen(Effect.never),
+              Effect.onInterrupt(() => Deferred.succeed(interrupted, undefined))
+            )
+        }
+        const run = yield* start({ scripts: [tools(call("slow"))], toolbox, abort: Deferred.await(abort) })
+        yield* Deferred.await(running)
+        yield* Deferred.succeed(abort, undefined)
+        assert.strictEqual((yield* Fiber.join(run.fiber)).status, "aborted")
+        yield* Deferred.await(interrupted)
 
-      const history = run.sink.of("message").map((event) => event.message)
-      const next = yield* start({ scripts: [answer("ok")], history, prompt: "And?" })
-      yield* settle(next)
-      const results = next.provider.requests[0]?.messages[2]
-      assert.isTrue(results?.role === "tool" && results.content[0]?.isError)
-    })
+        const history = run.sink.of("message").map((event) => event.message)
+        const next = yield* start({ scripts: [answer("ok")], history, prompt: "And?" })
+        yield* settle(next)
+        const results = next.provider.requests[0]?.messages[2]
+        assert.isTrue(results?.role === "tool" && results.content[0]?.isError)
+      })
   )
 
   bothWays("before the first attempt makes none", (start) =>
@@ -304,22 +306,24 @@ describe("an abort", () => {
 })
 
 describe("an abort of a turn that resumes", () => {
-  it.effect("D8: takes effect when the turn has restored its state, and its seal follows the events persisted before", () =>
-    Effect.gen(function* () {
-      const replay = new ReplayCheckpoint.ReplayCheckpoint()
-      const sink = new RecordingSink.RecordingSink()
-      const life = { scripts: [emits(overloaded)], strategy: strategy(), replay, sink }
-      const first = yield* Scenario.replayed(life)
-      yield* Fiber.interrupt(first.fiber)
-      const second = yield* Scenario.replayed({ ...life, abort: Effect.void })
-      const end = yield* Fiber.join(second.fiber)
-      assert.strictEqual(end.status, "aborted")
-      assert.deepStrictEqual(
-        sink.persisted.map(({ type }) => type),
-        ["turn-start", "message", "retry-end", "message", "turn-end"]
-      )
-      assert.strictEqual(second.provider.requests.length, 0)
-    })
+  it.effect(
+    "D8: takes effect when the turn has restored its state, and its seal follows the events persisted before",
+    () =>
+      Effect.gen(function* () {
+        const replay = new ReplayCheckpoint.ReplayCheckpoint()
+        const sink = new RecordingSink.RecordingSink()
+        const life = { scripts: [emits(overloaded)], strategy: strategy(), replay, sink }
+        const first = yield* Scenario.replayed(life)
+        yield* Fiber.interrupt(first.fiber)
+        const second = yield* Scenario.replayed({ ...life, abort: Effect.void })
+        const end = yield* Fiber.join(second.fiber)
+        assert.strictEqual(end.status, "aborted")
+        assert.deepStrictEqual(
+          sink.persisted.map(({ type }) => type),
+          ["turn-start", "message", "retry-end", "message", "turn-end"]
+        )
+        assert.strictEqual(second.provider.requests.length, 0)
+      })
   )
 })
 

@@ -133,25 +133,23 @@ describe("a context that is too long", () => {
     })
   )
 
-  bothWays(
-    "P19: a summary that replaces guidance of its turn still replaces it in the next turn",
-    (start) =>
-      Effect.gen(function* () {
-        const upToLast = ({ messages }: TooLong) =>
-          Effect.succeed<Compacted>({ summary: "They talked.", upTo: messages.at(-1)?.id ?? impossible() })
-        const before = yield* start({
-          scripts: [emits(overflow), answer("ok")],
-          history,
-          strategy: strategy(),
-          limits: { maxTurns: 1 },
-          services: compactorOf(upToLast).layer
-        })
-        yield* settle(before)
-        const messages = before.sink.of("message").map(({ message }) => message)
-        const after = yield* start({ scripts: [answer("ok")], history: [...history, ...messages], prompt: "More?" })
-        yield* settle(after)
-        assert.deepStrictEqual(textsOf(after.provider.requests[0]?.messages), [`${PREFACE}They talked.`, "ok", "More?"])
+  bothWays("P19: a summary that replaces guidance of its turn still replaces it in the next turn", (start) =>
+    Effect.gen(function* () {
+      const upToLast = ({ messages }: TooLong) =>
+        Effect.succeed<Compacted>({ summary: "They talked.", upTo: messages.at(-1)?.id ?? impossible() })
+      const before = yield* start({
+        scripts: [emits(overflow), answer("ok")],
+        history,
+        strategy: strategy(),
+        limits: { maxTurns: 1 },
+        services: compactorOf(upToLast).layer
       })
+      yield* settle(before)
+      const messages = before.sink.of("message").map(({ message }) => message)
+      const after = yield* start({ scripts: [answer("ok")], history: [...history, ...messages], prompt: "More?" })
+      yield* settle(after)
+      assert.deepStrictEqual(textsOf(after.provider.requests[0]?.messages), [`${PREFACE}They talked.`, "ok", "More?"])
+    })
   )
 
   bothWays("P19: a step that overflows again fails with the overflow", (start) =>

@@ -61,37 +61,35 @@ describe("the events of a response", () => {
     )
   }
 
-  bothWays(
-    "C8: neighbouring deltas of one kind in a read are one event, and do not wait for the next read",
-    (start) =>
-      Effect.gen(function* () {
-        const reads = [
-          [reasoning("a"), reasoning("b"), text("c"), text(""), text("d"), call("look"), text("e"), usage, text("f")],
-          [text("g"), text("h")],
-          [text("i"), finish]
+  bothWays("C8: neighbouring deltas of one kind in a read are one event, and do not wait for the next read", (start) =>
+    Effect.gen(function* () {
+      const reads = [
+        [reasoning("a"), reasoning("b"), text("c"), text(""), text("d"), call("look"), text("e"), usage, text("f")],
+        [text("g"), text("h")],
+        [text("i"), finish]
+      ]
+      const run = yield* start({ scripts: [script(...reads), answer("ok")] })
+      yield* settle(run)
+      assert.deepStrictEqual(
+        run.sink.events.flatMap((event) => ("delta" in event ? [[event.type, event.delta]] : [])),
+        [
+          ["reasoning-delta", "ab"],
+          ["text-delta", "cd"],
+          ["text-delta", "e"],
+          ["text-delta", "f"],
+          ["text-delta", "gh"],
+          ["text-delta", "i"],
+          ["text-delta", "ok"]
         ]
-        const run = yield* start({ scripts: [script(...reads), answer("ok")] })
-        yield* settle(run)
-        assert.deepStrictEqual(
-          run.sink.events.flatMap((event) => ("delta" in event ? [[event.type, event.delta]] : [])),
-          [
-            ["reasoning-delta", "ab"],
-            ["text-delta", "cd"],
-            ["text-delta", "e"],
-            ["text-delta", "f"],
-            ["text-delta", "gh"],
-            ["text-delta", "i"],
-            ["text-delta", "ok"]
-          ]
-        )
-        const [, message] = run.sink.of("message").map((event) => event.message)
-        assert.deepStrictEqual<unknown>(message?.content, [
-          { type: "reasoning", text: "ab" },
-          { type: "text", text: "cd" },
-          call("look"),
-          { type: "text", text: "efghi" }
-        ])
-      })
+      )
+      const [, message] = run.sink.of("message").map((event) => event.message)
+      assert.deepStrictEqual<unknown>(message?.content, [
+        { type: "reasoning", text: "ab" },
+        { type: "text", text: "cd" },
+        call("look"),
+        { type: "text", text: "efghi" }
+      ])
+    })
   )
 
   bothWays("C8: an empty delta is not emitted, and is no part of a message", (start) =>

@@ -46,17 +46,13 @@ describe("Machine", () => {
     assert.strictEqual(new Set(ended).size, ended.length)
   })
 
-  law(
-    "every record has its own name, and is the same when it is read back (Records.R1)",
-    turns,
-    ({ entries }) => {
-      const names = entries.map(({ name }) => name)
-      assert.strictEqual(new Set(names).size, names.length)
-      for (const { name, record } of entries) {
-        assert.deepStrictEqual(Records.parse({ name, value: JSON.stringify(record.value) }), record)
-      }
+  law("every record has its own name, and is the same when it is read back (Records.R1)", turns, ({ entries }) => {
+    const names = entries.map(({ name }) => name)
+    assert.strictEqual(new Set(names).size, names.length)
+    for (const { name, record } of entries) {
+      assert.deepStrictEqual(Records.parse({ name, value: JSON.stringify(record.value) }), record)
     }
-  )
+  })
 
   law("several commands are open only if they are the tool calls of one response", turns, ({ entries }) => {
     for (const { commands } of entries) {
@@ -64,33 +60,33 @@ describe("Machine", () => {
     }
   })
 
-  law("X1: resumed = uninterrupted: from any record on, the turn has the same state and continues alike", turns, (turn) => {
-    const { emissions, end, entries, start } = turn
-    let folded = start
-    for (const { commands, ledger, offers, record } of entries) {
-      assert.deepStrictEqual(drained(folded), ledger)
-      const { commands: again, ledger: next } = Machine.next(folded, offers)
-      assert.deepStrictEqual(comparable(again), comparable(commands))
-      assert.deepStrictEqual(next, ledger)
-      folded = frozen(Machine.evolve(folded, record))
-    }
-    // Its outbox was never emptied on the way, so it holds all events.
-    assert.deepStrictEqual(folded, { ...end, outbox: emissions })
-  })
-
   law(
-    "events to persist count from 0, without a gap, and the ledger has their number",
+    "X1: resumed = uninterrupted: from any record on, the turn has the same state and continues alike",
     turns,
-    ({ emissions, end }) => {
-      let position = 0
-      for (const each of emissions) {
-        if (each._tag === "Live") continue
-        assert.strictEqual(each.position, position)
-        position += each.events.length
+    (turn) => {
+      const { emissions, end, entries, start } = turn
+      let folded = start
+      for (const { commands, ledger, offers, record } of entries) {
+        assert.deepStrictEqual(drained(folded), ledger)
+        const { commands: again, ledger: next } = Machine.next(folded, offers)
+        assert.deepStrictEqual(comparable(again), comparable(commands))
+        assert.deepStrictEqual(next, ledger)
+        folded = frozen(Machine.evolve(folded, record))
       }
-      assert.strictEqual(end.position, position)
+      // Its outbox was never emptied on the way, so it holds all events.
+      assert.deepStrictEqual(folded, { ...end, outbox: emissions })
     }
   )
+
+  law("events to persist count from 0, without a gap, and the ledger has their number", turns, ({ emissions, end }) => {
+    let position = 0
+    for (const each of emissions) {
+      if (each._tag === "Live") continue
+      assert.strictEqual(each.position, position)
+      position += each.events.length
+    }
+    assert.strictEqual(end.position, position)
+  })
 
   law("a turn seals once, last, and has no command then", turns, (turn, { offers }) => {
     assert.strictEqual(

@@ -284,30 +284,28 @@ describe("the first route of a step", () => {
     })
   )
 
-  bothWays(
-    "P8: a fallback that had answered once is not reported again, whatever failed there since",
-    (start) =>
-      Effect.gen(function* () {
-        const turnId = Ids.TurnId.make("old")
-        const common = (n: number) => ({
-          id: Ids.messageIdOf(turnId, n),
-          turnId,
-          createdAt: n,
-          content: [{ type: "text" as const, text: "Hm" }]
-        })
-        const asked = (n: number): Message.Message => ({ role: "user", ...common(n) })
-        const answered = (n: number): Message.AssistantMessage => ({
-          role: "assistant",
-          ...common(n),
-          target: fallback.target
-        })
-        const history = [asked(0), answered(1), asked(2), { ...answered(3), error: overloaded }]
-        const router = new TestRouter.TestRouter({ begin: () => ({ route: fallback }), direct: () => undefined })
-        const run = yield* start({ scripts: [answer("ok")], history, strategy: strategy(), services: router.layer })
-        assert.strictEqual((yield* settle(run)).status, "completed")
-        assert.deepStrictEqual(run.provider.requests[0]?.target, fallback.target)
-        assert.deepStrictEqual(run.sink.of("retry-fallback-succeeded"), [])
+  bothWays("P8: a fallback that had answered once is not reported again, whatever failed there since", (start) =>
+    Effect.gen(function* () {
+      const turnId = Ids.TurnId.make("old")
+      const common = (n: number) => ({
+        id: Ids.messageIdOf(turnId, n),
+        turnId,
+        createdAt: n,
+        content: [{ type: "text" as const, text: "Hm" }]
       })
+      const asked = (n: number): Message.Message => ({ role: "user", ...common(n) })
+      const answered = (n: number): Message.AssistantMessage => ({
+        role: "assistant",
+        ...common(n),
+        target: fallback.target
+      })
+      const history = [asked(0), answered(1), asked(2), { ...answered(3), error: overloaded }]
+      const router = new TestRouter.TestRouter({ begin: () => ({ route: fallback }), direct: () => undefined })
+      const run = yield* start({ scripts: [answer("ok")], history, strategy: strategy(), services: router.layer })
+      assert.strictEqual((yield* settle(run)).status, "completed")
+      assert.deepStrictEqual(run.provider.requests[0]?.target, fallback.target)
+      assert.deepStrictEqual(run.sink.of("retry-fallback-succeeded"), [])
+    })
   )
 
   bothWays("P9: a router that keeps the target emits nothing", (start) =>
@@ -393,31 +391,29 @@ describe("a person's choice", () => {
     })
   )
 
-  bothWays(
-    "P7: another model that a person chose uses the credential in use at its provider",
-    (start) =>
-      Effect.gen(function* () {
-        const policy = strategy()
-        const router = new TestRouter.TestRouter({
-          direct: ({ retries }) => (retries === 0 ? { delayMs: 0, route: second } : { delayMs: 9_000 })
-        })
-        const run = yield* start({
-          scripts: [emits(overloaded), emits(overloaded), answer("ok")],
-          strategy: policy,
-          services: router.layer
-        })
-        yield* TestClock.adjust(1_000)
-        yield* policy.wake({ type: "switched", target: { provider: "test", model: "larger" } })
-        yield* settle(run)
-        assert.deepStrictEqual(
-          run.provider.requests.map(({ credential, target }) => [target.model, credential]),
-          [
-            ["model", undefined],
-            ["model", "second"],
-            ["larger", "second"]
-          ]
-        )
+  bothWays("P7: another model that a person chose uses the credential in use at its provider", (start) =>
+    Effect.gen(function* () {
+      const policy = strategy()
+      const router = new TestRouter.TestRouter({
+        direct: ({ retries }) => (retries === 0 ? { delayMs: 0, route: second } : { delayMs: 9_000 })
       })
+      const run = yield* start({
+        scripts: [emits(overloaded), emits(overloaded), answer("ok")],
+        strategy: policy,
+        services: router.layer
+      })
+      yield* TestClock.adjust(1_000)
+      yield* policy.wake({ type: "switched", target: { provider: "test", model: "larger" } })
+      yield* settle(run)
+      assert.deepStrictEqual(
+        run.provider.requests.map(({ credential, target }) => [target.model, credential]),
+        [
+          ["model", undefined],
+          ["model", "second"],
+          ["larger", "second"]
+        ]
+      )
+    })
   )
 
   bothWays("P7: a credential is not used for another provider that a person chose", (start) =>

@@ -29,24 +29,22 @@ describe("a turn that meets no failure", () => {
     })
   )
 
-  bothWays(
-    "X1: persists its answer together with the seal, and that of a step with tools before they run",
-    (start) =>
-      Effect.gen(function* () {
-        const sink = new RecordingSink.RecordingSink()
-        let before: unknown
-        const toolbox = {
-          definitions: [],
-          run: () =>
-            Effect.sync(() => {
-              before = sink.writes.at(-1)
-              return { output: "1", isError: false }
-            })
-        }
-        yield* settle(yield* start({ scripts: [tools(call("a")), answer("Hello")], toolbox, sink }))
-        assert.deepStrictEqual(before, ["tool-call", "usage", "message"])
-        assert.deepStrictEqual(sink.writes.at(-1), ["usage", "message", "turn-end"])
-      })
+  bothWays("X1: persists its answer together with the seal, and that of a step with tools before they run", (start) =>
+    Effect.gen(function* () {
+      const sink = new RecordingSink.RecordingSink()
+      let before: unknown
+      const toolbox = {
+        definitions: [],
+        run: () =>
+          Effect.sync(() => {
+            before = sink.writes.at(-1)
+            return { output: "1", isError: false }
+          })
+      }
+      yield* settle(yield* start({ scripts: [tools(call("a")), answer("Hello")], toolbox, sink }))
+      assert.deepStrictEqual(before, ["tool-call", "usage", "message"])
+      assert.deepStrictEqual(sink.writes.at(-1), ["usage", "message", "turn-end"])
+    })
   )
 
   bothWays("emits first the events that follow from its input alone", (start) =>

@@ -358,18 +358,15 @@ const waitsOf = (records: ReadonlyMap<string, unknown>): ReadonlyArray<ReadonlyA
 }
 
 describe("the laws of waits that ask", () => {
-  Property.prop(
-    "X11: a turn that runs again after every record asks the same and has the same end",
-    night,
-    (night) =>
-      Effect.gen(function* () {
-        const straight = yield* sleepThrough(Scenario.straight, night)
-        yield* TestClock.setTime(0)
-        const again = yield* sleepThrough(Scenario.replayed, night)
-        assert.deepStrictEqual(again.sink.persisted, straight.sink.persisted)
-        assert.deepStrictEqual(again.sink.of("provider-retry"), straight.sink.of("provider-retry"))
-        assert.strictEqual(again.provider.requests.length, straight.provider.requests.length)
-      })
+  Property.prop("X11: a turn that runs again after every record asks the same and has the same end", night, (night) =>
+    Effect.gen(function* () {
+      const straight = yield* sleepThrough(Scenario.straight, night)
+      yield* TestClock.setTime(0)
+      const again = yield* sleepThrough(Scenario.replayed, night)
+      assert.deepStrictEqual(again.sink.persisted, straight.sink.persisted)
+      assert.deepStrictEqual(again.sink.of("provider-retry"), straight.sink.of("provider-retry"))
+      assert.strictEqual(again.provider.requests.length, straight.provider.requests.length)
+    })
   )
 
   Property.prop(

@@ -91,19 +91,17 @@ describe("overnight", () => {
 describe("limits by reason", () => {
   const limited: Failure.Failure = { reason: "rate-limited", message: "Slow down.", retryable: true, status: 429 }
 
-  Scenario.bothWays(
-    "X11: a turn's spending on a reason is that in its records, without other reasons",
-    (start) =>
-      Effect.gen(function* () {
-        const scripts = Array.from({ length: 30 }, (_, n) => emits(n % 3 === 0 ? limited : overloaded))
-        const budget = Duration.minutes(30)
-        const run = yield* start({ scripts, strategy: strategyOf({ reasons: { "rate-limited": { budget } } }) })
-        const end = yield* settle(run)
-        // Its waits are retries 1, 4, 7: 5 s, 60 s, 15 min. With retry 10 it would be 46 min 5 s.
-        assert.strictEqual(end.attempts, 10)
-        assert.strictEqual(end.error?.message, "Slow down.")
-        assert.deepStrictEqual(attempts(run), [0, 1, 2, 3, 4, 5, 6, 7, 8])
-      })
+  Scenario.bothWays("X11: a turn's spending on a reason is that in its records, without other reasons", (start) =>
+    Effect.gen(function* () {
+      const scripts = Array.from({ length: 30 }, (_, n) => emits(n % 3 === 0 ? limited : overloaded))
+      const budget = Duration.minutes(30)
+      const run = yield* start({ scripts, strategy: strategyOf({ reasons: { "rate-limited": { budget } } }) })
+      const end = yield* settle(run)
+      // Its waits are retries 1, 4, 7: 5 s, 60 s, 15 min. With retry 10 it would be 46 min 5 s.
+      assert.strictEqual(end.attempts, 10)
+      assert.strictEqual(end.error?.message, "Slow down.")
+      assert.deepStrictEqual(attempts(run), [0, 1, 2, 3, 4, 5, 6, 7, 8])
+    })
   )
 
   Scenario.bothWays("X11: the retries of a reason are limited; each step counts anew", (start) =>

@@ -152,48 +152,40 @@ describe("fallback chains", () => {
     }
   )
 
-  law(
-    "A15, P7, P8: a switch does not go to a cooling or limited target while another is free",
-    chained,
-    (story) => {
-      for (const { after, known, question, situation, to } of tell(story).filter(isAtOnce)) {
-        const names = known.credentials[to.target.provider] ?? []
-        const credential = to.credential ?? names[0]
-        const isElsewhere = question.current !== undefined && name(to) !== name(question.current)
-        if (isElsewhere) expect(isFree(to.target, after, known, situation.now)).toBe(true)
-        const isUp = (name: string) => isCallable(to.target, name, after, situation.now)
-        if (credential !== undefined && names.some(isUp)) expect(isUp(credential)).toBe(true)
-      }
+  law("A15, P7, P8: a switch does not go to a cooling or limited target while another is free", chained, (story) => {
+    for (const { after, known, question, situation, to } of tell(story).filter(isAtOnce)) {
+      const names = known.credentials[to.target.provider] ?? []
+      const credential = to.credential ?? names[0]
+      const isElsewhere = question.current !== undefined && name(to) !== name(question.current)
+      if (isElsewhere) expect(isFree(to.target, after, known, situation.now)).toBe(true)
+      const isUp = (name: string) => isCallable(to.target, name, after, situation.now)
+      if (credential !== undefined && names.some(isUp)) expect(isUp(credential)).toBe(true)
     }
-  )
+  })
 
-  law(
-    "A15, P5: a wait is never shorter than the schedule, nor ends before the target's hint",
-    chained,
-    (story) => {
-      if (story.policy.budget.clip) return
-      for (const one of tell(story)) {
-        const retry = retryOf(one)
-        if (retry === undefined || retry.delayMs === 0) continue
-        const { after, failure, known, situation, to } = one
-        const { hint: _, ...unasked } = failure
-        const least = Waits.of(story.policy, situation.retries, unasked)
-        const rule = story.policy.reasons[failure.reason]
-        if (rule?.hint !== "replace") expect(retry.delayMs).toBeGreaterThanOrEqual(least.ms)
-        if (!story.policy.hints || rule !== undefined || isOwnFault(situation)) continue
-        const credential = to.credential ?? known.credentials[to.target.provider]?.[0]
-        const { model, provider } = to.target
-        const entries = [
-          after.targets[Target.format(to.target)],
-          ...(credential === undefined
-            ? []
-            : [after.accounts[`${provider}/${credential}`], after.models[`${provider}/${credential}/${model}`]])
-        ]
-        for (const { askedUntil = 0 } of entries.flatMap((entry) => entry?.pauses ?? []))
-          expect(retry.retryAt).toBeGreaterThanOrEqual(askedUntil)
-      }
+  law("A15, P5: a wait is never shorter than the schedule, nor ends before the target's hint", chained, (story) => {
+    if (story.policy.budget.clip) return
+    for (const one of tell(story)) {
+      const retry = retryOf(one)
+      if (retry === undefined || retry.delayMs === 0) continue
+      const { after, failure, known, situation, to } = one
+      const { hint: _, ...unasked } = failure
+      const least = Waits.of(story.policy, situation.retries, unasked)
+      const rule = story.policy.reasons[failure.reason]
+      if (rule?.hint !== "replace") expect(retry.delayMs).toBeGreaterThanOrEqual(least.ms)
+      if (!story.policy.hints || rule !== undefined || isOwnFault(situation)) continue
+      const credential = to.credential ?? known.credentials[to.target.provider]?.[0]
+      const { model, provider } = to.target
+      const entries = [
+        after.targets[Target.format(to.target)],
+        ...(credential === undefined
+          ? []
+          : [after.accounts[`${provider}/${credential}`], after.models[`${provider}/${credential}/${model}`]])
+      ]
+      for (const { askedUntil = 0 } of entries.flatMap((entry) => entry?.pauses ?? []))
+        expect(retry.retryAt).toBeGreaterThanOrEqual(askedUntil)
     }
-  )
+  })
 
   law("P9: a step begins on a free target if there is one, the primary before others", chained, (story) => {
     const { policy, primary, standing } = story
