@@ -44,6 +44,8 @@ export interface Options {
    * alarm, and call `resume()` then.
    */
   readonly park?: (parked: { readonly id: string; readonly retryAt: Date }) => unknown
+  /** Gets what a listener throws. Default: it is dropped. */
+  readonly onListenerError?: (error: unknown) => void
 }
 
 /** What one turn may choose. */
@@ -99,15 +101,17 @@ class Library implements Holdfast {
   private readonly last = new Map<string, Promise<unknown>>()
   private readonly services: Services
   private readonly target: string
+  private readonly onListenerError: Options["onListenerError"]
   private isClosed = false
 
   constructor(options: Options) {
-    const { model, park, retry, store = memoryStore(), target = "default/model", tools = {} } = options
+    const { model, onListenerError, park, retry, store = memoryStore(), target = "default/model", tools = {} } = options
     if (typeof model !== "function")
       throw new HoldfastError("invalid-options", "model: expected a function that returns an async iterable.")
     this.autoRetry = typeof retry !== "object" || retry.enabled !== false
     const setting = Setting.of({ model, tools, retry, isEnabled: () => this.autoRetry })
     this.target = target
+    this.onListenerError = onListenerError
     setting.targetOf(target, "target")
     this.services = { store, setting, park, publish: (event) => this.publish(event) }
   }
@@ -216,8 +220,7 @@ class Library implements Holdfast {
       try {
         listener(event)
       } catch (error) {
-        // H2. The host hears of it as of any error that nothing catches, but for the process's end.
-        console.error("A listener of Holdfast threw.", error)
+        this.onListenerError?.(error) // H2
       }
     }
   }

@@ -154,10 +154,11 @@ describe("a turn", () => {
 describe("commands", () => {
   const waiting = async (script: Script = [failure(529), ["Hi"]]) => {
     const { model, requests } = scripted(script)
-    const hf = holdfast({ model, retry: HOURS, target: "a/m" })
+    const errors: Array<unknown> = []
+    const hf = holdfast({ model, retry: HOURS, target: "a/m", onListenerError: (error) => errors.push(error) })
     const turn = hf.turn("Hello")
     const retry = await toWait(turn)
-    return { hf, requests, retry, turn }
+    return { errors, hf, requests, retry, turn }
   }
 
   it("X4: retryNow makes the next attempt at once", async () => {
@@ -188,7 +189,7 @@ describe("commands", () => {
   })
 
   it("P18: giveUp ends the wait, and listeners get its retry-end", async () => {
-    const { hf, turn } = await waiting()
+    const { errors, hf, turn } = await waiting()
     const ends: Array<TurnEvent> = []
     const unsubscribe = hf.on("retry-end", (event) => ends.push(event))
     hf.on("retry-end", () => {
@@ -200,6 +201,7 @@ describe("commands", () => {
     assert.deepInclude(ends[0], { success: false, finalError: "Retry cancelled" })
     assert.isFalse(hf.isRetrying)
     unsubscribe()
+    assert.strictEqual(errors.length, 1)
     assert.strictEqual(ends.length, 1)
   })
 

@@ -9,5 +9,5 @@ const hf = holdfast({
   retry: { schedule: { type: "steps", delays: ["3 hours"], tail: "3 hours" } },
   store: sqliteStore(process.argv[2] ?? "")
 })
-hf.on("provider-retry", (event) => console.log(JSON.stringify(event)))
+hf.on("provider-retry", (event) => process.stdout.write(`${JSON.stringify(event)}\n`))
 await hf.turn("Are you there?", { id: "t1" }).result

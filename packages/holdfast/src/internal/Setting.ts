@@ -1,6 +1,6 @@
 /** What all turns of one `holdfast` run by: the policy, the model behind its limits, the tools, and where attempts may go. */
 import type { Provider, Router, Toolbox, TurnLimits } from "@holdfast/kernel"
-import type { RetryPolicy} from "@holdfast/policy";
+import type { RetryPolicy } from "@holdfast/policy"
 import { Profile, RetryStrategies, Routers, Standing } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import { defined, Target } from "@holdfast/wire"
