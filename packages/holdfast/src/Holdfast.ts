@@ -14,7 +14,7 @@
  * ```
  *
  * Holdfast.H1. The turns of one conversation run one after the other, in the order of the calls.
- * Holdfast.H2. A listener that throws harms nobody: the turn and the other listeners continue.
+ * Holdfast.H2. The error of a listener affects neither the turn nor other listeners.
  */
 import { Ids, type Message } from "@holdfast/wire"
 import type { TurnEvent } from "./Events.ts"
@@ -66,7 +66,7 @@ export type Unsubscribe = () => void
 
 /** Runs turns. */
 export interface Holdfast {
-  /** Begins a turn, or finds the one that has this id. Throws a `HoldfastError` where an option is wrong. */
+  /** Begins a turn, or finds the turn of this id. Throws a `HoldfastError` where an option is wrong. */
   turn(prompt: string, options?: TurnOptions): Turn
   /** Continues every turn that an earlier process left unsealed, or that was parked; turns that run here already are left out. */
   resume(): Promise<ReadonlyArray<Turn>>

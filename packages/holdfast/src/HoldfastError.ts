@@ -1,4 +1,4 @@
-/** An error of Holdfast itself: of its options, its store or its use. A turn that fails has no such error; its result says why. */
+/** An error of Holdfast itself: of its options, its store or its use. A turn that fails has no such error: the cause is in its result. */
 export class HoldfastError extends Error {
   override readonly name = "HoldfastError"
   /**

@@ -11,7 +11,7 @@ import { Effect } from "effect"
 import type { Json } from "./Events.ts"
 import type { Awaitable } from "./Store.ts"
 
-/** What a tool is told of its call, besides its arguments. */
+/** What a tool gets besides its arguments. */
 export interface ToolContext {
   readonly toolCallId: string
   /** Aborted when the turn is aborted. */
@@ -23,7 +23,7 @@ export interface Tool {
   readonly description?: string
   /** JSON Schema of the arguments. Default: an object with any properties. */
   readonly inputSchema?: { readonly [key: string]: unknown }
-  /** Returns the arguments as `execute` takes them, or throws an error that says what is wrong with them. Default: as they come. */
+  /** Returns the arguments as `execute` takes them, or throws an error that names what is wrong. Default: as they come. */
   readonly parse?: (input: Json) => unknown
   /** A second run does what one run does: after a crash in the middle of the call it is made again. */
   readonly idempotent?: boolean

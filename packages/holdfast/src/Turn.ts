@@ -50,7 +50,7 @@ export interface Turn extends AsyncIterable<TurnEvent> {
   switchTo(model: string): boolean
   /** Adds milliseconds to the budget of the waits of this step. */
   extend(ms: number): boolean
-  /** Ends the wait: the turn fails with its last error, and `retry-end` says "Retry cancelled". */
+  /** Ends the wait: the turn fails with its last error, and the `finalError` of its `retry-end` is "Retry cancelled". */
   giveUp(): boolean
   /** Ends the turn, whatever it does. */
   abort(): void
