@@ -1,32 +1,37 @@
 /**
- * How long a conversation waits, when a turn of it was stopped, before it begins anew from its records. Pure but for its memory of who
- * was stopped last.
+ * Decides how long a stopped conversation waits before its turn restarts from its records.
  *
- * B1. The first time it does not wait: somebody else had written, and it goes on from what is there now.
- * B2. One that is stopped again soon waits, and longer each time: its turn may say for good something else than it has on disk. So it
- *     never waits for much longer than that has gone on already.
- * B3. Once it has run for `SETTLED_MS` its next stop is a first one, and nothing is kept of it here.
+ * Comebacks.B1. The first restart is immediate: another process had written, and the turn continues from the records that are there now.
+ * Comebacks.B2. A conversation that is stopped again soon waits, and longer each time, because its turn may never repeat its records. It
+ *     never waits much longer than the trouble has lasted.
+ * Comebacks.B3. Once a conversation has run for `SETTLED_MS`, its next stop counts as a first one, and nothing is kept here.
+ *
+ * Pure, except for its memory of the latest stops.
  */
 import type { Ids } from "@holdfast/wire"
 
-/** A run that lasts for so long has not stopped where the one before it did: its records are read again within seconds. */
+/** A run of this length has passed the point where it stopped before: reading its records again takes seconds. */
 export const SETTLED_MS = 60_000
 
-/** Reading a conversation and running it up to where it stopped takes less. */
+/** Reading a conversation and running it to the point where it stopped takes less time. */
 export const FIRST_MS = 1_000
 
-/** Up to here: whoever has mended what stopped it need not start the runner again, and the log has two lines of it each time. */
+/**
+ * The longest delay. After an operator has removed the cause, the turn restarts within this time without a restart of the runner. Each
+ * restart writes two log lines.
+ */
 export const MOST_MS = 300_000
 
+/** The delays of conversations that were stopped not long ago. */
 export class Comebacks {
-  /** Those that were stopped not long ago, the last one last. */
+  /** The latest stop of each conversation, the newest last. */
   private readonly stops = new Map<Ids.ConversationId, Stop>()
 
   /**
-   * A turn of a conversation was stopped.
+   * Records that a turn of a conversation was stopped.
    *
    * @param now epoch milliseconds
-   * @returns milliseconds until it begins anew
+   * @returns milliseconds until its turn restarts
    */
   stopped(id: Ids.ConversationId, now: number): number {
     this.forget(now)
@@ -37,12 +42,12 @@ export class Comebacks {
     return delayMs
   }
 
-  /** How many are kept. */
+  /** The number of conversations that are kept. */
   get size(): number {
     return this.stops.size
   }
 
-  /** B3. One that is not settled keeps those behind it for as long: what stays is what was stopped within some minutes. */
+  /** Comebacks.B3. An unsettled conversation keeps those behind it too: all that stays was stopped within some minutes. */
   private forget(now: number): void {
     for (const [id, stop] of this.stops) {
       if (!isSettled(stop, now)) return
@@ -55,11 +60,11 @@ export class Comebacks {
 
 interface Stop {
   readonly delayMs: number
-  /** When it was to begin anew; epoch milliseconds. */
+  /** The planned restart, in epoch milliseconds. */
   readonly backAt: number
 }
 
 const isSettled = ({ backAt }: Stop, now: number): boolean => now >= backAt + SETTLED_MS
 
-/** B2 */
+/** Comebacks.B2 */
 const next = ({ delayMs }: Stop): number => Math.min(MOST_MS, Math.max(FIRST_MS, 2 * delayMs))

@@ -1,30 +1,32 @@
 /**
- * Where a turn waits that is parked: at its conversation, by default, for as long as that takes.
+ * Decides when and how a parked turn's wait continues; by default unchanged.
  *
- * A runner that lets a conversation go whose turn waits says here how the wait went on meanwhile, and hears what it has to see to
- * when it lets go.
+ * A runner that has released a conversation with a waiting turn supplies the state of that wait. It is notified when it has to release the
+ * conversation again.
  */
 import { Context } from "effect"
 import type { Awaited, Pass } from "./Gatekeeper.ts"
 
-/** A turn that begins to wait, or goes on waiting. */
+/** A turn that begins to wait, or continues to wait. */
 export interface Waiting {
   /** Epoch milliseconds. */
   readonly wakeAt: number
   readonly awaited: Awaited | undefined
-  /** Takes it out of the timer and its gate: from then on nothing of them wakes it here. */
+  /** Removes the turn from the timer and its gate: neither wakes it here afterwards. */
   readonly letGo: () => void
 }
 
+/** How one turn's wait continues. */
 export interface Place {
-  /** When it goes on by the clock, in epoch milliseconds: its time, or later in a spread. */
+  /** When the turn continues by the clock, in epoch milliseconds: its time, or later in a spread. */
   readonly startAt: number
-  /** What the gate has told it while nobody had it in memory: it goes on with that at once. */
+  /** The gate's decision from the time without an owner: the turn continues with it at once. */
   readonly pass: Pass | undefined
-  /** It sleeps no more: it goes on, or is held by its gate from now on. It may be called again. */
+  /** Called when the turn does not sleep any more: it continues, or its gate holds it. May be called several times. */
   readonly left: () => void
 }
 
+/** Takes each turn that begins to wait. */
 export interface ParkingPlace {
   readonly take: (waiting: Waiting) => Place
 }
@@ -36,5 +38,5 @@ export const ParkingPlace = Context.Reference<ParkingPlace>(
 
 // --- internal
 
-/** One for all who wait. */
+/** Shared by all waits. */
 const nobodyHears = (): void => {}

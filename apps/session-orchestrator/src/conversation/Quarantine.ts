@@ -1,5 +1,5 @@
 /**
- * Lets a turn that may take the process down run alone (X14).
+ * Lets a turn that may take the process down run alone (rule X14).
  *
  * Quarantine.N1. Suspects run one at a time, in the order in which they came, each until its next record.
  * Quarantine.N2. A suspect begins when no other turn runs. It waits no longer than `PATIENCE_MS` for that: a service that is never idle
@@ -9,26 +9,27 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { Timer } from "../durable/Timer.ts"
 
-/** Most answers end within this time. */
+/** Longest wait of a suspect; most answers end within this time. */
 export const PATIENCE_MS = 60_000
 
-/** An answer that exhausts the memory has done so within half of this time. */
+/** Longest time that other turns wait; an answer that exhausts the memory has done so within half of it. */
 export const HOLD_MS = 60_000
 
 /** A turn in memory. */
 export interface Stay {
-  /** It has made a record: it is not alone any more. */
+  /** The turn has made a record: it is not alone any more. */
   readonly progressed: () => void
-  /** It runs no more, or waits no more to be let in. */
+  /** The turn has ended, or stops waiting for admission. */
   readonly leave: () => void
 }
 
+/** Admits turns so that a suspect runs alone. */
 export interface QuarantineService {
   /** A turn is about to run; `enter` is called when it may, at once or later. */
   readonly come: (isSuspect: boolean, enter: () => void) => Stay
 }
 
-/** Of a process. Without a layer every turn runs at once. */
+/** The quarantine of a process. Without a layer every turn runs at once. */
 export const Quarantine = Context.Reference<QuarantineService>(
   "@holdfast/session-orchestrator/conversation/Quarantine",
   {
@@ -41,6 +42,7 @@ export const Quarantine = Context.Reference<QuarantineService>(
   }
 )
 
+/** The quarantine of this process. */
 export const layer: Layer.Layer<never, never, Timer> = Layer.effect(
   Quarantine,
   Effect.gen(function* () {
@@ -50,12 +52,13 @@ export const layer: Layer.Layer<never, never, Timer> = Layer.effect(
   })
 )
 
+/** Timer and clock of a quarantine. */
 export interface Dependencies {
   readonly timer: Pick<Timer["Service"], "at">
   readonly now: () => number
 }
 
-/** A quarantine that nobody is in. */
+/** A quarantine without turns. */
 export const make = (dependencies: Dependencies): QuarantineService => {
   const ward = new Ward(dependencies)
   return { come: (isSuspect, enter) => ward.come(isSuspect, enter) }
@@ -128,7 +131,7 @@ class Ward {
     }
   }
 
-  /** N1, N2 */
+  /** Quarantine.N1, Quarantine.N2 */
   private next(): void {
     const [first] = this.suspects
     if (first === undefined || this.alone !== undefined) return
@@ -143,7 +146,7 @@ class Ward {
     guest.state = "alone"
     this.alone = guest
     this.isHolding = true
-    this.cancel = this.after(HOLD_MS, () => this.release()) // N3
+    this.cancel = this.after(HOLD_MS, () => this.release()) // Quarantine.N3
     guest.enter()
   }
 

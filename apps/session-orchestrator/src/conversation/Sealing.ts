@@ -1,7 +1,7 @@
 /**
- * Seals a turn without running it, from what is on disk of it (C10, X14).
+ * Seals a turn from its records and events on disk, without running it (rules C10, X14).
  *
- * For turns that cannot come to an end of their own: running them takes the process down, or a defect stops them each time.
+ * For turns that cannot end by themselves: running them takes the process down, or a defect stops them each time.
  */
 import { Directive, Observer, RetryStrategy, Turn as KernelTurn, TurnStopped } from "@holdfast/kernel"
 import { type Failure, type Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
@@ -10,13 +10,13 @@ import * as Account from "../inspection/Account.ts"
 import type { Session } from "./Session.ts"
 import type { TurnServices } from "./TurnServices.ts"
 
-/** How a turn ends. */
+/** The end to give a turn. */
 export interface Outcome {
   readonly status: "failed" | "aborted"
   readonly failure: Failure.Failure
 }
 
-/** Seals a turn; one that is sealed already stays as it is. */
+/** Seals a turn and returns its end; a turn that is sealed already stays as it is. Fails with `TurnStopped` if another process runs it. */
 export const seal = Effect.fnUntraced(function* (
   services: TurnServices,
   session: Session,
@@ -52,9 +52,9 @@ export const seal = Effect.fnUntraced(function* (
 
 interface Standing {
   readonly tally: KernelTurn.Tally
-  /** The last attempt of the chain of retries that is open (P11). */
+  /** The last attempt of the chain of retries that is open (rule P11). */
   readonly unclosed: number | undefined
-  /** The step whose text was shown when its process died (X2). */
+  /** The step whose text was shown when its process died (rule X2). */
   readonly discarded: number | undefined
 }
 

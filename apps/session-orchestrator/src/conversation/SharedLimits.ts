@@ -1,9 +1,10 @@
 /**
- * Shares the limits of providers with the other runners on the database: what each uses counts for all.
+ * Shares the use of provider limits among the runners on the database.
  *
- * SharedLimits.S1. A runner counts what the others last told, which is a second old: in that second they may together begin more calls
- *     than are allowed.
- * SharedLimits.S2. A runner tells what has changed, and that it is alive while it has calls under way. One that uses nothing costs no query.
+ * SharedLimits.S1. A runner counts the last report of each other runner, which is a second old: in that second they may together begin more
+ *     calls than are allowed.
+ * SharedLimits.S2. A runner reports changes of its use, and reports each second while it has calls in progress. A runner without use costs
+ *     no query.
  * SharedLimits.S3. With the database away each runner keeps the limits by itself.
  */
 import { Clock, Effect } from "effect"
@@ -11,7 +12,7 @@ import type { GateTable, Used } from "../storage/GateTable.ts"
 import type { StorageError } from "../storage/Store.ts"
 import type { Limiter } from "./Limiter.ts"
 
-/** One exchange. `keyOf` stands for a provider in the table. */
+/** Makes one exchange. `keyOf` gives the key of a provider in the table. */
 export const make = (
   limiters: ReadonlyMap<string, Limiter>,
   share: GateTable["Service"]["share"],
@@ -44,7 +45,7 @@ export const make = (
     }
     if (asked.length === 0) return Effect.void
     return share(own, asked, now).pipe(
-      Effect.tapError(() => Effect.sync(() => hear([]))), // S3
+      Effect.tapError(() => Effect.sync(() => hear([]))), // SharedLimits.S3
       Effect.map(hear)
     )
   })

@@ -1,13 +1,13 @@
 /**
- * Runs what may come to no end because somebody else has written its terms: everything else in this process waits for it.
+ * Runs user-supplied patterns with a time limit, so that they cannot block the process.
  *
- * L1. The limit holds for whatever runs, a regular expression that backtracks too: V8 itself breaks it off.
- * L2. What was broken off has run in part, without its `finally` blocks: it must leave nothing behind that matters.
+ * TimeLimit.L1. The limit also ends a regular expression that backtracks: V8 itself interrupts it.
+ * TimeLimit.L2. An interrupted function has run in part, without its `finally` blocks: it must not leave state behind that matters.
  */
 import { type Context, createContext, Script } from "node:vm"
 import { Option, Predicate } from "effect"
 
-/** The result, or nothing where it took longer. It costs 0.2 ms. */
+/** Returns the result of `act`, or nothing if it took longer than `limitMs`. The limit itself costs 0.2 ms. */
 export const run = <A>(act: () => A, limitMs: number): Option.Option<A> => {
   const { context, script, stage } = (theatre ??= make())
   let result = Option.none<A>()
@@ -27,7 +27,7 @@ export const run = <A>(act: () => A, limitMs: number): Option.Option<A> => {
 
 // --- internal
 
-/** A context takes a millisecond to make, and is asked for by few. */
+/** Made on first use, as a context takes a millisecond to make and few processes need one. */
 interface Theatre {
   readonly context: Context
   readonly script: Script

@@ -44,29 +44,29 @@ import { Wait } from "./Wait.ts"
 
 /** A turn that is new. */
 export interface Arrival {
-  /** What it begins with, where the disk need not be asked for that. */
+  /** The turn's beginning, if it need not be read from the disk. */
   readonly resumption: Resumption | undefined
-  /** It runs before it is accepted. */
+  /** Set if the turn runs before it is accepted. */
   readonly early?: Early
 }
 
-/** What is known of a turn that comes into memory for the first time. */
+/** Knowledge about a turn that comes into memory for the first time. */
 export interface Known {
-  /** It has just been accepted, or is about to be, so there are no records of it. */
+  /** The turn has just been accepted, or will be, so there are no records of it. */
   readonly arrival?: Arrival
-  /** What had interrupted it when this process took it up in the middle of something (X14), until it has come further. */
+  /** The interruption with which this process took the turn up in mid-step (rule X14), until the turn makes progress. */
   readonly interruption?: Interruption | undefined
 }
 
-/** What a turn takes of what turns share, and gives back. */
+/** Shared resources that a turn holds and gives back. */
 export interface Holdings {
-  /** At the turnstile, from its time on until it does something new. */
+  /** At the turnstile, from its time on until its next new record. */
   readonly place: Turnstile.Pass
-  /** The gate's answer for its next attempt. */
+  /** The gate's decision for its next attempt. */
   readonly pass: Pass
   /** Among the turns in memory ahead of their time. */
   readonly seat: ReadAhead.Place
-  /** Among the turns that run (X14). */
+  /** Among the turns that run (rule X14). */
   readonly stay: Quarantine.Stay
 }
 
@@ -97,7 +97,7 @@ type Tag = State["_tag"]
 type Of<T extends Tag> = Extract<State, { readonly _tag: T }>
 type Brought = { readonly [Key in keyof Holdings]?: Holdings[Key] | undefined }
 
-/** A change of state: the next one, or `undefined` where it does not fit (L1). */
+/** A change of state: the next state, or `undefined` where it does not fit (TurnLife.L1). */
 export interface Transition {
   readonly next: (state: State) => State | undefined
   readonly brings: Brought
@@ -114,35 +114,35 @@ const from = <const T extends Tag>(
 const RUNNING = ["Due", "Resuming", "Working", "Waiting"] as const
 const ALL = ["Queued", "Ahead", ...RUNNING, "Stopped", "Parked", "Ended"] as const
 
-/** It is run. */
+/** The turn is run. */
 export const begin = from(["Queued", "Stopped"], (state) => ({ ...state, _tag: "Resuming" }))
 
-/** It is counted among the turns that run. */
+/** The turn is counted among the turns that run. */
 export const enter = (stay: Quarantine.Stay): Transition =>
   from(["Ahead", "Resuming"], (state) => ({ ...state, stay }), { stay })
 
-/** It is wanted. */
+/** Its time, its gate or a command wants the turn. */
 export const call = from(["Ahead"], (state) => ({ ...state, _tag: "Due" }))
 
-/** The turnstile admits it. */
+/** The turnstile admits the turn. */
 export const admit = (place: Turnstile.Pass): Transition =>
   from(["Queued", "Due"], (state) => (state._tag === "Due" ? { ...resuming(state), place } : { ...state, place }), {
     place
   })
 
-/** It goes on without a place: a command, or its gate ahead of its time, ends its wait. */
+/** The turn continues without a place: a command, or its gate ahead of its time, ends its wait. */
 export const goOn = from(["Due"], (state) => resuming(state))
 
 const resuming = ({ pass, stay }: Of<"Due">): Of<"Resuming"> => ({ _tag: "Resuming", pass, stay })
 
-/** The gate lets it in. */
+/** The gate admits the turn. */
 export const letIn = (pass: Pass): Transition =>
   from(["Queued", "Due", "Resuming", "Waiting"], (state) => ({ ...state, pass }), { pass })
 
-/** It does something that is on no record yet, and no wait. */
+/** The turn does something that has no record yet, other than a wait. */
 export const act = from(RUNNING, ({ interruption, pass, stay }) => ({ _tag: "Working", interruption, pass, stay }))
 
-/** It begins a wait. `isOver`: it comes to the one that it was parked in, which has ended already. */
+/** The turn begins a wait. `isOver`: it arrives at the wait that it was parked in, which has ended already. */
 export const sleep = (isOver: boolean): Transition =>
   from(["Resuming", "Working", "Waiting"], ({ interruption, pass, place, stay }) => ({
     _tag: "Waiting",
@@ -152,41 +152,41 @@ export const sleep = (isOver: boolean): Transition =>
     place: isOver ? place : undefined
   }))
 
-/** Its wait ends at this gate. */
+/** The turn's wait ends at this gate. */
 export const waitAt = (awaited: Awaited | undefined): Transition =>
   from(["Waiting"], (state) => ({ ...state, awaited }))
 
-/** It gives something back, or has come further than where it was interrupted. */
+/** The turn gives something back, or has progressed beyond its interruption. */
 export const without = (what: "interruption" | "pass" | "place"): Transition =>
   from(ALL, (state) => ({ ...state, [what]: undefined }))
 
-/** It has left off. */
+/** The turn has stopped unsealed. */
 export const stop = from(RUNNING, ({ interruption }) => ({ _tag: "Stopped", interruption }))
 
-/** It leaves memory to wait. */
+/** The turn leaves memory to wait. */
 export const park = from(["Ahead", "Stopped"], () => ({ _tag: "Parked" }))
 
-/** It is over for this life. */
+/** The turn's life here is over. */
 export const end = from([...RUNNING, "Queued", "Ahead", "Stopped"], () => ({ _tag: "Ended" }))
 
 // --- the turn
 
 /**
- * A turn in memory, with the handles that commands reach it by. They stay the same for as long as it is there: a command that comes while
- * it is queued, read from the disk, or about to leave is taken when it runs.
+ * A turn in memory, with the handles by which commands reach it. The handles stay the same while it is in memory: a command that arrives
+ * while it is queued, read from the disk, or about to leave is taken when it runs.
  */
 export class TurnLife {
   readonly turnId: Ids.TurnId
   readonly abort = Deferred.makeUnsafe<void>()
-  /** Its seal is on disk, or it has stopped without one. */
+  /** Done when its seal is on disk; fails when it has stopped without one. */
   readonly ended = Deferred.makeUnsafe<void, TurnStopped.TurnStopped>()
   readonly wait = new Wait()
-  /** Called when it is aborted, where no fiber waits for that. */
+  /** Called when it is aborted, if no fiber waits for that. */
   onAbort: (() => void) | undefined = undefined
   private readonly leave: () => void
   private current: State
 
-  /** `leave` takes it out of its session (L3). */
+  /** `leave` removes it from its session (TurnLife.L3). */
   constructor(turnId: Ids.TurnId, beginning: Beginning, leave = () => {}) {
     this.turnId = turnId
     this.current = beginning
@@ -197,7 +197,7 @@ export class TurnLife {
     return this.current
   }
 
-  /** Changes the state; whether the transition fits. */
+  /** Changes the state; returns whether the transition fits. */
   move({ brings, next }: Transition): boolean {
     const before = this.current
     const after = next(before)
@@ -208,7 +208,7 @@ export class TurnLife {
     return after !== undefined
   }
 
-  /** It does something that is on no record yet: it waits, or acts. */
+  /** The turn begins something that has no record yet: a wait, or other work. */
   begins(isWait: boolean): void {
     if (isWait) this.wait.open()
     else this.wait.pass()
@@ -216,27 +216,27 @@ export class TurnLife {
     this.state.seat?.ready()
   }
 
-  /** A person wants it to end. */
+  /** Aborts the turn. */
   abortNow(): void {
     Deferred.doneUnsafe(this.abort, Exit.void)
     this.onAbort?.()
   }
 
-  /** The gate lets it in, at its time or before. */
+  /** The gate admits the turn, at its time or before. */
   letIn(pass: Pass, onTime: () => void): void {
     this.move(letIn(pass))
     if (pass.isEarly) this.wait.steer(wakeEarly(pass))
     else onTime()
   }
 
-  /** It is over for this life. Commands that wait to be on record, and callers that wait for its end, get the outcome. */
+  /** The turn's life here is over. Commands that wait for their record, and callers that wait for its end, get the outcome. */
   end(outcome: Exit.Exit<unknown, TurnStopped.TurnStopped>): void {
     this.move(end)
     this.wait.end(outcome)
     Deferred.doneUnsafe(this.ended, Exit.asVoid(outcome))
   }
 
-  /** Whether it stands by at the wait that it was parked in, or will when it has come there. */
+  /** Whether it stands by at the wait that it was parked in, or will when it arrives there. */
   get standsBy(): boolean {
     return is(this.state, ["Ahead", "Due"])
   }
@@ -246,7 +246,7 @@ export class TurnLife {
     return Deferred.isDoneUnsafe(this.abort) || this.wait.isSteered
   }
 
-  /** Whether it has to go on: it is called, or its time has come. */
+  /** Whether it has to continue: it is called, or its time has come. */
   get isWanted(): boolean {
     return this.isCalled || this.wait.hasNews
   }
@@ -257,7 +257,7 @@ export class TurnLife {
 const is = <T extends Tag>(state: State, tags: ReadonlyArray<T>): state is Of<T> =>
   tags.some((tag) => tag === state._tag)
 
-/** L2 */
+/** TurnLife.L2 */
 const giveBack = (held: Brought, kept: State): void => {
   if (held.stay !== kept.stay) held.stay?.leave()
   if (held.place !== kept.place) held.place?.()

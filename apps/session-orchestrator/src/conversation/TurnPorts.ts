@@ -1,8 +1,7 @@
 /**
- * What the policy of a turn gives it besides its waits: where its attempts may go, how it has to end, and how its context is kept
- * small enough.
+ * Makes a turn's optional ports from its policy: router, final report, compactor, limits.
  *
- * P1. A turn whose policy says nothing of all this pays for none of it; the tokenizer is loaded for the first that counts.
+ * TurnPorts.P1. A turn whose policy sets none of this pays for none of it; the tokenizer is loaded for the first turn that counts tokens.
  */
 import { Compactor, type FinalReport, type Provider, type Router, type TurnLimits } from "@holdfast/kernel"
 import type { Models, RetryPolicy } from "@holdfast/policy"
@@ -12,15 +11,17 @@ import type * as Tokenizer from "../tokens/Tokenizer.ts"
 import * as FinalReports from "./FinalReports.ts"
 import * as Routers from "./Routers.ts"
 
-/** What the ports of all turns have in common. */
+/** The parts that the ports of all turns share. */
 export interface Dependencies extends Omit<Routers.Dependencies, "countTokens"> {
   readonly tokenizer: Effect.Effect<Tokenizer.Count>
 }
 
+/** One turn, as its ports need it. */
 export interface Setting extends Routers.Setting {
   readonly provider: Provider.Provider["Service"]
 }
 
+/** The optional ports of one turn; `undefined`: the turn does without. */
 export interface TurnPorts {
   readonly router: Router.Router["Service"] | undefined
   readonly report: FinalReport.FinalReport["Service"] | undefined
@@ -36,13 +37,13 @@ export const make = (dependencies: Dependencies, setting: Setting): Effect.Effec
     return {
       router: Routers.make({ ...dependencies, countTokens }, setting),
       report: FinalReports.make(setting.policy),
-      compactor: Compactor.make(setting.provider), // P19
+      compactor: Compactor.make(setting.provider), // rule P19
       limits: limitsOf(setting.policy, count),
       countTokens
     }
   })
 
-/** The limits of a turn that chooses no target, ends with words and counts no tokens; `undefined` for any other. */
+/** The limits of a turn that has one target, ends with text and counts no tokens; `undefined` for any other turn. */
 export const plain = (
   { credentials, models }: Pick<Dependencies, "credentials" | "models">,
   policy: RetryPolicy.RetryPolicy
@@ -58,7 +59,7 @@ const counts = (models: Dependencies["models"], { finalReport, spendGuard }: Ret
   spendGuard?.maxInputTokens !== undefined ||
   Object.values(models).some(({ contextWindow }) => contextWindow !== undefined)
 
-/** P1 */
+/** TurnPorts.P1 */
 const counterOf = (
   { models, tokenizer }: Dependencies,
   policy: RetryPolicy.RetryPolicy
@@ -66,7 +67,7 @@ const counterOf = (
 
 const UNCOUNTED = Effect.succeed<Tokenizer.Count>(() => 0)
 
-/** A11, C11. Nothing, where the kernel's own limits are all there is: a turn without limits costs less. */
+/** Rules A11, C11. `undefined` if only the kernel's own limits apply: a turn without limits costs less. */
 const limitsOf = (
   { finalReport, maxFailedToolSteps, maxResponseCharacters, maxTurns }: RetryPolicy.RetryPolicy,
   count: Tokenizer.Count

@@ -1,7 +1,7 @@
 /**
- * Writes records as text, on the spot.
+ * Encodes the driver's records as JSON, synchronously.
  *
- * RecordText.R1. It is what `JournalCheckpoint` writes of the same values, which checks them and may give way to others.
+ * RecordText.R1. The text equals that of `JournalCheckpoint`, which also checks the values and may yield to other fibers.
  */
 import { Records } from "@holdfast/kernel"
 import { Schema } from "effect"

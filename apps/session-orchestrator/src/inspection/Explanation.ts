@@ -1,9 +1,9 @@
 /**
- * Why a turn did what it did, from what is on record of it: a plain function from its row, events and records (X9).
+ * Explains a turn from its stored row, events and records (rule X9). Pure.
  *
- * E1. The same record gives the same explanation, in the service that runs the turn, in another one, and long after it.
- * E2. All text that came from a provider or a client is cleaned once more on its way in: a record may be older than the rule
- *     that would have cleaned it, and a key may have been told to us since.
+ * Explanation.E1. The same record gives the same explanation, in the service that runs the turn, in another one, and long after it.
+ * Explanation.E2. All text of a provider or a client is redacted again when it is read: a record may be older than the rule that would have
+ *     redacted it, and a key may have been configured since.
  */
 import { Directive, ModelContext, type RetryStrategy } from "@holdfast/kernel"
 import { type Failure, type Message, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
@@ -35,12 +35,12 @@ export const of = (evidence: Evidence, redact: Redact): TurnExplanation.TurnExpl
   }
 }
 
-/** A moment as `words` have it: `2031-04-01 02:14:05 UTC`. */
+/** Formats a moment for `words`: `2031-04-01 02:14:05 UTC`. */
 export const at: Words.At = (epochMs) => `${new Date(epochMs).toISOString().slice(0, 19).replace("T", " ")} UTC`
 
 // --- internal
 
-/** Whether something must have been recorded of a turn: an abort may come before anything has. */
+/** Whether a turn must have records: an abort may come before the first one. */
 const hasDecided = (events: ReadonlyArray<TurnEvent.PersistedEvent>, { status }: TurnEvent.TurnEnd): boolean =>
   status !== "aborted" || events.some(({ type }) => type === "retry-end" || type === "tool-call")
 
@@ -71,7 +71,7 @@ const stepsOf = (
   return Array.from(steps.values())
 }
 
-/** What endpoints answered in full. A body that came again is recorded once a step. */
+/** The full responses of endpoints. A body that was repeated is recorded once per step. */
 const bodiesOf = (attempts: ReadonlyArray<Account.AttemptAccount>): ReadonlyMap<Account.AttemptAccount, string> => {
   const bodies = new Map<Account.AttemptAccount, string>()
   let last: string | undefined
@@ -85,11 +85,11 @@ const bodiesOf = (attempts: ReadonlyArray<Account.AttemptAccount>): ReadonlyMap<
   return bodies
 }
 
-/** What the turn ran on before anybody sent it elsewhere. */
+/** The turn's target before the first change. */
 const firstTarget = (events: ReadonlyArray<TurnEvent.PersistedEvent>): string | undefined =>
   events.find((event) => event.type === "model-change")?.from
 
-/** The attempt that is under way, or was when the turn ended; nothing is recorded before its first content. */
+/** The attempt in progress now, or when the turn ended; nothing is recorded before its first content. */
 const unrecorded = (
   { end }: Turn,
   events: ReadonlyArray<TurnEvent.PersistedEvent>,
@@ -136,7 +136,7 @@ const attemptOf = (
   return { ...told, words: Words.attempt(told) }
 }
 
-/** Only an attempt's failure says whether content was seen: nobody hears a summary. */
+/** Only an attempt's failure records whether content was seen: a summary is not shown to clients. */
 const compactionOf = (
   outcome: Account.AttemptAccount["outcome"]
 ): { readonly compaction?: TurnExplanation.Compaction } => {
@@ -230,7 +230,7 @@ const endOf = (wake: RetryStrategy.Wake, isAsking: boolean, redact: Redact): Hea
   }
 }
 
-/** A wait that no record ends ended with the turn, or has not ended. */
+/** A wait without a recorded end ended with the turn, or has not ended. */
 const endedBy = (end: TurnEvent.TurnEnd | undefined): Heard | undefined => {
   if (end === undefined) return undefined
   return end.status === "aborted"
@@ -296,7 +296,7 @@ const toolOutcomeOf = (
   return result.output === ModelContext.INTERRUPTED ? "unknown" : "failed"
 }
 
-/** One death is told by what it cut off; from the second on it matters that they come in a row. */
+/** A single death is visible in the attempt that it cut off; from the second on, the row of deaths is reported. */
 const interruptionOf = ({
   interruption: { deaths, defects } = Interruption.none("")
 }: Evidence): { readonly interruption?: TurnExplanation.Interruption } => {
@@ -305,14 +305,14 @@ const interruptionOf = ({
   return { interruption: { ...told, words: Words.interruption(told) } }
 }
 
-/** The rule by which a turn was sealed that was not run to its end. */
+/** The rule by which a turn was sealed without running to its end. */
 const ruleOf = ({ interruption }: Evidence, { error, status }: TurnEvent.TurnEnd): ReadonlyArray<string> => {
   if (status === "aborted") return ["P14"]
   if (interruption === undefined || error?.defect !== true) return []
   return interruption.deaths > Interruption.SUSPECT ? ["X14"] : ["C10"]
 }
 
-/** A seal of an older version does not say how long the turn waited: the records do, as long as they are there. */
+/** A seal of an older version lacks the time that the turn waited: it is computed from the records while they exist. */
 const waitedOf = (
   { records }: Evidence,
   { attempts }: Account.Account,
@@ -341,7 +341,7 @@ const sealOf = (
   return { ...told, words: Words.seal(told) }
 }
 
-/** E2 */
+/** Explanation.E2 */
 const cleaned = (failure: Failure.Failure, redact: Redact): Failure.Failure => ({
   ...failure,
   message: redact(failure.message),

@@ -1,4 +1,4 @@
-/** Reads what a turn is at, for a client of the service that did not stay with it (X15). */
+/** Reads the state of a turn, for a client that left it running (rule X15). */
 import { Target, type Ids, type TurnEvent, type TurnState } from "@holdfast/wire"
 import { Context, Effect, Layer, Option } from "effect"
 import { Secrets } from "../config/Secrets.ts"
@@ -11,15 +11,16 @@ import * as Evidence from "./Evidence.ts"
 import { TurnNotFound } from "./TurnNotFound.ts"
 import * as TurnReport from "./TurnReport.ts"
 
+/** Reads the states of stored turns. */
 export class TurnStates extends Context.Service<
   TurnStates,
   {
-    /** What a turn of any conversation is at. A parked one stays where it is. */
+    /** The state of a turn in any conversation. A parked turn is not woken. */
     readonly find: (turnId: Ids.TurnId) => Effect.Effect<TurnState.TurnState, TurnNotFound | StorageError>
   }
 >()("@holdfast/session-orchestrator/inspection/TurnStates") {}
 
-/** Over what is on disk. */
+/** Reads the states from the stored data. */
 export const layer: Layer.Layer<TurnStates, never, Store | Journal | Interruptions | Secrets> = Layer.effect(
   TurnStates,
   Effect.gen(function* () {
@@ -34,7 +35,7 @@ export const layer: Layer.Layer<TurnStates, never, Store | Journal | Interruptio
   })
 )
 
-/** What a turn is at by what is on record of it. */
+/** The state of a turn, from its stored data. */
 export const of = (evidence: Evidence.Evidence, redact: Evidence.Redact): TurnState.TurnState => {
   const { events, records, turn } = evidence
   const { acceptedAt, conversationId, end, turnId } = turn
@@ -76,7 +77,7 @@ const endedOf = (
   ...(report === undefined ? {} : { report })
 })
 
-/** The journal of an ended turn may be gone (`database.retention`); its events stay, and have a change of the target (P8). */
+/** The journal of an ended turn may be deleted (`database.retention`); its events stay, and contain changes of the target (rule P8). */
 const modelOf = ({ conversation, events }: Evidence.Evidence, account: Account.Account): string => {
   const changed = events.findLast((event) => event.type === "model-change")?.to
   const answered = Answer.messageOf(events)?.target
@@ -85,7 +86,7 @@ const modelOf = ({ conversation, events }: Evidence.Evidence, account: Account.A
   )
 }
 
-/** A record may be older than the rule that would have cleaned it. */
+/** A record may be older than the rule that would have redacted it. */
 const cleaned = (error: TurnReport.ErrorReport, redact: Evidence.Redact): TurnState.TurnError => ({
   ...error,
   message: redact(error.message),

@@ -1,14 +1,14 @@
 /**
- * What an explanation says, in sentences. Plain functions; `at` writes a moment as the reader wants it.
+ * Writes the sentences of an explanation. Pure; `at` formats a moment for the reader.
  *
- * W1. A sentence says what the fields say, and nothing else; numbers count from 1, as people do.
- * W2. What a provider said is quoted, on one line.
+ * Words.W1. A sentence contains the facts of the fields, and nothing else; numbers count from 1.
+ * Words.W2. A provider's text is quoted, on one line.
  */
 import type { Failure, TurnExplanation } from "@holdfast/wire"
 import * as Prose from "../text/Prose.ts"
 import * as Span from "../text/Span.ts"
 
-/** Writes a moment in epoch milliseconds. */
+/** Formats a moment in epoch milliseconds. */
 export type At = (epochMs: number) => string
 
 type Untold<A> = A extends unknown ? Omit<A, "words"> : never
@@ -22,11 +22,11 @@ export const failure = ({ code, message, reason, status }: Failure.Failure): str
   return `${reason}${codes === "" ? "" : `, ${codes}`}: "${Prose.oneLine(message)}"`
 }
 
-/** What the provider asked for, and where that was found. Empty where it asked for nothing. */
+/** The delay that the provider asked for, and where it was found. Empty if it asked for none. */
 export const asking = ({ evidence = {}, hint }: Failure.Failure): string =>
   hint === undefined ? "" : `The provider asked for ${Span.format(hint.retryAfterMs)} (${source(hint, evidence)}).`
 
-/** What else the provider said: a hint, with where it was found, and the request's id. Empty where it said nothing. */
+/** Further data of the provider's response: a hint, with where it was found, and the request's id. Empty if there is none. */
 export const evidence = (failure: Failure.Failure): string => {
   const { evidence = {}, hint } = failure
   const asked = hint === undefined ? [] : [asking(failure)]
@@ -35,11 +35,11 @@ export const evidence = (failure: Failure.Failure): string => {
   return [...asked, ...(said.length === 0 ? [] : [`Its answer had ${said.join(", ")}.`])].join(" ")
 }
 
-/** The whole of what the endpoint answered; empty where that was no more than its failure says. */
+/** The endpoint's full response; empty if the failure's message contains all of it. */
 export const body = ({ body }: Pick<TurnExplanation.Attempt, "body">): string =>
   body === undefined ? "" : `It answered in full: ${Prose.oneLine(body)}`
 
-/** What came of an attempt. */
+/** The outcome of an attempt. */
 export const attempt = (attempt: Untold<TurnExplanation.Attempt>): string => {
   const name = `Attempt ${attempt.attempt + 1}`
   if (attempt.compaction !== undefined) return compaction(attempt)
@@ -63,31 +63,31 @@ export const attempt = (attempt: Untold<TurnExplanation.Attempt>): string => {
   }
 }
 
-/** What was decided about a failure, and why. */
+/** The decision about a failure, and its reason. */
 export const decision = (decision: Untold<TurnExplanation.Decision>, failed: Failure.Failure, at: At): string =>
   decision.type === "retry"
     ? `Retry ${decision.retry + 1} ${whenOf(decision, failed, at)}${whereOf(decision)} ${ruled(decision.rules)}${spentWith(decision, failed)}.`
     : `Gave up: ${whyNot(decision, failed)} ${ruled(decision.rules)}.`
 
-/** What somebody changed about a wait. */
+/** A command's change of a wait. */
 export const change = (change: Untold<TurnExplanation.WaitChange>, at: At): string =>
   change.type === "moved"
     ? `The wait was moved to ${at(change.until)}${by(change)} ${ruled(change.rules)}.`
     : `${Span.format(change.byMs)} were added to the budget${by(change)} ${ruled(change.rules)}.`
 
-/** What a wait asked, and until when. */
+/** A wait's question, and until when an answer is accepted. */
 export const asked = ({ asks, rules, until }: Untold<TurnExplanation.Asked>, at: At): string =>
   `${Prose.oneLine(asks.message)} The turn asked, and waits for an answer until ${at(until)} ${ruled(rules)}.`
 
-/** Whether a wait is one for an answer. */
+/** Whether a wait is for an answer. */
 export const isAsking = ({ asked, end, retryAt }: TurnExplanation.Wait): boolean =>
   asked !== undefined && end === undefined && asked.until === retryAt
 
-/** When a wait was to end: one that was moved to a time that was past, when that was heard. */
+/** When a wait was due. If it was moved to a past time: when that command was taken. */
 export const dueAt = ({ changes, retryAt }: Pick<TurnExplanation.Wait, "changes" | "retryAt">): number =>
   Math.max(retryAt, changes.findLast(({ type }) => type === "moved")?.at ?? retryAt)
 
-/** How a wait ended that was `due` then. */
+/** How a wait ended that was due at `due` (epoch milliseconds). */
 export const waitEnd = (end: Untold<TurnExplanation.WaitEnd>, due: number): string => {
   switch (end.type) {
     case "elapsed":
@@ -118,14 +118,14 @@ export const isLate = (end: Untold<TurnExplanation.WaitEnd>, due: number): boole
 const held = ({ heldMs }: Untold<TurnExplanation.WaitEnd>): string =>
   heldMs === undefined ? "" : `, and the turn was held for ${Span.format(heldMs)} until the gate let it in (X5)`
 
-/** That a step was the last, and why; empty where it was not. */
+/** That a step was the last, and why; empty if it was not. */
 export const last = (final: string | undefined): string => {
   if (final === undefined) return ""
   const why = WHY_LAST[final] ?? final
   return `, the last that there could be: ${why} (A11)`
 }
 
-/** What came of a tool call. */
+/** The outcome of a tool call. */
 export const tool = ({ outcome, tool, toolName }: Untold<TurnExplanation.Tool>): string => {
   const name = `Tool call ${tool + 1}, ${Prose.oneLine(toolName)},`
   switch (outcome) {
@@ -154,8 +154,8 @@ export const seal = ({ attempts, error, rules, sleptMs, status, waitedMs }: Unto
 }
 
 /**
- * How long a turn waited, and how long its waits were meant to be where they were cut short: `4 h 15 m of waiting (4 h 39 m 45 s were
- * scheduled)`. Empty where it did not wait. Older seals have only what was scheduled.
+ * How long a turn waited, and the scheduled time of its waits if they were cut short: `4 h 15 m of waiting (4 h 39 m 45 s were scheduled)`.
+ * Empty if it did not wait. Older seals have only the scheduled time.
  */
 export const waiting = ({
   sleptMs,
@@ -198,7 +198,7 @@ const LATE_MS = 1000
 const lateMs = ({ at, heldMs = 0, type }: Untold<TurnExplanation.WaitEnd>, due: number): number =>
   type === "elapsed" && at !== undefined ? at - due - heldMs : 0
 
-/** A sentence with its full stop, unless a quotation has brought one. */
+/** A sentence with its full stop, unless it ends in a quotation with one. */
 const ended = (text: string): string => (/[.!?]"$/.test(text) ? text : `${text}.`)
 
 const wholeSeconds = (ms: number): number => Math.floor(ms / 1000) * 1000
@@ -235,14 +235,14 @@ const compaction = ({ attempt, compaction, failure: failed }: Untold<TurnExplana
 const whenOf = (decision: Untold<TurnExplanation.Retry>, failed: Failure.Failure, at: At): string =>
   decision.delayMs === 0 ? "at once" : `at ${at(decision.retryAt)}, after ${lengthOf(decision, failed)}`
 
-/** Where a retry goes that was sent somewhere. */
+/** The target and credential of a retry that was sent elsewhere. */
 const whereOf = ({ credential, role, target }: Untold<TurnExplanation.Retry>): string => {
   if (target === undefined) return ""
   const key = credential === undefined ? "" : ` with credential ${Prose.oneLine(credential)}`
   return `, on ${target}${key}${role === undefined ? "" : `, of the chain ${Prose.oneLine(role)}`}`
 }
 
-/** The wait and where its length comes from. */
+/** The wait, and the source of its length. */
 const lengthOf = (decision: Untold<TurnExplanation.Retry>, { hint }: Failure.Failure): string => {
   const { clipped, delayMs, hintMs = 0, isEarlier, jitterMs = 0, scheduledMs } = decision
   const wait = Span.format(delayMs)
@@ -267,13 +267,13 @@ const unheeded = (
     return isEarlier === true
       ? `no shorter than the ${Span.format(hintMs)} that its provider had asked for before`
       : `no shorter than the provider's ${Span.format(hintMs)}`
-  // What is said of one target counts for no other.
+  // One target's hint does not count for another.
   return hint === undefined || target !== undefined
     ? ""
     : `not the provider's ${Span.format(hint.retryAfterMs)}, which is not followed (retry.hints)`
 }
 
-/** What the waits add up to, this one included. */
+/** The sum of the waits, this one included. */
 const spentWith = (
   { delayMs, onReason, spending }: Untold<TurnExplanation.Retry>,
   { reason }: Failure.Failure
