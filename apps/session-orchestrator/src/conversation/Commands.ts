@@ -1,5 +1,5 @@
 /**
- * Delivers commands to the turn at the head of a conversation, in memory or parked (rules P14, X4).
+ * Delivers commands to a conversation's head turn, in memory or parked (rules P14, X4).
  *
  * Commands.M1. A command is answered when its effect is on disk: the record of the wait that carries it, or the seal of an abort. A process
  *     that dies right after that has lost nothing that it promised.

@@ -1,5 +1,5 @@
 /**
- * Publishes the state of the process: what is left of its start, and whether turns stream.
+ * Publishes the process's state: remaining work of its start, and running answers.
  *
  * The service is not ready before its start is done, and should not shut down in the middle of an answer. The orchestrator writes this
  * state; the transports read it.

@@ -88,7 +88,7 @@ export class Conversations extends Context.Service<
       id: Ids.ConversationId,
       options: { readonly prompt: string; readonly turnId?: Ids.TurnId | undefined }
     ) => Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | ShuttingDown | StorageError>
-    /** Accepts a turn that runs the model again from the last user message (M1). */
+    /** Accepts a turn that runs the model again from the last user message (rule M1). */
     readonly retry: (
       id: Ids.ConversationId,
       options: { readonly turnId?: Ids.TurnId | undefined }

@@ -1,7 +1,7 @@
 /**
- * Runs one gate: reports every call to it and wakes waiting turns when it admits them (rule X5).
+ * Runs one gate: reports calls to it, wakes waiting turns when it admits them.
  *
- * `Gate` decides which turns may call. This file keeps the waiting turns, their order, and their wakes.
+ * `Gate` decides which turns may call (rule X5). This file keeps the waiting turns, their order, and their wakes.
  *
  * Gatekeeper.K1. Due turns are admitted in the order of their times, and before turns that are still asleep.
  * Gatekeeper.K2. A turn is held for `HOLD_LIMIT_MS` at most, and then admitted whatever the gate decides: the schedule plus this limit is

@@ -1,7 +1,9 @@
 /**
  * Keeps the gates of this process: one per endpoint, credential and model (rule X5).
  *
- * Models behind one gateway address fail independently, and so do those of the large providers. A shared failure must be one that the
+  * sharing turn's own call would have met.
+* Models behind one gateway address fail independently, and so do the models of the large providers. The sharing turn's own call must
+ * have met the same failure.
  * sharing turn's own call would have met.
  */
 import { createHash } from "node:crypto"

@@ -1,5 +1,5 @@
 /**
- * Keeps the events of the step in progress, for clients that connect later (rule X3).
+ * Keeps the present step's events, for clients that connect later (rule X3).
  *
  * InProgress.P1. Deltas of one kind are kept as one, so the size is that of the text, however small its pieces were.
  * InProgress.P2. The step's `message`, or the turn's end, puts the step on disk and empties this.

@@ -26,6 +26,9 @@ export interface Place {
   readonly left: () => void
 }
 
+export const ParkingPlace
+/** The process's parking place; by default turns wait unchanged. */
+export const ParkingPlace
 /** Takes each turn that begins to wait. */
 export interface ParkingPlace {
   readonly take: (waiting: Waiting) => Place

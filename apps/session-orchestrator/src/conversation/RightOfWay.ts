@@ -14,6 +14,7 @@ import { Clock, Context, Effect, Latch, Layer, MutableList, type Scope } from "e
 /** Longer than the requests of two thousand turns take. Short beside the waits that follow, and beside a model's time to answer. */
 export const LIMIT_MS = 2_000
 
+/** The priority of turns that are due. */
 export interface RightOfWay {
   /** A turn is due. To call the returned function once: its call was made, or the turn has gone. */
   readonly enter: () => () => void

@@ -1,5 +1,5 @@
 /**
- * Seals a turn from its records and events on disk, without running it (rules C10, X14).
+ * Seals a turn from its stored data, without running it (rules C10, X14).
  *
  * For turns that cannot end by themselves: running them takes the process down, or a defect stops them each time.
  */

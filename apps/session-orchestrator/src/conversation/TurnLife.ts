@@ -22,12 +22,15 @@
  * | Resuming | runs over its records to where it was                                  | place, stay, pass |
  * | Working  | calls, streams, runs tools, decides: its records show which            | stay, pass        |
  * | Waiting  | waits for a retry, in memory                                           | place, stay, pass |
- * | Stopped  | has left off unsealed; it is parked, run again or sealed next          |                   |
+ * | Stopped  | has stopped unsealed; it is parked, run again or sealed next           |                   |
  * | Parked   | has left memory; its entry in `Parking` brings it back as a new life   |                   |
- * | Ended    | is sealed, or goes on elsewhere or as a new life                       |                   |
+ * | Ended    | is sealed, or continues elsewhere or as a new life                     |                   |
  *
  * TurnLife.L1. A transition that does not fit the state is refused: the state stays as it is.
- * TurnLife.L2. A change gives back what the state held and the next one does not hold, and what a refused transition brought: each once.
+  * TurnLife.L3. In Parked and Ended the turn is in its session no more.
+* TurnLife.L2. A change gives back every resource that the next state does not hold, and a refused transition those that it brought: each
+ *     once.
+ * TurnLife.L3. In Parked and Ended the turn is no longer in its session.
  * TurnLife.L3. In Parked and Ended the turn is in its session no more.
  */
 import type { TurnStopped } from "@holdfast/kernel"
@@ -79,6 +82,7 @@ type In<Tag extends string, Has extends keyof Data> = { readonly _tag: Tag } & {
   readonly [Key in keyof Data]?: (Key extends Has ? Data[Key] : never) | undefined
 }
 
+/** The states of a turn, as drawn above. */
 export type State =
   | In<"Queued", "arrival" | "interruption" | "place" | "pass">
   | In<"Ahead", "seat" | "stay">

@@ -1,5 +1,5 @@
 /**
- * Runs accepted turns: one at a time per conversation, in order, on fibers of the service.
+ * Runs accepted turns on fibers: one at a time per conversation, in order.
  *
  * TurnQueue.Q1. A conversation has a fiber only while it has turns to run.
  * TurnQueue.Q2. While the first turn of a conversation is parked (`Parking`), the others stay queued.
@@ -334,7 +334,7 @@ const run = Effect.fnUntraced(function* (
   const journaled =
     arrival === undefined && handover === undefined
       ? yield* patiently(JournalCheckpoint.make(journal, turnId, patiently, options))
-      : // If a new turn has records all the same, its first record collides with them (J2).
+      : // If a new turn has records all the same, its first record collides with them (JournalCheckpoint.J2).
         JournalCheckpoint.over(journal, turnId, handover?.known ?? [], patiently, options)
   turn.wait.know(journaled.commandIds)
   const { isEnabled, policy, provider, target } = TurnSetting.of(services, session, turn, conversation)

@@ -56,7 +56,7 @@ export interface Setting {
   readonly journaled: Pick<Resumed, "checkpoint" | "carrying">
   /** The toolbox that runs its tools. */
   readonly toolbox: Toolbox.Toolbox["Service"]
-  /** Waits for a moment in epoch milliseconds (D11). */
+  /** Waits for a moment in epoch milliseconds (rule D11). */
   readonly sleepUntil: (end: number) => Effect.Effect<void>
 }
 

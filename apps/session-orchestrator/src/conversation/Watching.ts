@@ -1,5 +1,5 @@
 /**
- * Joins stored, in-progress and live events for a watcher: no gap, no duplicate (rule X3).
+ * Joins stored and live events for a watcher, without gap or duplicate (rule X3).
  *
  * Watching.V1. It subscribes first and reads second, so no event falls between.
  * Watching.V2. A frame of the subscription that is on disk too was read from there: it is dropped, and with it the transient events before
@@ -8,7 +8,7 @@
  *     transient events that it replaces, and arrive again after them.
  * Watching.V4. If the conversation never had the client's id, the database is an earlier copy. The client then gets all events: future
  *     events will have ids that the client takes for known.
- * Watching.V5. Events in memory (`Recent`) are not read from the disk. They have passed the hub, so Watching.V3 and V4 do not apply.
+ * Watching.V5. Events in memory (`Recent`) are not read from the disk. They have passed the hub, so Watching.V3 and Watching.V4 do not apply.
  */
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"

@@ -258,7 +258,7 @@ class Drives implements Driver {
     writes.push({ turn, append })
   }
 
-  // --- what is on disk
+  // --- writing
 
   private written(writes: ReadonlyArray<Write>): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {

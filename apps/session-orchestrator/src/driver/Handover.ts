@@ -1,5 +1,5 @@
 /**
- * The state of a driven turn that continues in a fiber, with its call in progress.
+ * Hands a driven turn over to a fiber, with its call in progress.
  *
  * Handover.H1. A call that is handed over is run, or cancelled: by the end of the fiber at the latest.
  */
@@ -48,7 +48,7 @@ export const ofRefusal = (refusal: Opening.Refusal): Call => ({
 /** A call that will never yield anything: the turn is about to end. */
 export const pending = (cancel: () => void): Call => ({ stream: Stream.never, cancel, isUnderWay: true })
 
-/** A provider whose first call is the one that was handed over. */
+/** A provider that uses the handed-over call as its first call. */
 export const resumed = ({ cancel, isUnderWay, stream }: Call, provider: Provider.Provider["Service"]) => {
   const called = Deferred.makeUnsafe<void>()
   let isTaken = false

@@ -2,7 +2,7 @@
  * Folds a turn's records into attempts, decisions, waits and tool calls, in order. Pure.
  *
  * Account.C1. The same records always give the same account, in a service or long after it.
- * Account.C2. A record of an unknown kind, or one that cannot be read, is skipped and counted; the rest is used. So an older Holdfast can
+ * Account.C2. An unknown or unreadable record is skipped and counted; the rest is used. So an older Holdfast can
  *     inspect the records of a newer one.
  */
 import { Directive, Records, RetryStrategy } from "@holdfast/kernel"

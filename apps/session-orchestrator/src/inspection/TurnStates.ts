@@ -1,4 +1,4 @@
-/** Reads the state of a turn, for a client that left it running (rule X15). */
+/** Reads a turn's state for a client that left it running (rule X15). */
 import { Target, type Ids, type TurnEvent, type TurnState } from "@holdfast/wire"
 import { Context, Effect, Layer, Option } from "effect"
 import { Secrets } from "../config/Secrets.ts"
