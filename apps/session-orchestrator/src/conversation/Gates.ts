@@ -1,8 +1,7 @@
 /**
  * Keeps the gates of this process: one per endpoint, credential and model (rule X5).
  *
-  * sharing turn's own call would have met.
-* Models behind one gateway address fail independently, and so do the models of the large providers. The sharing turn's own call must
+ * Models behind one gateway address fail independently, and so do the models of the large providers. The sharing turn's own call must
  * have met the same failure.
  * sharing turn's own call would have met.
  */

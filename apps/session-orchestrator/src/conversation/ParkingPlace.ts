@@ -26,14 +26,12 @@ export interface Place {
   readonly left: () => void
 }
 
-export const ParkingPlace
-/** The process's parking place; by default turns wait unchanged. */
-export const ParkingPlace
 /** Takes each turn that begins to wait. */
 export interface ParkingPlace {
   readonly take: (waiting: Waiting) => Place
 }
 
+/** The process's parking place; by default turns wait unchanged. */
 export const ParkingPlace = Context.Reference<ParkingPlace>(
   "@holdfast/session-orchestrator/conversation/ParkingPlace",
   { defaultValue: () => ({ take: ({ wakeAt }) => ({ startAt: wakeAt, pass: undefined, left: nobodyHears }) }) }

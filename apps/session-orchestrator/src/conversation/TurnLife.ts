@@ -27,8 +27,7 @@
  * | Ended    | is sealed, or continues elsewhere or as a new life                     |                   |
  *
  * TurnLife.L1. A transition that does not fit the state is refused: the state stays as it is.
-  * TurnLife.L3. In Parked and Ended the turn is in its session no more.
-* TurnLife.L2. A change gives back every resource that the next state does not hold, and a refused transition those that it brought: each
+ * TurnLife.L2. A change gives back every resource that the next state does not hold, and a refused transition those that it brought: each
  *     once.
  * TurnLife.L3. In Parked and Ended the turn is no longer in its session.
  * TurnLife.L3. In Parked and Ended the turn is in its session no more.

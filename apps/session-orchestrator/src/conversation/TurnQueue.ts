@@ -334,7 +334,7 @@ const run = Effect.fnUntraced(function* (
   const journaled =
     arrival === undefined && handover === undefined
       ? yield* patiently(JournalCheckpoint.make(journal, turnId, patiently, options))
-      : // If a new turn has records all the same, its first record collides with them (JournalCheckpoint.J2).
+      : // If a new turn has records all the same, its first record collides with them (Journal.J2).
         JournalCheckpoint.over(journal, turnId, handover?.known ?? [], patiently, options)
   turn.wait.know(journaled.commandIds)
   const { isEnabled, policy, provider, target } = TurnSetting.of(services, session, turn, conversation)
