@@ -1,4 +1,4 @@
-/** A gatekeeper under any order of what can happen to it, on a clock that is a number. */
+/** Tests a gatekeeper under any order of events, on a clock that is a number. */
 import { News } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
 import * as fc from "fast-check"
@@ -17,7 +17,7 @@ import {
 const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
 const unheeded: Failure.Failure = { reason: "bad-request", message: "No", retryable: false, status: 400 }
 
-/** A turn that waits, and what it is told. */
+/** A turn that waits, and notes its wakes and holds. */
 class Turn implements Sleeper {
   readonly gatekeeper: Gatekeeper
   readonly since: number
@@ -25,7 +25,7 @@ class Turn implements Sleeper {
   readonly notBefore: number
   readonly isWanted: boolean
   readonly passes: Array<{ readonly pass: Pass; readonly at: number }> = []
-  /** Until when it was held, from the beginning of its wait. */
+  /** The announced ends of its holds, from the beginning of its wait. */
   readonly holds: Array<number> = []
   call: Call | undefined = undefined
   hasLeft = false
@@ -167,7 +167,7 @@ const refused = (world: World, gatekeeper: Gatekeeper): Turn => {
   return new Turn(world, gatekeeper, HALF_AN_HOUR, "plain")
 }
 
-/** The endpoint answers a newcomer, and then refuses those who wait: it has room for nobody any more. */
+/** The endpoint answers a first attempt, and then refuses waiting turns: it has no more room. */
 const turnedAway = (gatekeeper: Gatekeeper, turns: ReadonlyArray<Turn>): void => {
   gatekeeper.begin(false).answered()
   for (const turn of turns) {
@@ -176,11 +176,11 @@ const turnedAway = (gatekeeper: Gatekeeper, turns: ReadonlyArray<Turn>): void =>
   }
 }
 
-/** When a turn was woken, from the beginning of its wait. */
+/** The time at which a turn was woken, from the beginning of its wait. */
 const wokenAfter = ({ passes, since }: Turn): number | undefined => passes[0] && passes[0].at - since
 
 describe("a gatekeeper", () => {
-  it("X5: whoever waits alone keeps its schedule, days after a crowd has given up", () => {
+  it("X5: a turn that waits alone keeps its schedule, days after a crowd has given up", () => {
     const world = new World()
     const gatekeeper = new Gatekeeper(world)
     const crowd = Array.from({ length: 20 }, () => refused(world, gatekeeper))
@@ -192,7 +192,7 @@ describe("a gatekeeper", () => {
     expect(wokenAfter(alone)).toBe(HALF_AN_HOUR)
   })
 
-  it("X5: whoever is let in alone to where nobody has waited for days leaves no trace of the last crowd either", () => {
+  it("X5: a turn that is admitted alone, days after the last wait, inherits nothing from the last crowd", () => {
     const world = new World()
     const gatekeeper = new Gatekeeper(world)
     const before = refused(world, gatekeeper)
@@ -207,7 +207,7 @@ describe("a gatekeeper", () => {
     expect(wokenAfter(alone)).toBe(HALF_AN_HOUR)
   })
 
-  it("X5: whoever was refused where others are answered knows it through all its waits, and tries again alone", () => {
+  it("X5: a turn that was refused while others are answered remembers it through all its waits, and tries again alone", () => {
     const world = new World()
     const gatekeeper = new Gatekeeper(world)
     let turn = refused(world, gatekeeper)
@@ -227,7 +227,7 @@ describe("a gatekeeper", () => {
     expect(turn.passes).toEqual([])
   })
 
-  it("X5: a turn that waits is early when its time has not come, and not when it has", () => {
+  it("X5: a waiting turn is woken early before its time, and not early at its time", () => {
     const world = new World()
     const gatekeeper = new Gatekeeper(world)
     const [early, due] = [refused(world, gatekeeper), refused(world, gatekeeper)]
@@ -238,7 +238,7 @@ describe("a gatekeeper", () => {
     expect(due.passes.map(({ pass }) => [pass.isEarly, pass.isProbe, pass.heldMs])).toEqual([[false, false, 5_000]])
   })
 
-  it("X5: a turn that is woken to find out says so", () => {
+  it("X5: a turn that is woken as a probe is marked as one", () => {
     const world = new World()
     const gatekeeper = new Gatekeeper(world)
     const turns = Array.from({ length: 50 }, () => refused(world, gatekeeper))
@@ -248,7 +248,7 @@ describe("a gatekeeper", () => {
     expect(woken.map(({ pass }) => [pass.isEarly, pass.isProbe])).toEqual([[true, true]])
   })
 
-  it("X5: of a call that answers twice, or after its end, only the first answer makes room", () => {
+  it("X5: only the first answer of a call makes room; a second or a late one does not", () => {
     const world = new World()
     const gatekeeper = new Gatekeeper(world)
     const turns = Array.from({ length: 9 }, () => refused(world, gatekeeper))
@@ -270,7 +270,7 @@ describe("a gatekeeper", () => {
     expect(woken()).toBe(3)
   })
 
-  it("X5: a call that fails after its first content takes its room with it, and no more", () => {
+  it("X5: a call that fails after its first content takes back exactly its own room", () => {
     const world = new World()
     const gatekeeper = new Gatekeeper(world)
     const turns = Array.from({ length: 9 }, () => refused(world, gatekeeper))
@@ -288,7 +288,7 @@ describe("a gatekeeper", () => {
     expect(gatekeeper.isIdle).toBe(true)
   })
 
-  it("X5: a turn that is held is told so after 15 s, and then half as often each time, up to the limit", () => {
+  it("X5: a held turn is announced after 15 s, and then half as often each time, up to the limit", () => {
     const world = new World()
     const gatekeeper = new Gatekeeper(world)
     gatekeeper.begin(false).failed(overloaded)
@@ -303,7 +303,7 @@ describe("a gatekeeper", () => {
     expect(turn.holds).toHaveLength(7)
   })
 
-  it("X5: a refusal of one request says nothing of the endpoint, for a newcomer and for one that has waited", () => {
+  it("X5: a refusal of one request changes nothing for the endpoint, for a first attempt and for a retry", () => {
     const world = new World()
     const gatekeeper = new Gatekeeper(world)
     gatekeeper.begin(false).failed(unheeded)
@@ -315,7 +315,7 @@ describe("a gatekeeper", () => {
     expect(two.passes).toHaveLength(1)
   })
 
-  it("X5: a newcomer whose answer breaks off says nothing of the endpoint", () => {
+  it("X5: a first attempt whose answer breaks off changes nothing for the endpoint", () => {
     const gatekeeper = new Gatekeeper(new World())
     const call = gatekeeper.begin(false)
     call.answered()
@@ -323,7 +323,7 @@ describe("a gatekeeper", () => {
     expect(gatekeeper.isOpen).toBe(true)
   })
 
-  it("X5: what it tells others is when it was last answered, and what it failed with last", () => {
+  it("X5: its news contains the last answer and the last failure", () => {
     const world = new World()
     const gatekeeper = new Gatekeeper(world)
     gatekeeper.begin(false).answered()
@@ -333,7 +333,7 @@ describe("a gatekeeper", () => {
     expect(gatekeeper.news).toMatchObject({ answeredAt, failedAt: world.now(), failure: overloaded })
   })
 
-  it("X5: a pass that is given back takes no answer with it", () => {
+  it("X5: a pass that is given back does not remove an answer", () => {
     const world = new World()
     const gatekeeper = new Gatekeeper(world)
     const [one, two, three, four] = [0, 1, 2, 3].map(() => refused(world, gatekeeper))
@@ -343,12 +343,12 @@ describe("a gatekeeper", () => {
     act("call", three)
     act("fails", three)
     expect(four?.passes).toEqual([])
-    // One was answering when another was refused: there is room for one.
+    // One call was answering when another was refused: there is room for one.
     act("ends", one)
     expect(four?.passes.map(({ pass }) => pass.isProbe)).toEqual([false])
   })
 
-  it("X5: probes cost a share of what those would have called who still wait", () => {
+  it("X5: probes cost a share of the calls that the waiting turns would have made", () => {
     const world = new World()
     const gatekeeper = new Gatekeeper(world)
     const turns = Array.from({ length: 100 }, () => refused(world, gatekeeper))
@@ -369,7 +369,7 @@ describe("a gatekeeper", () => {
     expect(world.size).toBe(0)
   })
 
-  it("X5: turns that wait over a restart have a probe, though this process knows of no failure", () => {
+  it("X5: turns that wait over a restart have a probe, though this process has seen no failure", () => {
     const world = new World()
     const gatekeeper = new Gatekeeper(world)
     const turns = Array.from({ length: 50 }, () => new Turn(world, gatekeeper, HALF_AN_HOUR, "plain"))
@@ -377,7 +377,7 @@ describe("a gatekeeper", () => {
     expect(turns.flatMap(({ passes }) => passes.map(({ pass }) => pass.isProbe))).toEqual([true])
   })
 
-  it("X5: an endpoint that a turn will wait for, once its provider's time is over, is not forgotten", () => {
+  it("X5: an endpoint is kept while a turn will wait for it after its provider's time", () => {
     const world = new World()
     const gatekeeper = new Gatekeeper(world)
     gatekeeper.begin(false).failed(overloaded)
@@ -390,7 +390,7 @@ describe("a gatekeeper", () => {
     expect(turn.passes.map(({ pass }) => [pass.isEarly, pass.isProbe])).toEqual([[true, false]])
   })
 
-  it("A15: of a turn whose provider asked for its whole wait nothing is looked at before", () => {
+  it("A15: a turn whose provider asked for the whole wait is not considered before", () => {
     const world = new World()
     const gatekeeper = new Gatekeeper(world)
     const turn = new Turn(world, gatekeeper, HALF_AN_HOUR, "asked")
@@ -399,7 +399,7 @@ describe("a gatekeeper", () => {
     expect(wokenAfter(turn)).toBe(HALF_AN_HOUR)
   })
 
-  it("X5: a turn whose time comes just after another was refused takes that failure, and what is left of its delay", () => {
+  it("X5: a turn whose time comes just after a refusal takes that failure, with the rest of its delay", () => {
     const world = new World()
     const gatekeeper = new Gatekeeper(world)
     const turn = refused(world, gatekeeper)
@@ -430,7 +430,7 @@ describe("a gatekeeper", () => {
     expect(turn.passes.map(({ pass }) => pass.shared)).toEqual([{ ...overloaded, shared: true }])
   })
 
-  it("X5: an early wake says in the record why it came, and that it was the gate's", () => {
+  it("X5: the record of an early wake names its reason and the gate as its origin", () => {
     const gatekeeper = new Gatekeeper(new World())
     const [room, probe] = [false, true].map((isProbe) => wakeEarly(new Pass(gatekeeper, { isProbe })))
     expect(room).toMatchObject({ type: "now", early: true, by: { origin: "the gate: the endpoint answers again" } })
@@ -440,7 +440,7 @@ describe("a gatekeeper", () => {
     expect([isGates({ by: { commandId: "c", origin: "http" } }), isGates({})]).toEqual([false, false])
   })
 
-  it("X5: a turn that leaves while it is held is told no more", () => {
+  it("X5: a turn that leaves while it is held gets no more announcements", () => {
     const world = new World()
     const gatekeeper = new Gatekeeper(world)
     refused(world, gatekeeper)
@@ -461,7 +461,7 @@ describe("a gatekeeper", () => {
     expect(turns.some(({ passes }) => passes[0]?.pass.isProbe)).toBe(true)
   })
 
-  it("X5: wakes everybody once, not before the provider's time, and at the latest when the limit is over", () => {
+  it("X5: wakes every turn once, not before the provider's time, and at the latest when the limit is over", () => {
     fc.assert(
       fc.property(fc.array(happening, { minLength: 1, maxLength: 80 }), (happenings) => {
         const { turns, world } = play(happenings)
@@ -483,11 +483,11 @@ describe("a gatekeeper", () => {
     )
   })
 
-  it("X5: counts right: when every pass is used and ended, or given back, nobody is under way and no alarm is left", () => {
+  it("X5: after every pass is used and ended, or given back, no call is counted and no alarm is left", () => {
     fc.assert(
       fc.property(fc.array(happening, { minLength: 1, maxLength: 80 }), (happenings) => {
         const { gatekeeper, turns, world } = play(happenings)
-        // Somebody's end lets the next one in, who has to end too.
+        // The end of one call admits the next, which has to end too.
         for (let round = 0; round <= turns.length; round++) {
           world.move(1_800_000 + HOLD_LIMIT_MS)
           for (const turn of turns) {

@@ -21,7 +21,7 @@ const ask = Effect.fnUntraced(function* (limiter: Limiter, tokens = 0) {
 })
 
 describe("Limiter", () => {
-  it.effect("L1, L2: calls begin in the order in which they asked, each when one before it has ended", () =>
+  it.effect("Limiter.L1, Limiter.L2: calls begin in the order in which they asked, each when one before it has ended", () =>
     Effect.gen(function* () {
       const limiter = new Limiter({ calls: 2 }, new World())
       const calls = yield* Effect.forEach([1, 2, 3, 4, 5], () => ask(limiter))
@@ -31,13 +31,13 @@ describe("Limiter", () => {
       yield* calls[1]?.end ?? Effect.void
       expect(begun()).toEqual([0, 1, 2])
       calls[2]?.permit?.release()
-      calls[2]?.permit?.release() // L2: given back once
+      calls[2]?.permit?.release() // Limiter.L2: given back once
       expect(begun()).toEqual([0, 1, 2, 3])
       expect(limiter.use.underway).toBe(2)
     })
   )
 
-  it.effect("L3: a call that is given up while it waits leaves its turn to the next", () =>
+  it.effect("Limiter.L3: a call that is interrupted while it waits is skipped", () =>
     Effect.gen(function* () {
       const limiter = new Limiter({ calls: 1 }, new World())
       const [first, second, third] = yield* Effect.all([ask(limiter), ask(limiter), ask(limiter)])
@@ -70,7 +70,7 @@ describe("Limiter", () => {
     })
   )
 
-  it.effect("tokens that a call did not use are given back, and those that it used beyond the estimate count", () =>
+  it.effect("tokens that a call did not use are given back, and those beyond the estimate count", () =>
     Effect.gen(function* () {
       const limiter = new Limiter({ tokensPerMinute: 100 }, new World())
       expect(limiter.countsTokens).toBe(true)
@@ -97,7 +97,7 @@ describe("Limiter", () => {
     })
   )
 
-  it.effect("L4: what others use counts, and is looked at again where nothing else would wake the call", () =>
+  it.effect("Limiter.L4: other processes' use counts, and is checked again if nothing else would wake the call", () =>
     Effect.gen(function* () {
       const world = new World()
       const limiter = new Limiter({ calls: 1 }, world)
@@ -111,7 +111,7 @@ describe("Limiter", () => {
     })
   )
 
-  it.effect("L4: others that call nothing are not looked at again: an end of its own wakes the call", () =>
+  it.effect("Limiter.L4: idle processes are not checked again: the end of an own call wakes the next", () =>
     Effect.gen(function* () {
       const world = new World()
       const limiter = new Limiter({ calls: 1 }, world)
@@ -124,14 +124,14 @@ describe("Limiter", () => {
     })
   )
 
-  it("without limits nothing waits, and nothing has to be measured", () => {
+  it("without limits no call waits, and none has to be measured", () => {
     const limiter = new Limiter({}, new World())
     expect(limiter.countsTokens).toBe(false)
     Effect.runSync(Effect.scoped(Effect.andThen(limiter.permit(1e9), limiter.permit(1e9))))
     expect(limiter.use.underway).toBe(0)
   })
 
-  it("L1, L2, A1: under any order of calls, ends and time, no limit is passed, and nobody waits for nothing", async () => {
+  it("Limiter.L1, Limiter.L2: under any order of calls, ends and time, no limit is exceeded, and no call waits without cause", async () => {
     const event = fc.oneof(
       fc.record({ type: fc.constant("ask" as const), tokens: fc.integer({ min: 0, max: 50 }) }),
       fc.record({ type: fc.constant("end" as const), which: fc.nat(20) }),
@@ -157,7 +157,7 @@ describe("Limiter", () => {
                 expect(begun.length).toBeLessThanOrEqual(calls)
                 expect(open.slice(0, begun.length)).toEqual(begun)
                 expect(limiter.waiting).toBe(open.length - begun.length)
-                // Who waits does so for an end or for the clock.
+                // A waiting call waits for an end or for the clock.
                 if (limiter.waiting > 0 && begun.length < calls) expect(world.size).toBe(1)
               }
               for (const { end } of open.toReversed()) yield* end

@@ -10,7 +10,7 @@ import * as Given from "./Given.ts"
 
 const because = "there is no database"
 
-/** Tool servers of which one is down until the test says so. */
+/** Tool servers; one is down until the test starts it. */
 const tools = (isRequired: boolean) => {
   const up = Latch.makeUnsafe()
   let missing: ReadonlyArray<MissingServer> = [{ server: "files", isRequired, because }]
@@ -36,7 +36,7 @@ const missingIn = (seen: ReadonlyArray<{ readonly event: TurnEvent.TurnEvent }>)
   seen.flatMap(({ event }) => (event.type === "tools-missing" ? [event] : []))
 
 describe("a turn whose tool server is not up", () => {
-  it.effect("runs without its tools, with a warning once and an event that says which and why", () => {
+  it.effect("runs without its tools, with one warning and an event that names the server and the reason", () => {
     const log = logged()
     const { service } = tools(false)
     const scripts = [ScriptedProvider.emits(ScriptedProvider.overloaded), ScriptedProvider.answer("ok")]
@@ -60,7 +60,7 @@ describe("a turn whose tool server is not up", () => {
     ).pipe(Effect.provide(log.layer))
   })
 
-  it.effect("that is required is held until it is up, and then runs; who comes meanwhile is told of it", () => {
+  it.effect("is held until a required server is up, and then runs; clients that connect meanwhile get the event", () => {
     const log = logged()
     const { comesUp, service } = tools(true)
     return Given.withService(
@@ -84,7 +84,7 @@ describe("a turn whose tool server is not up", () => {
     ).pipe(Effect.provide(log.layer))
   })
 
-  it.effect("D8: an abort ends the hold at once, and nobody is asked", () =>
+  it.effect("D8: an abort ends the hold at once, and no call is made", () =>
     Given.withService({ scripts: [], tools: tools(true).service }, ({ conversations, provider }) =>
       Effect.gen(function* () {
         const id = yield* conversations.create({})
@@ -98,7 +98,7 @@ describe("a turn whose tool server is not up", () => {
     )
   )
 
-  it.effect("that is required and does not come up in time fails, and says which server and why", () =>
+  it.effect("fails if a required server does not come up in time, with the server and the reason", () =>
     Given.withService({ scripts: [], tools: tools(true).service }, ({ conversations, provider }) =>
       Effect.gen(function* () {
         const id = yield* conversations.create({})

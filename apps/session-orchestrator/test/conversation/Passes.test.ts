@@ -1,4 +1,4 @@
-/** What becomes of a pass that no call follows: the gate has it back at once, for the next turn. */
+/** Tests passes without a call: the gate has them back at once. */
 import { describe, expect, it } from "@effect/vitest"
 import type { RetryStrategy } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
@@ -27,7 +27,7 @@ const request = {
 }
 
 describe("Admission", () => {
-  it("a pass is given back once, and is gone from its turn", () => {
+  it("a pass is given back once, and is removed from its turn", () => {
     const gate = gatekeeper()
     const turn = holding(gate.admit())
     expect(gate.isIdle).toBe(false)
@@ -36,7 +36,7 @@ describe("Admission", () => {
     expect(turn.state.pass).toBeUndefined()
   })
 
-  it.effect("A1: a turn that a person wants now calls with one pass, and gives the one back that it had", () =>
+  it.effect("Admission.A1: a turn that a person orders to retry calls with one pass, and gives back its former one", () =>
     Effect.gen(function* () {
       const gate = gatekeeper()
       const first = gate.admit()
@@ -56,7 +56,7 @@ describe("Admission", () => {
     { type: "cancelled", by }
   ]
   for (const wake of others) {
-    it.effect(`A1: a turn whose wait ends with ${wake.type} makes no call, and gives its pass back`, () =>
+    it.effect(`Admission.A1: a turn whose wait ends with ${wake.type} makes no call, and gives its pass back`, () =>
       Effect.gen(function* () {
         const gate = gatekeeper()
         const turn = holding(gate.admit())
@@ -67,7 +67,7 @@ describe("Admission", () => {
     )
   }
 
-  it.effect("A2: a turn that goes elsewhere gives its pass back, and is at the other gate as a first attempt is", () =>
+  it.effect("Admission.A2: a turn that goes elsewhere gives its pass back, and counts at the other gate as a first attempt", () =>
     Effect.gen(function* () {
       const [left, taken] = [gatekeeper(), gatekeeper()]
       const turn = holding(left.admit())

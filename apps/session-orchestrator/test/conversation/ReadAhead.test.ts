@@ -4,7 +4,7 @@ import { type Place, ReadAhead } from "../../src/conversation/ReadAhead.ts"
 
 const limits = { atOnce: 2, most: 4, mostSize: 100 }
 
-/** What becomes of turns whose time is near, in any order: some are wanted before they are read, some leave while they are. */
+/** Events of turns whose time is near, in any order: some are wanted before they are read, some leave meanwhile. */
 const actions = fc.array(
   fc.oneof(
     { weight: 4, arbitrary: fc.constant({ type: "near" as const }) },
@@ -26,7 +26,7 @@ interface Turn {
   size: number
 }
 
-it("F1, F2, F3: turns are read in their order, while nobody is due, no more than there is room for, and no place is lost", () => {
+it("ReadAhead.F1, ReadAhead.F2, ReadAhead.F3: turns are read in order, within the limits, while no turn is due, and no place is lost", () => {
   fc.assert(
     fc.property(actions, (actions) => {
       let isFree = true
@@ -93,7 +93,7 @@ it("F1, F2, F3: turns are read in their order, while nobody is due, no more than
   )
 })
 
-it("F2: a large crowd whose time is near is no more than the names of it", () => {
+it("ReadAhead.F2: a large crowd whose time is near costs no more than its ids", () => {
   let place: Place | undefined
   let begun = 0
   const ahead = new ReadAhead<number>(

@@ -8,7 +8,7 @@ import * as Given from "../storage/Given.ts"
 const turnId = Ids.TurnId.make("t")
 
 describe("the seals", () => {
-  it.effect("tell all who wait for a turn, and forget it", () =>
+  it.effect("report to all callers that wait for a turn, and forget it", () =>
     Effect.gen(function* () {
       const seals = new Seals()
       const end = Given.end(1, 1)
@@ -21,7 +21,7 @@ describe("the seals", () => {
     })
   )
 
-  it.effect("L2: tell them too when the turn stops without one", () =>
+  it.effect("Seals.L2: report a turn that stops without a seal too", () =>
     Effect.gen(function* () {
       const seals = new Seals()
       const stopped = new TurnStopped.TurnStopped({ message: "elsewhere" })
@@ -31,7 +31,7 @@ describe("the seals", () => {
     })
   )
 
-  it.effect("L1: keep nothing of those who have gone away, nor of turns that nobody waits for", () =>
+  it.effect("Seals.L1: keep nothing of callers that have left, nor of turns without callers", () =>
     Effect.gen(function* () {
       const seals = new Seals()
       const fibers = yield* Effect.forEach([1, 2], () =>

@@ -4,7 +4,7 @@ import { type Pass, Turnstile } from "../../src/conversation/Turnstile.ts"
 
 const way = { enter: () => () => {} }
 
-/** Who comes leaves on the spot, or when somebody who is inside is told to, and says so once or more often. */
+/** A turn leaves while it enters, or later when the test orders a turn inside to leave, once or several times. */
 const actions = fc.array(
   fc.oneof(
     { weight: 3, arbitrary: fc.constant({ type: "comes" as const, stays: true }) },
@@ -14,7 +14,7 @@ const actions = fc.array(
   { maxLength: 200 }
 )
 
-it("T1, T2, T3: whoever comes and leaves when, they enter in their order, as many as there is room for, and no place is lost", () => {
+it("Turnstile.T1, Turnstile.T2, Turnstile.T3: turns enter in order, as many as there is room for, and no place is lost", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 5 }), actions, (size, actions) => {
       const turnstile = new Turnstile(size, way)
@@ -44,7 +44,7 @@ it("T1, T2, T3: whoever comes and leaves when, they enter in their order, as man
   )
 })
 
-it("T3: a crowd that leaves on the spot goes through at once, however large it is", () => {
+it("Turnstile.T3: a crowd of turns that leave while entering passes at once, however large it is", () => {
   const turnstile = new Turnstile(1, way)
   let first: Pass | undefined
   turnstile.come((pass) => (first = pass))
@@ -60,7 +60,7 @@ it("T3: a crowd that leaves on the spot goes through at once, however large it i
   expect([through, turnstile.waiting]).toEqual([20_000, 0])
 })
 
-it("lets nobody in who waits when it is closed", () => {
+it("admits no waiting turn after it is closed", () => {
   const turnstile = new Turnstile(1, way)
   let first: Pass | undefined
   turnstile.come((pass) => (first = pass))

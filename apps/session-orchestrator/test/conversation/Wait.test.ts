@@ -6,7 +6,7 @@ import { type Answer, Wait } from "../../src/conversation/Wait.ts"
 
 const by = (commandId: string) => ({ commandId, origin: "a test" })
 
-/** Somebody who waits for what becomes of a command; `undefined` while nobody knows. */
+/** A client that waits for a command's result; `undefined` while it is undecided. */
 const asking = (answer: Answer) =>
   Effect.map(
     Effect.forkChild(answer, { startImmediately: true }),
@@ -48,7 +48,7 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("X11: loses no command that comes while its end becomes a question: it is the answer", () =>
+  it.effect("X11: loses no command that arrives while its end becomes a question: the command answers it", () =>
     Effect.gen(function* () {
       const wait = new Wait()
       const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 0, message: "May it go on?" }
@@ -65,7 +65,7 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("X1: that stands by goes on when it is rung, with its end or without anything to hear", () =>
+  it.effect("X1: that stands by continues when it is rung, with its elapsed time or without anything to take", () =>
     Effect.gen(function* () {
       const sent = new Wait()
       const back = yield* Effect.forkChild(
@@ -81,7 +81,7 @@ describe("a wait", () => {
         wait.standBy(() => {}),
         { startImmediately: true }
       )
-      // Its time has come; it is not let in yet.
+      // Its time has come; it is not admitted yet.
       wait.elapse()
       yield* Effect.yieldNow
       assert.isUndefined(ready.pollUnsafe())
@@ -91,7 +91,7 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("X4: that stands by hears a command at once, and before its end", () =>
+  it.effect("X4: that stands by takes a command at once, and before its elapsed time", () =>
     Effect.gen(function* () {
       const wait = new Wait()
       const ready = yield* Effect.forkChild(
@@ -102,12 +102,12 @@ describe("a wait", () => {
       yield* asking(wait.steer({ type: "until", until: 5, by: by("a") }))
       yield* Fiber.join(ready)
       assert.deepStrictEqual(yield* wait.sleep(Effect.never, () => {}), { type: "until", until: 5, by: by("a") })
-      // An end that was moved is no end any more (W3): whoever lets it in has nothing to ring for.
+      // An end that was moved no longer ends the wait (Wait.W3), so its gate has nothing to ring for.
       assert.isFalse(wait.hasNews)
     })
   )
 
-  it.effect("X4: heard before it stands by, what there is to hear is not waited for", () =>
+  it.effect("X4: a command that arrived before it stands by is taken without waiting", () =>
     Effect.gen(function* () {
       const [commanded, rung] = [new Wait(), new Wait()]
       yield* asking(commanded.steer({ type: "now", by: by("a") }))
@@ -119,7 +119,7 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("W4: tells nobody that a command was taken before it is on record", () =>
+  it.effect("Wait.W4: answers no command as taken before it is on record", () =>
     Effect.gen(function* () {
       const wait = new Wait()
       const sleep = yield* Effect.forkChild(
@@ -128,7 +128,7 @@ describe("a wait", () => {
       )
       const first = yield* asking(wait.steer({ type: "now", by: by("a") }))
       const wake = yield* Fiber.join(sleep)
-      // The same again, and one that comes too late: neither is sure of anything before the first is.
+      // The same command again, and a late one: neither has a result before the first is on record.
       const again = yield* asking(wait.steer({ type: "now", by: by("a") }))
       const late = yield* asking(wait.steer({ type: "until", until: 5, by: by("b") }))
       yield* TestClock.adjust("1 hour")
@@ -139,7 +139,7 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("W4: a command that never got on record is answered by what became of the turn", () =>
+  it.effect("Wait.W4: a command that was never recorded is answered by the turn's outcome", () =>
     Effect.gen(function* () {
       for (const [outcome, expected] of [
         [Exit.void, false],
@@ -160,7 +160,7 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("W4: of a turn that comes back to something else than a wait there was nothing to do", () =>
+  it.effect("Wait.W4: a turn that comes back to something other than a wait answers that there was nothing to do", () =>
     Effect.gen(function* () {
       const wait = new Wait()
       const answer = yield* asking(wait.steer({ type: "now", by: by("a") }))
@@ -187,7 +187,7 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("X4: forgets a command that came before it was known to be on record", () =>
+  it.effect("X4: drops a command that arrived before its record was read", () =>
     Effect.gen(function* () {
       const wait = new Wait()
       const old = yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("old") }))
@@ -199,7 +199,7 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("W3: hears what a person wants before what the clock says", () =>
+  it.effect("Wait.W3: takes a person's command before the elapsed time", () =>
     Effect.gen(function* () {
       const wait = new Wait()
       wait.elapse()
@@ -209,14 +209,14 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("W3, X4: an end that was moved is no end any more, though its time had come", () =>
+  it.effect("Wait.W3, X4: an end that was moved does not end it, though its time had come", () =>
     Effect.gen(function* () {
       const wait = new Wait()
       wait.elapse()
       yield* asking(wait.steer({ type: "until", until: 60_000, by: by("a") }))
       wait.hear(yield* wait.sleep(Effect.never, () => {}))
       assert.isFalse(wait.hasNews)
-      // More budget moves no end.
+      // An extended budget moves no end.
       wait.elapse()
       yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("b") }))
       wait.hear(yield* wait.sleep(Effect.never, () => {}))

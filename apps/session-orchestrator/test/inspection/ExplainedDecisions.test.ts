@@ -1,4 +1,4 @@
-/** What is said of a decision: to try again, and when; or to give up, and why. */
+/** Tests the sentences about decisions: retries with their time, and giving up with the reason. */
 import { describe } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Basis, Profile } from "@holdfast/policy"

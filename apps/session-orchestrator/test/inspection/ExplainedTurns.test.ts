@@ -1,4 +1,4 @@
-/** What is said of where a turn went, of what was lost of it, and of one that is still under way. */
+/** Tests the sentences about targets, lost attempts, and work in progress. */
 import { describe } from "@effect/vitest"
 import { Compactor, FinalReport } from "@holdfast/kernel"
 import { ScriptedProvider, TestRouter } from "@holdfast/kernel/testing"
@@ -17,7 +17,7 @@ const fallback = { target: { provider: "openai", model: "gpt-5" }, role: "defaul
 
 const sends = (move: TestRouter.Move) => new TestRouter.TestRouter({ direct: () => move }).layer
 
-/** Does one after another. */
+/** A compactor that gives these results, one after another. */
 const compactor = (...does: ReadonlyArray<Effect.Effect<never, Failure.ProviderFailure> | string | undefined>) => {
   let n = 0
   return Layer.succeed(Compactor.Compactor, {

@@ -1,4 +1,4 @@
-/** What is said of a wait: what people have made of it, what it asked, and how it ended. */
+/** Tests the sentences about waits: commands, questions, and their ends. */
 import { describe } from "@effect/vitest"
 import { RetryStrategy } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"

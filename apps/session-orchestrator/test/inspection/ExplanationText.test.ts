@@ -13,7 +13,7 @@ const { emits } = ScriptedProvider
 const surroundings = { timeZone: "UTC", columns: ExplanationText.COLUMNS }
 
 describe("ExplanationText", () => {
-  it.effect("X9: a night reads from the top: what failed, what was decided and why, who did what, how it ended", () =>
+  it.effect("X9: a night reads from the top: failures, decisions with reasons, commands with senders, and the end", () =>
     Effect.gen(function* () {
       const explanation = yield* ScriptedTurn.happened(Night.plan, Night.live)
       assert.deepStrictEqual(ExplanationText.lines(explanation, surroundings), Night.text)
@@ -40,7 +40,7 @@ describe("ExplanationText", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("is no wider than asked for, and tells the time where the reader is", () =>
+  it.effect("is no wider than requested, in the reader's time zone", () =>
     Effect.gen(function* () {
       const explanation = yield* ScriptedTurn.happened(Night.plan, Night.live)
       const lines = ExplanationText.lines(explanation, { timeZone: "Asia/Tokyo", columns: 60 })
@@ -57,7 +57,7 @@ describe("ExplanationText", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("has lines of 120 columns where nobody says how wide, and fills them to the last column", () =>
+  it.effect("has lines of 120 columns by default, and fills them to the last column", () =>
     Effect.gen(function* () {
       assert.strictEqual(ExplanationText.COLUMNS, 120)
       const explanation = yield* ScriptedTurn.happened(Night.plan, Night.live)
@@ -71,7 +71,7 @@ describe("ExplanationText", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("P8, X9: calls no failure the same that another target has met, nor hides what it asked for", () =>
+  it.effect("P8, X9: does not shorten a failure of another target, nor hide its requested delay", () =>
     Effect.gen(function* () {
       const asks = (retryAfterMs: number) =>
         emits({
@@ -105,7 +105,7 @@ describe("ExplanationText", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("C12: says of a wait that another failure had asked for whose it is", () =>
+  it.effect("C12: names the source of a wait that an earlier failure asked for", () =>
     Effect.gen(function* () {
       const asks = (retryAfterMs: number) =>
         emits({
@@ -131,7 +131,7 @@ describe("ExplanationText", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("A11: says of a step that it was the last there could be, and why", () =>
+  it.effect("A11: marks the last step, with the reason", () =>
     Effect.gen(function* () {
       const explanation = yield* ScriptedTurn.happened({
         scripts: [ScriptedProvider.tools(ScriptedProvider.call("search")), ScriptedProvider.answer("Hello")],
@@ -147,7 +147,7 @@ describe("ExplanationText", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("says of a turn that waits when it is to wake", () =>
+  it.effect("has the wake time of a waiting turn", () =>
     Effect.gen(function* () {
       const plan = { scripts: Night.plan.scripts }
       const explanation = yield* ScriptedTurn.happened(plan, ({ pass }) => pass(Duration.hours(1)))
@@ -157,7 +157,7 @@ describe("ExplanationText", () => {
   )
 
   it.effect(
-    "says apart from the steps what interrupted the turn, that records are gone, and that some cannot be read",
+    "lists interruptions, deleted records and unreadable records apart from the steps",
     () =>
       Effect.gen(function* () {
         const explanation = yield* ScriptedTurn.happened({ scripts: [ScriptedProvider.answer("Hello")] })

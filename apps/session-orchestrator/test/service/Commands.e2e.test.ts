@@ -1,4 +1,4 @@
-/** A process that is killed right after it has answered a command with 202, and a disk that takes no command. */
+/** Tests a process that is killed right after its 202, and a full disk. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Given from "./Given.ts"
@@ -6,7 +6,7 @@ import * as Process from "./Process.ts"
 import * as Records from "./Records.ts"
 import * as SmallDisk from "./SmallDisk.ts"
 
-/** In memory, and on disk alone. */
+/** Delays of turns in memory and on disk alone. */
 const WAITS = ["4 seconds", "1 hour"] as const
 
 /** A process with a turn that waits. */
@@ -25,7 +25,7 @@ const waiting = Effect.fnUntraced(function* (directory: string, delay: string) {
 
 describe.concurrent("a process that is killed right after a 202", () => {
   for (const delay of WAITS) {
-    it.live(`X4: for retry-now, in a wait of ${delay}, makes the attempt when it is back, and waits no more`, () =>
+    it.live(`X4: to retry-now, in a wait of ${delay}, makes the attempt after its restart, and does not wait again`, () =>
       Effect.gen(function* () {
         const directory = yield* Process.directory
         const { database, id, post, provider, service, start } = yield* waiting(directory, delay)
@@ -43,7 +43,7 @@ describe.concurrent("a process that is killed right after a 202", () => {
       })
     )
 
-    it.live(`D8: for an abort, in a wait of ${delay}, has sealed the turn, and asks for nothing more`, () =>
+    it.live(`D8: to an abort, in a wait of ${delay}, has sealed the turn, and makes no further request`, () =>
       Effect.gen(function* () {
         const directory = yield* Process.directory
         const { database, id, post, provider, service, start } = yield* waiting(directory, delay)
@@ -59,7 +59,7 @@ describe.concurrent("a process that is killed right after a 202", () => {
     )
   }
 
-  it.live("D8: for an abort, in the middle of an answer, has sealed the turn with what was said", () =>
+  it.live("D8: to an abort, in the middle of an answer, has sealed the turn with the text so far", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* Given.stage({ delays: ["1 hour"] })
       const { gate, response } = Given.gated("One two three", 3)
@@ -83,9 +83,9 @@ describe.concurrent("a process that is killed right after a 202", () => {
 })
 
 if (SmallDisk.isPossible())
-  describe.concurrent("a disk that takes no command", () => {
+  describe.concurrent("a full disk", () => {
     it.live(
-      "X4: a command that a full disk keeps out of the record is a problem, and the same again is taken once there is room",
+      "X4: refuses a command with a problem, and accepts the same command again once there is room",
       () =>
         Effect.gen(function* () {
           const { directory, fill, free } = yield* SmallDisk.make

@@ -1,14 +1,14 @@
-/** A turn that takes its process down again and again, and what becomes of the turns beside it (X14). */
+/** Tests a turn that kills its process repeatedly, beside harmless turns (rule X14). */
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Given from "./Given.ts"
 import * as Process from "./Process.ts"
 import * as SideBySide from "./SideBySide.ts"
 
-/** What each prompt is answered with, up to a gate that the test opens, or never does. */
+/** The answer to each prompt, up to a gate that the test may open. */
 const WORDS = "some words of an answer"
 
-/** A provider that gives so many frames of each answer, the first of them a preamble, and counts who has called. */
+/** A provider that yields so many frames of each answer, the first of them a preamble, and lists its callers. */
 const stage = Effect.fnUntraced(function* (frames: number) {
   const stage = yield* Given.stage({ isGated: false })
   const calls: Array<{ readonly prompt: string; readonly gate: ReturnType<typeof Given.gated>["gate"] }> = []
@@ -33,7 +33,7 @@ const stage = Effect.fnUntraced(function* (frames: number) {
   return { ...stage, calls, reached }
 })
 
-/** Posts a turn whose id is its prompt, and leaves it. */
+/** Posts a turn whose id is its prompt, and disconnects. */
 const post = (service: Given.Running, prompt: string) =>
   Effect.gen(function* () {
     const id = yield* service.create()
@@ -57,7 +57,7 @@ describe.concurrent("turns whose process dies", () => {
       yield* reached(1)
       yield* first.end("SIGKILL")
 
-      // They die together twice more: nobody can tell which of them it is.
+      // They die together twice more: the service cannot know which of them is the cause.
       const second = yield* start
       for (const number of [2, 3]) yield* reached(number)
       yield* second.end("SIGKILL")
@@ -80,7 +80,7 @@ describe.concurrent("turns whose process dies", () => {
       assert.include(fourth.stdout() + fourth.stderr(), "deaths of their process in a row")
       yield* fourth.end("SIGKILL")
 
-      // It is not asked for again, and the other one runs alone.
+      // It is not called again, and the other one runs alone.
       const fifth = yield* start
       const end = Given.endOf(yield* Given.turn(fifth, killer, "killer"))
       assert.strictEqual(end.status, "failed")
@@ -90,7 +90,7 @@ describe.concurrent("turns whose process dies", () => {
       yield* last.gate.open
       assert.strictEqual(Given.endOf(yield* Given.turn(fifth, long, "long")).status, "completed")
       assert.deepStrictEqual(prompts(9), ["long"])
-      // What is shown of it is void, and is said to be.
+      // Its shown text is void, and an event declares that.
       const events = yield* Given.turn(fifth, killer, "killer")
       assert.deepStrictEqual(
         events.slice(-3).map(({ type }) => type),
@@ -105,7 +105,7 @@ describe.concurrent("turns whose process dies", () => {
       assert.include(words, "so the turn is not run again")
     }))
 
-  test("X14: a service that is stopped in good order kills nobody, however often", () =>
+  test("X14: an orderly stop of the service counts as no death, however often", () =>
     Effect.gen(function* () {
       // Without content: a service that stops would wait for an answer that has begun.
       const { calls, reached, start } = yield* stage(1)

@@ -1,4 +1,4 @@
-/** The service as a process with little memory, and a provider that answers without end. */
+/** Runs the service with little memory against a provider that answers without end. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { once } from "node:events"
@@ -21,7 +21,7 @@ const whole = (text: string) => [chunk({ content: text }), chunk({}, "stop"), "d
 
 const DEEP = `${'{"a":'.repeat(5_000)}1${"}".repeat(5_000)}`
 
-/** Answers by the last thing that the request says; what is endless goes on until its connection is closed. */
+/** Answers by the last text of the request; endless answers continue until their connection is closed. */
 const provider = Effect.acquireRelease(
   Effect.promise(async () => {
     const calls: Array<string> = []
@@ -57,7 +57,7 @@ const provider = Effect.acquireRelease(
 )
 
 describe("a process with little memory", () => {
-  it.live("C11: survives answers and tool calls without end, and seals their turns as failed after one call each", () =>
+  it.live("C11: survives endless answers and tool calls, and seals their turns as failed after one call each", () =>
     Effect.gen(function* () {
       const { calls, url } = yield* provider
       const directory = yield* Process.directory
@@ -90,7 +90,7 @@ describe("a process with little memory", () => {
     })
   )
 
-  it.live("C11, A10: a call with arguments of 5,000 levels is answered as malformed, and the turn goes on", () =>
+  it.live("C11, A10: answers a call with arguments of 5,000 levels as malformed, and the turn continues", () =>
     Effect.gen(function* () {
       const { calls, url } = yield* provider
       const directory = yield* Process.directory

@@ -1,4 +1,4 @@
-/** What an operator is told of turns that fail, by a process whose log, notices and metrics are held against each other. */
+/** Compares log, notices and metrics of a process whose turns fail. */
 import { assert, describe } from "@effect/vitest"
 import { ErrorBody } from "@holdfast/providers/testing"
 import { Effect } from "effect"
@@ -48,7 +48,7 @@ const bodiesOf = (requests: ReadonlyArray<Receivers.Request>): ReadonlyArray<Bod
 const metricsOf = (service: Given.Running) =>
   Effect.map(service.call({ path: "/metrics" }), ({ text }) => PrometheusText.read(text))
 
-/** A process that tells a webhook of incidents after a while. */
+/** A process that reports incidents to a webhook after a while. */
 const stage = Effect.fnUntraced(function* (options: Given.Options, after: string) {
   const webhook = yield* Receivers.receiver()
   const { config, directory, provider } = yield* Given.stage(options)
@@ -62,7 +62,7 @@ const stage = Effect.fnUntraced(function* (options: Given.Options, after: string
   return { directory, provider, service, webhook }
 })
 
-describe.concurrent("twenty turns with a key that was revoked", () => {
+describe.concurrent("twenty turns with a revoked key", () => {
   test("X12, A16: are twenty lines of the log, one notice, and the increase of the metrics", () =>
     Effect.gen(function* () {
       const { directory, provider, service, webhook } = yield* stage({}, "1 second")
@@ -123,7 +123,7 @@ describe.concurrent("twenty turns with a key that was revoked", () => {
 })
 
 describe.concurrent("an outage that outlasts the budget of every turn", () => {
-  test("X12: is told to begin and to have been given up, and never promises an answer last", () =>
+  test("X12: is reported with its begin and as given up, and its last notice promises no answer", () =>
     Effect.gen(function* () {
       const { provider, service, webhook } = yield* stage(
         { delays: ["50 millis"], isGated: false, retry: { maxRetries: 3 } },
@@ -157,7 +157,7 @@ describe.concurrent("a night of twenty mixed turns", () => {
       error: { message: "You exceeded your current quota.", type: "insufficient_quota", code: "insufficient_quota" }
     }
   }
-  /** What becomes of each kind of turn: its provider's responses, and how it ends. */
+  /** The responses to each kind of turn, and its end. */
   const kinds = {
     answered: { responses: [overloaded, Given.answer("Good morning")], reason: undefined },
     revoked: { responses: [refused], reason: "auth" },
@@ -208,7 +208,7 @@ describe.concurrent("a night of twenty mixed turns", () => {
       yield* Receivers.until(() => bodiesOf(webhook.requests).filter(isFailed).length >= 4, "every notice")
       const after = yield* metricsOf(service)
 
-      // What the provider saw is the measure of all.
+      // The provider's count is the reference for all.
       const callsOf = (turnId: string) => calls.filter((prompt) => prompt === turnId).length
       for (const { responses, turnId } of turns) assert.strictEqual(callsOf(turnId), responses.length, turnId)
 
@@ -247,7 +247,7 @@ describe.concurrent("a night of twenty mixed turns", () => {
       }
 
       const notices = bodiesOf(webhook.requests)
-      // How many had failed when the notice left depends on the machine; the log and the metrics have all of them.
+      // The count of failures in the notice depends on the machine; the log and the metrics have all of them.
       const told = notices.filter(isFailed)
       assert.deepStrictEqual(told.map(({ reason }) => reason).toSorted(), [
         "auth",

@@ -1,4 +1,4 @@
-/** One node as its operator meets it: what shares its file, what it says of itself, and how it goes down. */
+/** Tests one node's operation: sharing its file, reporting its state, and stopping. */
 import { assert, describe } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import * as fs from "node:fs"
@@ -14,11 +14,11 @@ const test = SideBySide.atOnce(2)
 const command = (directory: string, ...args: ReadonlyArray<string>) =>
   Effect.scoped(Effect.flatMap(Process.run({ args, directory }), ({ exit }) => exit))
 
-/** One whose turns sleep, and call for themselves, whatever others meet. */
+/** A service whose turns sleep and call independently of each other. */
 const stage = (delay = "1 hour") => Given.stage({ delays: [delay], isGated: false })
 
-describe.concurrent("a file that a service works on", () => {
-  test("T1: keeps a second service out, with who has it; kill -9 lets the next one in", () =>
+describe.concurrent("the file of a running service", () => {
+  test("Tenancy.T1: keeps a second service out, with the name of the first; kill -9 lets the next one in", () =>
     Effect.gen(function* () {
       const { database, directory, start } = yield* stage()
       const first = yield* start
@@ -33,7 +33,7 @@ describe.concurrent("a file that a service works on", () => {
       assert.deepStrictEqual(fs.readdirSync(path.dirname(database)), ["holdfast.db"])
     }))
 
-  test("T2: lets a guest in, whose turn no starting service takes up while it lives", () =>
+  test("Tenancy.T2: lets a guest in, whose turn no starting service takes up while it lives", () =>
     Effect.gen(function* () {
       const { config, directory, provider, start } = yield* stage()
       provider.respond(Given.overloaded)
@@ -44,7 +44,7 @@ describe.concurrent("a file that a service works on", () => {
       const service = yield* start
       const beside = yield* command(directory, "turns", "--json")
       assert.include(beside.stdout, '"state":"waiting"')
-      // The service has nothing of its own to do.
+      // The service has no turns to run.
       assert.include((yield* service.call({ path: "/metrics" })).text, 'holdfast_turns{status="retrying"} 0')
       yield* service.end("SIGKILL")
 
@@ -55,7 +55,7 @@ describe.concurrent("a file that a service works on", () => {
       assert.strictEqual(provider.count(), 1)
     }))
 
-  test("can be looked at and copied meanwhile, and the copy goes on where it was", () =>
+  test("can be inspected and copied meanwhile, and the copy continues where it was", () =>
     Effect.gen(function* () {
       const { config, directory, provider, start } = yield* stage()
       provider.respond(Given.overloaded)
@@ -88,7 +88,7 @@ describe.concurrent("a file that a service works on", () => {
 })
 
 describe.concurrent("a start after a process that died", () => {
-  test("X1: has in its log whose turns were taken up, and how many", () =>
+  test("X1: logs whose turns were taken up, and how many", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* stage()
       provider.otherwise(Given.overloaded)
@@ -114,8 +114,8 @@ describe.concurrent("a start after a process that died", () => {
     }))
 })
 
-describe.concurrent("a service that is going down", () => {
-  test("X15: takes no new turns, lets the answer that has begun come to its end, and lets go of turns that sleep", () =>
+describe.concurrent("a service that is shutting down", () => {
+  test("X15: accepts no new turns, finishes the answer that has begun, and releases sleeping turns", () =>
     Effect.gen(function* () {
       const { directory, provider, start } = yield* stage()
       const { gate, response } = Given.gated("A whole answer, to its end.", 3)
@@ -140,7 +140,7 @@ describe.concurrent("a service that is going down", () => {
         const refused = yield* service.call(request)
         assert.deepStrictEqual([refused.status, refused.headers["retry-after"]], [503, "5"])
       }
-      // What there is can still be read.
+      // Stored turns can still be read.
       assert.strictEqual((yield* service.turn("asleep")).status, "waiting")
 
       yield* gate.open
@@ -160,13 +160,13 @@ describe.concurrent("a service that is going down", () => {
     }))
 })
 
-describe.concurrent("a service whose log nobody reads any more", () => {
-  test("X1: goes on with its turns, and ends as it should", () =>
+describe.concurrent("a service with a closed log", () => {
+  test("X1: continues its turns, and ends normally", () =>
     Effect.gen(function* () {
       const { config, directory, provider } = yield* stage()
       provider.respond(Given.answer("Still here."))
       const starts = path.join(directory, "starts")
-      // It is told of in the log each time that it has died.
+      // Each death of it is logged.
       const dies = `require("node:fs").appendFileSync(${JSON.stringify(starts)}, "x"); process.exit(3)`
       const tools = { mortal: { command: process.execPath, args: ["-e", dies] } }
       const service = yield* Process.start({ directory, config: { ...config, tools } })
@@ -182,8 +182,8 @@ describe.concurrent("a service whose log nobody reads any more", () => {
     }))
 })
 
-describe.concurrent("where no turn can be answered", () => {
-  test("X4: a provider without its key is no place to send a turn to: it goes on waiting, and whoever meant it so is told what is missing", () =>
+describe.concurrent("without a usable provider", () => {
+  test("X4: a switch to a provider without its key is refused with the missing key, and the turn continues to wait", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* stage()
       provider.respond(Given.overloaded)
@@ -205,7 +205,7 @@ describe.concurrent("where no turn can be answered", () => {
       assert.strictEqual((yield* service.state(id)).status, "retrying")
     }))
 
-  test("X4: a simulated model that is no script is no place to send a turn to: it goes on waiting", () =>
+  test("X4: a switch to an unknown simulated model is refused, and the turn continues to wait", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* stage()
       provider.respond(Given.overloaded)

@@ -1,4 +1,4 @@
-/** The service as a process that is killed and stopped, with a provider on a socket beside it. */
+/** Kills and stops the service as a process, beside a provider on a socket. */
 import { assert, describe } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import * as Net from "node:net"
@@ -46,7 +46,7 @@ describe.concurrent("a process that is killed", () => {
         const after = [yield* second.state(id), yield* states(second)]
         yield* stillWaits(before.retryAt)
         assert.deepStrictEqual(after, [before, turns])
-        // A turn whose whole wait lies in this life: one that slept its wait anew would come after it.
+        // A turn whose whole wait lies in this life: a turn that restarted its wait would come after it.
         const control = yield* second.open(Given.request(yield* second.create(), "control"))
         yield* control.until('"attempt":1')
         yield* stillWaits(before.retryAt)
@@ -68,7 +68,7 @@ describe.concurrent("a process that is killed", () => {
       })
     ))
 
-  test("X1: an attempt that had said nothing yet is made again", () =>
+  test("X1: an attempt without content is made again", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* Given.stage()
       const { gate, response } = Given.gated("Once", 1)
@@ -86,7 +86,7 @@ describe.concurrent("a process that is killed", () => {
       assert.strictEqual(provider.count(), 2)
     }))
 
-  test("O3: two hundred turns that waited are all taken up, and answered", () =>
+  test("Orchestrator.O3: two hundred waiting turns are all taken up, and answered", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* Given.stage({ delays: ["1 hour"] })
       provider.otherwise(Given.overloaded)
@@ -116,7 +116,7 @@ describe.concurrent("a process that is killed", () => {
         { concurrency: 20 }
       )
       assert.isTrue(ends.every(({ status }) => status === "completed"))
-      // X5: some took over what others had just met. What is counted is what was called.
+      // Rule X5: some turns shared the failure of another call. Only real calls are counted.
       assert.isTrue(ends.every(({ attempts }) => attempts === 1 || attempts === 2))
       assert.strictEqual(
         provider.count(),
@@ -126,7 +126,7 @@ describe.concurrent("a process that is killed", () => {
 })
 
 describe.concurrent("a process that is stopped", () => {
-  test("ends at once and with 0 while a turn sleeps; the turn goes on after the start", () =>
+  test("ends at once and with 0 while a turn sleeps; the turn continues after the start", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* Given.stage({ delays: ["1 hour"] })
       provider.respond(Given.overloaded, Given.answer("At last"))
@@ -139,7 +139,7 @@ describe.concurrent("a process that is stopped", () => {
       assert.strictEqual(code, 0)
       assertNotAwaited(took)
       assert.match(stderr, /^[^\n]+has started[^\n]+\n[^\n]+Stopping after SIGTERM[^\n]+\n[^\n]+has stopped[^\n]+\n$/)
-      // It broke off, and does not look complete.
+      // Its stream broke off, and does not look complete.
       yield* Effect.flip(live.rest)
 
       const second = yield* start
@@ -172,7 +172,7 @@ describe.concurrent("a process that is stopped", () => {
   test("ends at once, with 130, at the second signal", () =>
     Effect.gen(function* () {
       const service = yield* Effect.flatMap(Given.stage(), ({ start }) => start)
-      // Half a request holds the way down up for as long as it may.
+      // Half a request delays the shutdown for as long as it may.
       yield* halfRequest(service.port)
       service.child.kill("SIGTERM")
       yield* Process.eventually("the first signal to be heard", Effect.sync(service.stderr), (text) =>
@@ -185,11 +185,11 @@ describe.concurrent("a process that is stopped", () => {
 
 // --- internal
 
-/** The way down did not wait for the turn: it would have done so for all of the grace. */
+/** The shutdown did not wait for the turn: otherwise it would have taken all of the grace period. */
 const assertNotAwaited = (took: Duration.Duration): void =>
   assert.isBelow(Duration.toMillis(took), Duration.toMillis(ANSWER_GRACE))
 
-/** A request whose body stays away. */
+/** A request without its body. */
 const halfRequest = (port: number) =>
   Effect.acquireRelease(
     Effect.callback<Net.Socket>((resume) => {

@@ -1,4 +1,4 @@
-/** What a client assembles that comes back again and again, to one process and to the next: the text, once, without a gap. */
+/** Tests a client that reconnects repeatedly: it assembles the text once, without a gap. */
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { Effect } from "effect"
@@ -10,8 +10,8 @@ const { answerFrames } = ScriptedServer
 const words = (name: string) => Array.from({ length: 12 }, (_, n) => `${name}${n}`).join(" ")
 
 /**
- * An answer that stops when so many of its words have been said, and goes on when a gate is opened. The first frame is a
- * preamble, and each one after it is a word.
+ * An answer that stops after so many of its words, and continues when a gate is opened. The first frame is a preamble, and each one after
+ * it is a word.
  */
 const stopping = (text: string, ...counts: ReadonlyArray<number>) => {
   const frames = answerFrames("openai", text)
@@ -25,7 +25,7 @@ const stopping = (text: string, ...counts: ReadonlyArray<number>) => {
 
 const endOf = (count: number | undefined): number => (count === undefined ? 0 : count + 1)
 
-/** At each stop it goes and comes back, and is shown what has been said, from the beginning, once. */
+/** Reconnects at each stop, and gets the text so far, from the beginning, once. */
 const comesBackAt = (stage: CrashStage.Stage, { stops }: ReturnType<typeof stopping>) =>
   Effect.forEach(
     stops,
@@ -41,7 +41,7 @@ const comesBackAt = (stage: CrashStage.Stage, { stops }: ReturnType<typeof stopp
     { discard: true }
   )
 
-/** The answer stands there once, as it was given, and so it does in the history. */
+/** Checks that the onlooker and the history have the answer once, unchanged. */
 const assertOnce = Effect.fnUntraced(function* (stage: CrashStage.Stage, text: string) {
   yield* stage.sees("the end", (onlooker) => onlooker.has("turn-end", "one"))
   assert.deepStrictEqual(stage.onlooker.faults, [])
@@ -101,7 +101,7 @@ describe.concurrent("a client that reconnects", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("X3: over a kill in a wait, is told of the wait, and assembles the text that follows it once", () =>
+  it.live("X3: over a kill in a wait, gets the wait, and assembles the text that follows it once", () =>
     Effect.gen(function* () {
       const stage = yield* CrashStage.make(4)
       const text = words("a")
@@ -114,7 +114,7 @@ describe.concurrent("a client that reconnects", () => {
       yield* stage.revive
       yield* comesBackAt(stage, kept)
       yield* assertOnce(stage, text)
-      // The countdown that it was shown was to the same moment.
+      // The countdown that it got was to the same moment.
       assert.strictEqual(stage.onlooker.retries.length, 1)
     }).pipe(Effect.scoped)
   )

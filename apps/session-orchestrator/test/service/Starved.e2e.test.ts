@@ -1,4 +1,4 @@
-/** The service as a process that is starved: of its provider, of clients that read, of room on its disk. */
+/** Starves the service of its provider, of reading clients, and of disk space. */
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { Effect, Fiber } from "effect"
@@ -9,7 +9,7 @@ import * as Service from "./Service.ts"
 import * as SmallDisk from "./SmallDisk.ts"
 
 describe("a process that is starved", () => {
-  it.live("D3: a provider that is dead, and comes up on the same port, answers the turn that waited", () =>
+  it.live("D3: a provider that dies, and comes up on the same port, answers the turn that waited", () =>
     Effect.gen(function* () {
       const directory = yield* Process.directory
       const { port, url } = yield* Effect.scoped(ScriptedServer.start())
@@ -24,11 +24,11 @@ describe("a process that is starved", () => {
     })
   )
 
-  it.live("a client that reads nothing holds up neither the turn nor the others, and is cut", () =>
+  it.live("a client that reads nothing delays neither the turn nor the others, and is disconnected", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* Given.stage()
       const gate = ScriptedServer.gate()
-      // 3 MB of text and reasoning by turns, which are not joined: so many deltas that they are six times that on the wire.
+      // 3 MB of text and reasoning in alternation, so that deltas are not joined: they are six times that on the wire.
       const frames = ScriptedServer.answerFrames("openai", `${"x".repeat(19)} `.repeat(150_000)).map((frame, n) =>
         n % 2 === 0 ? frame : frame.replace('"content":"x', '"reasoning_content":"x')
       )
@@ -46,10 +46,10 @@ describe("a process that is starved", () => {
       const events = yield* Fiber.join(quick)
       const after = yield* service.memory
       assert.strictEqual(Service.shown(events).length, 1_500_000)
-      // MiB. Nobody keeps what two clients do not read: it would be forty of them, and the text stands in memory anyway.
+      // MiB. Unread frames of two clients are not kept: they would be forty MiB, and the text is in memory anyway.
       assert.isBelow(after - before, 400)
       assert.strictEqual(yield* Effect.map(service.state(id), ({ status }) => status), "idle")
-      // What a client is behind is let go of, so coming back to life shows the gap.
+      // A slow client's unread frames are dropped, so resuming it shows the gap.
       yield* slow.resume
       yield* Effect.flip(slow.rest)
       yield* slowWatcher.resume
@@ -99,7 +99,7 @@ describe("a process that is starved", () => {
     )
 
     it.live(
-      "X1: a disk that is read-only at the start is named; what was acknowledged goes on when it may be written",
+      "X1: a disk that is read-only at the start is named; acknowledged turns continue when it is writable",
       () =>
         Effect.gen(function* () {
           const { directory, setReadOnly } = yield* SmallDisk.make
@@ -123,7 +123,7 @@ describe("a process that is starved", () => {
           const second = yield* start
           assert.deepStrictEqual(yield* second.state(id), before)
           yield* second.call({ method: "POST", path: `/v1/conversations/${id}/retry-now` })
-          // It may have ended before this client is there, which then gets the message alone.
+          // The turn may have ended before this client connects, which then gets the message alone.
           yield* Given.turn(second, id, "one")
           assert.strictEqual((yield* second.history(id)).at(-1), "assistant: Once")
           assert.strictEqual(provider.count(), 2)

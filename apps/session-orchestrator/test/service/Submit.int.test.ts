@@ -1,4 +1,4 @@
-/** Turns that are submitted, and read by id, on the whole service over real sockets (X15). */
+/** Tests turns that are submitted and read by id (rule X15). */
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { TurnState } from "@holdfast/wire"
@@ -62,7 +62,7 @@ describe("a turn that was submitted", () => {
     })
   )
 
-  it.live("X15: has what it failed with, without a key that its provider quoted; and says where it was aborted", () =>
+  it.live("X15: has its failure without a key that its provider quoted, and an abort as its status", () =>
     Effect.gen(function* () {
       const apiKey = "planted-0123456789-key"
       const service = yield* Service.start({ apiKey, retry: Service.LONG })
@@ -103,7 +103,7 @@ describe("a turn that was submitted", () => {
     })
   )
 
-  it.live("X15: is 404 where there is no such turn, with what was asked for, and 400 for what is no id", () =>
+  it.live("X15: is 404 for an unknown turn, with its id, and 400 for an invalid id", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
       const missing = yield* service.call({ path: "/v1/turns/none" })

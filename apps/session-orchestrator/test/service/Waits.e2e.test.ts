@@ -1,4 +1,4 @@
-/** Waits that are more than a time, over kill -9: at the gate of an endpoint (X5), and for a person's word (X11). */
+/** Kills a process during waits at gates (rule X5) and for answers (rule X11). */
 import { assert, describe, it } from "@effect/vitest"
 import { Records } from "@holdfast/kernel"
 import * as ScriptedServer from "@holdfast/providers/testing"
@@ -15,10 +15,10 @@ const { overloaded } = Given
 const answer = Given.answer("At last")
 
 describe.concurrent("a process that is killed while turns are held by a gate", () => {
-  it.live("X5: has the next one hold them on: one of them calls, and the other takes its failure for its own", () =>
+  it.live("X5: has the next one hold them: one of them calls, and the other shares its failure", () =>
     Effect.gen(function* () {
       const { database, provider, start } = yield* Given.stage({ delays: ["300 millis"] })
-      // While one of these is closed a call is under way, and nobody knows whether the endpoint answers.
+      // While one of these is closed a call is in progress, and the state of the endpoint is unknown.
       const [probe, again, asked] = [gate(), gate(), gate()]
       const calls = Given.script(provider, {
         prober: [overloaded, { ...overloaded, hold: probe }, { ...answer, hold: again }],
@@ -27,13 +27,13 @@ describe.concurrent("a process that is killed while turns are held by a gate", (
       })
       const first = yield* start
       const lives = [first]
-      /** Hands a turn in, which somebody watches from one process to the next. */
+      /** Posts a turn, which a client watches from one process to the next. */
       const post = Effect.fnUntraced(function* (turnId: string) {
         const id = yield* first.create()
         const audience = yield* Audience.watch(lives, [id])
         const onlooker = audience.get(id) ?? assert.fail("nobody watches")
         yield* first.open(Given.request(id, turnId))
-        /** Waits until it is told to wait beyond its time, by whoever runs it since `since`. */
+        /** Waits until a process that runs since `since` announces a hold beyond its time. */
         const held = (since: number) =>
           Process.eventually(
             `${turnId} to be held`,
@@ -65,7 +65,7 @@ describe.concurrent("a process that is killed while turns are held by a gate", (
       yield* Audience.seenEnd(new Map([...second.audience, ...third.audience]), 0)
       yield* again.open
       yield* Audience.seenEnd(prober.audience, 0)
-      // Who shares makes no call, and counts none.
+      // A turn that shares a failure makes no call, and counts none.
       assert.deepStrictEqual(calls.slice(6).toSorted(), ["second", "third"])
       for (const [{ id, onlooker, turnId }, retries, attempts] of [
         [prober, [0], 2],
@@ -88,7 +88,7 @@ describe.concurrent("a process that is killed while a turn asks", () => {
   /** Some hundred tokens; 20 are spent without asking. */
   const PROMPT = "Say what you would do in the morning, if nobody had answered all night. ".repeat(10)
 
-  /** A process with a turn that asks before it goes on. */
+  /** A process with a turn that asks before it continues. */
   const asking = Effect.gen(function* () {
     const stage = yield* Given.stage({
       retry: { spendGuard: { after: "10 millis", maxInputTokens: 20, answerWithin: "1 hour" } }
@@ -105,11 +105,11 @@ describe.concurrent("a process that is killed while a turn asks", () => {
   })
 
   it.live(
-    "X11: has the question stand, for whoever looks; a command from before does nothing, an answer counts once",
+    "X11: keeps the question for later clients; a command from before does nothing, an answer counts once",
     () =>
       Effect.gen(function* () {
         const { command, commands, directory, first, id, provider, start } = yield* asking
-        // It is no answer.
+        // That command is no answer.
         assert.strictEqual(yield* command(first, "extend-budget", { byMs: 60_000, commandId: "before" }), 202)
         const before = yield* first.state(id)
         const { asks } = before.retry ?? assert.fail("it does not wait")
@@ -139,7 +139,7 @@ describe.concurrent("a process that is killed while a turn asks", () => {
       }).pipe(Effect.scoped)
   )
 
-  it.live("X11: right after the answer was taken, has the next one go on, and ask nothing again", () =>
+  it.live("X11: right after the answer was taken, has the next one continue without asking again", () =>
     Effect.gen(function* () {
       const { command, commands, database, first, id, provider, start } = yield* asking
       assert.strictEqual(yield* command(first, "retry-now", { commandId: "answer" }), 202)
