@@ -5,9 +5,9 @@
  */
 import { Budget, ReasonLimits, type RetryPolicy } from "@holdfast/policy"
 import { Failure, type Ids, type Message, type TurnEvent } from "@holdfast/wire"
-import type * as Holders from "../cluster/Holders.ts"
+import type * as Holders from "./Holders.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
-import * as Account from "./Account.ts"
+import * as Account from "../recovery/Account.ts"
 
 /** The state of an unsealed turn, or the status of its seal. */
 export type State = "queued" | "running" | "waiting" | TurnEvent.TurnStatus

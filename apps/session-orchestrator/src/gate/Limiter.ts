@@ -1,0 +1,128 @@
+/**
+ * Enforces the limits of one provider: a call begins when it gets a permit.
+ *
+ * Limiter.L1. Calls begin in the order in which they asked, first attempts and retries alike.
+ * Limiter.L2. A permit is held from the beginning of a call to the end of its connection, and given back once.
+ * Limiter.L3. An attempt that waits for a permit has not begun: no time limit counts, and an abort ends the wait.
+ * Limiter.L4. The last known use of other processes counts too.
+ */
+import { Allowance } from "@holdfast/policy"
+import { Effect, type Scope } from "effect"
+import { Alarm } from "../system/Alarm.ts"
+import type { World } from "./Gatekeeper.ts"
+
+/** Interval of the next look when calls of other processes hold every permit. */
+const LOOK_AGAIN_MS = 1_000
+
+/** A call's permit. */
+export interface Permit {
+  /** Reports the usage of the call until now. */
+  readonly counted: (usage: Partial<Allowance.Usage>) => void
+  readonly release: () => void
+}
+
+/** The limits of one provider and the calls that wait for a permit. */
+export class Limiter {
+  private own = Allowance.unused
+  private others: ReadonlyArray<Allowance.Use> = []
+  private readonly allowance: Allowance.Allowance
+  private readonly world: World
+  private readonly queue = new Set<Waiting>()
+  private readonly alarm: Alarm
+  private isSettling = false
+
+  constructor(allowance: Allowance.Allowance, world: World) {
+    this.allowance = allowance
+    this.world = world
+    this.alarm = new Alarm(world.at, () => this.settle())
+  }
+
+  /** Whether tokens are limited, so that a request has to be measured. */
+  get countsTokens(): boolean {
+    return this.allowance.tokensPerMinute !== undefined
+  }
+
+  /** The use of this process. */
+  get use(): Allowance.Use {
+    return { ...this.own, seconds: Allowance.recent(this.own, this.world.now()) }
+  }
+
+  /** The number of calls that wait for a permit. */
+  get waiting(): number {
+    return this.queue.size
+  }
+
+  /** Sets the use of other processes, as far as it is known (Limiter.L4). */
+  hear(others: ReadonlyArray<Allowance.Use>): void {
+    this.others = others
+    this.settle()
+  }
+
+  /** Gets a permit for a call of so many tokens, until the scope closes. */
+  permit(tokens: number): Effect.Effect<Permit, never, Scope.Scope> {
+    return Effect.acquireRelease(
+      Effect.callback<Permit>((resume) => {
+        const waiting: Waiting = { tokens, admit: (permit) => resume(Effect.succeed(permit)) }
+        this.queue.add(waiting)
+        this.settle()
+        return Effect.sync(() => {
+          this.queue.delete(waiting)
+          this.settle()
+        })
+      }),
+      ({ release }) => Effect.sync(release),
+      { interruptible: true }
+    )
+  }
+
+  private settle(): void {
+    if (this.isSettling) return
+    this.isSettling = true
+    while (this.admitFirst()) {}
+    this.isSettling = false
+  }
+
+  /** Limiter.L1 */
+  private admitFirst(): boolean {
+    const [first] = this.queue
+    const now = this.world.now()
+    const at =
+      first === undefined ? Infinity : Allowance.nextAt(this.allowance, [this.own, ...this.others], now, first.tokens)
+    if (first === undefined || at > now) {
+      const isOthers = first !== undefined && at === Infinity && this.others.some(({ underway }) => underway > 0)
+      this.alarm.set(isOthers ? now + LOOK_AGAIN_MS : at)
+      return false
+    }
+    this.queue.delete(first)
+    first.admit(this.begin(now, first.tokens))
+    return true
+  }
+
+  private begin(beganAt: number, estimate: number): Permit {
+    const call = { beganAt, estimate }
+    let known: Allowance.Usage | undefined
+    let isHeld = true
+    this.own = Allowance.begun(this.own, call)
+    return {
+      counted: ({ inputTokens = estimate, outputTokens = 0 }) => {
+        const usage = { inputTokens, outputTokens }
+        this.own = Allowance.counted(this.own, this.world.now(), call, usage, known)
+        known = usage
+        this.settle()
+      },
+      release: () => {
+        if (!isHeld) return
+        isHeld = false // Limiter.L2
+        this.own = Allowance.ended(this.own)
+        this.settle()
+      }
+    }
+  }
+}
+
+// --- internal
+
+interface Waiting {
+  readonly tokens: number
+  readonly admit: (permit: Permit) => void
+}

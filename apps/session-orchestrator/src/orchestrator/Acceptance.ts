@@ -1,0 +1,288 @@
+/**
+ * Accepts turns: writes them to disk, queues them, then answers the client.
+ *
+ * Acceptance.A1. Accepting and queueing are one step per conversation: turns run in the order in which they were accepted.
+ * Acceptance.A2. A turn that can run at once is written together with its opening events. A turn behind others writes them when the others
+ *     have ended, because its events would otherwise stand between theirs.
+ * Acceptance.A3. The same turn again is accepted again, and run once.
+ * Acceptance.A4. A turn can be on disk without its client having received an answer (the database went away right after the commit). It is
+ *     run when the client sends it again.
+ * Acceptance.A5. A database that is away fails all acceptances that wait in line together (`FailTogether`).
+ * Acceptance.A6. A new prompt whose turn can run at once is run while it is being accepted (`Early`): its provider is called one sync of the
+ *     disk earlier. Exceptions: the database is in trouble or the history damaged, or the client gave the turn id, because such a turn may
+ *     exist already.
+ */
+import { Turn as KernelTurn } from "@holdfast/kernel"
+import type { Ids } from "@holdfast/wire"
+import { Clock, Effect, Exit, Option, type Scope } from "effect"
+import * as Progress from "../system/Progress.ts"
+import * as Interruption from "../durable/Interruption.ts"
+import * as RecordedWait from "../durable/RecordedWait.ts"
+import * as Spread from "../durable/Spread.ts"
+import type { Interruptions } from "../storage/Interruptions.ts"
+import type { Journal, Record } from "../durable/Journal.ts"
+import type { Conversation, Resumption, StorageError, Store, StoredEvent, Turn, Unsealed } from "../storage/Store.ts"
+import type { TenancyService } from "../storage/sqlite/Tenancy.ts"
+import { type ConversationNotFound, ShuttingDown, TurnConflict } from "../conversation/Conversations.ts"
+import type { Awaited } from "../gate/Gatekeeper.ts"
+import * as Gates from "../gate/Gates.ts"
+import type { Session } from "../session/Session.ts"
+import type { Sessions } from "../session/Sessions.ts"
+import type { TurnQueue } from "./TurnQueue.ts"
+
+/** The services that acceptance uses. */
+export interface Dependencies {
+  /** Reads a conversation; fails with `ConversationNotFound` when it does not exist. */
+  readonly find: (id: Ids.ConversationId) => Effect.Effect<Conversation, ConversationNotFound | StorageError>
+  readonly store: Store["Service"]
+  readonly journal: Journal["Service"]
+  readonly sessions: Sessions
+  readonly queue: TurnQueue
+  readonly tenancy: TenancyService
+  readonly gates: Gates.Gates["Service"]
+  readonly interruptions: Interruptions["Service"]
+  /** The name of this process. */
+  readonly life: string
+  readonly isStopping: Effect.Effect<boolean>
+}
+
+type Accepted = Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | ShuttingDown | StorageError>
+
+/** Accepts a prompt. The turn is on disk and queued when this succeeds. */
+export const prompt = (
+  dependencies: Dependencies,
+  conversationId: Ids.ConversationId,
+  prompt: string,
+  turnId: Ids.TurnId | undefined
+): Accepted => accept(dependencies, { conversationId, prompt, turnId, allowed: Effect.void })
+
+/** Accepts a manual retry, if the last turn ended in an error or an abort (rule M1). */
+export const retry = (
+  dependencies: Dependencies,
+  conversationId: Ids.ConversationId,
+  turnId: Ids.TurnId | undefined
+): Accepted => {
+  const { store } = dependencies
+  const allowed = Effect.gen(function* () {
+    // The same retry sent again is not a second retry, whatever has happened since.
+    if (turnId !== undefined && Option.isSome(yield* store.turn(turnId))) return
+    const refusal = refusalOf(Option.getOrUndefined(yield* store.lastTurn(conversationId)))
+    if (refusal !== undefined) return yield* new TurnConflict({ message: refusal })
+  })
+  return accept(dependencies, { conversationId, prompt: undefined, turnId, allowed })
+}
+
+/**
+ * Takes up every unsealed turn, oldest first. Turns of other processes are left alone. Either all turns are taken up, or none.
+ *
+ * **Details**
+ *
+ * - A turn whose newest record begins a wait is parked again without being run. If its time has passed, it wakes in a spread (rule X1).
+ * - The other turns are queued; those that may take the process down come last (rule X14).
+ */
+export const takeUp = (dependencies: Dependencies): Effect.Effect<void, StorageError> =>
+  Progress.reported("Taking up unfinished turns", (progress) => takeUpAll(dependencies, progress))
+
+/** Takes up the unsealed turns of a conversation that are not in memory here; returns whether there were any. */
+export const recover: (
+  dependencies: Dependencies,
+  conversationId: Ids.ConversationId
+) => Effect.Effect<boolean, StorageError> = Effect.fnUntraced(function* (
+  { queue, sessions, store, tenancy }: Dependencies,
+  conversationId: Ids.ConversationId
+): Effect.fn.Return<boolean, StorageError, Scope.Scope> {
+  const session = yield* sessions.hold(conversationId)
+  const add = Effect.gen(function* () {
+    const turns = yield* store.unsealedTurnsOf(conversationId)
+    const lost = turns.filter(({ turnId }) => !queue.has({ conversationId, turnId }) && !tenancy.isElsewhere(turnId))
+    for (const { turnId } of lost) yield* queue.add(session, turnId)
+    return lost.length > 0
+  })
+  return yield* Effect.uninterruptible(session.accepting.pass(add))
+}, Effect.scoped)
+
+// --- internal
+
+const takeUpAll = Effect.fnUntraced(function* (
+  dependencies: Dependencies,
+  progress: Progress.Progress
+): Effect.fn.Return<void, StorageError> {
+  const { gates, interruptions, journal, queue, sessions, store, tenancy } = dependencies
+  const begun = yield* Clock.currentTimeMillis
+  const turns = (yield* store.unsealedTurns).filter(({ turnId }) => !tenancy.isElsewhere(turnId))
+  const sleepers: Array<Spread.Sleeper & { readonly awaited: Awaited | undefined }> = []
+  const others: Array<Unsealed> = []
+  const interrupted = new Map<Ids.TurnId, Interruption.Interruption>()
+  const suspects = new Set<Ids.ConversationId>()
+  const heads = new Set<Ids.ConversationId>()
+  for (const turn of turns) {
+    const { conversationId, model, turnId } = turn
+    yield* progress.at(() => `${sleepers.length + others.length} of ${turns.length} read`)
+    const isHead = !heads.has(conversationId)
+    heads.add(conversationId)
+    // Only the head of a conversation is parked. A turn behind it has records if the head had stopped in its last life.
+    const wait = isHead ? yield* RecordedWait.begunBy(journal, turn) : undefined
+    if (wait !== undefined) {
+      const awaited = Gates.remembered(gates, wait, model)
+      sleepers.push({ conversationId, turnId, wakeAt: wait.retryAt, awaited })
+      continue
+    }
+    others.push(turn)
+    if (!isHead) continue
+    const interruption = yield* interruptionOf(dependencies, turn)
+    interrupted.set(turnId, interruption)
+    if (Interruption.verdictOf(interruption)._tag === "Alone") suspects.add(conversationId)
+  }
+  yield* Effect.forEach(interrupted, ([turnId, interruption]) => interruptions.takeUp(turnId, interruption), {
+    concurrency: "unbounded",
+    discard: true
+  })
+  const now = yield* Clock.currentTimeMillis
+  const starts = Spread.startsOf(sleepers, now)
+  // Parked turns come first: a turn behind a parked one must find it there.
+  for (const { awaited, conversationId, turnId, wakeAt } of sleepers) {
+    queue.parking.park(conversationId, turnId, starts.get(turnId) ?? wakeAt, awaited)
+  }
+  const together = others.filter(({ conversationId }) => !suspects.has(conversationId))
+  const alone = others.filter(({ conversationId }) => suspects.has(conversationId))
+  for (const [n, { conversationId, turnId }] of [...together, ...alone].entries()) {
+    yield* progress.at(() => `${sleepers.length + n} of ${turns.length} taken up`)
+    const add = (session: Session) => queue.add(session, turnId, { interruption: interrupted.get(turnId) })
+    yield* Effect.scoped(Effect.flatMap(sessions.hold(conversationId), add))
+  }
+  if (turns.length === 0) return
+  const predecessor = tenancy.predecessor === undefined ? "the last process" : `${tenancy.predecessor}, which died`
+  const tookMs = (yield* Clock.currentTimeMillis) - begun
+  yield* Effect.logInfo(
+    `Took up ${turns.length} unfinished turn(s) in ${tookMs} ms, from ${predecessor}; ${sleepers.length} of them ${sleepers.length === 1 ? "waits" : "wait"} for their time.`
+  )
+  if (suspects.size > 0) {
+    const ids = alone.filter(({ turnId }) => interrupted.has(turnId)).map(({ turnId }) => turnId)
+    yield* Effect.logWarning(
+      `${ids.length} turn(s) were in the middle of something at ${Interruption.SUSPECT} deaths of their process in a row. They are ` +
+        `taken up after the others, one at a time: ${ids.slice(0, MOST_NAMED).join(", ")}${ids.length > MOST_NAMED ? " …" : ""}`
+    )
+  }
+})
+
+/** Most turn ids in one log line. */
+const MOST_NAMED = 10
+
+/** The interruption of a turn that was in progress, with its last death counted. */
+const interruptionOf = (
+  { journal, life }: Dependencies,
+  { interruption: known, records, turnId }: Unsealed
+): Effect.Effect<Interruption.Interruption, StorageError> => {
+  const taken = (since: ReadonlyArray<Record>) => Interruption.takenUp(known, { life, records, since })
+  if (known === undefined || known.life === life || known.seen >= records) return Effect.sync(() => taken([]))
+  return Effect.map(journal.load(turnId), (all) => taken(all.slice(known.seen)))
+}
+
+const refusalOf = (last: Turn | undefined): string | undefined => {
+  if (last === undefined) return "There is nothing to retry: the conversation has no turn yet."
+  if (last.end === undefined) return `There is nothing to retry: turn ${last.turnId} has not ended.`
+  if (last.end.status === "completed") return `There is nothing to retry: turn ${last.turnId} was completed.`
+  return undefined
+}
+
+const openingOf = ({ acceptedAt, conversationId, prompt, turnId }: Omit<Turn, "end">) =>
+  KernelTurn.opening({
+    conversationId,
+    turnId,
+    startedAt: acceptedAt,
+    ...(prompt === undefined ? undefined : { prompt })
+  })
+
+/** The start of a conversation's first turn; `undefined` for a later turn, which has a history. */
+const firstOf = (
+  conversation: Conversation,
+  turn: Omit<Turn, "end">,
+  opening: ReadonlyArray<StoredEvent>
+): Resumption | undefined =>
+  opening[0]?.id === FIRST_EVENT
+    ? {
+        conversation,
+        turn: { ...turn, end: undefined },
+        history: [],
+        persisted: opening.map(({ event }) => event.type)
+      }
+    : undefined
+
+/** Id of a conversation's first event (rule X3). */
+const FIRST_EVENT = 1
+
+interface Wanted {
+  readonly conversationId: Ids.ConversationId
+  readonly prompt: string | undefined
+  readonly turnId: Ids.TurnId | undefined
+  /** Fails when such a turn is not allowed. */
+  readonly allowed: Effect.Effect<void, TurnConflict | StorageError>
+}
+
+/** Accepts the turns of a conversation one after the other (Acceptance.A1). */
+const inOrder = Effect.fnUntraced(function* (
+  { store, queue, tenancy }: Dependencies,
+  { allowed, prompt, turnId: wanted }: Wanted,
+  session: Session,
+  conversation: Conversation
+) {
+  const { conversationId } = conversation
+  yield* allowed
+  const turnId = wanted ?? tenancy.newTurnId()
+  const turn = { turnId, conversationId, prompt, acceptedAt: yield* Clock.currentTimeMillis }
+  const isFree = session.head === undefined && queue.parking.find(conversationId) === undefined // Acceptance.A2
+  const opening = isFree ? openingOf(turn) : undefined
+  const isNew = wanted === undefined && prompt !== undefined
+  const history = opening !== undefined && isNew ? yield* readable(store.history(conversationId)) : undefined
+  const early =
+    opening &&
+    history &&
+    queue.anticipate(session, {
+      conversation,
+      turn: { ...turn, end: undefined },
+      history,
+      persisted: opening.map(({ type }) => type)
+    })
+  const accepting = yield* Effect.exit(store.acceptTurn(turn, opening, early?.begin))
+  if (early !== undefined && !(Exit.isSuccess(accepting) && accepting.value._tag === "Accepted")) yield* early.refuse
+  const acceptance = yield* accepting
+  if (acceptance._tag === "Conflict") {
+    return yield* new TurnConflict({ message: `The turn id ${turnId} belongs to another turn. Choose a new one.` })
+  }
+  if (acceptance._tag === "Accepted") {
+    const { opening } = acceptance
+    session.hub.recent.accepted(turnId)
+    if (opening !== undefined) session.hub.persisted(opening)
+    if (early?.accept() !== true)
+      yield* queue.add(session, turnId, { arrival: { resumption: opening && firstOf(conversation, turn, opening) } })
+  }
+  if (acceptance._tag === "Known" && isNobodys(acceptance.turn, queue, tenancy)) {
+    session.hub.persisted(yield* store.turnEvents(turnId))
+    yield* queue.add(session, turnId)
+  }
+  return turnId
+}, Effect.uninterruptible)
+
+/** `undefined` for a damaged history: its turn is accepted anyway, and waits until the history is repaired. */
+const readable = <A>(history: Effect.Effect<A, StorageError>): Effect.Effect<A | undefined, StorageError> =>
+  Effect.catchIf(
+    history,
+    ({ concerns }) => concerns === "one",
+    () => Effect.undefined
+  )
+
+/** Acceptance.A4 */
+const isNobodys = (turn: Turn, queue: TurnQueue, tenancy: TenancyService): boolean =>
+  turn.end === undefined && !queue.has(turn) && !tenancy.isElsewhere(turn.turnId)
+
+const accept: (dependencies: Dependencies, wanted: Wanted) => Accepted = Effect.fnUntraced(function* (
+  dependencies,
+  wanted
+) {
+  if (yield* dependencies.isStopping) return yield* new ShuttingDown()
+  const session = yield* dependencies.sessions.hold(wanted.conversationId)
+  // Read while a session exists: a change of the auto-retry switch then reaches it (`Session.autoRetry`).
+  const conversation = yield* dependencies.find(wanted.conversationId)
+  session.conversation = conversation
+  return yield* session.accepting.pass(inOrder(dependencies, wanted, session, conversation))
+}, Effect.scoped)

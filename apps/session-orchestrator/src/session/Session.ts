@@ -1,0 +1,88 @@
+/**
+ * Holds an awake conversation: its hub, and its turns that are in memory.
+ *
+ * Session.N1. There is one session per conversation and process, and only while a client watches it or a turn of it is not sealed.
+ * Session.N2. Turns run one at a time, in the order of the queue, which is the order of acceptance (Conversations.C1).
+ * Session.N3. A turn that runs before it is accepted (`Early`) is visible to the queue alone: commands, counts and clients see it from
+ *     its acceptance on.
+ */
+import type { Ids } from "@holdfast/wire"
+import { type Conversation, StorageError } from "../storage/Store.ts"
+import { FailTogether } from "../system/FailTogether.ts"
+import { Hub } from "./Hub.ts"
+import { type Beginning, TurnLife } from "./TurnLife.ts"
+
+/** One awake conversation. */
+export class Session {
+  readonly conversationId: Ids.ConversationId
+  readonly hub = new Hub()
+  /** In order. The first runs, or will run next. A turn that is parked and not in memory is not among them. */
+  readonly turns: Array<TurnLife> = []
+  /** A turn that runs and is not accepted yet (Session.N3); there is no other turn then. */
+  early: TurnLife | undefined = undefined
+  /**
+   * The conversation's switch (rule P15), if it was changed since this session woke; otherwise the store has it. `setAutoRetry` writes first
+   * and looks for a session second; a beginning turn does it the other way round, so it misses no change.
+   */
+  autoRetry: boolean | undefined = undefined
+  /** The conversation as it was read when a turn of it was accepted; `autoRetry` overrides its switch. */
+  conversation: Conversation | undefined = undefined
+  /** Accepting and queueing are one step; otherwise two prompts could be queued in another order than they were accepted in. */
+  readonly accepting = new FailTogether(
+    (error): error is StorageError => error instanceof StorageError && error.concerns !== "one"
+  )
+  /** The number of holders besides its turns and watchers. */
+  holders = 0
+
+  constructor(conversationId: Ids.ConversationId) {
+    this.conversationId = conversationId
+  }
+
+  /** Whether the session can be removed. */
+  get isIdle(): boolean {
+    return this.turns.length === 0 && this.early === undefined && this.holders === 0 && !this.hub.isWatched
+  }
+
+  /** Whether a turn runs here, or waits for those before it. */
+  has(turnId: Ids.TurnId): boolean {
+    return this.turns.some((turn) => turn.turnId === turnId)
+  }
+
+  /** The turn that runs, or will run next: commands go to it. */
+  get head(): TurnLife | undefined {
+    return this.turns[0]
+  }
+
+  /** The parked turn, if it is in memory ahead of its time. */
+  get ahead(): TurnLife | undefined {
+    return this.head?.state._tag === "Ahead" ? this.head : undefined
+  }
+
+  /** A turn comes into memory: before the others, or behind them. */
+  add(turnId: Ids.TurnId, beginning: Beginning, where: "first" | "last"): TurnLife {
+    const turn = this.lifeOf(turnId, beginning)
+    if (where === "first") this.turns.unshift(turn)
+    else this.turns.push(turn)
+    return turn
+  }
+
+  /** A turn comes into memory before it is accepted (Session.N3). */
+  anticipate(turnId: Ids.TurnId, beginning: Beginning): TurnLife {
+    this.early = this.lifeOf(turnId, beginning)
+    return this.early
+  }
+
+  /** The early turn is accepted. */
+  accept(): void {
+    if (this.early !== undefined) this.turns.unshift(this.early)
+    this.early = undefined
+  }
+
+  private lifeOf(turnId: Ids.TurnId, beginning: Beginning): TurnLife {
+    const turn = new TurnLife(turnId, beginning, () => {
+      if (this.early === turn) this.early = undefined
+      else this.turns.splice(this.turns.indexOf(turn), 1)
+    })
+    return turn
+  }
+}

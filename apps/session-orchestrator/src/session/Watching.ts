@@ -1,0 +1,111 @@
+/**
+ * Joins stored and live events for a watcher, without gap or duplicate (rule X3).
+ *
+ * Watching.V1. It subscribes first and reads second, so no event falls between.
+ * Watching.V2. A frame of the subscription that is on disk too was read from there: it is dropped, and with it the transient events before
+ *     it, which it replaces.
+ * Watching.V3. An event that is on disk and has not passed the hub yet is left to the hub. Read from the disk it would precede the
+ *     transient events that it replaces, and arrive again after them.
+ * Watching.V4. If the conversation never had the client's id, the database is an earlier copy. The client then gets all events: future
+ *     events will have ids that the client takes for known.
+ * Watching.V5. Events in memory (`Recent`) are not read from the disk. They have passed the hub, so Watching.V3 and Watching.V4 do not apply.
+ */
+import type { TurnStopped } from "@holdfast/kernel"
+import type { Ids } from "@holdfast/wire"
+import { Array as Arr, Cause, Effect, Pull, Stream } from "effect"
+import type { StorageError, StoredEvent } from "../storage/Store.ts"
+import type { Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
+import type { Session } from "./Session.ts"
+
+/** Where a watcher begins, and which turn it watches. */
+export interface Options {
+  /** The id of the last event that the watcher has: events up to it are not sent again. */
+  readonly after?: number
+  /** The turn that is watched; if absent, the whole conversation. */
+  readonly turnId?: Ids.TurnId
+}
+
+type Failure = StorageError | SubscriberTooSlow | TurnStopped.TurnStopped
+
+/** A conversation's events: the stored ones, which `read` returns after an id, then live ones without end. */
+export const watch = <E>(
+  { hub }: Session,
+  read: (from: number) => Stream.Stream<StoredEvent, E>,
+  { after = 0, turnId }: Options = {}
+): Stream.Stream<Frame, E | Failure> =>
+  Stream.unwrap(
+    Effect.map(
+      Effect.acquireRelease(
+        Effect.sync(() => hub.subscribe(turnId)),
+        (subscriber) => Effect.sync(() => subscriber.close())
+      ),
+      (subscriber) => {
+        const recent = turnId === undefined ? hub.recent.after(after) : hub.recent.of(turnId)
+        let last = recent === undefined ? 0 : (recent.at(-1)?.id ?? after)
+        const told = (from: number) =>
+          read(from).pipe(
+            Stream.takeWhile(({ id }) => id <= after || id <= (hub.lastId ?? id)), // Watching.V3
+            Stream.map(({ id, event, json }): Frame => {
+              last = id
+              return { id, event, json }
+            })
+          )
+        // Includes the event that the watcher has, which proves that it exists.
+        const stored =
+          recent === undefined
+            ? told(Math.max(0, after - 1)).pipe(
+                Stream.filter((frame) => !isKnown(frame, after)),
+                Stream.concat(Stream.suspend(() => (last < after ? told(0) : Stream.empty))) // Watching.V4
+              )
+            : Stream.fromArray<Frame>(recent) // Watching.V5
+        const gap = Stream.suspend(() => Stream.fromArray(behind(subscriber.take(), last)))
+        const live: Pull.Pull<Arr.NonEmptyReadonlyArray<Frame>, Failure> = Effect.flatMap(subscriber.pull, (chunk) => {
+          // A turn that continues after a restart emits again what was read from the disk.
+          if (!chunk.some((frame) => isKnown(frame, last))) return Effect.succeed(chunk)
+          const fresh = chunk.filter((frame) => !isKnown(frame, last))
+          return Arr.isReadonlyArrayNonEmpty(fresh) ? Effect.succeed(fresh) : live
+        })
+        return followed(Stream.concat(stored, gap), live)
+      }
+    )
+  )
+
+/** The frames of one turn, up to its `turn-end`. Chunks stay whole: one read of the provider is one write to a client. */
+export const ofTurn =
+  (turnId: Ids.TurnId) =>
+  <E>(frames: Stream.Stream<Frame, E>): Stream.Stream<Frame, E> =>
+    Stream.transformPull(frames, (pull) =>
+      Effect.sync(() => {
+        let isOver = false
+        const more: Pull.Pull<Arr.NonEmptyReadonlyArray<Frame>, E> = Effect.flatMap(pull, (chunk) => {
+          const own = chunk.every((frame) => frame.event.turnId === turnId)
+            ? chunk
+            : chunk.filter((frame) => frame.event.turnId === turnId)
+          isOver = own.at(-1)?.event.type === "turn-end"
+          return Arr.isReadonlyArrayNonEmpty(own) ? Effect.succeed(own) : more
+        })
+        return Effect.suspend(() => (isOver ? Cause.done() : more))
+      })
+    )
+
+// --- internal
+
+/** A stream, then a pull: no part of the stream stands between a token and its client. */
+const followed = <A, E, E2>(
+  first: Stream.Stream<A, E>,
+  then: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E2>
+): Stream.Stream<A, E | E2> =>
+  Stream.transformPull(first, (pull) =>
+    Effect.sync(() => {
+      let next: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E | E2> = Pull.catchDone(pull, () => (next = then))
+      return Effect.suspend(() => next)
+    })
+  )
+
+const isKnown = ({ id }: Frame, last: number): boolean => id !== undefined && id <= last
+
+/** Watching.V2. If nothing is dropped, the same array is returned, which is encoded once for all subscribers that have it. */
+const behind = (frames: ReadonlyArray<Frame>, last: number): ReadonlyArray<Frame> => {
+  const known = frames.findLastIndex((frame) => isKnown(frame, last))
+  return known < 0 ? frames : frames.slice(known + 1)
+}

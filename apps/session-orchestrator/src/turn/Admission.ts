@@ -1,0 +1,237 @@
+/**
+ * Connects a turn to its endpoint's gate, for its waits and calls (rule X5).
+ *
+ * Admission.A1. A retry calls with the pass that ended its wait, or fails with the shared failure that came with the pass. A retry that a
+ *     person ordered calls in any case (rule X4). A first attempt is never held. It shares a failure that is beyond doubt, if its turn will
+ *     wait and try again: no turn fails without its own call.
+ * Admission.A2. A pass is valid for one gate. A turn that goes to another endpoint gives it back, and counts there as a first attempt.
+ * Admission.A3. The gate gets at most three reports of a call: content arrived, failed, ended. A read in between costs one look at its
+ *     last event.
+ * Admission.A4. If the provider has limits, a call begins when it has a permit (`Limiter`). The gate may have changed by then, so it is
+ *     asked again.
+ */
+import { CallFailure, Opening, type Provider, type RetryStrategy } from "@holdfast/kernel"
+import type { Failure } from "@holdfast/wire"
+import { type Cause, Effect, Pull, Result, Scope, Stream } from "effect"
+import * as ContextSize from "../tokens/ContextSize.ts"
+import { type Awaited, type Call, type Gatekeeper, isGates, type Pass } from "../gate/Gatekeeper.ts"
+import type { Gates } from "../gate/Gates.ts"
+import type { Permit } from "../gate/Limiter.ts"
+import * as TurnLife from "../session/TurnLife.ts"
+
+/**
+ * Waits for `elapsed` and then until the gate admits the turn. The gate can also end the wait early, by a command to the turn's wait.
+ * `held` is called with an epoch time in milliseconds when the gate prolongs the wait.
+ */
+export const awaits = (
+  turn: TurnLife.TurnLife,
+  elapsed: Effect.Effect<void>,
+  awaited: Awaited | undefined,
+  held: (until: number) => void
+): Effect.Effect<void> => {
+  // A turn that was parked has its pass already.
+  if (awaited === undefined || turn.state.pass !== undefined) return elapsed
+  const { gatekeeper } = awaited
+  return Effect.suspend(() => {
+    let letIn: (() => void) | undefined
+    const sleeper = {
+      ...awaited,
+      held,
+      wake: (pass: Pass) => {
+        // A person's command has priority: it ends this wait or begins another.
+        if (turn.wait.hasNews) pass.giveBack()
+        else turn.letIn(pass, () => letIn?.())
+      }
+    }
+    gatekeeper.enter(sleeper)
+    const due = Effect.callback<void>((resume) => {
+      letIn = () => resume(Effect.void)
+      gatekeeper.due(sleeper)
+    })
+    return Effect.ensuring(
+      Effect.andThen(elapsed, due),
+      Effect.sync(() => gatekeeper.leave(sleeper))
+    )
+  })
+}
+
+/** Returns `sleep` with the time held at the gate in its wake; gives back or replaces the pass where the sleep ended otherwise. */
+export const heard = (
+  sleep: Effect.Effect<RetryStrategy.Wake>,
+  turn: TurnLife.TurnLife,
+  awaited: Awaited | undefined
+): Effect.Effect<RetryStrategy.Wake> =>
+  awaited === undefined
+    ? sleep
+    : Effect.map(sleep, (wake) => {
+        if (wake.type === "elapsed") {
+          const { heldMs = 0 } = turn.state.pass ?? {}
+          return heldMs === 0 ? wake : { ...wake, heldMs }
+        }
+        if (isGates(wake)) return wake
+        turn.move(TurnLife.without("pass"))
+        if (wake.type === "now") turn.move(TurnLife.letIn(awaited.gatekeeper.admit())) // Admission.A1
+        return wake
+      })
+
+/** Returns a provider whose calls go through the gates. */
+export const gated = (
+  provider: Provider.Provider["Service"],
+  gates: Gates["Service"],
+  turn: TurnLife.TurnLife,
+  /** Whether a failed first attempt is retried. */
+  isRetried: () => boolean
+): Provider.Provider["Service"] => {
+  const admit = (gatekeeper: Gatekeeper | undefined): Admitted => {
+    const { pass } = turn.state
+    const isLetIn = pass?.gatekeeper === gatekeeper && pass?.spend() === true
+    turn.move(TurnLife.without("pass")) // Admission.A2; a spent pass is worthless
+    const shareFirst = () => (isLetIn || !isRetried() ? undefined : gatekeeper?.shareFirst())
+    return { isLetIn, shareFirst, shared: isLetIn ? pass.shared : shareFirst() }
+  }
+  return {
+    stream: (request) =>
+      Opening.through(
+        () => provider.stream(request),
+        (inner) =>
+          Stream.suspend(() => {
+            const gatekeeper = gates.of(request)
+            const limiter = gates.limiterOf(request.target.provider)
+            const { isLetIn, shareFirst, shared } = admit(gatekeeper)
+            if (shared !== undefined) return failedWith(shared)
+            const call = (permit?: Permit) => begun(inner(), gatekeeper?.begin(isLetIn), permit)
+            if (limiter === undefined) return call()
+            const size = limiter.countsTokens ? sizeOf(request) : 0
+            return limiter.permit(size).pipe(
+              // Admission.A4
+              Effect.onInterrupt(() => Effect.sync(() => isLetIn && gatekeeper?.unused())),
+              Effect.map((permit) => {
+                const shared = shareFirst()
+                return shared === undefined ? call(limiter.countsTokens ? permit : undefined) : failedWith(shared)
+              }),
+              Stream.unwrap
+            )
+          }),
+        (opening) => {
+          if (gates.limiterOf(request.target.provider) !== undefined) return undefined // the call may have to wait for its permit
+          return (world, listener) => {
+            const gatekeeper = gates.of(request)
+            const { isLetIn, shared } = admit(gatekeeper)
+            if (shared === undefined) return opened(opening, gatekeeper?.begin(isLetIn))(world, listener)
+            listener.refused({ type: "error", failure: shared })
+            return () => {}
+          }
+        }
+      )
+  }
+}
+
+// --- internal
+
+/** What the gate decided for a call. */
+interface Admitted {
+  readonly isLetIn: boolean
+  /** A failure that the turn takes as its own instead of calling. */
+  readonly shared: Failure.Failure | undefined
+  /** Asks the gate again for a first attempt; returns the failure to share, if there is one now. */
+  readonly shareFirst: () => Failure.Failure | undefined
+}
+
+/** Reports a call without a fiber to its gate. */
+const opened = (opening: Opening.Opening, call: Call | undefined): Opening.Opening =>
+  call === undefined
+    ? opening
+    : (world, listener) => {
+        const cancel = begunBy(opening, call)(world, {
+          refused: (refusal) => {
+            call.failed(Opening.failureOf(refusal).failure)
+            listener.refused(refusal)
+          },
+          answered: (answer) =>
+            listener.answered({
+              rest: begun(answer.rest, call, undefined),
+              cancel: () => {
+                answer.cancel()
+                call.ended()
+              }
+            })
+        })
+        return () => {
+          cancel()
+          call.ended()
+        }
+      }
+
+/** A provider that throws has failed (rule C10). */
+const begunBy =
+  (opening: Opening.Opening, call: Call): Opening.Opening =>
+  (world, listener) => {
+    try {
+      return opening(world, listener)
+    } catch (defect) {
+      call.failed(CallFailure.ofDefect(defect))
+      throw defect
+    }
+  }
+
+type Events = readonly [Provider.ProviderEvent, ...ReadonlyArray<Provider.ProviderEvent>]
+type EventPull = Pull.Pull<Events, Failure.ProviderFailure>
+type EventStream = ReturnType<Provider.Provider["Service"]["stream"]>
+
+const sizeOf = ({ messages, system, tools }: Provider.ProviderRequest): number =>
+  ContextSize.of({ messages, system, tools }, ContextSize.estimate)
+
+const failedWith = (failure: Failure.Failure): EventStream => Stream.succeed({ type: "error", failure })
+
+/** Reports a call to its gate, and its tokens to its permit. */
+const begun = (stream: EventStream, call: Call | undefined, permit: Permit | undefined): EventStream => {
+  const measured =
+    permit === undefined
+      ? stream
+      : Stream.transformPull(stream, (pull) => Effect.succeed(Effect.tap(pull, (events) => counted(events, permit))))
+  return call === undefined
+    ? measured
+    : Stream.transformPull(measured, (pull, scope) =>
+        Effect.as(Scope.addFinalizer(scope, Effect.sync(call.ended)), told(pull, call))
+      )
+}
+
+const counted = (events: Events, permit: Permit): Effect.Effect<void> =>
+  Effect.sync(() => {
+    for (const event of events) if (event.type === "usage") permit.counted(event.usage)
+  })
+
+const told = (pull: EventPull, call: Call): EventPull => {
+  let hasAnswered = false
+  const hear = (events: Events): Events => {
+    if (!hasAnswered && events.some(isContent)) {
+      hasAnswered = true
+      call.answered()
+    }
+    const last = events[events.length - 1]
+    if (last?.type === "finish") call.ended()
+    else if (last?.type === "error") call.failed({ ...last.failure, retryable: last.failure.retryable ?? false })
+    return events
+  }
+  const lose = (cause: Cause.Cause<Failure.ProviderFailure | Cause.Done<void>>): Effect.Effect<void> =>
+    Effect.sync(() => {
+      const why = Pull.filterNoDone(cause)
+      const failure = Result.isSuccess(why) ? CallFailure.failureOf(why.success) : CallFailure.incomplete
+      if (!("_tag" in failure)) call.failed(failure)
+    })
+  return Effect.tapCause(Effect.map(pull, hear), lose)
+}
+
+/** Content as rule C8 defines it: an empty delta is none. */
+const isContent = (event: Provider.ProviderEvent): boolean => {
+  switch (event.type) {
+    case "text-delta":
+    case "reasoning-delta":
+      return event.delta !== ""
+    case "tool-calls-cut":
+    case "error":
+      return false
+    default:
+      return true
+  }
+}

@@ -1,0 +1,43 @@
+/**
+ * Decides when and how a parked turn's wait continues; by default unchanged.
+ *
+ * A runner that has released a conversation with a waiting turn supplies the state of that wait. It is notified when it has to release the
+ * conversation again.
+ */
+import { Context } from "effect"
+import type { Awaited, Pass } from "../gate/Gatekeeper.ts"
+
+/** A turn that begins to wait, or continues to wait. */
+export interface Waiting {
+  /** Epoch milliseconds. */
+  readonly wakeAt: number
+  readonly awaited: Awaited | undefined
+  /** Removes the turn from the timer and its gate: neither wakes it here afterwards. */
+  readonly letGo: () => void
+}
+
+/** How one turn's wait continues. */
+export interface Place {
+  /** When the turn continues by the clock, in epoch milliseconds: its time, or later in a spread. */
+  readonly startAt: number
+  /** The gate's decision from the time without an owner: the turn continues with it at once. */
+  readonly pass: Pass | undefined
+  /** Called when the turn does not sleep any more: it continues, or its gate holds it. May be called several times. */
+  readonly left: () => void
+}
+
+/** Takes each turn that begins to wait. */
+export interface ParkingPlace {
+  readonly take: (waiting: Waiting) => Place
+}
+
+/** The process's parking place; by default turns wait unchanged. */
+export const ParkingPlace = Context.Reference<ParkingPlace>(
+  "@holdfast/session-orchestrator/conversation/ParkingPlace",
+  { defaultValue: () => ({ take: ({ wakeAt }) => ({ startAt: wakeAt, pass: undefined, left: nobodyHears }) }) }
+)
+
+// --- internal
+
+/** Shared by all waits. */
+const nobodyHears = (): void => {}

@@ -1,0 +1,231 @@
+/**
+ * Runs one turn on the service's ports: store, timer, and the session's handles.
+ *
+ * TurnRunner.R1. An event is on disk before a client sees it. A disk that refuses a write pauses the turn, and does not lose it.
+ * TurnRunner.R2. The end of a sleep is absolute: `sleepUntil` gets a moment, not a duration.
+ * TurnRunner.R3. A turn whose replay differs from its events on disk is stopped before a client sees an event that is not on disk. The
+ *     disk keeps the first version.
+ * TurnRunner.R4. Events that a replay emits again are not written again: watchers read them from the disk.
+ */
+import {
+  Checkpoint,
+  Compactor,
+  EventSink,
+  FinalReport,
+  Provider,
+  RetryStrategy,
+  Router,
+  Toolbox,
+  Turn,
+  TurnParked,
+  TurnStopped
+} from "@holdfast/kernel"
+import { Basis, type RetryPolicy, RetryStrategies } from "@holdfast/policy"
+import type { Ids, Target, TurnEvent } from "@holdfast/wire"
+import { Clock, Context, Deferred, Duration, Effect, identity, Schedule } from "effect"
+import * as Handover from "./Handover.ts"
+import type { Persist, Resumed } from "../durable/JournalCheckpoint.ts"
+import type { Resumption, Store } from "../storage/Store.ts"
+import * as Admission from "./Admission.ts"
+import type { Awaited } from "../gate/Gatekeeper.ts"
+import * as Gates from "../gate/Gates.ts"
+import type { Hub } from "../session/Hub.ts"
+import type { Session } from "../session/Session.ts"
+import * as TurnLife from "../session/TurnLife.ts"
+import type { TurnPorts } from "./TurnPorts.ts"
+import * as Warnings from "./Warnings.ts"
+
+/** The parts that one turn runs on. */
+export interface Setting {
+  /** The work that this life of the turn has done before. */
+  readonly handover?: Handover.Handover | undefined
+  readonly session: Session
+  readonly life: TurnLife.TurnLife
+  /** The stored state of the turn and of its conversation. */
+  readonly resumption: Resumption
+  readonly target: Target.Target
+  readonly policy: RetryPolicy.RetryPolicy
+  /** Bounded by the limits of the policy, and connected to the gates. */
+  readonly provider: Provider.Provider["Service"]
+  readonly gates: Gates.Gates["Service"]
+  readonly ports: TurnPorts
+  readonly isEnabled: () => boolean
+  readonly store: Store["Service"]
+  /** How its transient events leave (Early.E1). */
+  readonly emitting: (emit: (event: TurnEvent.TransientEvent) => void) => (event: TurnEvent.TransientEvent) => void
+  readonly journaled: Pick<Resumed, "checkpoint" | "carrying">
+  /** The toolbox that runs its tools. */
+  readonly toolbox: Toolbox.Toolbox["Service"]
+  /** Waits for a moment in epoch milliseconds (rule D11). */
+  readonly sleepUntil: (end: number) => Effect.Effect<void>
+}
+
+/**
+ * Runs a turn to its seal, or until it leaves memory to wait. When interrupted, it stops unsealed. An `Observer` is taken from the context
+ * if there is one.
+ */
+export const run = (
+  setting: Setting
+): Effect.Effect<TurnEvent.TurnEnd, TurnParked.TurnParked | TurnStopped.TurnStopped> => {
+  const { target, provider, ports } = setting
+  const { compactor, limits, report, router } = ports
+  const { turn, conversation, history } = setting.resumption
+  const { turnId, conversationId, prompt, acceptedAt } = turn
+  const { system } = conversation
+  const { call, begun } = setting.handover ?? {}
+  const resumed = call === undefined ? undefined : Handover.resumed(call, provider)
+  const aborted = Deferred.await(setting.life.abort)
+  const turned = Turn.runTurn({
+    conversationId,
+    turnId,
+    target,
+    history,
+    startedAt: acceptedAt,
+    begun,
+    abort: resumed === undefined ? aborted : Effect.andThen(resumed.reached, aborted),
+    ...(limits === undefined ? undefined : { limits }),
+    ...(system === undefined ? undefined : { system }),
+    ...(prompt === undefined ? undefined : { prompt })
+  }).pipe(
+    // A context, not layers: nothing has to be built here, and this runs for ten thousand turns.
+    Effect.provideContext(
+      Context.make(Provider.Provider, resumed?.provider ?? provider).pipe(
+        Context.add(EventSink.EventSink, sinkOf(setting)),
+        Context.add(RetryStrategy.RetryStrategy, strategyOf(setting)),
+        Context.add(Checkpoint.Checkpoint, setting.journaled.checkpoint),
+        Context.add(Toolbox.Toolbox, setting.toolbox),
+        Context.add(Compactor.Compactor, compactor),
+        router === undefined ? identity : Context.add(Router.Router, router),
+        report === undefined ? identity : Context.add(FinalReport.FinalReport, report)
+      )
+    )
+  )
+  return resumed === undefined ? turned : Effect.ensuring(turned, resumed.release)
+}
+
+/**
+ * Retries writes that the disk refuses: after 1 s, 2 s, 4 s … and then every 30 s, because a person has to empty a full disk. Fails with
+ * `TurnStopped` only when the service stops.
+ */
+export const untilItWorks =
+  (turnId: Ids.TurnId, stopping: Effect.Effect<void>): Persist =>
+  (effect) =>
+    // A working disk costs nothing but this one look at the outcome.
+    Effect.catch(effect, (error) => {
+      let failure: typeof error | undefined = error
+      return Effect.suspend(() => {
+        const first = failure
+        failure = undefined
+        return first === undefined ? effect : Effect.fail(first)
+      }).pipe(
+        Effect.tapErrorTag("StorageError", ({ message }) => Effect.logError(`Turn ${turnId} is paused: ${message}`)),
+        Effect.retry({ schedule: patience, while: ({ _tag }) => _tag === "StorageError" }),
+        Effect.raceFirst(Effect.andThen(stopping, Effect.fail(goingDown))),
+        Effect.mapError(({ message }) => new TurnStopped.TurnStopped({ message }))
+      )
+    })
+
+/** The error of callers that wait for a turn when its process releases it. */
+export const goingDown = new TurnStopped.TurnStopped({
+  message: "This process releases the turn; it continues in the process that takes it up next."
+})
+
+/** Passes a transient event to the hub, unless it is known there. */
+export const live = (life: TurnLife.TurnLife, hub: Hub, event: TurnEvent.TransientEvent): void => {
+  // A turn that is taken up again announces its present wait or step. Clients get that once, and no event of a wait that the gate has ended.
+  if (event.type === "provider-retry" && life.state.pass !== undefined) return
+  if (!hub.inProgress.isKnown(event)) hub.live(event)
+}
+
+/** Decides by the policy, while the conversation's switch is on (rule P15). */
+export const switched = <S extends Pick<RetryStrategy.RetryStrategy["Service"], "decide">>(
+  strategy: S,
+  policy: RetryPolicy.RetryPolicy,
+  isEnabled: () => boolean
+): S => ({
+  ...strategy,
+  decide: (attempt, failure, spent) =>
+    isEnabled() ? strategy.decide(attempt, failure, spent) : { basis: Basis.switchedOff(policy, spent) }
+})
+
+// --- internal
+
+const patience = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
+
+const sinkOf = ({
+  emitting,
+  handover,
+  journaled,
+  life,
+  resumption: { persisted, turn },
+  session: { hub },
+  store
+}: Setting): EventSink.EventSink["Service"] => ({
+  live: emitting((event) => live(life, hub, event)),
+  persist: (events, position) => {
+    const { conversationId, turnId } = turn
+    if (events.some(({ type }, i) => type !== (persisted[position + i] ?? type))) return Effect.fail(diverged(turnId)) // TurnRunner.R3
+    if (position + events.length <= persisted.length)
+      // If the step has been announced, the driver has repeated these events already, and those in progress came behind them.
+      return Effect.sync(() => void (handover?.begun?.announced !== undefined || hub.repeated(events))) // TurnRunner.R4
+    const persisting = Effect.flatMap(
+      journaled.carrying(
+        { conversationId, events, position },
+        Effect.suspend(() => store.appendEvents(conversationId, turnId, events, position))
+      ),
+      (stored) => {
+        // Another process may have written since this turn was read: that is no defect, and the turn is read again.
+        if (stored.some(({ event }, i) => event.type !== events[i]?.type)) return Effect.fail(elsewhere(turnId)) // TurnRunner.R3
+        hub.persisted(stored)
+        const warnings = events.flatMap(Warnings.of)
+        return Effect.forEach(warnings, (warning) => Effect.logWarning(`Turn ${turnId}: ${warning}`), { discard: true })
+      }
+    )
+    return Effect.catchDefect(persisting, (defect) => Effect.fail(TurnStopped.ofDefect(defect))) // rule C10
+  },
+  isPersisted: (position) => position < persisted.length
+})
+
+/** The turn does not repeat its records: a defect, as the kernel is deterministic (rule C10). */
+const diverged = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>
+  new TurnStopped.TurnStopped({
+    message: `Turn ${turnId} diverged from its journal; what is on disk was left as it is.`,
+    defect: true
+  })
+
+const elsewhere = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>
+  new TurnStopped.TurnStopped({ message: `Turn ${turnId} is being run elsewhere.` })
+
+/** Longest wait that stays in memory: leaving memory and returning costs a few reads of the disk. */
+export const RESIDENT_MS = 5_000
+
+const strategyOf = ({
+  gates,
+  isEnabled,
+  life,
+  policy,
+  ports,
+  session,
+  sleepUntil
+}: Setting): RetryStrategy.RetryStrategy["Service"] => {
+  const { wait } = life
+  const resume = () => session.hub.inProgress.resume()
+  const held = (until: number) => session.hub.held(until)
+  const asleep = (elapsed: Effect.Effect<void>, awaited: Awaited | undefined) =>
+    Admission.heard(wait.sleep(elapsed, resume), life, awaited)
+  const park = (retryAt: number) => Effect.fail(new TurnParked.TurnParked({ retryAt }))
+  const sleep: RetryStrategies.Sleep = (delay, wanted) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const end = now + Duration.toMillis(delay)
+      const awaited = wanted && Gates.awaited(gates, wanted)
+      if (life.standsBy)
+        return Effect.flatMap(wait.standBy(resume), () => {
+          life.move(TurnLife.goOn)
+          return wait.hasNews ? asleep(Effect.void, awaited) : park(end)
+        })
+      life.move(TurnLife.waitAt(awaited))
+      if (Duration.toMillis(delay) > RESIDENT_MS && !wait.hasNews) return park(end)
+      return asleep(Admission.awaits(life, sleepUntil(end), awaited, held), awaited)
+    })
+  return switched(RetryStrategies.make(policy, sleep, ports.countTokens), policy, isEnabled)
+}

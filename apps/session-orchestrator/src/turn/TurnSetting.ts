@@ -1,0 +1,89 @@
+/** Finds a turn's policy, its target, and the provider behind its limits and gates. */
+import { type Provider, ResponseLimit } from "@holdfast/kernel"
+import { Profile, RetryPolicy } from "@holdfast/policy"
+import { Limits } from "@holdfast/providers"
+import { Target } from "@holdfast/wire"
+import { Result, Stream } from "effect"
+import type { Conversation } from "../storage/Store.ts"
+import * as Admission from "./Admission.ts"
+import type { Defaults } from "../conversation/Defaults.ts"
+import type { Providers } from "../conversation/Providers.ts"
+import type { Session } from "../session/Session.ts"
+import type * as TurnLife from "../session/TurnLife.ts"
+import type { TurnServices } from "./TurnServices.ts"
+
+/** The settings that one turn runs with. */
+export interface TurnSetting {
+  readonly target: Target.Target
+  readonly policy: RetryPolicy.RetryPolicy
+  /** The present state of the conversation's auto-retry switch (rule P15). */
+  readonly isEnabled: () => boolean
+  /** Bounded by the limits of the policy, and connected to the gates. */
+  readonly provider: Provider.Provider["Service"]
+}
+
+/** The settings of one turn. */
+export const of = (
+  { defaults, gates, providers }: Pick<TurnServices, "defaults" | "gates" | "providers">,
+  session: Session,
+  turn: TurnLife.TurnLife,
+  conversation: Conversation
+): TurnSetting => {
+  // The settings give the initial state of a conversation's switch; from then on the switch alone decides (rule P15).
+  const policy = { ...policyOf(conversation, defaults), enabled: true }
+  const isEnabled = () => session.autoRetry ?? conversation.autoRetryEnabled
+  const isRetried = () => isEnabled() && RetryPolicy.mostRetries(policy) !== 0
+  // The gate stands outside the limits: a call that exceeds a limit has failed, and the gate must get that failure.
+  const limited = Limits.withLimits(route(providers), policy.requestTimeout)
+  return {
+    target: Target.parse(conversation.model) ?? defaults.model,
+    policy,
+    isEnabled,
+    provider: Admission.gated(limited, gates, turn, isRetried)
+  }
+}
+
+/**
+ * The policy of a conversation: its own settings override the configuration's. It may lower the limit of a response and not raise it: the
+ * memory is the service's (rule C11).
+ */
+export const policyOf = ({ retry: own }: Conversation, { retry }: Defaults["Service"]): RetryPolicy.RetryPolicy => {
+  if (own === undefined) return resolved(retry)
+  const { maxResponseCharacters: most = ResponseLimit.MOST_CHARACTERS } = retry
+  const policy = Profile.resolve({ ...retry, ...Result.getOrElse(Profile.decode(own), () => undefined) })
+  return (policy.maxResponseCharacters ?? 0) > most ? { ...policy, maxResponseCharacters: most } : policy
+}
+
+// --- internal
+
+const policies = new WeakMap<Profile.RetrySettings, RetryPolicy.RetryPolicy>()
+
+/** The configuration's own policy, which most conversations have. */
+const resolved = (retry: Profile.RetrySettings): RetryPolicy.RetryPolicy => {
+  const known = policies.get(retry)
+  if (known !== undefined) return known
+  const policy = Profile.resolve(retry)
+  policies.set(retry, policy)
+  return policy
+}
+
+/** Calls each target's own provider, with the chosen credential: a turn may change between them. */
+const route = (providers: Providers["Service"]): Provider.Provider["Service"] => ({
+  stream: (request) =>
+    (providers.get(request.target.provider, request.credential) ?? missing(request.target, providers.names)).stream(
+      request
+    )
+})
+
+/** TurnQueue.Q3 */
+const missing = (target: Target.Target, names: ReadonlyArray<string>): Provider.Provider["Service"] => ({
+  stream: () =>
+    Stream.make({
+      type: "error",
+      failure: {
+        reason: "model-unavailable",
+        message: `There is no provider named "${target.provider}" in the configuration; there are: ${names.join(", ")}.`,
+        retryable: false
+      }
+    })
+})
