@@ -34,7 +34,7 @@ export const lines = (
   if (isForgotten) {
     page.entry(
       undefined,
-      "The record of its decisions was deleted since (database.retention); what is left is how it ended."
+      "The records of its decisions have been deleted (database.retention); only its end is known."
     )
   }
   for (const step of steps) {

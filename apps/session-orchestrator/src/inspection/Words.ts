@@ -48,12 +48,12 @@ export const attempt = (attempt: Untold<TurnExplanation.Attempt>): string => {
       return `${name} was answered${attempt.finishReason === undefined ? "" : ` (${attempt.finishReason})`}.`
     case "failed": {
       if (attempt.failure?.shared === true)
-        return ended(`${name} was not made, as another turn's had just failed here: ${failure(attempt.failure)}`)
+        return ended(`${name} was not made, because another turn's call had just failed here: ${failure(attempt.failure)}`)
       const what = attempt.failure === undefined ? "" : `: ${failure(attempt.failure)}`
       return ended(`${name} failed ${attempt.hasContent ? "after content had left" : "before any content"}${what}`)
     }
     case "lost":
-      return `${name} was lost: its process died after content had left. What was shown is void; it costs no retry (X2).`
+      return `${name} was lost: its process died after content had left. The shown text is void; the attempt costs no retry (X2).`
     case "cut-short":
       return `${name} was cut short${attempt.hasContent ? ", after content had left" : ""}: the turn ended.`
     case "under-way":
@@ -97,15 +97,15 @@ export const waitEnd = (end: Untold<TurnExplanation.WaitEnd>, due: number): stri
         ? `The wait was ended early by ${end.by?.origin ?? "the gate"} (X5).`
         : `The wait was ended${by(end)}, to retry at once ${ruled(end.rules)}.`
     case "switched":
-      return `The wait was ended${by(end)}, to go on with ${end.target ?? "another target"} ${ruled(end.rules)}.`
+      return `The wait was ended${by(end)}, to continue on ${end.target ?? "another target"} ${ruled(end.rules)}.`
     case "cancelled":
       return `The wait was ended${by(end)}, and the retries given up ${ruled(end.rules)}.`
     case "aborted":
       return `The wait was ended by an abort of the turn ${ruled(end.rules)}.`
     case "broken":
-      return `The wait could not be slept, and there is no retry without it ${ruled(end.rules)}.`
+      return `The wait itself failed, and there is no retry without it ${ruled(end.rules)}.`
     case "unanswered":
-      return `Nobody had answered, and the turn gave up ${ruled(end.rules)}.`
+      return `The question got no answer, and the turn gave up ${ruled(end.rules)}.`
     default:
       return end.type satisfies never
   }
@@ -122,7 +122,7 @@ const held = ({ heldMs }: Untold<TurnExplanation.WaitEnd>): string =>
 export const last = (final: string | undefined): string => {
   if (final === undefined) return ""
   const why = WHY_LAST[final] ?? final
-  return `, the last that there could be: ${why} (A11)`
+  return `, the last step: ${why} (A11)`
 }
 
 /** The outcome of a tool call. */
@@ -132,9 +132,9 @@ export const tool = ({ outcome, tool, toolName }: Untold<TurnExplanation.Tool>):
     case "answered":
       return `${name} was answered.`
     case "failed":
-      return `${name} failed; the model was told.`
+      return `${name} failed; the model got the error.`
     case "unknown":
-      return `${name} was running when its process died. It was not run again; the model was told that nobody knows what became of it (X8).`
+      return `${name} was running when its process died. It was not run again; the model was informed that its outcome is unknown (X8).`
     case "cut-short":
       return `${name} was cut short: the turn ended.`
     case "under-way":
@@ -186,10 +186,10 @@ export const interruption = ({ deaths, defects, rules }: Untold<TurnExplanation.
 
 /** By the cause of `final-turn`. */
 const WHY_LAST: Readonly<Record<string, string>> = {
-  "max-turns": "the turn had as many steps as it may have",
+  "max-turns": "the turn had used all of its steps",
   context: "the next request would have been too long",
-  "malformed-report": "a final report had been handed in that would not do",
-  "retries-exhausted": "the attempts of the step before ran out on responses that would not do"
+  "malformed-report": "a final report was malformed or incomplete",
+  "retries-exhausted": "the step before used up its attempts on invalid responses"
 }
 
 /** Timers of a busy process are late by less. */
@@ -218,10 +218,10 @@ const compaction = ({ attempt, compaction, failure: failed }: Untold<TurnExplana
   const name = `Call ${attempt + 1}, for a summary,`
   switch (compaction) {
     case "compacted":
-      return `${name} was answered: it stands for the older messages from here on (P19).`
+      return `${name} was answered: the summary replaces the older messages from here on (P19).`
     case "nothing": {
       const call = failed === undefined ? "" : `${ended(`${name} was too long itself: ${failure(failed)}`)} `
-      return `${call}Nothing of what was too long could be left out (P19).`
+      return `${call}No part of the context could be left out (P19).`
     }
     case "failed":
       return ended(`${name} failed${failed === undefined ? "" : `: ${failure(failed)}`}`)
@@ -294,18 +294,18 @@ const whyNot = (
 ): string => {
   switch (because) {
     case "after-content":
-      return "content had left, and what has been shown is not produced twice"
+      return "content had left, and shown text is not produced twice"
     case "not-retryable":
-      if (evidence?.["x-should-retry"] === "false") return "the provider said that it should not be retried"
+      if (evidence?.["x-should-retry"] === "false") return "the provider forbade a retry (x-should-retry)"
       return reason === "quota-exhausted"
         ? "the quota is used up, and the provider named no time of its reset"
         : `a failure of this kind (${reason}) is not retried`
     case "context-overflow":
-      return "what is too long for the model is not sent again"
+      return "a context that is too long for the model is not sent again"
     case "defect":
-      return "this is a bug of the program, and it was tried again twice already"
+      return "this is a bug of the program, and it was retried twice already"
     case "no-strategy":
-      return "no retries were asked for"
+      return "no retries were configured"
     case "disabled":
       return "retries are switched off in the configuration (retry.enabled)"
     case "switched-off":
@@ -314,7 +314,7 @@ const whyNot = (
       if (byReason === true && limit !== undefined)
         return `${count(limit, "retry", "retries")} had been made after ${reason}, and there may be no more (retry.reasons)`
       return limit === undefined
-        ? "there were as many retries as there may be"
+        ? "the maximum of retries was reached"
         : `${count(limit, "retry", "retries")} had been made, and there may be no more`
     case "max-delay":
       return `the next wait would be ${Span.format(refusedMs)}${limit === undefined ? "" : `, and none may be longer than ${Span.format(limit)}`}`

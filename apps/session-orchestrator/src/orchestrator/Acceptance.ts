@@ -159,7 +159,7 @@ const takeUpAll = Effect.fnUntraced(function* (
   if (suspects.size > 0) {
     const ids = alone.filter(({ turnId }) => interrupted.has(turnId)).map(({ turnId }) => turnId)
     yield* Effect.logWarning(
-      `${ids.length} turn(s) were in the middle of something at ${Interruption.SUSPECT} deaths of their process in a row. They are ` +
+      `${ids.length} turn(s) were in progress at ${Interruption.SUSPECT} deaths of their process in a row. They are ` +
         `taken up after the others, one at a time: ${ids.slice(0, MOST_NAMED).join(", ")}${ids.length > MOST_NAMED ? " …" : ""}`
     )
   }

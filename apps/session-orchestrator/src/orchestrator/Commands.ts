@@ -131,8 +131,8 @@ const whyNot = (store: Dependencies["store"]): Effect.Effect<StorageError> =>
       (why) =>
         new StorageError({
           message:
-            `The command is not on disk after ${Duration.format(ANSWER_LIMIT)}. ${why} It is not withdrawn: the turn heeds it ` +
-            "as soon as it can be recorded, unless the service stops before. Send it again, with the same commandId, to be sure."
+            `The command is not on disk after ${Duration.format(ANSWER_LIMIT)}. ${why} It is not withdrawn: it takes effect ` +
+            "once the disk works again, unless the process stops first. Send it again, with the same commandId, to be sure."
         })
     )
   )

@@ -80,6 +80,6 @@ const unavailable = (required: ReadonlyArray<MissingServer>): Failure.Failure | 
     ? undefined
     : {
         reason: "unknown",
-        message: `The tools of ${listed(required)} are required, and were not there within ${Duration.format(HOLD)}.`,
+        message: `The tools of ${listed(required)} are required, and were not available within ${Duration.format(HOLD)}.`,
         retryable: false
       }

@@ -182,7 +182,7 @@ it.effect("X14: a warning names the turns that run alone, the first ten of them"
     }).pipe(Effect.scoped)
   const named = (count: number) => Array.from({ length: count }, (_, n) => `t${n}`).join(", ")
   const warning = (count: number, names: string) =>
-    `Warn ${count} turn(s) were in the middle of something at 3 deaths of their process in a row. They are taken up after the others, one at a time: ${names}`
+    `Warn ${count} turn(s) were in progress at 3 deaths of their process in a row. They are taken up after the others, one at a time: ${names}`
   return Effect.gen(function* () {
     assert.deepStrictEqual(yield* turns(10), [warning(10, named(10))])
     assert.deepStrictEqual(yield* turns(11), [warning(11, `${named(10)} …`)])

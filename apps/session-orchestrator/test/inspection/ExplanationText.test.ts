@@ -141,7 +141,7 @@ describe("ExplanationText", () => {
         ExplanationText.lines(explanation, surroundings).filter((line) => line.startsWith("Step")),
         [
           "Step 1, on anthropic/claude-sonnet-4-5",
-          "Step 2, on anthropic/claude-sonnet-4-5, the last that there could be: the turn had as many steps as it may have (A11)"
+          "Step 2, on anthropic/claude-sonnet-4-5, the last step: the turn had used all of its steps (A11)"
         ]
       )
     }).pipe(Effect.provide(ScriptedTurn.layer))
@@ -182,7 +182,7 @@ describe("ExplanationText", () => {
         assert.deepStrictEqual(written({ steps: [], isForgotten: true }), [
           day,
           accepted,
-          "            The record of its decisions was deleted since (database.retention); what is left is how it ended.",
+          "            The records of its decisions have been deleted (database.retention); only its end is known.",
           "",
           sealed
         ])

@@ -110,10 +110,10 @@ describe("words for giving up", () => {
       gaveUp({ because: "max-retries", limit: 1 }),
       "Gave up: 1 retry had been made, and there may be no more (D7)."
     )
-    assert.strictEqual(gaveUp({ because: "max-retries" }), "Gave up: there were as many retries as there may be (D7).")
+    assert.strictEqual(gaveUp({ because: "max-retries" }), "Gave up: the maximum of retries was reached (D7).")
     assert.strictEqual(
       gaveUp({ because: "max-retries", byReason: true }),
-      "Gave up: there were as many retries as there may be (D7)."
+      "Gave up: the maximum of retries was reached (D7)."
     )
     assert.strictEqual(
       gaveUp({ because: "max-retries", limit: 2, byReason: true }),
@@ -132,7 +132,7 @@ describe("words for giving up", () => {
     assert.match(says({ reason: "quota-exhausted" }), /the quota is used up, and the provider named no time/)
     assert.match(
       says({ reason: "quota-exhausted", evidence: { "x-should-retry": "false" } }),
-      /the provider said that it should not be retried/
+      /the provider forbade a retry \(x-should-retry\)/
     )
     assert.match(says({ evidence: { "x-should-retry": "true" } }), /a failure of this kind/)
   })
@@ -179,7 +179,7 @@ describe("words for an attempt", () => {
     )
     assert.strictEqual(
       attempt({ outcome: "failed", failure: { ...failure, shared: true } }),
-      'Attempt 1 was not made, as another turn\'s had just failed here: overloaded: "Overloaded".'
+      'Attempt 1 was not made, because another turn\'s call had just failed here: overloaded: "Overloaded".'
     )
     assert.strictEqual(attempt({ outcome: "cut-short" }), "Attempt 1 was cut short: the turn ended.")
     assert.strictEqual(
@@ -196,12 +196,12 @@ describe("words for an attempt", () => {
   it("P19: mark a call for a summary", () => {
     assert.strictEqual(
       attempt({ compaction: "compacted" }),
-      "Call 1, for a summary, was answered: it stands for the older messages from here on (P19)."
+      "Call 1, for a summary, was answered: the summary replaces the older messages from here on (P19)."
     )
-    assert.strictEqual(attempt({ compaction: "nothing" }), "Nothing of what was too long could be left out (P19).")
+    assert.strictEqual(attempt({ compaction: "nothing" }), "No part of the context could be left out (P19).")
     assert.strictEqual(
       attempt({ compaction: "nothing", failure }),
-      'Call 1, for a summary, was too long itself: overloaded: "Overloaded". Nothing of what was too long could be left out (P19).'
+      'Call 1, for a summary, was too long itself: overloaded: "Overloaded". No part of the context could be left out (P19).'
     )
     assert.strictEqual(attempt({ compaction: "failed" }), "Call 1, for a summary, failed.")
     assert.strictEqual(
@@ -217,7 +217,7 @@ describe("words for a tool call", () => {
 
   it("have its outcome", () => {
     assert.strictEqual(tool("answered"), "Tool call 2, look, was answered.")
-    assert.strictEqual(tool("failed"), "Tool call 2, look, failed; the model was told.")
+    assert.strictEqual(tool("failed"), "Tool call 2, look, failed; the model got the error.")
     assert.strictEqual(tool("cut-short"), "Tool call 2, look, was cut short: the turn ended.")
     assert.strictEqual(tool("under-way"), "Tool call 2, look, is under way.")
     assert.match(tool("unknown"), /^Tool call 2, look, was running when its process died\..* \(X8\)\.$/)
@@ -252,10 +252,10 @@ describe("words for a wait", () => {
       "The wait was ended by HTTP, command k1, to retry at once (X4)."
     )
     assert.strictEqual(ended({ type: "retry-now", rules: ["X5"] }), "The wait was ended early by the gate (X5).")
-    assert.strictEqual(ended({ type: "switched", target: "b/m", rules }), "The wait was ended, to go on with b/m (X4).")
+    assert.strictEqual(ended({ type: "switched", target: "b/m", rules }), "The wait was ended, to continue on b/m (X4).")
     assert.strictEqual(
       ended({ type: "broken", rules: ["D14"] }),
-      "The wait could not be slept, and there is no retry without it (D14)."
+      "The wait itself failed, and there is no retry without it (D14)."
     )
   })
 

@@ -138,7 +138,7 @@ describe("turns that an earlier process has left", () => {
         assert.deepStrictEqual(done, ["add turn-5", ...[...suspects, 13].map((n) => `add turn-${n}`)])
         const names = (all: ReadonlyArray<number>) => all.map((n) => `turn-${n}`).join(", ")
         assert.deepStrictEqual(said.slice(1), [
-          "Warn 11 turn(s) were in the middle of something at 3 deaths of their process in a row. They are " +
+          "Warn 11 turn(s) were in progress at 3 deaths of their process in a row. They are " +
             `taken up after the others, one at a time: ${names(suspects.slice(0, 10))} …`
         ])
       })

@@ -109,7 +109,7 @@ describe("a turn whose tool server is not up", () => {
         assert.strictEqual(status, "failed")
         assert.strictEqual(
           error?.message,
-          `The tools of files (${because}) are required, and were not there within 10m.`
+          `The tools of files (${because}) are required, and were not available within 10m.`
         )
         assert.lengthOf(provider.requests, 0)
       })

@@ -24,7 +24,7 @@ describe("the log warns of", () => {
     assert.deepStrictEqual(more, [])
     assert.match(line ?? "", /step 10 .*max-turns/)
     // The event does not contain whether a report is required.
-    assert.include(line, "a final report's where one is asked for")
+    assert.include(line, "except the final report if one is required")
   })
 
   it("A12: a report that shortened the turn, with the old limit and the new one", () => {
