@@ -228,9 +228,9 @@ class Drives implements Driver {
     let refusal: Opening.Refusal | undefined
     let isOpening = true
     const cancel = begunSafely(opening, this.world, {
-      refused: (said) => {
-        if (isOpening) refusal = said
-        else this.happened({ _tag: "Refused", turn, refusal: said })
+      refused: (reported) => {
+        if (isOpening) refusal = reported
+        else this.happened({ _tag: "Refused", turn, refusal: reported })
       },
       answered: (answer) => {
         turn.cancel = answer.cancel
@@ -286,7 +286,7 @@ class Drives implements Driver {
 
   private recorded({ append, turn, wake }: Write, outcome: Outcome, after: Array<Write>): void {
     if (!this.turns.has(turn)) return
-    if (wake !== undefined && Exit.isSuccess(outcome)) turn.life.wait.hear(wake)
+    if (wake !== undefined && Exit.isSuccess(outcome)) turn.life.wait.recordedEnd(wake)
     turn.known = [...turn.known, ...append.records]
     this.guarded(turn, () =>
       Exit.isSuccess(outcome) ? this.goOn(turn, after) : this.handOver(turn, undefined, { append, outcome })
@@ -330,7 +330,7 @@ class Drives implements Driver {
     const { known, life, session, value } = turn
     if (life.isCalled) return this.handOver(turn)
     life.wait.elapsed(() => session.hub.inProgress.resume())
-    const { heldMs = 0 } = life.state.pass ?? {}
+    const { heldMs = 0 } = life.state.ticket ?? {}
     const held = heldMs === 0 ? undefined : { heldMs }
     const woken = value.elapsed({ type: "elapsed", ...held, at: this.world.now() })
     if (woken === undefined) return this.handOver(turn)

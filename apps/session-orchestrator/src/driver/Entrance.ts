@@ -96,7 +96,7 @@ export class Entrance {
     turn.move(TurnLife.begin)
     turn.move(TurnLife.enter(stay))
     turn.wait.know(JournalCheckpoint.commandIdsOf(known))
-    turn.state.seat?.weigh(ContextSize.charactersOf(resumption.history))
+    turn.state.slot?.weigh(ContextSize.charactersOf(resumption.history))
     return driven
   }
 

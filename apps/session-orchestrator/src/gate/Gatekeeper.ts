@@ -6,7 +6,7 @@
  * Gatekeeper.K1. Due turns are admitted in the order of their times, and before turns that are still asleep.
  * Gatekeeper.K2. A turn is held for `HOLD_LIMIT_MS` at most, and then admitted whatever the gate decides: the schedule plus this limit is
  *     the longest wait.
- * Gatekeeper.K3. An admitted turn holds a pass. It is used for one call or given back, so that the gate's count is right.
+ * Gatekeeper.K3. An admitted turn holds a ticket. It is used for one call or given back, so that the gate's count is right.
  * Gatekeeper.K4. A wait that the provider asked for is not cut short (rule A15). A wait whose end a person chose ends exactly then
  *     (rule X4).
  * Gatekeeper.K5. Nothing here is on disk. A process that dies loses its gates; turns that were held are due when the next process starts,
@@ -16,7 +16,7 @@ import type { RetryStrategy } from "@holdfast/kernel"
 import { Gate, News } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
 import { Alarm, type At } from "../system/Alarm.ts"
-import type { Command } from "../pacing/Wait.ts"
+import type { Command } from "../pacing/TurnWait.ts"
 
 /** A probe has an outcome within the time that the profiles allow for a first content. */
 export const HOLD_LIMIT_MS = 600_000
@@ -54,13 +54,13 @@ export interface Awaited {
 /** A turn that waits. It belongs to one gatekeeper, from `enter` until it is woken or leaves. */
 export interface Sleeper extends Awaited {
   /** Lets the turn continue. Called at most once, at any time after `enter` and before `leave`. */
-  readonly wake: (pass: Pass) => void
+  readonly wake: (ticket: GateTicket) => void
   /** The turn's time has come and it is held; `until` is the expected end, in epoch milliseconds. */
   readonly held: (until: number) => void
 }
 
 /** The gate's decision for a turn whose wait is over. */
-export class Pass {
+export class GateTicket {
   readonly gatekeeper: Gatekeeper
   /** A failure that the turn takes as its own instead of calling; if absent, the turn calls. */
   readonly shared: Failure.Failure | undefined
@@ -79,7 +79,7 @@ export class Pass {
       heldMs = 0,
       isEarly = false,
       isProbe = false
-    }: Partial<Pick<Pass, "shared" | "heldMs" | "isEarly" | "isProbe">> = {}
+    }: Partial<Pick<GateTicket, "shared" | "heldMs" | "isEarly" | "isProbe">> = {}
   ) {
     this.gatekeeper = gatekeeper
     this.shared = shared
@@ -88,21 +88,21 @@ export class Pass {
     this.isProbe = isProbe
   }
 
-  /** Spends the pass; returns whether it was still unspent. */
+  /** Spends the ticket; returns whether it was still unspent. */
   spend(): boolean {
     const isLeft = !this.isSpent
     this.isSpent = true
     return isLeft
   }
 
-  /** Gives the pass back: no call follows (Gatekeeper.K3). */
+  /** Gives the ticket back: no call follows (Gatekeeper.K3). */
   giveBack(): void {
     if (this.spend() && this.shared === undefined) this.gatekeeper.unused()
   }
 }
 
 /** The command by which the gate ends a wait early. It is recorded like a person's command, with the gate as its origin. */
-export const wakeEarly = ({ isProbe }: Pass): Command => ({
+export const wakeEarly = ({ isProbe }: GateTicket): Command => ({
   type: "now",
   early: true,
   by: { commandId: globalThis.crypto.randomUUID(), origin: isProbe ? ORIGINS.probe : ORIGINS.room }
@@ -155,7 +155,7 @@ export class Gatekeeper {
   }
 
   /** Applies findings of other runners about the endpoint. */
-  hear(change: (gate: Gate.Gate) => Gate.Gate): void {
+  update(change: (gate: Gate.Gate) => Gate.Gate): void {
     this.gate = change(this.gate)
     this.settle()
   }
@@ -195,9 +195,9 @@ export class Gatekeeper {
   }
 
   /** Admits a turn that must not be held, because a person ordered it to continue. */
-  admit(): Pass {
+  admit(): GateTicket {
     this.gate = Gate.admit(this.gate, this.world.now())
-    return new Pass(this)
+    return new GateTicket(this)
   }
 
   /** The failure that a first attempt shares instead of calling, if there is one. */
@@ -215,14 +215,14 @@ export class Gatekeeper {
     const close = (change: (gate: Gate.Gate) => Gate.Gate): void => {
       if (!isOpen) return
       isOpen = false
-      this.hear(change)
+      this.update(change)
     }
     return {
       answered: () => {
         if (hadAnswered || !isOpen) return
         hadAnswered = true
         this.answeredAt = this.world.now()
-        this.hear(isLetIn ? Gate.answered : Gate.answeredFirst)
+        this.update(isLetIn ? Gate.answered : Gate.answeredFirst)
       },
       failed: (failure) =>
         close((gate) => {
@@ -237,7 +237,7 @@ export class Gatekeeper {
 
   /** An admitted turn makes no call. */
   unused(): void {
-    this.hear((gate) => Gate.ended(gate, false))
+    this.update((gate) => Gate.ended(gate, false))
   }
 
   private rest(sleeper: Sleeper): void {
@@ -273,7 +273,7 @@ export class Gatekeeper {
     this.take(sleeper)
     const shared = answer._tag === "Share" ? sharedOf(answer.failure, gate, now) : undefined
     const heldMs = held === undefined ? 0 : now - held.since
-    sleeper.wake(new Pass(this, { shared, heldMs, isEarly: held === undefined, isProbe: gate.phase === "shut" }))
+    sleeper.wake(new GateTicket(this, { shared, heldMs, isEarly: held === undefined, isProbe: gate.phase === "shut" }))
   }
 
   /** Admits and wakes turns while there is room. A woken turn may enter again at once; the loop sees its changes. */

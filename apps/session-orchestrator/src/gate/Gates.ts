@@ -27,7 +27,7 @@ export class Gates extends Context.Service<
     /** The limiter of a provider, for all its models and credentials together; `undefined` if it has no limits. */
     readonly limiterOf: (provider: string) => Limiter | undefined
   }
->()("@holdfast/session-orchestrator/conversation/Gates") {}
+>()("@holdfast/session-orchestrator/gate/Gates") {}
 
 /** Finds a provider's endpoint. `undefined`: the provider has no gate. */
 export type EndpointOf = (provider: string) => Endpoint | undefined
@@ -61,7 +61,7 @@ export const layerShared = (
       const { gatekeepers, limiterOf, limiters, of } = yield* make(endpointOf, allowanceOf)
       const { exchange, share } = yield* GateTable
       const known = new Map<string, News.News>()
-      const tell = Effect.suspend(() => {
+      const exchangeNews = Effect.suspend(() => {
         const own: Array<Posted> = []
         const waited: Array<string> = []
         for (const [endpoint, { isIdle, news }] of gatekeepers) {
@@ -69,19 +69,19 @@ export const layerShared = (
           else if (isIdle) continue
           waited.push(endpoint)
         }
-        return waited.length === 0 ? Effect.void : Effect.map(exchange(own, waited), hear)
+        return waited.length === 0 ? Effect.void : Effect.map(exchange(own, waited), apply)
       })
-      const hear = (told: ReadonlyArray<Posted>): void => {
-        for (const { endpoint, ...news } of told) {
+      const apply = (posted: ReadonlyArray<Posted>): void => {
+        for (const { endpoint, ...news } of posted) {
           known.set(endpoint, news)
-          gatekeepers.get(endpoint)?.hear((gate) => News.heard(gate, news))
+          gatekeepers.get(endpoint)?.update((gate) => News.heard(gate, news))
         }
         for (const endpoint of known.keys()) if (!gatekeepers.has(endpoint)) known.delete(endpoint)
       }
       // Without the others' findings a gate works by its own. A database that is away is reported by the code that depends on it.
-      const every = (told: Effect.Effect<void, StorageError>) =>
-        Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(EXCHANGE), Effect.ignore(told))))
-      yield* every(tell)
+      const every = (exchange: Effect.Effect<void, StorageError>) =>
+        Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(EXCHANGE), Effect.ignore(exchange))))
+      yield* every(exchangeNews)
       yield* every(
         SharedLimits.make(limiters, share, (provider) => digest([provider, endpointOf(provider)?.baseUrl ?? ""]))
       )

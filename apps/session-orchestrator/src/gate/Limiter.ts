@@ -53,7 +53,7 @@ export class Limiter {
   }
 
   /** Sets the use of other processes, as far as it is known (Limiter.L4). */
-  hear(others: ReadonlyArray<Allowance.Use>): void {
+  setOthers(others: ReadonlyArray<Allowance.Use>): void {
     this.others = others
     this.settle()
   }

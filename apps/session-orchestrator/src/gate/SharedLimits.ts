@@ -19,17 +19,17 @@ export const make = (
   keyOf: (provider: string) => string
 ): Effect.Effect<void, StorageError> => {
   const runner = globalThis.crypto.randomUUID()
-  const told = new Map<string, string>()
+  const reported = new Map<string, string>()
   const keys = new Map<string, string>()
   const known = (provider: string): string => {
     const key = keys.get(provider) ?? keyOf(provider)
     keys.set(provider, key)
     return key
   }
-  const hear = (rows: ReadonlyArray<Used>): void => {
+  const apply = (rows: ReadonlyArray<Used>): void => {
     for (const [name, limiter] of limiters) {
       const provider = known(name)
-      limiter.hear(rows.filter((row) => row.provider === provider && row.runner !== runner))
+      limiter.setOthers(rows.filter((row) => row.provider === provider && row.runner !== runner))
     }
   }
   return Effect.flatMap(Clock.currentTimeMillis, (now) => {
@@ -38,15 +38,15 @@ export const make = (
     for (const [name, { use, waiting }] of limiters) {
       const provider = known(name)
       const text = JSON.stringify(use)
-      const isNews = use.underway > 0 || text !== (told.get(provider) ?? UNUSED)
+      const isNews = use.underway > 0 || text !== (reported.get(provider) ?? UNUSED)
       if (isNews) own.push({ provider, runner, ...use })
       if (isNews || waiting > 0) asked.push(provider)
-      told.set(provider, text)
+      reported.set(provider, text)
     }
     if (asked.length === 0) return Effect.void
     return share(own, asked, now).pipe(
-      Effect.tapError(() => Effect.sync(() => hear([]))), // SharedLimits.S3
-      Effect.map(hear)
+      Effect.tapError(() => Effect.sync(() => apply([]))), // SharedLimits.S3
+      Effect.map(apply)
     )
   })
 }

@@ -120,7 +120,7 @@ const attemptOf = (
   const { decision, hasContent, number, outcome } = account
   const failed = outcome?._tag === "Failed" || outcome?._tag === "Nothing" ? outcome.failure : undefined
   const failure = failed === undefined ? undefined : cleaned(failed, redact)
-  const told = {
+  const fields = {
     attempt: number,
     target,
     outcome: outcomeOf(account, end),
@@ -133,7 +133,7 @@ const attemptOf = (
     ...(failure === undefined || decision === undefined ? {} : decided(account, decision, failure, end, redact)),
     rules: rulesOf(outcome)
   }
-  return { ...told, words: Words.attempt(told) }
+  return { ...fields, words: Words.attempt(fields) }
 }
 
 /** Only an attempt's failure records whether content was seen: a summary is not shown to clients. */
@@ -206,21 +206,21 @@ const waitOf = (
   }
 }
 
-type Heard = Omit<TurnExplanation.WaitEnd, "words">
+type WaitEndFields = Omit<TurnExplanation.WaitEnd, "words">
 
-const endOf = (wake: RetryStrategy.Wake, isAsking: boolean, redact: Redact): Heard | undefined => {
+const endOf = (wake: RetryStrategy.Wake, isAsking: boolean, redact: Redact): WaitEndFields | undefined => {
   switch (wake.type) {
     case "elapsed":
-      if (isAsking) return { type: "unanswered", ...heard(wake, redact), rules: ["X11"] }
+      if (isAsking) return { type: "unanswered", ...commandOf(wake, redact), rules: ["X11"] }
       return wake.heldMs === undefined
-        ? { type: "elapsed", ...heard(wake, redact), rules: [] }
-        : { type: "elapsed", heldMs: wake.heldMs, ...heard(wake, redact), rules: ["X5"] }
+        ? { type: "elapsed", ...commandOf(wake, redact), rules: [] }
+        : { type: "elapsed", heldMs: wake.heldMs, ...commandOf(wake, redact), rules: ["X5"] }
     case "now":
-      return { type: "retry-now", ...heard(wake, redact), rules: [isGates(wake) ? "X5" : "X4"] }
+      return { type: "retry-now", ...commandOf(wake, redact), rules: [isGates(wake) ? "X5" : "X4"] }
     case "switched":
-      return { type: "switched", target: Target.format(wake.target), ...heard(wake, redact), rules: ["X4"] }
+      return { type: "switched", target: Target.format(wake.target), ...commandOf(wake, redact), rules: ["X4"] }
     case "cancelled":
-      return { type: "cancelled", ...heard(wake, redact), rules: ["P14", "X4"] }
+      return { type: "cancelled", ...commandOf(wake, redact), rules: ["P14", "X4"] }
     case "until":
     case "extended":
     case "asked":
@@ -231,7 +231,7 @@ const endOf = (wake: RetryStrategy.Wake, isAsking: boolean, redact: Redact): Hea
 }
 
 /** A wait without a recorded end ended with the turn, or has not ended. */
-const endedBy = (end: TurnEvent.TurnEnd | undefined): Heard | undefined => {
+const endedBy = (end: TurnEvent.TurnEnd | undefined): WaitEndFields | undefined => {
   if (end === undefined) return undefined
   return end.status === "aborted"
     ? { type: "aborted", at: end.endedAt, rules: ["D8"] }
@@ -240,11 +240,11 @@ const endedBy = (end: TurnEvent.TurnEnd | undefined): Heard | undefined => {
 
 const changeOf = (wake: RetryStrategy.Wake, redact: Redact): ReadonlyArray<TurnExplanation.WaitChange> => {
   if (wake.type === "until") {
-    const moved = { type: "moved" as const, until: wake.until, ...heard(wake, redact), rules: ["X4"] }
+    const moved = { type: "moved" as const, until: wake.until, ...commandOf(wake, redact), rules: ["X4"] }
     return [{ ...moved, words: Words.change(moved, at) }]
   }
   if (wake.type === "extended") {
-    const extended = { type: "extended" as const, byMs: wake.byMs, ...heard(wake, redact), rules: ["X4"] }
+    const extended = { type: "extended" as const, byMs: wake.byMs, ...commandOf(wake, redact), rules: ["X4"] }
     return [{ ...extended, words: Words.change(extended, at) }]
   }
   return []
@@ -256,11 +256,11 @@ const askedOf = (
 ): { readonly asked?: TurnExplanation.Asked } => {
   const wake = wakes.find((wake) => wake.type === "asked")
   if (wake === undefined) return {}
-  const told = { until: wake.until, asks: wake.asks, ...heard(wake, redact), rules: ["X11"] }
-  return { asked: { ...told, words: Words.asked(told, at) } }
+  const fields = { until: wake.until, asks: wake.asks, ...commandOf(wake, redact), rules: ["X11"] }
+  return { asked: { ...fields, words: Words.asked(fields, at) } }
 }
 
-const heard = ({ at, by }: RetryStrategy.Wake, redact: Redact) => ({
+const commandOf = ({ at, by }: RetryStrategy.Wake, redact: Redact) => ({
   ...(by === undefined ? {} : { by: { commandId: by.commandId, origin: redact(by.origin) } }),
   ...(at === undefined ? {} : { at })
 })
@@ -276,7 +276,7 @@ const toolsOf = (
   callsOf(attempt).map(({ toolCallId, toolName }, tool) => {
     const result = accounts.find(({ number, step }) => step === attempt.step && number === tool)?.result
     const outcome = toolOutcomeOf(result, end)
-    const told = {
+    const fields = {
       tool,
       toolCallId,
       toolName,
@@ -284,7 +284,7 @@ const toolsOf = (
       ...(result === undefined ? {} : { endedAt: result.endedAt }),
       rules: outcome === "unknown" ? ["X8"] : []
     }
-    return { ...told, words: Words.tool(told) }
+    return { ...fields, words: Words.tool(fields) }
   })
 
 const toolOutcomeOf = (
@@ -301,8 +301,8 @@ const interruptionOf = ({
   interruption: { deaths, defects } = Interruption.none("")
 }: Evidence): { readonly interruption?: TurnExplanation.Interruption } => {
   if (deaths < 2 && defects === 0) return {}
-  const told = { deaths, defects, rules: [...(deaths < 2 ? [] : ["X14"]), ...(defects === 0 ? [] : ["C10"])] }
-  return { interruption: { ...told, words: Words.interruption(told) } }
+  const fields = { deaths, defects, rules: [...(deaths < 2 ? [] : ["X14"]), ...(defects === 0 ? [] : ["C10"])] }
+  return { interruption: { ...fields, words: Words.interruption(fields) } }
 }
 
 /** The rule by which a turn was sealed without running to its end. */
@@ -329,7 +329,7 @@ const sealOf = (
   redact: Redact
 ): TurnExplanation.Seal => {
   const { attempts, endedAt, error, sleptMs, status } = end
-  const told = {
+  const fields = {
     status,
     endedAt,
     attempts,
@@ -338,7 +338,7 @@ const sealOf = (
     ...(error === undefined ? {} : { error: cleaned(error, redact) }),
     rules: ruleOf(evidence, end)
   }
-  return { ...told, words: Words.seal(told) }
+  return { ...fields, words: Words.seal(fields) }
 }
 
 /** Explanation.E2 */

@@ -2,7 +2,7 @@
 import { Target, type Ids, type TurnEvent, type TurnState } from "@holdfast/wire"
 import { Context, Effect, Layer, Option } from "effect"
 import { Secrets } from "../redaction/Secrets.ts"
-import * as Answer from "../conversation/Answer.ts"
+import * as ModelAnswer from "../conversation/ModelAnswer.ts"
 import type { Interruptions } from "../storage/Interruptions.ts"
 import type { Journal } from "../durable/Journal.ts"
 import type { StorageError, Store } from "../storage/Store.ts"
@@ -73,14 +73,14 @@ const endedOf = (
   endedAt,
   usage,
   ...(error === undefined ? {} : { error: cleaned(TurnReport.errorOf(error), redact) }),
-  ...(status === "completed" ? { text: Answer.textOf(events) } : {}),
+  ...(status === "completed" ? { text: ModelAnswer.textOf(events) } : {}),
   ...(report === undefined ? {} : { report })
 })
 
 /** The journal of an ended turn may be deleted (`database.retention`); its events stay, and contain changes of the target (rule P8). */
 const modelOf = ({ conversation, events }: Evidence.Evidence, account: Account.Account): string => {
   const changed = events.findLast((event) => event.type === "model-change")?.to
-  const answered = Answer.messageOf(events)?.target
+  const answered = ModelAnswer.messageOf(events)?.target
   return (
     TurnReport.targetOf(account) ?? changed ?? (answered === undefined ? conversation.model : Target.format(answered))
   )

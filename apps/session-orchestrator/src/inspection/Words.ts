@@ -11,7 +11,7 @@ import * as Span from "../text/Span.ts"
 /** Formats a moment in epoch milliseconds. */
 export type At = (epochMs: number) => string
 
-type Untold<A> = A extends unknown ? Omit<A, "words"> : never
+type WithoutWords<A> = A extends unknown ? Omit<A, "words"> : never
 
 /** `1 retry`, `3 retries`. */
 export const count = (n: number, one: string, many = `${one}s`): string => `${n} ${n === 1 ? one : many}`
@@ -31,8 +31,8 @@ export const evidence = (failure: Failure.Failure): string => {
   const { evidence = {}, hint } = failure
   const asked = hint === undefined ? [] : [asking(failure)]
   const others = Object.entries(evidence).filter(([name]) => name !== hint?.source)
-  const said = others.map(([name, value]) => `${name}: ${Prose.oneLine(value)}`)
-  return [...asked, ...(said.length === 0 ? [] : [`Its answer had ${said.join(", ")}.`])].join(" ")
+  const headers = others.map(([name, value]) => `${name}: ${Prose.oneLine(value)}`)
+  return [...asked, ...(headers.length === 0 ? [] : [`Its answer had ${headers.join(", ")}.`])].join(" ")
 }
 
 /** The endpoint's full response; empty if the failure's message contains all of it. */
@@ -40,7 +40,7 @@ export const body = ({ body }: Pick<TurnExplanation.Attempt, "body">): string =>
   body === undefined ? "" : `It answered in full: ${Prose.oneLine(body)}`
 
 /** The outcome of an attempt. */
-export const attempt = (attempt: Untold<TurnExplanation.Attempt>): string => {
+export const attempt = (attempt: WithoutWords<TurnExplanation.Attempt>): string => {
   const name = `Attempt ${attempt.attempt + 1}`
   if (attempt.compaction !== undefined) return compaction(attempt)
   switch (attempt.outcome) {
@@ -64,19 +64,19 @@ export const attempt = (attempt: Untold<TurnExplanation.Attempt>): string => {
 }
 
 /** The decision about a failure, and its reason. */
-export const decision = (decision: Untold<TurnExplanation.Decision>, failed: Failure.Failure, at: At): string =>
+export const decision = (decision: WithoutWords<TurnExplanation.Decision>, failed: Failure.Failure, at: At): string =>
   decision.type === "retry"
     ? `Retry ${decision.retry + 1} ${whenOf(decision, failed, at)}${whereOf(decision)} ${ruled(decision.rules)}${spentWith(decision, failed)}.`
     : `Gave up: ${whyNot(decision, failed)} ${ruled(decision.rules)}.`
 
 /** A command's change of a wait. */
-export const change = (change: Untold<TurnExplanation.WaitChange>, at: At): string =>
+export const change = (change: WithoutWords<TurnExplanation.WaitChange>, at: At): string =>
   change.type === "moved"
     ? `The wait was moved to ${at(change.until)}${by(change)} ${ruled(change.rules)}.`
     : `${Span.format(change.byMs)} were added to the budget${by(change)} ${ruled(change.rules)}.`
 
 /** A wait's question, and until when an answer is accepted. */
-export const asked = ({ asks, rules, until }: Untold<TurnExplanation.Asked>, at: At): string =>
+export const asked = ({ asks, rules, until }: WithoutWords<TurnExplanation.Asked>, at: At): string =>
   `${Prose.oneLine(asks.message)} The turn asked, and waits for an answer until ${at(until)} ${ruled(rules)}.`
 
 /** Whether a wait is for an answer. */
@@ -88,7 +88,7 @@ export const dueAt = ({ changes, retryAt }: Pick<TurnExplanation.Wait, "changes"
   Math.max(retryAt, changes.findLast(({ type }) => type === "moved")?.at ?? retryAt)
 
 /** How a wait ended that was due at `due` (epoch milliseconds). */
-export const waitEnd = (end: Untold<TurnExplanation.WaitEnd>, due: number): string => {
+export const waitEnd = (end: WithoutWords<TurnExplanation.WaitEnd>, due: number): string => {
   switch (end.type) {
     case "elapsed":
       return `The wait was over${held(end)}${isLate(end, due) ? `, ${Span.format(wholeSeconds(lateMs(end, due)))} late: nothing ran this turn, or the machine slept` : ""}.`
@@ -112,10 +112,10 @@ export const waitEnd = (end: Untold<TurnExplanation.WaitEnd>, due: number): stri
 }
 
 /** Whether a turn was woken later than a busy process explains. */
-export const isLate = (end: Untold<TurnExplanation.WaitEnd>, due: number): boolean => lateMs(end, due) >= LATE_MS
+export const isLate = (end: WithoutWords<TurnExplanation.WaitEnd>, due: number): boolean => lateMs(end, due) >= LATE_MS
 
 /** How long a turn was held at its endpoint's gate, beyond the end of its wait. */
-const held = ({ heldMs }: Untold<TurnExplanation.WaitEnd>): string =>
+const held = ({ heldMs }: WithoutWords<TurnExplanation.WaitEnd>): string =>
   heldMs === undefined ? "" : `, and the turn was held for ${Span.format(heldMs)} until the gate let it in (X5)`
 
 /** That a step was the last, and why; empty if it was not. */
@@ -126,7 +126,7 @@ export const last = (final: string | undefined): string => {
 }
 
 /** The outcome of a tool call. */
-export const tool = ({ outcome, tool, toolName }: Untold<TurnExplanation.Tool>): string => {
+export const tool = ({ outcome, tool, toolName }: WithoutWords<TurnExplanation.Tool>): string => {
   const name = `Tool call ${tool + 1}, ${Prose.oneLine(toolName)},`
   switch (outcome) {
     case "answered":
@@ -145,7 +145,7 @@ export const tool = ({ outcome, tool, toolName }: Untold<TurnExplanation.Tool>):
 }
 
 /** How the turn ended. */
-export const seal = ({ attempts, error, rules, sleptMs, status, waitedMs }: Untold<TurnExplanation.Seal>): string => {
+export const seal = ({ attempts, error, rules, sleptMs, status, waitedMs }: WithoutWords<TurnExplanation.Seal>): string => {
   const waited = waiting({ sleptMs, waitedMs })
   const effort = `after ${count(attempts, "attempt")}${waited === "" ? "" : ` and ${waited}`}`
   const why = error === undefined ? "" : `: ${failure(error)}`
@@ -174,7 +174,7 @@ export const waiting = ({
 }
 
 /** What has interrupted a turn. */
-export const interruption = ({ deaths, defects, rules }: Untold<TurnExplanation.Interruption>): string =>
+export const interruption = ({ deaths, defects, rules }: WithoutWords<TurnExplanation.Interruption>): string =>
   ended(
     [
       ...(deaths < 2 ? [] : [`The process died ${deaths} times in a row in the middle of this turn`]),
@@ -195,7 +195,7 @@ const WHY_LAST: Readonly<Record<string, string>> = {
 /** Timers of a busy process are late by less. */
 const LATE_MS = 1000
 
-const lateMs = ({ at, heldMs = 0, type }: Untold<TurnExplanation.WaitEnd>, due: number): number =>
+const lateMs = ({ at, heldMs = 0, type }: WithoutWords<TurnExplanation.WaitEnd>, due: number): number =>
   type === "elapsed" && at !== undefined ? at - due - heldMs : 0
 
 /** A sentence with its full stop, unless it ends in a quotation with one. */
@@ -214,7 +214,7 @@ const ruled = (rules: ReadonlyArray<string>): string => (rules.length === 0 ? ""
 const by = ({ by }: { readonly by?: TurnExplanation.By }): string =>
   by === undefined ? "" : ` by ${Prose.oneLine(by.origin)}, command ${by.commandId}`
 
-const compaction = ({ attempt, compaction, failure: failed }: Untold<TurnExplanation.Attempt>): string => {
+const compaction = ({ attempt, compaction, failure: failed }: WithoutWords<TurnExplanation.Attempt>): string => {
   const name = `Call ${attempt + 1}, for a summary,`
   switch (compaction) {
     case "compacted":
@@ -232,18 +232,18 @@ const compaction = ({ attempt, compaction, failure: failed }: Untold<TurnExplana
   }
 }
 
-const whenOf = (decision: Untold<TurnExplanation.Retry>, failed: Failure.Failure, at: At): string =>
+const whenOf = (decision: WithoutWords<TurnExplanation.Retry>, failed: Failure.Failure, at: At): string =>
   decision.delayMs === 0 ? "at once" : `at ${at(decision.retryAt)}, after ${lengthOf(decision, failed)}`
 
 /** The target and credential of a retry that was sent elsewhere. */
-const whereOf = ({ credential, role, target }: Untold<TurnExplanation.Retry>): string => {
+const whereOf = ({ credential, role, target }: WithoutWords<TurnExplanation.Retry>): string => {
   if (target === undefined) return ""
   const key = credential === undefined ? "" : ` with credential ${Prose.oneLine(credential)}`
   return `, on ${target}${key}${role === undefined ? "" : `, of the chain ${Prose.oneLine(role)}`}`
 }
 
 /** The wait, and the source of its length. */
-const lengthOf = (decision: Untold<TurnExplanation.Retry>, { hint }: Failure.Failure): string => {
+const lengthOf = (decision: WithoutWords<TurnExplanation.Retry>, { hint }: Failure.Failure): string => {
   const { clipped, delayMs, hintMs = 0, isEarlier, jitterMs = 0, scheduledMs } = decision
   const wait = Span.format(delayMs)
   if (scheduledMs === undefined) return wait
@@ -260,7 +260,7 @@ const lengthOf = (decision: Untold<TurnExplanation.Retry>, { hint }: Failure.Fai
 
 /** A hint that changed nothing. */
 const unheeded = (
-  { hintMs, isEarlier, target }: Untold<TurnExplanation.Retry>,
+  { hintMs, isEarlier, target }: WithoutWords<TurnExplanation.Retry>,
   hint: Failure.Hint | undefined
 ): string => {
   if (hintMs !== undefined)
@@ -275,21 +275,21 @@ const unheeded = (
 
 /** The sum of the waits, this one included. */
 const spentWith = (
-  { delayMs, onReason, spending }: Untold<TurnExplanation.Retry>,
+  { delayMs, onReason, spending }: WithoutWords<TurnExplanation.Retry>,
   { reason }: Failure.Failure
 ): string => {
-  const told = (spending: TurnExplanation.Spending | undefined, on: string): ReadonlyArray<string> => {
+  const partOf = (spending: TurnExplanation.Spending | undefined, on: string): ReadonlyArray<string> => {
     if (spending?.totalMs === undefined) return []
     const { measure, spentMs, totalMs } = spending
     return measure === "scheduled"
       ? [`${Span.format(spentMs + delayMs)} of ${Span.format(totalMs)} spent${on}`]
       : [`${Span.format(spentMs)} of ${Span.format(totalMs)} had passed${on}`]
   }
-  return [...told(spending, ""), ...told(onReason, ` on ${reason}`)].map((part) => `; ${part}`).join("")
+  return [...partOf(spending, ""), ...partOf(onReason, ` on ${reason}`)].map((part) => `; ${part}`).join("")
 }
 
 const whyNot = (
-  { because, byReason, limit, onReason, refusedMs = 0, spending }: Untold<TurnExplanation.GaveUp>,
+  { because, byReason, limit, onReason, refusedMs = 0, spending }: WithoutWords<TurnExplanation.GaveUp>,
   { evidence, reason }: Failure.Failure
 ): string => {
   switch (because) {

@@ -256,7 +256,7 @@ const inOrder = Effect.fnUntraced(function* (
     if (early?.accept() !== true)
       yield* queue.add(session, turnId, { arrival: { resumption: opening && firstOf(conversation, turn, opening) } })
   }
-  if (acceptance._tag === "Known" && isNobodys(acceptance.turn, queue, tenancy)) {
+  if (acceptance._tag === "Known" && isUnowned(acceptance.turn, queue, tenancy)) {
     session.hub.persisted(yield* store.turnEvents(turnId))
     yield* queue.add(session, turnId)
   }
@@ -272,7 +272,7 @@ const readable = <A>(history: Effect.Effect<A, StorageError>): Effect.Effect<A |
   )
 
 /** Acceptance.A4 */
-const isNobodys = (turn: Turn, queue: TurnQueue, tenancy: TenancyService): boolean =>
+const isUnowned = (turn: Turn, queue: TurnQueue, tenancy: TenancyService): boolean =>
   turn.end === undefined && !queue.has(turn) && !tenancy.isElsewhere(turn.turnId)
 
 const accept: (dependencies: Dependencies, wanted: Wanted) => Accepted = Effect.fnUntraced(function* (

@@ -19,7 +19,7 @@ import type { Sessions } from "../session/Sessions.ts"
 import type { TurnLife } from "../session/TurnLife.ts"
 import type { TurnQueue } from "./TurnQueue.ts"
 import { goingDown } from "../turn/TurnRunner.ts"
-import type * as Wait from "../pacing/Wait.ts"
+import type * as TurnWait from "../pacing/TurnWait.ts"
 
 /** Longest time until a command is answered. Longer than a database is busy for; shorter than clients wait. */
 export const ANSWER_LIMIT = Duration.seconds(10)
@@ -44,10 +44,10 @@ export interface Address {
   readonly turnId?: Ids.TurnId | undefined
 }
 
-type Answer = Effect.Effect<boolean, StorageError | TurnStopped.TurnStopped>
+type CommandResult = Effect.Effect<boolean, StorageError | TurnStopped.TurnStopped>
 
 /** Aborts the turn; returns whether there was one. */
-export const abort = (dependencies: Dependencies, address: Address): Answer =>
+export const abort = (dependencies: Dependencies, address: Address): CommandResult =>
   answered(dependencies, () =>
     reach(dependencies, address, (turn) => {
       turn.abortNow()
@@ -56,7 +56,7 @@ export const abort = (dependencies: Dependencies, address: Address): Answer =>
   )
 
 /** Hands a command to the turn's wait; returns whether it had an effect. */
-export const steer = (dependencies: Dependencies, address: Address, command: Wait.Command): Answer =>
+export const steer = (dependencies: Dependencies, address: Address, command: TurnWait.Command): CommandResult =>
   answered(dependencies, () => reach(dependencies, address, ({ wait }) => wait.steer(command)))
 
 /** Converts a client's command into the wait's command. A command without an id gets one. */
@@ -64,7 +64,7 @@ export const decode = (
   steering: Command.Steering,
   origin: string,
   providers: Providers["Service"]
-): Effect.Effect<Wait.Command, InvalidRequest> => {
+): Effect.Effect<TurnWait.Command, InvalidRequest> => {
   const by: RetryStrategy.Command = { commandId: steering.commandId ?? globalThis.crypto.randomUUID(), origin }
   switch (steering.type) {
     case "retry-now":
@@ -88,8 +88,8 @@ export const decode = (
 const reach = (
   { queue, sessions }: Dependencies,
   { conversationId, turnId }: Address,
-  act: (turn: TurnLife) => Wait.Answer
-): Wait.Answer | undefined => {
+  act: (turn: TurnLife) => TurnWait.CommandResult
+): TurnWait.CommandResult | undefined => {
   const isMeant = (turn: { readonly turnId: Ids.TurnId }) => turnId === undefined || turn.turnId === turnId // Commands.M4
   const parked = queue.parking.find(conversationId)
   if (parked === undefined) {
@@ -100,13 +100,13 @@ const reach = (
     queue.hasten(session)
     return answer
   }
-  let answer: Wait.Answer | undefined
+  let answer: TurnWait.CommandResult | undefined
   if (isMeant(parked)) queue.parking.leave(conversationId, (turn) => void (answer = act(turn)))
   return answer
 }
 
-const answered = ({ stopping, store }: Dependencies, hand: () => Wait.Answer | undefined): Answer =>
-  Effect.suspend((): Answer => {
+const answered = ({ stopping, store }: Dependencies, hand: () => TurnWait.CommandResult | undefined): CommandResult =>
+  Effect.suspend((): CommandResult => {
     const answer = hand() ?? Effect.succeed(false) // Commands.M2
     // Shutdown comes first: a released turn answers that there was nothing to do, and the client needs the real reason.
     return Effect.andThen(stopping, Effect.fail(goingDown)).pipe(

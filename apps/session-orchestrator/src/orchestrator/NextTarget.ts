@@ -9,10 +9,10 @@ import { type RetryPolicy, Routes } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
 import type { Conversation, StorageError, Store } from "../storage/Store.ts"
-import * as Routers from "../turn/Routers.ts"
+import * as TurnRouter from "../turn/TurnRouter.ts"
 
 /** The services that the answer is read from. */
-export interface Dependencies extends Omit<Routers.Dependencies, "countTokens"> {
+export interface Dependencies extends Omit<TurnRouter.Dependencies, "countTokens"> {
   readonly store: Pick<Store["Service"], "messages">
 }
 
@@ -28,7 +28,7 @@ export const of = (
     return Effect.succeed(model)
   }
   return Effect.gen(function* () {
-    const last = routing.revert === "never" ? Routers.lastAnswer(yield* store.messages(conversationId)) : undefined
+    const last = routing.revert === "never" ? TurnRouter.lastAnswer(yield* store.messages(conversationId)) : undefined
     const now = yield* Clock.currentTimeMillis
     const standing = yield* standings.load(now)
     const question = {

@@ -23,7 +23,7 @@ import { Standings } from "../storage/Standings.ts"
 import { type Conversation, StorageError, Store, type Turn } from "../storage/Store.ts"
 import { Tenancy } from "../storage/sqlite/Tenancy.ts"
 import * as Acceptance from "./Acceptance.ts"
-import * as Answer from "../conversation/Answer.ts"
+import * as ModelAnswer from "../conversation/ModelAnswer.ts"
 import * as Commands from "./Commands.ts"
 import { Condition } from "../system/Condition.ts"
 import {
@@ -345,7 +345,7 @@ const waitEventOf = (
 
 const resultOf = Effect.fnUntraced(function* (store: Store["Service"], end: TurnEvent.TurnEnd) {
   const events = yield* store.turnEvents(end.turnId)
-  return { turnId: end.turnId, end, text: Answer.textOf(events.map(({ event }) => event)) }
+  return { turnId: end.turnId, end, text: ModelAnswer.textOf(events.map(({ event }) => event)) }
 })
 
 const countsOf = (sessions: Sessions, parking: Parking): TurnCounts => {

@@ -7,7 +7,7 @@
  *     the turns behind it.
  * TurnQueue.Q4. No turn passes an unsealed turn before it. A turn that stops unsealed is run again from its records. After a defect of the
  *     service that happens twice, and then it is sealed as failed (rule C10). After another process has written, it happens at growing
- *     intervals (`Comebacks`), and its callers get the error. An abort ends the turn at any of these moments.
+ *     intervals (`RestartDelays`), and its callers get the error. An abort ends the turn at any of these moments.
  * TurnQueue.Q5. A parked turn that is wanted is reached through its session from that moment on, by handles that stay the same. No command
  *     or abort is lost while it leaves memory, or while it is read from the disk; they are taken in their order.
  * TurnQueue.Q6. A turn that is in memory ahead of its time and stops there is still parked: nothing is reported of it.
@@ -25,7 +25,7 @@ import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
 import type { Resumption, Turn } from "../storage/Store.ts"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import * as Tokenizer from "../tokens/Tokenizer.ts"
-import { Comebacks } from "../recovery/Comebacks.ts"
+import { RestartDelays } from "../recovery/RestartDelays.ts"
 import { Early } from "../session/Early.ts"
 import type { Awaited } from "../gate/Gatekeeper.ts"
 import type { Parking } from "../parking/Parking.ts"
@@ -33,7 +33,7 @@ import * as MissingTools from "../turn/MissingTools.ts"
 import { Seals } from "../session/Seals.ts"
 import type { Session } from "../session/Session.ts"
 import type { Sessions } from "../session/Sessions.ts"
-import * as Setbacks from "../recovery/Setbacks.ts"
+import * as InterruptedTurns from "../recovery/InterruptedTurns.ts"
 import * as TurnLife from "../session/TurnLife.ts"
 import * as TurnPorts from "../turn/TurnPorts.ts"
 import * as TurnRunner from "../turn/TurnRunner.ts"
@@ -70,7 +70,7 @@ export interface Anticipated {
 export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Deferred.Deferred<void>) {
   const services = yield* TurnServices.collect(sessions, down)
   const { isStopping } = services
-  // Runs after the fibers have ended: a runner continues without this conversation, so gates must get their passes back (Gatekeeper.K3).
+  // Runs after the fibers have ended: a runner continues without this conversation, so gates must get their tickets back (Gatekeeper.K3).
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
       for (const { turns } of sessions) for (const turn of turns.slice()) turn.end(Exit.fail(TurnRunner.goingDown))
@@ -78,7 +78,7 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
   )
   const fork = yield* FiberSet.makeRuntime<never>()
   const seals = new Seals()
-  const comebacks = new Comebacks()
+  const restartDelays = new RestartDelays()
   /** The fiber that runs the turns of a session; `undefined` while it starts. */
   const working = new Map<Session, Fiber.Fiber<void> | undefined>()
 
@@ -113,7 +113,7 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
 
   const ended = (turn: TurnLife.TurnLife, outcome: Exit.Exit<TurnEvent.TurnEnd, TurnStopped.TurnStopped>): void => {
     turn.end(outcome)
-    seals.tell(turn.turnId, outcome)
+    seals.report(turn.turnId, outcome)
   }
 
   const stopped = (session: Session, turn: TurnLife.TurnLife, error: TurnStopped.TurnStopped): void => {
@@ -125,7 +125,7 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
   const goOn = Effect.fnUntraced(function* (session: Session, turn: TurnLife.TurnLife, error: TurnStopped.TurnStopped) {
     const { turnId } = turn
     if (error.defect === true) {
-      const outcome = yield* Effect.exit(Setbacks.ofDefect(services, session, turn, error))
+      const outcome = yield* Effect.exit(InterruptedTurns.ofDefect(services, session, turn, error))
       if (Exit.isSuccess(outcome)) return outcome.value
       yield* Effect.logError(`Turn ${turnId} could not be sealed: ${errorOf(outcome.cause).message}`)
     }
@@ -133,7 +133,7 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
     const { interruption } = turn.state
     stopped(session, turn, error)
     const { abort } = session.add(turnId, { _tag: "Stopped", interruption }, "first")
-    yield* Setbacks.pause(abort, comebacks.stopped(session.conversationId, yield* Clock.currentTimeMillis))
+    yield* InterruptedTurns.pause(abort, restartDelays.stopped(session.conversationId, yield* Clock.currentTimeMillis))
     return undefined
   })
 
@@ -223,7 +223,7 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
 
   yield* Effect.addFinalizer(() => Effect.sync(() => waking.close()))
   // Finalizers run in reverse order, so this one runs first: the turns still run.
-  yield* Effect.addFinalizer(() => Setbacks.inGoodOrder(services))
+  yield* Effect.addFinalizer(() => InterruptedTurns.inGoodOrder(services))
 
   const queue: TurnQueue = {
     parking,
@@ -298,11 +298,11 @@ const listenerOf = (turn: TurnLife.TurnLife): JournalCheckpoint.Listener => ({
   // Before the wait is announced: a client may send a command as soon as it sees the announcement.
   begins: (name) => turn.begins(Records.placeOf(name)?.kind === "Wake"),
   recorded: (record) => {
-    Setbacks.recorded(turn, record)
+    InterruptedTurns.recorded(turn, record)
     const wake = Records.valueOf("Wake", record)
     if (wake === undefined) return
-    turn.wait.hear(wake)
-    if (wake.type === "asked") turn.move(TurnLife.without("pass")) // it calls when a person has answered
+    turn.wait.recordedEnd(wake)
+    if (wake.type === "asked") turn.move(TurnLife.without("ticket")) // it calls when a person has answered
   }
 })
 
@@ -324,7 +324,7 @@ const run = Effect.fnUntraced(function* (
   const emitting = <Event>(emit: (event: Event) => void) => (early === undefined ? emit : early.emitting(emit))
   if (handover?.isEntered === true) yield* written(services, handover.refused, patiently)
   else {
-    const sealed = yield* Setbacks.enter(services, session, turn)
+    const sealed = yield* InterruptedTurns.enter(services, session, turn)
     if (sealed !== undefined) return sealed
   }
   const resumption =
@@ -339,7 +339,7 @@ const run = Effect.fnUntraced(function* (
   turn.wait.know(journaled.commandIds)
   const { isEnabled, policy, provider, target } = TurnSetting.of(services, session, turn, conversation)
   const { history } = resumption
-  turn.state.seat?.weigh(ContextSize.charactersOf(history))
+  turn.state.slot?.weigh(ContextSize.charactersOf(history))
   const { credentials } = providers
   const ports = yield* TurnPorts.make(
     { standings, tokenizer: Tokenizer.load, credentials, models: defaults.models },
@@ -353,7 +353,7 @@ const run = Effect.fnUntraced(function* (
     live: emitting((event) => session.hub.live(event)),
     makeRoom: () => {
       turn.move(TurnLife.without("place"))
-      turn.state.seat?.ready()
+      turn.state.slot?.ready()
     },
     abort: Deferred.await(turn.abort)
   })

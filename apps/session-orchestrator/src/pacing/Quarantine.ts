@@ -31,7 +31,7 @@ export interface QuarantineService {
 
 /** The quarantine of a process. Without a layer every turn runs at once. */
 export const Quarantine = Context.Reference<QuarantineService>(
-  "@holdfast/session-orchestrator/conversation/Quarantine",
+  "@holdfast/session-orchestrator/pacing/Quarantine",
   {
     defaultValue: () => ({
       come: (_isSuspect, enter) => {
@@ -60,23 +60,23 @@ export interface Dependencies {
 
 /** A quarantine without turns. */
 export const make = (dependencies: Dependencies): QuarantineService => {
-  const ward = new Ward(dependencies)
-  return { come: (isSuspect, enter) => ward.come(isSuspect, enter) }
+  const admissions = new Admissions(dependencies)
+  return { come: (isSuspect, enter) => admissions.come(isSuspect, enter) }
 }
 
 // --- internal
 
-interface Guest {
+interface Entrant {
   state: "waiting" | "alone" | "among" | "gone"
   readonly enter: () => void
 }
 
-class Ward {
+class Admissions {
   private readonly dependencies: Dependencies
-  private readonly suspects: Array<Guest> = []
-  private readonly held = new Set<Guest>()
+  private readonly suspects: Array<Entrant> = []
+  private readonly held = new Set<Entrant>()
   private others = 0
-  private alone: Guest | undefined = undefined
+  private alone: Entrant | undefined = undefined
   private isHolding = false
   private cancel: (() => void) | undefined = undefined
 
@@ -85,37 +85,37 @@ class Ward {
   }
 
   come(isSuspect: boolean, enter: () => void): Stay {
-    const guest: Guest = { state: "waiting", enter }
+    const entrant: Entrant = { state: "waiting", enter }
     if (isSuspect) {
-      this.suspects.push(guest)
+      this.suspects.push(entrant)
       this.next()
-    } else if (this.isHolding) this.held.add(guest)
-    else this.join(guest)
-    return { progressed: () => this.progressed(guest), leave: () => this.leave(guest) }
+    } else if (this.isHolding) this.held.add(entrant)
+    else this.join(entrant)
+    return { progressed: () => this.progressed(entrant), leave: () => this.leave(entrant) }
   }
 
-  private join(guest: Guest): void {
-    guest.state = "among"
+  private join(entrant: Entrant): void {
+    entrant.state = "among"
     this.others++
-    guest.enter()
+    entrant.enter()
   }
 
-  private progressed(guest: Guest): void {
-    if (guest.state !== "alone") return
-    guest.state = "among"
+  private progressed(entrant: Entrant): void {
+    if (entrant.state !== "alone") return
+    entrant.state = "among"
     this.others++
     this.endAlone()
   }
 
-  private leave(guest: Guest): void {
-    const { state } = guest
-    guest.state = "gone"
+  private leave(entrant: Entrant): void {
+    const { state } = entrant
+    entrant.state = "gone"
     switch (state) {
       case "waiting":
-        this.held.delete(guest)
-        if (this.suspects.includes(guest)) {
-          if (this.suspects[0] === guest && this.alone === undefined) this.stopClock()
-          this.suspects.splice(this.suspects.indexOf(guest), 1)
+        this.held.delete(entrant)
+        if (this.suspects.includes(entrant)) {
+          if (this.suspects[0] === entrant && this.alone === undefined) this.stopClock()
+          this.suspects.splice(this.suspects.indexOf(entrant), 1)
           this.next()
         }
         return
@@ -141,13 +141,13 @@ class Ward {
 
   private admit(): void {
     this.stopClock()
-    const guest = this.suspects.shift()
-    if (guest === undefined) return
-    guest.state = "alone"
-    this.alone = guest
+    const entrant = this.suspects.shift()
+    if (entrant === undefined) return
+    entrant.state = "alone"
+    this.alone = entrant
     this.isHolding = true
     this.cancel = this.after(HOLD_MS, () => this.release()) // Quarantine.N3
-    guest.enter()
+    entrant.enter()
   }
 
   private endAlone(): void {
@@ -162,7 +162,7 @@ class Ward {
     this.isHolding = false
     const held = Array.from(this.held)
     this.held.clear()
-    for (const guest of held) this.join(guest)
+    for (const entrant of held) this.join(entrant)
   }
 
   private after(ms: number, act: () => void): () => void {

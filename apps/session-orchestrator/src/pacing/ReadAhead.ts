@@ -5,10 +5,10 @@
  * time comes: then only the end of the wait is recorded and the provider is called.
  *
  * ReadAhead.F1. Turns are read in the order of their times, `atOnce` at a time, and only while `isFree` reports that no due turn waits for
- *     a place: reading ahead must not delay due turns.
+ *     a slot: reading ahead must not delay due turns.
  * ReadAhead.F2. At most `most` turns are in memory ahead of their time, and no further turn is read while those hold `mostSize` characters
- *     or more. A turn that gets no place in time is read at its time, as it would be without this module.
- * ReadAhead.F3. A place is given back once, however often `leave` is called, and at the latest when its turn has left memory: none is lost.
+ *     or more. A turn that gets no slot in time is read at its time, as it would be without this module.
+ * ReadAhead.F3. A slot is given back once, however often `leave` is called, and at the latest when its turn has left memory: none is lost.
  */
 import { MutableList } from "effect"
 
@@ -20,8 +20,8 @@ export interface Limits {
   readonly mostSize: number
 }
 
-/** The place of one turn, from the moment at which reading it begins. */
-export interface Place {
+/** The slot of one turn, from the moment at which reading it begins. */
+export interface Slot {
   /** The turn has been read; its size in characters. */
   readonly weigh: (size: number) => void
   /** The turn has arrived at its wait, and stands by. */
@@ -34,15 +34,15 @@ export interface Place {
 export class ReadAhead<A> {
   private readonly limits: Limits
   private readonly isFree: () => boolean
-  private readonly begin: (who: A, place: Place) => boolean
+  private readonly begin: (who: A, slot: Slot) => boolean
   private readonly soon = MutableList.make<A>()
   private reading = 0
-  private places = 0
+  private slots = 0
   private size = 0
   private isOpening = false
 
-  /** `begin` returns whether the turn takes the place; it must not throw. */
-  constructor(limits: Limits, isFree: () => boolean, begin: (who: A, place: Place) => boolean) {
+  /** `begin` returns whether the turn takes the slot; it must not throw. */
+  constructor(limits: Limits, isFree: () => boolean, begin: (who: A, slot: Slot) => boolean) {
     this.limits = limits
     this.isFree = isFree
     this.begin = begin
@@ -50,7 +50,7 @@ export class ReadAhead<A> {
 
   /** The number of turns in memory ahead of their time. */
   get count(): number {
-    return this.places
+    return this.slots
   }
 
   /** The time of a turn is near. */
@@ -59,28 +59,28 @@ export class ReadAhead<A> {
     this.open()
   }
 
-  /** Begins to read turns while there are places. To be called when `isFree` turns true again. */
+  /** Begins to read turns while there are slots. To be called when `isFree` turns true again. */
   open(): void {
     if (this.isOpening) return
     this.isOpening = true
     const { atOnce, most, mostSize } = this.limits
-    while (this.reading < atOnce && this.places < most && this.size < mostSize && this.isFree()) {
+    while (this.reading < atOnce && this.slots < most && this.size < mostSize && this.isFree()) {
       const who = MutableList.take(this.soon)
       if (who === MutableList.Empty) break
-      const place = this.place()
-      if (!this.begin(who, place)) place.leave()
+      const slot = this.slot()
+      if (!this.begin(who, slot)) slot.leave()
     }
     this.isOpening = false
   }
 
-  /** Stops reading: turns that wait for a place are dropped. */
+  /** Stops reading: turns that wait for a slot are dropped. */
   close(): void {
     MutableList.clear(this.soon)
   }
 
-  private place(): Place {
+  private slot(): Slot {
     this.reading++
-    this.places++
+    this.slots++
     let isReading = true
     let isTaken = true
     let size = 0
@@ -100,7 +100,7 @@ export class ReadAhead<A> {
       leave: () => {
         if (!isTaken) return // ReadAhead.F3
         isTaken = false
-        this.places--
+        this.slots--
         this.size -= size
         ready()
         this.open()

@@ -25,7 +25,7 @@ export interface RightOfWay {
 }
 
 /** The priority of a process; without a layer no refusal is held back. */
-export const RightOfWay = Context.Reference<RightOfWay>("@holdfast/session-orchestrator/conversation/RightOfWay", {
+export const RightOfWay = Context.Reference<RightOfWay>("@holdfast/session-orchestrator/pacing/RightOfWay", {
   defaultValue: () => ({ enter: () => () => {}, giveWay: Effect.void, whenFree: (act) => act() })
 })
 
@@ -93,19 +93,19 @@ export const behind = (http: Http.Http["Service"], { giveWay, whenFree }: RightO
 /** The same without a fiber. A call that is cancelled while it is held back reports nothing. */
 const givingWay =
   (begin: Http.Begin, whenFree: RightOfWay["whenFree"]): Http.Begin =>
-  (body, world, heard) => {
+  (body, world, listener) => {
     let isCancelled = false
     const later = (act: () => void): void =>
       whenFree(() => {
         if (!isCancelled) act()
       })
     const cancel = begin(body, world, {
-      answered: heard.answered,
+      answered: listener.answered,
       refused: (answer, text) => {
-        if (answer.status < REFUSED) heard.refused(answer, text)
-        else later(() => heard.refused(answer, text))
+        if (answer.status < REFUSED) listener.refused(answer, text)
+        else later(() => listener.refused(answer, text))
       },
-      broken: (broken) => later(() => heard.broken(broken))
+      broken: (broken) => later(() => listener.broken(broken))
     })
     return () => {
       isCancelled = true

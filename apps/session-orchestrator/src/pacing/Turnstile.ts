@@ -14,14 +14,14 @@ import { MutableList } from "effect"
 import type { RightOfWay } from "./RightOfWay.ts"
 
 /** Gives a place back. */
-export type Pass = () => void
+export type Leave = () => void
 
 /** The places of turns that wake, and the turns that wait for one. */
 export class Turnstile {
   private readonly size: number
   private readonly onEmpty: () => void
   private readonly rightOfWay: Pick<RightOfWay, "enter">
-  private readonly outside = MutableList.make<(pass: Pass) => void>()
+  private readonly outside = MutableList.make<(leave: Leave) => void>()
   private inside = 0
   private isOpening = false
 
@@ -38,7 +38,7 @@ export class Turnstile {
   }
 
   /** Calls `enter` with a function that gives the place back, now or once there is a place. `enter` must not throw. */
-  come(enter: (pass: Pass) => void): void {
+  come(enter: (leave: Leave) => void): void {
     MutableList.append(this.outside, enter)
     this.open()
   }
@@ -56,13 +56,13 @@ export class Turnstile {
       const enter = MutableList.take(this.outside)
       if (enter === MutableList.Empty) break
       this.inside++
-      enter(this.pass())
+      enter(this.leave())
     }
     this.isOpening = false
     if (this.outside.length === 0) this.onEmpty()
   }
 
-  private pass(): Pass {
+  private leave(): Leave {
     const asked = this.rightOfWay.enter()
     let isInside = true
     return () => {

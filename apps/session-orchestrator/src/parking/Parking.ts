@@ -11,7 +11,7 @@
  */
 import type { Ids } from "@holdfast/wire"
 import type { Timer } from "../durable/Timer.ts"
-import type { Awaited, Pass, Sleeper } from "../gate/Gatekeeper.ts"
+import type { Awaited, GateTicket, Sleeper } from "../gate/Gatekeeper.ts"
 import type { ParkingPlace } from "../turn/ParkingPlace.ts"
 import type { TurnLife } from "../session/TurnLife.ts"
 
@@ -72,7 +72,7 @@ export class Parking {
   park(conversationId: Ids.ConversationId, turnId: Ids.TurnId, wakeAt: number, awaited?: Awaited): void {
     const sleeper: Sleeper | undefined = awaited && {
       ...awaited,
-      wake: (pass) => this.letIn(conversationId, pass),
+      wake: (ticket) => this.letIn(conversationId, ticket),
       held: (until) => {
         entry.heldUntil = until
         this.runner.held(conversationId, until)
@@ -82,7 +82,7 @@ export class Parking {
       stop()
       sleeper?.gatekeeper.leave(sleeper)
     }
-    const { left, pass, startAt } = this.place.take({ wakeAt, awaited, letGo })
+    const { left, ticket, startAt } = this.place.take({ wakeAt, awaited, letGo })
     const wake = (isDue: boolean): void => {
       if (!isDue) {
         if (this.isReadable(conversationId)) this.runner.near(conversationId)
@@ -99,7 +99,7 @@ export class Parking {
     }
     const entry: Entry = { turnId, wakeAt, heldUntil: undefined, awaited, cancel }
     this.turns.set(conversationId, entry)
-    if (pass !== undefined) this.letIn(conversationId, pass)
+    if (ticket !== undefined) this.letIn(conversationId, ticket)
     else sleeper?.gatekeeper.enter(sleeper)
   }
 
@@ -134,8 +134,8 @@ export class Parking {
     return entry
   }
 
-  private letIn(conversationId: Ids.ConversationId, pass: Pass): void {
-    if (!this.leave(conversationId, (turn) => turn.letIn(pass, () => elapsed(turn)))) pass.giveBack()
+  private letIn(conversationId: Ids.ConversationId, ticket: GateTicket): void {
+    if (!this.leave(conversationId, (turn) => turn.letIn(ticket, () => elapsed(turn)))) ticket.giveBack()
   }
 }
 

@@ -34,7 +34,7 @@ export class Waking implements Runner {
     this.ahead = new ReadAhead.ReadAhead(
       AHEAD,
       () => this.turnstile.waiting === 0,
-      (id, seat) => this.read(id, seat)
+      (id, slot) => this.read(id, slot)
     )
     this.parking = new Parking(timer, place, this)
   }
@@ -47,11 +47,11 @@ export class Waking implements Runner {
   }
 
   /** Waking.U2 */
-  private read(conversationId: Ids.ConversationId, seat: ReadAhead.Place): boolean {
+  private read(conversationId: Ids.ConversationId, slot: ReadAhead.Slot): boolean {
     const parked = this.parking.find(conversationId)
     if (parked === undefined || !this.parking.isReadable(conversationId)) return false
     const session = this.sessions.wake(conversationId)
-    session.add(parked.turnId, { _tag: "Ahead", seat }, "first")
+    session.add(parked.turnId, { _tag: "Ahead", slot }, "first")
     this.begin(session)
     return true
   }

@@ -47,13 +47,13 @@ export class Hub {
   /** Passes a transient event on. */
   live(event: TurnEvent.TransientEvent): void {
     this.inProgress.live(event)
-    this.tell(event)
+    this.emit(event)
   }
 
   /** The wait in progress continues beyond its time, to `until` (epoch milliseconds): its event is sent again with the new time. */
   held(until: number): void {
     const event = this.inProgress.hold(until)
-    if (event !== undefined) this.tell(event)
+    if (event !== undefined) this.emit(event)
   }
 
   /** Passes on events that are on disk by now. */
@@ -107,7 +107,7 @@ export class Hub {
     return subscriber
   }
 
-  private tell(event: TurnEvent.TransientEvent): void {
+  private emit(event: TurnEvent.TransientEvent): void {
     if (this.subscribers.size === 0) return
     this.push({ event, json: JSON.stringify(event), id: undefined })
   }

@@ -26,7 +26,7 @@ export class InProgress {
   /** The tools that the turn lacks, or is held for. */
   private missing: TurnEvent.ToolsMissing | undefined = undefined
   private start: TurnEvent.StepStart | undefined = undefined
-  private readonly said: Array<Delta> = []
+  private readonly deltas: Array<Delta> = []
   private last: { readonly event: Delta; readonly text: TextBuffer.TextBuffer } | undefined = undefined
   private waiting: TurnEvent.ProviderRetry | undefined = undefined
   /** The recorded time of the retry; the record does not include a gate's hold (rule X5). */
@@ -48,14 +48,14 @@ export class InProgress {
 
   /** Whether content was emitted that is not on disk yet, or that is on disk without its sequel: the results of tools, or the seal. */
   get isAnswering(): boolean {
-    return this.isFinishing || this.said.length > 0 || this.last !== undefined
+    return this.isFinishing || this.deltas.length > 0 || this.last !== undefined
   }
 
   /** Whether an event only repeats the state of the turn: its present wait, or the beginning of this step. */
   isKnown(event: TurnEvent.TransientEvent): boolean {
     const { start, waiting } = this
     if (event.type === "provider-retry") return waiting?.turnId === event.turnId && this.dueAt === event.retryAt
-    if (event.type !== "step-start" || this.last !== undefined || this.said.length > 0) return false
+    if (event.type !== "step-start" || this.last !== undefined || this.deltas.length > 0) return false
     return start?.turnId === event.turnId && start.step === event.step && start.target === event.target
   }
 
@@ -127,7 +127,7 @@ export class InProgress {
     return [
       ...(this.missing === undefined ? [] : [this.missing]),
       ...(this.start === undefined ? [] : [this.start]),
-      ...this.said,
+      ...this.deltas,
       ...(this.waiting === undefined ? [] : [this.waiting])
     ]
   }
@@ -144,7 +144,7 @@ export class InProgress {
   }
 
   private settle(): void {
-    if (this.last !== undefined) this.said.push({ ...this.last.event, delta: this.last.text.text() })
+    if (this.last !== undefined) this.deltas.push({ ...this.last.event, delta: this.last.text.text() })
     this.last = undefined
   }
 
@@ -152,7 +152,7 @@ export class InProgress {
     this.start = undefined
     this.last = undefined
     this.waiting = undefined
-    this.said.length = 0
+    this.deltas.length = 0
     this.shown = []
   }
 }

@@ -32,7 +32,7 @@ export class Seals {
   }
 
   /** Reports to the callers that wait. */
-  tell(turnId: Ids.TurnId, outcome: Outcome): void {
+  report(turnId: Ids.TurnId, outcome: Outcome): void {
     const callers = this.waiting.get(turnId)
     this.waiting.delete(turnId)
     callers?.forEach((resume) => resume(outcome))

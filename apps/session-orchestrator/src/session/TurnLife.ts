@@ -14,23 +14,22 @@
  *
  *     stop: from Resuming, Working, Waiting and Due.    end: from every state but Parked, to Ended
  *
- * | state    | the turn                                                               | may hold          |
- * |----------|------------------------------------------------------------------------|-------------------|
- * | Queued   | is behind others of its conversation, or about to begin                | place, pass       |
- * | Ahead    | is parked, and in memory before its time: runs to its wait, stands by  | seat, stay        |
- * | Due      | was ahead of its time, which has come; stands by until it is admitted  | seat, stay, pass  |
- * | Resuming | runs over its records to where it was                                  | place, stay, pass |
- * | Working  | calls, streams, runs tools, decides: its records show which            | stay, pass        |
- * | Waiting  | waits for a retry, in memory                                           | place, stay, pass |
- * | Stopped  | has stopped unsealed; it is parked, run again or sealed next           |                   |
- * | Parked   | has left memory; its entry in `Parking` brings it back as a new life   |                   |
- * | Ended    | is sealed, or continues elsewhere or as a new life                     |                   |
+ * | state    | the turn                                                               | may hold            |
+ * |----------|------------------------------------------------------------------------|---------------------|
+ * | Queued   | is behind others of its conversation, or about to begin                | place, ticket       |
+ * | Ahead    | is parked, and in memory before its time: runs to its wait, stands by  | slot, stay          |
+ * | Due      | was ahead of its time, which has come; stands by until it is admitted  | slot, stay, ticket  |
+ * | Resuming | runs over its records to where it was                                  | place, stay, ticket |
+ * | Working  | calls, streams, runs tools, decides: its records show which            | stay, ticket        |
+ * | Waiting  | waits for a retry, in memory                                           | place, stay, ticket |
+ * | Stopped  | has stopped unsealed; it is parked, run again or sealed next           |                     |
+ * | Parked   | has left memory; its entry in `Parking` brings it back as a new life   |                     |
+ * | Ended    | is sealed, or continues elsewhere or as a new life                     |                     |
  *
  * TurnLife.L1. A transition that does not fit the state is refused: the state stays as it is.
  * TurnLife.L2. A change gives back every resource that the next state does not hold, and a refused transition those that it brought: each
  *     once.
  * TurnLife.L3. In Parked and Ended the turn is no longer in its session.
- * TurnLife.L3. In Parked and Ended the turn is in its session no more.
  */
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
@@ -38,11 +37,11 @@ import { Deferred, Exit } from "effect"
 import type { Interruption } from "../durable/Interruption.ts"
 import type { Resumption } from "../storage/Store.ts"
 import type { Early } from "./Early.ts"
-import { type Awaited, type Pass, wakeEarly } from "../gate/Gatekeeper.ts"
+import { type Awaited, type GateTicket, wakeEarly } from "../gate/Gatekeeper.ts"
 import type * as Quarantine from "../pacing/Quarantine.ts"
 import type * as ReadAhead from "../pacing/ReadAhead.ts"
 import type * as Turnstile from "../pacing/Turnstile.ts"
-import { Wait } from "../pacing/Wait.ts"
+import { TurnWait } from "../pacing/TurnWait.ts"
 
 /** A turn that is new. */
 export interface Arrival {
@@ -63,11 +62,11 @@ export interface Known {
 /** Shared resources that a turn holds and gives back. */
 export interface Holdings {
   /** At the turnstile, from its time on until its next new record. */
-  readonly place: Turnstile.Pass
+  readonly place: Turnstile.Leave
   /** The gate's decision for its next attempt. */
-  readonly pass: Pass
+  readonly ticket: GateTicket
   /** Among the turns in memory ahead of their time. */
-  readonly seat: ReadAhead.Place
+  readonly slot: ReadAhead.Slot
   /** Among the turns that run (rule X14). */
   readonly stay: Quarantine.Stay
 }
@@ -83,12 +82,12 @@ type In<Tag extends string, Has extends keyof Data> = { readonly _tag: Tag } & {
 
 /** The states of a turn, as drawn above. */
 export type State =
-  | In<"Queued", "arrival" | "interruption" | "place" | "pass">
-  | In<"Ahead", "seat" | "stay">
-  | In<"Due", "seat" | "stay" | "pass">
-  | In<"Resuming", "arrival" | "interruption" | "place" | "stay" | "pass">
-  | In<"Working", "interruption" | "stay" | "pass">
-  | In<"Waiting", "interruption" | "awaited" | "place" | "stay" | "pass">
+  | In<"Queued", "arrival" | "interruption" | "place" | "ticket">
+  | In<"Ahead", "slot" | "stay">
+  | In<"Due", "slot" | "stay" | "ticket">
+  | In<"Resuming", "arrival" | "interruption" | "place" | "stay" | "ticket">
+  | In<"Working", "interruption" | "stay" | "ticket">
+  | In<"Waiting", "interruption" | "awaited" | "place" | "stay" | "ticket">
   | In<"Stopped", "interruption">
   | In<"Parked", never>
   | In<"Ended", never>
@@ -128,7 +127,7 @@ export const enter = (stay: Quarantine.Stay): Transition =>
 export const call = from(["Ahead"], (state) => ({ ...state, _tag: "Due" }))
 
 /** The turnstile admits the turn. */
-export const admit = (place: Turnstile.Pass): Transition =>
+export const admit = (place: Turnstile.Leave): Transition =>
   from(["Queued", "Due"], (state) => (state._tag === "Due" ? { ...resuming(state), place } : { ...state, place }), {
     place
   })
@@ -136,21 +135,21 @@ export const admit = (place: Turnstile.Pass): Transition =>
 /** The turn continues without a place: a command, or its gate ahead of its time, ends its wait. */
 export const goOn = from(["Due"], (state) => resuming(state))
 
-const resuming = ({ pass, stay }: Of<"Due">): Of<"Resuming"> => ({ _tag: "Resuming", pass, stay })
+const resuming = ({ ticket, stay }: Of<"Due">): Of<"Resuming"> => ({ _tag: "Resuming", ticket, stay })
 
 /** The gate admits the turn. */
-export const letIn = (pass: Pass): Transition =>
-  from(["Queued", "Due", "Resuming", "Waiting"], (state) => ({ ...state, pass }), { pass })
+export const letIn = (ticket: GateTicket): Transition =>
+  from(["Queued", "Due", "Resuming", "Waiting"], (state) => ({ ...state, ticket }), { ticket })
 
 /** The turn does something that has no record yet, other than a wait. */
-export const act = from(RUNNING, ({ interruption, pass, stay }) => ({ _tag: "Working", interruption, pass, stay }))
+export const act = from(RUNNING, ({ interruption, ticket, stay }) => ({ _tag: "Working", interruption, ticket, stay }))
 
 /** The turn begins a wait. `isOver`: it arrives at the wait that it was parked in, which has ended already. */
 export const sleep = (isOver: boolean): Transition =>
-  from(["Resuming", "Working", "Waiting"], ({ interruption, pass, place, stay }) => ({
+  from(["Resuming", "Working", "Waiting"], ({ interruption, ticket, place, stay }) => ({
     _tag: "Waiting",
     interruption,
-    pass,
+    ticket,
     stay,
     place: isOver ? place : undefined
   }))
@@ -160,7 +159,7 @@ export const waitAt = (awaited: Awaited | undefined): Transition =>
   from(["Waiting"], (state) => ({ ...state, awaited }))
 
 /** The turn gives something back, or has progressed beyond its interruption. */
-export const without = (what: "interruption" | "pass" | "place"): Transition =>
+export const without = (what: "interruption" | "ticket" | "place"): Transition =>
   from(ALL, (state) => ({ ...state, [what]: undefined }))
 
 /** The turn has stopped unsealed. */
@@ -183,7 +182,7 @@ export class TurnLife {
   readonly abort = Deferred.makeUnsafe<void>()
   /** Done when its seal is on disk; fails when it has stopped without one. */
   readonly ended = Deferred.makeUnsafe<void, TurnStopped.TurnStopped>()
-  readonly wait = new Wait()
+  readonly wait = new TurnWait()
   /** Called when it is aborted, if no fiber waits for that. */
   onAbort: (() => void) | undefined = undefined
   private readonly leave: () => void
@@ -214,9 +213,9 @@ export class TurnLife {
   /** The turn begins something that has no record yet: a wait, or other work. */
   begins(isWait: boolean): void {
     if (isWait) this.wait.open()
-    else this.wait.pass()
+    else this.wait.notWaiting()
     this.move(isWait ? sleep(this.wait.hasNews) : act)
-    this.state.seat?.ready()
+    this.state.slot?.ready()
   }
 
   /** Aborts the turn. */
@@ -226,9 +225,9 @@ export class TurnLife {
   }
 
   /** The gate admits the turn, at its time or before. */
-  letIn(pass: Pass, onTime: () => void): void {
-    this.move(letIn(pass))
-    if (pass.isEarly) this.wait.steer(wakeEarly(pass))
+  letIn(ticket: GateTicket, onTime: () => void): void {
+    this.move(letIn(ticket))
+    if (ticket.isEarly) this.wait.steer(wakeEarly(ticket))
     else onTime()
   }
 
@@ -264,6 +263,6 @@ const is = <T extends Tag>(state: State, tags: ReadonlyArray<T>): state is Of<T>
 const giveBack = (held: Brought, kept: State): void => {
   if (held.stay !== kept.stay) held.stay?.leave()
   if (held.place !== kept.place) held.place?.()
-  if (held.pass !== kept.pass) held.pass?.giveBack()
-  if (held.seat !== kept.seat) held.seat?.leave()
+  if (held.ticket !== kept.ticket) held.ticket?.giveBack()
+  if (held.slot !== kept.slot) held.slot?.leave()
 }

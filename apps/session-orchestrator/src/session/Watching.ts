@@ -42,7 +42,7 @@ export const watch = <E>(
       (subscriber) => {
         const recent = turnId === undefined ? hub.recent.after(after) : hub.recent.of(turnId)
         let last = recent === undefined ? 0 : (recent.at(-1)?.id ?? after)
-        const told = (from: number) =>
+        const fromDisk = (from: number) =>
           read(from).pipe(
             Stream.takeWhile(({ id }) => id <= after || id <= (hub.lastId ?? id)), // Watching.V3
             Stream.map(({ id, event, json }): Frame => {
@@ -53,9 +53,9 @@ export const watch = <E>(
         // Includes the event that the watcher has, which proves that it exists.
         const stored =
           recent === undefined
-            ? told(Math.max(0, after - 1)).pipe(
+            ? fromDisk(Math.max(0, after - 1)).pipe(
                 Stream.filter((frame) => !isKnown(frame, after)),
-                Stream.concat(Stream.suspend(() => (last < after ? told(0) : Stream.empty))) // Watching.V4
+                Stream.concat(Stream.suspend(() => (last < after ? fromDisk(0) : Stream.empty))) // Watching.V4
               )
             : Stream.fromArray<Frame>(recent) // Watching.V5
         const gap = Stream.suspend(() => Stream.fromArray(behind(subscriber.take(), last)))

@@ -24,7 +24,7 @@ export class Condition extends Context.Service<
     /** Sets the function that finds that out. */
     readonly setAnswering: (isAnswering: () => boolean) => Effect.Effect<void>
   }
->()("@holdfast/session-orchestrator/conversation/Condition") {}
+>()("@holdfast/session-orchestrator/system/Condition") {}
 
 /** A start that is done until `setStarting` is called, and no answers in progress. */
 export const layer: Layer.Layer<Condition> = Layer.effect(

@@ -7,12 +7,12 @@
 import { type Context, createContext, Script } from "node:vm"
 import { Option, Predicate } from "effect"
 
-/** Returns the result of `act`, or nothing if it took longer than `limitMs`. The limit itself costs 0.2 ms. */
-export const run = <A>(act: () => A, limitMs: number): Option.Option<A> => {
-  const { context, script, stage } = (theatre ??= make())
+/** Returns the result of `compute`, or nothing if it took longer than `limitMs`. The limit itself costs 0.2 ms. */
+export const run = <A>(compute: () => A, limitMs: number): Option.Option<A> => {
+  const { context, script, globals } = (sandbox ??= make())
   let result = Option.none<A>()
-  stage.act = () => {
-    result = Option.some(act())
+  globals.call = () => {
+    result = Option.some(compute())
   }
   try {
     script.runInContext(context, { timeout: limitMs })
@@ -21,22 +21,22 @@ export const run = <A>(act: () => A, limitMs: number): Option.Option<A> => {
     if (Predicate.hasProperty(error, "code") && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT") return Option.none()
     throw error
   } finally {
-    stage.act = undefined
+    globals.call = undefined
   }
 }
 
 // --- internal
 
 /** Made on first use, as a context takes a millisecond to make and few processes need one. */
-interface Theatre {
+interface Sandbox {
   readonly context: Context
   readonly script: Script
-  readonly stage: { act: (() => void) | undefined }
+  readonly globals: { call: (() => void) | undefined }
 }
 
-let theatre: Theatre | undefined = undefined
+let sandbox: Sandbox | undefined = undefined
 
-const make = (): Theatre => {
-  const stage: Theatre["stage"] = { act: undefined }
-  return { stage, context: createContext(stage), script: new Script("act()") }
+const make = (): Sandbox => {
+  const globals: Sandbox["globals"] = { call: undefined }
+  return { globals, context: createContext(globals), script: new Script("call()") }
 }

@@ -1,10 +1,10 @@
 /**
  * Connects a turn to its endpoint's gate, for its waits and calls (rule X5).
  *
- * Admission.A1. A retry calls with the pass that ended its wait, or fails with the shared failure that came with the pass. A retry that a
+ * Admission.A1. A retry calls with the ticket that ended its wait, or fails with the shared failure that came with the ticket. A retry that a
  *     person ordered calls in any case (rule X4). A first attempt is never held. It shares a failure that is beyond doubt, if its turn will
  *     wait and try again: no turn fails without its own call.
- * Admission.A2. A pass is valid for one gate. A turn that goes to another endpoint gives it back, and counts there as a first attempt.
+ * Admission.A2. A ticket is valid for one gate. A turn that goes to another endpoint gives it back, and counts there as a first attempt.
  * Admission.A3. The gate gets at most three reports of a call: content arrived, failed, ended. A read in between costs one look at its
  *     last event.
  * Admission.A4. If the provider has limits, a call begins when it has a permit (`Limiter`). The gate may have changed by then, so it is
@@ -14,7 +14,7 @@ import { CallFailure, Opening, type Provider, type RetryStrategy } from "@holdfa
 import type { Failure } from "@holdfast/wire"
 import { type Cause, Effect, Pull, Result, Scope, Stream } from "effect"
 import * as ContextSize from "../tokens/ContextSize.ts"
-import { type Awaited, type Call, type Gatekeeper, isGates, type Pass } from "../gate/Gatekeeper.ts"
+import { type Awaited, type Call, type Gatekeeper, isGates, type GateTicket } from "../gate/Gatekeeper.ts"
 import type { Gates } from "../gate/Gates.ts"
 import type { Permit } from "../gate/Limiter.ts"
 import * as TurnLife from "../session/TurnLife.ts"
@@ -29,18 +29,18 @@ export const awaits = (
   awaited: Awaited | undefined,
   held: (until: number) => void
 ): Effect.Effect<void> => {
-  // A turn that was parked has its pass already.
-  if (awaited === undefined || turn.state.pass !== undefined) return elapsed
+  // A turn that was parked has its ticket already.
+  if (awaited === undefined || turn.state.ticket !== undefined) return elapsed
   const { gatekeeper } = awaited
   return Effect.suspend(() => {
     let letIn: (() => void) | undefined
     const sleeper = {
       ...awaited,
       held,
-      wake: (pass: Pass) => {
+      wake: (ticket: GateTicket) => {
         // A person's command has priority: it ends this wait or begins another.
-        if (turn.wait.hasNews) pass.giveBack()
-        else turn.letIn(pass, () => letIn?.())
+        if (turn.wait.hasNews) ticket.giveBack()
+        else turn.letIn(ticket, () => letIn?.())
       }
     }
     gatekeeper.enter(sleeper)
@@ -55,8 +55,8 @@ export const awaits = (
   })
 }
 
-/** Returns `sleep` with the time held at the gate in its wake; gives back or replaces the pass where the sleep ended otherwise. */
-export const heard = (
+/** Returns `sleep` with the time held at the gate in its wake; gives back or replaces the ticket where the sleep ended otherwise. */
+export const endAtGate = (
   sleep: Effect.Effect<RetryStrategy.Wake>,
   turn: TurnLife.TurnLife,
   awaited: Awaited | undefined
@@ -65,11 +65,11 @@ export const heard = (
     ? sleep
     : Effect.map(sleep, (wake) => {
         if (wake.type === "elapsed") {
-          const { heldMs = 0 } = turn.state.pass ?? {}
+          const { heldMs = 0 } = turn.state.ticket ?? {}
           return heldMs === 0 ? wake : { ...wake, heldMs }
         }
         if (isGates(wake)) return wake
-        turn.move(TurnLife.without("pass"))
+        turn.move(TurnLife.without("ticket"))
         if (wake.type === "now") turn.move(TurnLife.letIn(awaited.gatekeeper.admit())) // Admission.A1
         return wake
       })
@@ -83,11 +83,11 @@ export const gated = (
   isRetried: () => boolean
 ): Provider.Provider["Service"] => {
   const admit = (gatekeeper: Gatekeeper | undefined): Admitted => {
-    const { pass } = turn.state
-    const isLetIn = pass?.gatekeeper === gatekeeper && pass?.spend() === true
-    turn.move(TurnLife.without("pass")) // Admission.A2; a spent pass is worthless
+    const { ticket } = turn.state
+    const isLetIn = ticket?.gatekeeper === gatekeeper && ticket?.spend() === true
+    turn.move(TurnLife.without("ticket")) // Admission.A2; a spent ticket is worthless
     const shareFirst = () => (isLetIn || !isRetried() ? undefined : gatekeeper?.shareFirst())
-    return { isLetIn, shareFirst, shared: isLetIn ? pass.shared : shareFirst() }
+    return { isLetIn, shareFirst, shared: isLetIn ? ticket.shared : shareFirst() }
   }
   return {
     stream: (request) =>
@@ -192,7 +192,7 @@ const begun = (stream: EventStream, call: Call | undefined, permit: Permit | und
   return call === undefined
     ? measured
     : Stream.transformPull(measured, (pull, scope) =>
-        Effect.as(Scope.addFinalizer(scope, Effect.sync(call.ended)), told(pull, call))
+        Effect.as(Scope.addFinalizer(scope, Effect.sync(call.ended)), reporting(pull, call))
       )
 }
 
@@ -201,9 +201,9 @@ const counted = (events: Events, permit: Permit): Effect.Effect<void> =>
     for (const event of events) if (event.type === "usage") permit.counted(event.usage)
   })
 
-const told = (pull: EventPull, call: Call): EventPull => {
+const reporting = (pull: EventPull, call: Call): EventPull => {
   let hasAnswered = false
-  const hear = (events: Events): Events => {
+  const report = (events: Events): Events => {
     if (!hasAnswered && events.some(isContent)) {
       hasAnswered = true
       call.answered()
@@ -213,13 +213,13 @@ const told = (pull: EventPull, call: Call): EventPull => {
     else if (last?.type === "error") call.failed({ ...last.failure, retryable: last.failure.retryable ?? false })
     return events
   }
-  const lose = (cause: Cause.Cause<Failure.ProviderFailure | Cause.Done<void>>): Effect.Effect<void> =>
+  const reportFailure = (cause: Cause.Cause<Failure.ProviderFailure | Cause.Done<void>>): Effect.Effect<void> =>
     Effect.sync(() => {
       const why = Pull.filterNoDone(cause)
       const failure = Result.isSuccess(why) ? CallFailure.failureOf(why.success) : CallFailure.incomplete
       if (!("_tag" in failure)) call.failed(failure)
     })
-  return Effect.tapCause(Effect.map(pull, hear), lose)
+  return Effect.tapCause(Effect.map(pull, report), reportFailure)
 }
 
 /** Content as rule C8 defines it: an empty delta is none. */

@@ -5,7 +5,7 @@
  * conversation again.
  */
 import { Context } from "effect"
-import type { Awaited, Pass } from "../gate/Gatekeeper.ts"
+import type { Awaited, GateTicket } from "../gate/Gatekeeper.ts"
 
 /** A turn that begins to wait, or continues to wait. */
 export interface Waiting {
@@ -17,27 +17,27 @@ export interface Waiting {
 }
 
 /** How one turn's wait continues. */
-export interface Place {
+export interface ParkingSpot {
   /** When the turn continues by the clock, in epoch milliseconds: its time, or later in a spread. */
   readonly startAt: number
   /** The gate's decision from the time without an owner: the turn continues with it at once. */
-  readonly pass: Pass | undefined
+  readonly ticket: GateTicket | undefined
   /** Called when the turn does not sleep any more: it continues, or its gate holds it. May be called several times. */
   readonly left: () => void
 }
 
 /** Takes each turn that begins to wait. */
 export interface ParkingPlace {
-  readonly take: (waiting: Waiting) => Place
+  readonly take: (waiting: Waiting) => ParkingSpot
 }
 
 /** The process's parking place; by default turns wait unchanged. */
 export const ParkingPlace = Context.Reference<ParkingPlace>(
-  "@holdfast/session-orchestrator/conversation/ParkingPlace",
-  { defaultValue: () => ({ take: ({ wakeAt }) => ({ startAt: wakeAt, pass: undefined, left: nobodyHears }) }) }
+  "@holdfast/session-orchestrator/turn/ParkingPlace",
+  { defaultValue: () => ({ take: ({ wakeAt }) => ({ startAt: wakeAt, ticket: undefined, left: nothing }) }) }
 )
 
 // --- internal
 
 /** Shared by all waits. */
-const nobodyHears = (): void => {}
+const nothing = (): void => {}

@@ -9,15 +9,15 @@ import { Effect } from "effect"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import type * as Tokenizer from "../tokens/Tokenizer.ts"
 import * as FinalReports from "../report/FinalReports.ts"
-import * as Routers from "./Routers.ts"
+import * as TurnRouter from "./TurnRouter.ts"
 
 /** The parts that the ports of all turns share. */
-export interface Dependencies extends Omit<Routers.Dependencies, "countTokens"> {
+export interface Dependencies extends Omit<TurnRouter.Dependencies, "countTokens"> {
   readonly tokenizer: Effect.Effect<Tokenizer.Count>
 }
 
 /** One turn, as its ports need it. */
-export interface Setting extends Routers.Setting {
+export interface Setting extends TurnRouter.Setting {
   readonly provider: Provider.Provider["Service"]
 }
 
@@ -35,7 +35,7 @@ export const make = (dependencies: Dependencies, setting: Setting): Effect.Effec
   Effect.map(counterOf(dependencies, setting.policy), (count) => {
     const countTokens: Models.CountTokens = (request) => ContextSize.of(request, count)
     return {
-      router: Routers.make({ ...dependencies, countTokens }, setting),
+      router: TurnRouter.make({ ...dependencies, countTokens }, setting),
       report: FinalReports.make(setting.policy),
       compactor: Compactor.make(setting.provider), // rule P19
       limits: limitsOf(setting.policy, count),
@@ -48,7 +48,7 @@ export const plain = (
   { credentials, models }: Pick<Dependencies, "credentials" | "models">,
   policy: RetryPolicy.RetryPolicy
 ): { readonly limits: TurnLimits.TurnLimits | undefined } | undefined =>
-  policy.finalReport !== undefined || counts(models, policy) || Routers.hasElsewhere(policy, credentials)
+  policy.finalReport !== undefined || counts(models, policy) || TurnRouter.hasElsewhere(policy, credentials)
     ? undefined
     : { limits: limitsOf(policy, () => 0) }
 

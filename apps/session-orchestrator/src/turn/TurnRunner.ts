@@ -133,7 +133,7 @@ export const goingDown = new TurnStopped.TurnStopped({
 /** Passes a transient event to the hub, unless it is known there. */
 export const live = (life: TurnLife.TurnLife, hub: Hub, event: TurnEvent.TransientEvent): void => {
   // A turn that is taken up again announces its present wait or step. Clients get that once, and no event of a wait that the gate has ended.
-  if (event.type === "provider-retry" && life.state.pass !== undefined) return
+  if (event.type === "provider-retry" && life.state.ticket !== undefined) return
   if (!hub.inProgress.isKnown(event)) hub.live(event)
 }
 
@@ -212,7 +212,7 @@ const strategyOf = ({
   const resume = () => session.hub.inProgress.resume()
   const held = (until: number) => session.hub.held(until)
   const asleep = (elapsed: Effect.Effect<void>, awaited: Awaited | undefined) =>
-    Admission.heard(wait.sleep(elapsed, resume), life, awaited)
+    Admission.endAtGate(wait.sleep(elapsed, resume), life, awaited)
   const park = (retryAt: number) => Effect.fail(new TurnParked.TurnParked({ retryAt }))
   const sleep: RetryStrategies.Sleep = (delay, wanted) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {

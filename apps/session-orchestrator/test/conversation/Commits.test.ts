@@ -7,7 +7,7 @@ import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import * as SqliteClient from "../../src/storage/sqlite/SqliteClient.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
-import { type Options, watching, withService } from "./Given.ts"
+import { type Options, watching, withService } from "./ConversationSetup.ts"
 
 const { answer, call, hangs, text, tools, unauthorized } = ScriptedProvider
 

@@ -35,13 +35,13 @@ describe("the gate of an endpoint", () => {
       const { of } = yield* gates
       const gateOf = (n: number) => of({ target: { provider: "a", model: `m${n}` } }) ?? assert.fail("it has no gate")
       const [idle, busy] = [gateOf(0), gateOf(1)]
-      const pass = busy.admit()
+      const ticket = busy.admit()
       for (let n = 2; n < 1_000; n++) gateOf(n)
       assert.strictEqual(gateOf(0), idle)
       gateOf(1_000)
       assert.notStrictEqual(gateOf(0), idle)
       assert.strictEqual(gateOf(1), busy)
-      pass.giveBack()
+      ticket.giveBack()
       assert.isUndefined(of({ target: { provider: "b", model: "m" } }))
     })
   )

@@ -10,7 +10,7 @@ import * as Gates from "../../src/gate/Gates.ts"
 import * as Timer from "../../src/durable/Timer.ts"
 import { NEAR_MS } from "../../src/parking/Parking.ts"
 import { CrowdedEndpoint, onDisk, prompts, start } from "./CrowdedEndpoint.ts"
-import { asking, type Options, waits, watching, withService } from "./Given.ts"
+import { asking, type Options, waits, watching, withService } from "./ConversationSetup.ts"
 
 const { answer, emits, overloaded } = ScriptedProvider
 

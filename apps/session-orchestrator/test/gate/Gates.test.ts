@@ -18,7 +18,7 @@ import {
   start,
   turnIdOf
 } from "../conversation/CrowdedEndpoint.ts"
-import { watching } from "../conversation/Given.ts"
+import { watching } from "../conversation/ConversationSetup.ts"
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND

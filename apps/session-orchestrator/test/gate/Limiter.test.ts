@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
 import * as fc from "fast-check"
 import { Limiter, type Permit } from "../../src/gate/Limiter.ts"
-import { World } from "../conversation/World.ts"
+import { ManualClock } from "../conversation/ManualClock.ts"
 
 /** A call that asks for a permit; `end` gives it back, or stops waiting. */
 const ask = Effect.fnUntraced(function* (limiter: Limiter, tokens = 0) {
@@ -23,7 +23,7 @@ const ask = Effect.fnUntraced(function* (limiter: Limiter, tokens = 0) {
 describe("Limiter", () => {
   it.effect("Limiter.L1, Limiter.L2: calls begin in the order in which they asked, each when one before it has ended", () =>
     Effect.gen(function* () {
-      const limiter = new Limiter({ calls: 2 }, new World())
+      const limiter = new Limiter({ calls: 2 }, new ManualClock())
       const calls = yield* Effect.forEach([1, 2, 3, 4, 5], () => ask(limiter))
       const begun = () => calls.flatMap(({ permit }, i) => (permit === undefined ? [] : [i]))
       expect(begun()).toEqual([0, 1])
@@ -39,7 +39,7 @@ describe("Limiter", () => {
 
   it.effect("Limiter.L3: a call that is interrupted while it waits is skipped", () =>
     Effect.gen(function* () {
-      const limiter = new Limiter({ calls: 1 }, new World())
+      const limiter = new Limiter({ calls: 1 }, new ManualClock())
       const [first, second, third] = yield* Effect.all([ask(limiter), ask(limiter), ask(limiter)])
       yield* second.end
       expect(limiter.waiting).toBe(1)
@@ -53,7 +53,7 @@ describe("Limiter", () => {
 
   it.effect("a minute's requests wait for the clock, which is set once", () =>
     Effect.gen(function* () {
-      const world = new World()
+      const world = new ManualClock()
       const limiter = new Limiter({ requestsPerMinute: 1 }, world)
       const [first, second, third] = yield* Effect.all([ask(limiter), ask(limiter), ask(limiter)])
       yield* first.end
@@ -72,7 +72,7 @@ describe("Limiter", () => {
 
   it.effect("tokens that a call did not use are given back, and those beyond the estimate count", () =>
     Effect.gen(function* () {
-      const limiter = new Limiter({ tokensPerMinute: 100 }, new World())
+      const limiter = new Limiter({ tokensPerMinute: 100 }, new ManualClock())
       expect(limiter.countsTokens).toBe(true)
       const [first, second] = yield* Effect.all([ask(limiter, 90), ask(limiter, 60)])
       expect(second.permit).toBeUndefined()
@@ -88,7 +88,7 @@ describe("Limiter", () => {
 
   it.effect("a provider that reports no input is charged the estimate", () =>
     Effect.gen(function* () {
-      const limiter = new Limiter({ tokensPerMinute: 100 }, new World())
+      const limiter = new Limiter({ tokensPerMinute: 100 }, new ManualClock())
       const call = yield* ask(limiter, 40)
       call.permit?.counted({ outputTokens: 5 })
       expect(limiter.use.seconds).toMatchObject([{ tokens: 45, requests: 1 }])
@@ -99,13 +99,13 @@ describe("Limiter", () => {
 
   it.effect("Limiter.L4: other processes' use counts, and is checked again if nothing else would wake the call", () =>
     Effect.gen(function* () {
-      const world = new World()
+      const world = new ManualClock()
       const limiter = new Limiter({ calls: 1 }, world)
-      limiter.hear([{ underway: 1, seconds: [] }])
+      limiter.setOthers([{ underway: 1, seconds: [] }])
       const call = yield* ask(limiter)
       expect(call.permit).toBeUndefined()
       expect(world.size).toBe(1)
-      limiter.hear([])
+      limiter.setOthers([])
       expect(call.permit).toBeDefined()
       expect(world.size).toBe(0)
     })
@@ -113,10 +113,10 @@ describe("Limiter", () => {
 
   it.effect("Limiter.L4: idle processes are not checked again: the end of an own call wakes the next", () =>
     Effect.gen(function* () {
-      const world = new World()
+      const world = new ManualClock()
       const limiter = new Limiter({ calls: 1 }, world)
       const first = yield* ask(limiter)
-      limiter.hear([{ underway: 0, seconds: [] }])
+      limiter.setOthers([{ underway: 0, seconds: [] }])
       const second = yield* ask(limiter)
       expect(world.size).toBe(0)
       yield* first.end
@@ -125,7 +125,7 @@ describe("Limiter", () => {
   )
 
   it("without limits no call waits, and none has to be measured", () => {
-    const limiter = new Limiter({}, new World())
+    const limiter = new Limiter({}, new ManualClock())
     expect(limiter.countsTokens).toBe(false)
     Effect.runSync(Effect.scoped(Effect.andThen(limiter.permit(1e9), limiter.permit(1e9))))
     expect(limiter.use.underway).toBe(0)
@@ -145,7 +145,7 @@ describe("Limiter", () => {
         (calls, requestsPerMinute, events) =>
           Effect.runPromise(
             Effect.gen(function* () {
-              const world = new World()
+              const world = new ManualClock()
               const limiter = new Limiter({ calls, requestsPerMinute }, world)
               const open: Array<Effect.Success<ReturnType<typeof ask>>> = []
               for (const event of events) {

@@ -3,13 +3,13 @@ import { describe } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Basis, Profile } from "@holdfast/policy"
 import { Duration } from "effect"
-import * as Told from "./Told.ts"
+import * as ExplanationCases from "./ExplanationCases.ts"
 
 const { answer, dies, emits, text, throws, unauthorized } = ScriptedProvider
-const { asked, down, overloaded, quota, tooLong } = Told
+const { asked, down, overloaded, quota, tooLong } = ExplanationCases
 
 describe("a decision", () =>
-  Told.tells([
+  ExplanationCases.tells([
     {
       title: "a retry by the schedule says what it was, when it was due, and what it cost (D1, D3)",
       plan: { scripts: [...down(1), answer("Hello")] },

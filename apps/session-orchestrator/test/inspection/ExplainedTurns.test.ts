@@ -5,11 +5,11 @@ import { ScriptedProvider, TestRouter } from "@holdfast/kernel/testing"
 import { Failure } from "@holdfast/wire"
 import { Duration, Effect, Layer } from "effect"
 import * as ScriptedTurn from "./ScriptedTurn.ts"
-import * as Told from "./Told.ts"
+import * as ExplanationCases from "./ExplanationCases.ts"
 
 const { answer, call, emits, text, tools } = ScriptedProvider
 const { hangs } = ScriptedTurn
-const { down, overloaded, quota, tooLong } = Told
+const { down, overloaded, quota, tooLong } = ExplanationCases
 
 const hour = Duration.hours(1)
 
@@ -36,7 +36,7 @@ const report = Layer.succeed(FinalReport.FinalReport, {
 })
 
 describe("a turn", () =>
-  Told.tells([
+  ExplanationCases.tells([
     {
       title: "a switch to a fallback (P8)",
       plan: { scripts: [...down(1), answer("Hello")], services: sends({ delayMs: 0, route: fallback }) },

@@ -4,11 +4,11 @@ import { RetryStrategy } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Duration, Effect } from "effect"
 import * as ScriptedTurn from "./ScriptedTurn.ts"
-import * as Told from "./Told.ts"
+import * as ExplanationCases from "./ExplanationCases.ts"
 
 const { answer } = ScriptedProvider
 const { by } = ScriptedTurn
-const { down } = Told
+const { down } = ExplanationCases
 
 const hour = Duration.hours(1)
 
@@ -21,7 +21,7 @@ const asking = (strategy: RetryStrategy.RetryStrategy["Service"]): RetryStrategy
 })
 
 describe("a wait", () =>
-  Told.tells([
+  ExplanationCases.tells([
     {
       title: "a turn that waits",
       plan: { scripts: down(1) },

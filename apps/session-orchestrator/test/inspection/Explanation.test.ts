@@ -9,11 +9,11 @@ import * as Explanation from "../../src/inspection/Explanation.ts"
 import { Journal } from "../../src/durable/Journal.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as ScriptedTurn from "./ScriptedTurn.ts"
-import * as Told from "./Told.ts"
+import * as ExplanationCases from "./ExplanationCases.ts"
 
 const { answer, emits, unauthorized } = ScriptedProvider
 const { by } = ScriptedTurn
-const { asked, down } = Told
+const { asked, down } = ExplanationCases
 
 const hour = Duration.hours(1)
 
@@ -122,7 +122,7 @@ describe("an explanation", () => {
       assert.deepStrictEqual(rules(failed, of({ deaths: Interruption.SUSPECT + 1 })), ["X14"])
       assert.deepStrictEqual(rules(failed, of({ deaths: Interruption.SUSPECT, defects: 3 })), ["C10"])
       assert.deepStrictEqual(rules(failed), [])
-      assert.deepStrictEqual(rules({ ...failed, error: Told.overloaded }, of({ deaths: 4 })), [])
+      assert.deepStrictEqual(rules({ ...failed, error: ExplanationCases.overloaded }, of({ deaths: 4 })), [])
       assert.deepStrictEqual(rules(answered, of({ deaths: 4 })), [])
       assert.deepStrictEqual(rules({ ...answered, status: "aborted" }, of({ deaths: 4 })), ["P14"])
     }).pipe(Effect.provide(ScriptedTurn.layer))
@@ -156,13 +156,13 @@ describe("an explanation", () => {
           const records = [{ name, value: JSON.stringify({ endedAt: 1, spread: 0, ...outcome }) }]
           return Explanation.of({ ...sealedWith(answered), records }, (text) => text).steps[0]?.attempts[0]?.rules
         }
-        const failed = { _tag: "Failed", content: [], contentSeen: false, failure: Told.overloaded }
+        const failed = { _tag: "Failed", content: [], contentSeen: false, failure: ExplanationCases.overloaded }
         assert.deepStrictEqual(attempt(failed), [])
-        assert.deepStrictEqual(attempt({ ...failed, failure: { ...Told.overloaded, shared: true } }), ["X5"])
+        assert.deepStrictEqual(attempt({ ...failed, failure: { ...ExplanationCases.overloaded, shared: true } }), ["X5"])
         assert.deepStrictEqual(attempt({ _tag: "Lost" }), ["X2"])
         assert.deepStrictEqual(attempt({ _tag: "Completed", content: [], finishReason: "stop" }), [])
         assert.deepStrictEqual(attempt({ _tag: "Nothing" }, "step/0/compaction/0"), ["P19"])
-        assert.deepStrictEqual(attempt({ _tag: "Failed", failure: Told.overloaded }, "step/0/compaction/0"), ["P19"])
+        assert.deepStrictEqual(attempt({ _tag: "Failed", failure: ExplanationCases.overloaded }, "step/0/compaction/0"), ["P19"])
       }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
@@ -194,7 +194,7 @@ describe("an explanation", () => {
       ]
       const explanation = Explanation.of({ ...found, records }, (text) => text)
       assert.deepStrictEqual(explanation.unread, ["step/0/verdict/0"])
-      assert.deepStrictEqual(Told.wordsOf(explanation).slice(1), [
+      assert.deepStrictEqual(ExplanationCases.wordsOf(explanation).slice(1), [
         "Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s (D3).",
         "The wait was over.",
         "Attempt 2 is under way."
@@ -232,7 +232,7 @@ describe("an explanation", () => {
       const found = yield* evidence
       const wake = { type: "elapsed", at: Date.parse("2031-04-02T06:00:05Z") }
       const records = [...found.records, { name: "step/0/sleep/0", value: JSON.stringify(wake) }]
-      const words = Told.wordsOf(Explanation.of({ ...found, records }, (text) => text))
+      const words = ExplanationCases.wordsOf(Explanation.of({ ...found, records }, (text) => text))
       assert.include(words, "The wait was over, 7 h 2 m late: nothing ran this turn, or the machine slept.")
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )

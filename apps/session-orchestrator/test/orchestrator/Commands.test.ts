@@ -10,7 +10,7 @@ import { ANSWER_LIMIT } from "../../src/orchestrator/Commands.ts"
 import type { Conversations } from "../../src/conversation/Conversations.ts"
 import { type Journal, JournalConflict, type Record } from "../../src/durable/Journal.ts"
 import { StorageError } from "../../src/storage/Store.ts"
-import { asking, waits, watching, withService } from "../conversation/Given.ts"
+import { asking, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, emits, hangs, overloaded } = ScriptedProvider
 

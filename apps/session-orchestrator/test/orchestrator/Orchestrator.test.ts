@@ -4,11 +4,11 @@ import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Cause, Deferred, Duration, Effect, Exit, Fiber, Option, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import * as Comebacks from "../../src/recovery/Comebacks.ts"
+import * as RestartDelays from "../../src/recovery/RestartDelays.ts"
 import type { Conversations } from "../../src/conversation/Conversations.ts"
 import { type Journal, JournalConflict } from "../../src/durable/Journal.ts"
 import { StorageError } from "../../src/storage/Store.ts"
-import { asking, waits, watching, withService } from "../conversation/Given.ts"
+import { asking, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, emits, hangs, overloaded, text, throws, unauthorized } = ScriptedProvider
 
@@ -43,7 +43,7 @@ describe("a turn that stops without a seal", () => {
         )
         state.isElsewhere = false
         const answered = yield* asking(conversations.result(id("b")))
-        yield* TestClock.adjust(Comebacks.FIRST_MS)
+        yield* TestClock.adjust(RestartDelays.FIRST_MS)
         assert.strictEqual((yield* conversations.result(id("a"))).text, "one")
         assert.strictEqual((yield* Fiber.join(answered)).text, "two")
       })

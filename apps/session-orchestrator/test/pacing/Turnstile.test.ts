@@ -1,6 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { type Pass, Turnstile } from "../../src/pacing/Turnstile.ts"
+import { type Leave, Turnstile } from "../../src/pacing/Turnstile.ts"
 
 const way = { enter: () => () => {} }
 
@@ -19,19 +19,19 @@ it("Turnstile.T1, Turnstile.T2, Turnstile.T3: turns enter in order, as many as t
     fc.property(fc.integer({ min: 1, max: 5 }), actions, (size, actions) => {
       const turnstile = new Turnstile(size, way)
       const entered: Array<number> = []
-      const inside: Array<Pass> = []
+      const inside: Array<Leave> = []
       let come = 0
       for (const action of actions) {
         if (action.type === "comes") {
           const who = come++
-          turnstile.come((pass) => {
+          turnstile.come((leave) => {
             entered.push(who)
-            if (action.stays) inside.push(pass)
-            else pass()
+            if (action.stays) inside.push(leave)
+            else leave()
           })
         } else {
-          const [pass] = inside.splice(action.which % Math.max(1, inside.length), 1)
-          for (let i = 0; i <= action.times; i++) pass?.()
+          const [leave] = inside.splice(action.which % Math.max(1, inside.length), 1)
+          for (let i = 0; i <= action.times; i++) leave?.()
         }
         expect(inside.length).toBeLessThanOrEqual(size)
         expect(turnstile.waiting).toBe(come - entered.length)
@@ -46,13 +46,13 @@ it("Turnstile.T1, Turnstile.T2, Turnstile.T3: turns enter in order, as many as t
 
 it("Turnstile.T3: a crowd of turns that leave while entering passes at once, however large it is", () => {
   const turnstile = new Turnstile(1, way)
-  let first: Pass | undefined
-  turnstile.come((pass) => (first = pass))
+  let first: Leave | undefined
+  turnstile.come((leave) => (first = leave))
   let through = 0
   for (let i = 0; i < 20_000; i++) {
-    turnstile.come((pass) => {
+    turnstile.come((leave) => {
       through++
-      pass()
+      leave()
     })
   }
   expect(turnstile.waiting).toBe(20_000)
@@ -62,8 +62,8 @@ it("Turnstile.T3: a crowd of turns that leave while entering passes at once, how
 
 it("admits no waiting turn after it is closed", () => {
   const turnstile = new Turnstile(1, way)
-  let first: Pass | undefined
-  turnstile.come((pass) => (first = pass))
+  let first: Leave | undefined
+  turnstile.come((leave) => (first = leave))
   turnstile.come(() => expect.unreachable("it is closed"))
   turnstile.close()
   first?.()

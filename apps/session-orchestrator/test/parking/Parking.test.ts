@@ -1,7 +1,7 @@
 /** Tests turns that wait on disk alone, and how they are woken. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Awaited, Gatekeeper, Pass, Sleeper } from "../../src/gate/Gatekeeper.ts"
+import type { Awaited, Gatekeeper, GateTicket, Sleeper } from "../../src/gate/Gatekeeper.ts"
 import { NEAR_MS, Parking } from "../../src/parking/Parking.ts"
 import { TurnLife } from "../../src/session/TurnLife.ts"
 import * as Given from "../storage/Given.ts"
@@ -9,11 +9,11 @@ import * as Given from "../storage/Given.ts"
 const conversationId = Given.conversationId(1)
 const turnId = Given.turnId(1)
 
-const passOf = (done: Array<string>): Pass =>
-  ({ heldMs: 0, giveBack: () => void done.push("gave back") }) as unknown as Pass // the parking uses nothing else of it
+const ticketOf = (done: Array<string>): GateTicket =>
+  ({ heldMs: 0, giveBack: () => void done.push("gave back") }) as unknown as GateTicket // the parking uses nothing else of it
 
 /** A parking whose dependencies note their calls. */
-const given = ({ hasPass = false, isOpen = true, isWanted = false, startAt = 60_000 } = {}) => {
+const given = ({ hasTicket = false, isOpen = true, isWanted = false, startAt = 60_000 } = {}) => {
   const done: Array<string> = []
   const alarms: Array<(isDue: boolean) => void> = []
   const reasons: Array<(turn: TurnLife) => void> = []
@@ -42,7 +42,7 @@ const given = ({ hasPass = false, isOpen = true, isWanted = false, startAt = 60_
       take: ({ letGo, wakeAt }) => {
         done.push(`place until ${wakeAt}`)
         places.push(letGo)
-        return { startAt, pass: hasPass ? passOf(done) : undefined, left: () => void done.push("left its place") }
+        return { startAt, ticket: hasTicket ? ticketOf(done) : undefined, left: () => void done.push("left its place") }
       }
     },
     {
@@ -98,26 +98,26 @@ describe("a turn that is parked", () => {
     sleepers[0]?.held(90_000)
     assert.strictEqual(parking.find(conversationId)?.heldUntil, 90_000)
     assert.deepStrictEqual(said(), ["held until 90000"])
-    const pass = passOf([])
-    sleepers[0]?.wake(pass)
+    const ticket = ticketOf([])
+    sleepers[0]?.wake(ticket)
     assert.deepStrictEqual(said(), ["silenced", "left the gate", "left its place", `taken up: ${turnId}`])
     const turn = new TurnLife(turnId, { _tag: "Queued" })
     reasons[0]?.(turn)
-    assert.strictEqual(turn.state.pass, pass)
+    assert.strictEqual(turn.state.ticket, ticket)
     assert.isTrue(turn.wait.hasNews)
   })
 
-  it("Parking.P4: that has left gives back a pass that comes too late", () => {
+  it("Parking.P4: that has left gives back a ticket that comes too late", () => {
     const { awaited, done, parking, said, sleepers } = given()
     parking.park(conversationId, turnId, 50_000, awaited)
     parking.drop(conversationId)
     said()
-    sleepers[0]?.wake(passOf(done))
+    sleepers[0]?.wake(ticketOf(done))
     assert.deepStrictEqual(said(), ["gave back"])
   })
 
   it("Parking.P4: that was admitted before it was parked leaves at once, and does not enter the gate", () => {
-    const { awaited, parking, said } = given({ hasPass: true })
+    const { awaited, parking, said } = given({ hasTicket: true })
     parking.park(conversationId, turnId, 50_000, awaited)
     assert.deepStrictEqual(said().slice(2), ["silenced", "left the gate", "left its place", `taken up: ${turnId}`])
   })

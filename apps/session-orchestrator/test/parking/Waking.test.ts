@@ -7,7 +7,7 @@ import { Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { NEAR_MS } from "../../src/parking/Parking.ts"
 import type { Record } from "../../src/durable/Journal.ts"
-import { waits, withService } from "../conversation/Given.ts"
+import { waits, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, emits, overloaded } = ScriptedProvider
 

@@ -1,7 +1,7 @@
 /** Tests a process that is killed right after its 202, and a full disk. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as Given from "./Given.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Records from "./Records.ts"
 import * as SmallDisk from "./SmallDisk.ts"
@@ -11,12 +11,12 @@ const WAITS = ["4 seconds", "1 hour"] as const
 
 /** A process with a turn that waits. */
 const waiting = Effect.fnUntraced(function* (directory: string, delay: string) {
-  const { database, provider, start } = yield* Given.stageIn(directory, { delays: [delay] })
-  provider.respond(Given.overloaded)
-  provider.otherwise(Given.answer("At last"))
+  const { database, provider, start } = yield* ProcessSetup.stageIn(directory, { delays: [delay] })
+  provider.respond(ProcessSetup.overloaded)
+  provider.otherwise(ProcessSetup.answer("At last"))
   const service = yield* start
   const id = yield* service.create()
-  const live = yield* service.open(Given.request(id, "one"))
+  const live = yield* service.open(ProcessSetup.request(id, "one"))
   yield* live.until("provider-retry")
   const post = (name: string, body: object = {}) =>
     service.call({ method: "POST", path: `/v1/conversations/${id}/${name}`, body })
@@ -33,7 +33,7 @@ describe.concurrent("a process that is killed right after a 202", () => {
         yield* service.end("SIGKILL")
         assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
         const second = yield* start
-        const { text } = yield* second.call(Given.request(id, "one"))
+        const { text } = yield* second.call(ProcessSetup.request(id, "one"))
         assert.match(text, /"type":"turn-end".*"status":"completed"/)
         // The same command again is the same one.
         const again = yield* second.call({ path: `/v1/conversations/${id}/retry-now`, body: { commandId: "k" } })
@@ -52,7 +52,7 @@ describe.concurrent("a process that is killed right after a 202", () => {
         assert.strictEqual(Records.sealOf(database, "one"), "aborted")
         const second = yield* start
         assert.strictEqual((yield* second.state(id)).status, "idle")
-        const { text } = yield* second.call(Given.request(id, "one"))
+        const { text } = yield* second.call(ProcessSetup.request(id, "one"))
         assert.match(text, /"type":"turn-end".*"status":"aborted"/)
         assert.strictEqual(provider.count(), 1)
       })
@@ -61,12 +61,12 @@ describe.concurrent("a process that is killed right after a 202", () => {
 
   it.live("D8: to an abort, in the middle of an answer, has sealed the turn with the text so far", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* Given.stage({ delays: ["1 hour"] })
-      const { gate, response } = Given.gated("One two three", 3)
+      const { provider, start } = yield* ProcessSetup.stage({ delays: ["1 hour"] })
+      const { gate, response } = ProcessSetup.gated("One two three", 3)
       provider.respond(response)
       const first = yield* start
       const id = yield* first.create()
-      const live = yield* first.open(Given.request(id, "one"))
+      const live = yield* first.open(ProcessSetup.request(id, "one"))
       yield* gate.reached
       yield* live.until("text-delta")
       const { status } = yield* first.call({ method: "POST", path: `/v1/conversations/${id}/abort` })
@@ -75,7 +75,7 @@ describe.concurrent("a process that is killed right after a 202", () => {
       const second = yield* start
       const history = yield* second.history(id)
       assert.match(history[1] ?? "", /^assistant: One/)
-      const { text } = yield* second.call(Given.request(id, "one"))
+      const { text } = yield* second.call(ProcessSetup.request(id, "one"))
       assert.match(text, /"type":"turn-end".*"status":"aborted"/)
       assert.strictEqual(provider.count(), 1)
     })
@@ -103,7 +103,7 @@ if (SmallDisk.isPossible())
             (commands) => commands.length > 0
           )
           assert.strictEqual((yield* post("retry-now", command)).status, 202)
-          const { text } = yield* service.call(Given.request(id, "one"))
+          const { text } = yield* service.call(ProcessSetup.request(id, "one"))
           assert.match(text, /"type":"turn-end".*"status":"completed"/)
           assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
         })

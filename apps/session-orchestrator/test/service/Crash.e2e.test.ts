@@ -13,16 +13,16 @@ import { Effect, Fiber, Semaphore } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as ToolsGiven from "../tools/Given.ts"
-import * as CrashStage from "./CrashStage.ts"
-import { assertWhole } from "./CrashVerdict.ts"
-import * as Given from "./Given.ts"
+import * as CrashHarness from "./CrashHarness.ts"
+import { assertWhole } from "./CrashChecks.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import { toolCalls } from "./ToolFrames.ts"
 
 const { ErrorBody, answerFrames, errorFrame } = ScriptedServer
 
 /** Brings the process of some turns to its death, and leaves another one running. */
-type Phase = (stage: CrashStage.Stage) => Effect.Effect<void, Error, CrashStage.Requirements>
+type Phase = (stage: CrashHarness.Stage) => Effect.Effect<void, Error, CrashHarness.Requirements>
 
 const words = (name: string, count: number) => Array.from({ length: count }, (_, n) => `${name}${n}`).join(" ")
 
@@ -31,7 +31,7 @@ const CUT = words("cut", 40)
 const WHOLE = words("whole", 60)
 
 const failures = (): ReadonlyArray<ScriptedServer.ScriptedResponse> => [
-  Given.overloaded,
+  ProcessSetup.overloaded,
   { status: 502, headers: { "content-type": "text/html" }, body: ErrorBody.page(502) },
   { status: 429, body: ErrorBody.envelope("rate-limit", "openai") },
   { frames: [errorFrame("openai", "overloaded")] },
@@ -41,7 +41,7 @@ const failures = (): ReadonlyArray<ScriptedServer.ScriptedResponse> => [
 ]
 
 /** The provider fails so many times, each time in another way. */
-const fails = ({ chance, provider }: CrashStage.Stage, times: number): void => {
+const fails = ({ chance, provider }: CrashHarness.Stage, times: number): void => {
   const first = chance.from(0, failures().length - 1)
   for (let n = 0; n < times; n++) {
     const failure = failures()[(first + n) % failures().length]
@@ -50,22 +50,22 @@ const fails = ({ chance, provider }: CrashStage.Stage, times: number): void => {
 }
 
 /** An answer that stops at a gate after so many of its frames; the first is a preamble. */
-const gated = ({ provider }: CrashStage.Stage, behind: number): ScriptedServer.Gate => {
-  const { gate, response } = Given.gated(CUT, behind)
+const gated = ({ provider }: CrashHarness.Stage, behind: number): ScriptedServer.Gate => {
+  const { gate, response } = ProcessSetup.gated(CUT, behind)
   provider.respond(response)
   return gate
 }
 
 const LAST = answerFrames("openai", CUT).length - 1
 
-const both = (stage: CrashStage.Stage) => Effect.andThen(stage.post("one"), stage.post("two"))
+const both = (stage: CrashHarness.Stage) => Effect.andThen(stage.post("one"), stage.post("two"))
 
-const waits = (stage: CrashStage.Stage, attempt: number) =>
+const waits = (stage: CrashHarness.Stage, attempt: number) =>
   stage.sees(`wait ${attempt}`, ({ retries }) => retries.at(-1)?.attempt === attempt)
 
 /** The first of two turns is in its second wait, after a short one; its provider fails so many times in total. */
 const asleep = Effect.fnUntraced(function* (
-  stage: CrashStage.Stage,
+  stage: CrashHarness.Stage,
   failures: number,
   ...delays: ReadonlyArray<string>
 ) {
@@ -76,7 +76,7 @@ const asleep = Effect.fnUntraced(function* (
 })
 
 /** The first of two turns is being answered, up to a gate after so many frames; it may have failed before. */
-const answering = Effect.fnUntraced(function* (stage: CrashStage.Stage, behind: number, mostFailures = 1) {
+const answering = Effect.fnUntraced(function* (stage: CrashHarness.Stage, behind: number, mostFailures = 1) {
   yield* stage.begin("50 millis", "100 millis")
   fails(stage, stage.chance.from(0, mostFailures))
   const gate = gated(stage, behind)
@@ -86,11 +86,11 @@ const answering = Effect.fnUntraced(function* (stage: CrashStage.Stage, behind: 
 })
 
 /** The tool runs that are recorded by now. */
-const runsOf = ({ runs }: CrashStage.Stage) =>
+const runsOf = ({ runs }: CrashHarness.Stage) =>
   Effect.sync(() => (fs.existsSync(runs) ? fs.readFileSync(runs, "utf8").trim().split("\n") : []))
 
 /** A turn whose tools run, or one of them, or are requested. They answer once the returned file exists. */
-const runsTools = Effect.fnUntraced(function* (stage: CrashStage.Stage) {
+const runsTools = Effect.fnUntraced(function* (stage: CrashHarness.Stage) {
   const gate = path.join(stage.directory, "gate")
   const names = ["append", "append_again"]
   stage.tools = {
@@ -333,8 +333,8 @@ describe.concurrent(`X1: a process is killed (HOLDFAST_SEED=${seed} HOLDFAST_CRA
       `run ${run}: ${name}`,
       () =>
         Effect.gen(function* () {
-          const stage = yield* CrashStage.make(seed + run)
-          stage.provider.otherwise(Given.answer(WHOLE))
+          const stage = yield* CrashHarness.make(seed + run)
+          stage.provider.otherwise(ProcessSetup.answer(WHOLE))
           yield* phase(stage)
           yield* assertWhole(stage, { turns: ["one", "two"], texts: [CUT, WHOLE] })
         }).pipe(Effect.scoped, places.withPermits(1)),

@@ -1,7 +1,7 @@
 /** Tests a turn that kills its process repeatedly, beside harmless turns (rule X14). */
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
-import * as Given from "./Given.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as SideBySide from "./SideBySide.ts"
 
@@ -10,11 +10,11 @@ const WORDS = "some words of an answer"
 
 /** A provider that yields so many frames of each answer, the first of them a preamble, and lists its callers. */
 const stage = Effect.fnUntraced(function* (frames: number) {
-  const stage = yield* Given.stage({ isGated: false })
-  const calls: Array<{ readonly prompt: string; readonly gate: ReturnType<typeof Given.gated>["gate"] }> = []
+  const stage = yield* ProcessSetup.stage({ isGated: false })
+  const calls: Array<{ readonly prompt: string; readonly gate: ReturnType<typeof ProcessSetup.gated>["gate"] }> = []
   stage.provider.otherwise(({ body }) => {
     const prompt = ["killer", "long", "young"].findLast((prompt) => body.includes(`"${prompt}"`)) ?? ""
-    const { gate, response } = Given.gated(WORDS, frames)
+    const { gate, response } = ProcessSetup.gated(WORDS, frames)
     calls.push({ prompt, gate })
     return response
   })
@@ -34,10 +34,10 @@ const stage = Effect.fnUntraced(function* (frames: number) {
 })
 
 /** Posts a turn whose id is its prompt, and disconnects. */
-const post = (service: Given.Running, prompt: string) =>
+const post = (service: ProcessSetup.Running, prompt: string) =>
   Effect.gen(function* () {
     const id = yield* service.create()
-    const { until } = yield* service.open(Given.request(id, prompt))
+    const { until } = yield* service.open(ProcessSetup.request(id, prompt))
     yield* until("turn-start")
     return id
   })
@@ -74,7 +74,7 @@ describe.concurrent("turns whose process dies", () => {
       assert.strictEqual(prompt, "young")
       assert.strictEqual(calls.length, 8)
       yield* gate.open
-      assert.strictEqual(Given.endOf(yield* Given.turn(fourth, young, "young")).status, "completed")
+      assert.strictEqual(ProcessSetup.endOf(yield* ProcessSetup.turn(fourth, young, "young")).status, "completed")
       assert.strictEqual((yield* reached(8)).prompt, "killer")
       assert.strictEqual(calls.length, 9)
       assert.include(fourth.stdout() + fourth.stderr(), "deaths of their process in a row")
@@ -82,16 +82,16 @@ describe.concurrent("turns whose process dies", () => {
 
       // It is not called again, and the other one runs alone.
       const fifth = yield* start
-      const end = Given.endOf(yield* Given.turn(fifth, killer, "killer"))
+      const end = ProcessSetup.endOf(yield* ProcessSetup.turn(fifth, killer, "killer"))
       assert.strictEqual(end.status, "failed")
       assert.deepInclude(end.error, { reason: "unknown", retryable: false, defect: true })
       const last = yield* reached(9)
       assert.strictEqual(last.prompt, "long")
       yield* last.gate.open
-      assert.strictEqual(Given.endOf(yield* Given.turn(fifth, long, "long")).status, "completed")
+      assert.strictEqual(ProcessSetup.endOf(yield* ProcessSetup.turn(fifth, long, "long")).status, "completed")
       assert.deepStrictEqual(prompts(9), ["long"])
       // Its shown text is void, and an event declares that.
-      const events = yield* Given.turn(fifth, killer, "killer")
+      const events = yield* ProcessSetup.turn(fifth, killer, "killer")
       assert.deepStrictEqual(
         events.slice(-3).map(({ type }) => type),
         ["step-discarded", "error", "turn-end"]
@@ -121,7 +121,7 @@ describe.concurrent("turns whose process dies", () => {
       const last = yield* start
       const { gate } = yield* reached(5)
       yield* gate.open
-      assert.strictEqual(Given.endOf(yield* Given.turn(last, id, "long")).status, "completed")
+      assert.strictEqual(ProcessSetup.endOf(yield* ProcessSetup.turn(last, id, "long")).status, "completed")
       assert.strictEqual(calls.length, 6)
     }))
 })

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { once } from "node:events"
 import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
-import * as Given from "./Given.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
 
@@ -63,7 +63,7 @@ describe("a process with little memory", () => {
       const directory = yield* Process.directory
       const service = yield* Process.start({
         directory,
-        config: Given.configOf({ url }),
+        config: ProcessSetup.configOf({ url }),
         env: { NODE_OPTIONS: HEAP }
       })
       const prompts = ["endless-text", "endless-call", "endless-lines"]
@@ -84,7 +84,7 @@ describe("a process with little memory", () => {
       }
       assert.deepStrictEqual(calls.toSorted(), prompts.toSorted())
       assert.strictEqual((yield* service.call({ path: "/healthz" })).status, 200)
-      const events = yield* Effect.flatMap(service.create(), (id) => Given.turn(service, id, "hello"))
+      const events = yield* Effect.flatMap(service.create(), (id) => ProcessSetup.turn(service, id, "hello"))
       assert.strictEqual(Service.shown(events), "Hello")
       assert.isNull(service.child.exitCode)
     })
@@ -94,14 +94,14 @@ describe("a process with little memory", () => {
     Effect.gen(function* () {
       const { calls, url } = yield* provider
       const directory = yield* Process.directory
-      const service = yield* Process.start({ directory, config: Given.configOf({ url }) })
+      const service = yield* Process.start({ directory, config: ProcessSetup.configOf({ url }) })
       const id = yield* service.create()
-      const events = yield* Given.turn(service, id, "deep-call")
-      assert.strictEqual(Given.endOf(events).status, "completed")
+      const events = yield* ProcessSetup.turn(service, id, "deep-call")
+      assert.strictEqual(ProcessSetup.endOf(events).status, "completed")
       assert.strictEqual(Service.shown(events), "It was nested too deeply.")
       assert.deepStrictEqual(calls, ["deep-call", "nested deeper than 200 levels"])
       yield* service.end("SIGKILL")
-      const again = yield* Process.start({ directory, config: Given.configOf({ url }) })
+      const again = yield* Process.start({ directory, config: ProcessSetup.configOf({ url }) })
       const history = yield* again.history(id)
       assert.strictEqual(history.at(-1), "assistant: It was nested too deeply.")
       assert.strictEqual(calls.length, 2)

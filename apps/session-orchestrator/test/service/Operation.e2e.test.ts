@@ -3,7 +3,7 @@ import { assert, describe } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import * as Given from "./Given.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
 import * as SideBySide from "./SideBySide.ts"
@@ -15,7 +15,7 @@ const command = (directory: string, ...args: ReadonlyArray<string>) =>
   Effect.scoped(Effect.flatMap(Process.run({ args, directory }), ({ exit }) => exit))
 
 /** A service whose turns sleep and call independently of each other. */
-const stage = (delay = "1 hour") => Given.stage({ delays: [delay], isGated: false })
+const stage = (delay = "1 hour") => ProcessSetup.stage({ delays: [delay], isGated: false })
 
 describe.concurrent("the file of a running service", () => {
   test("Tenancy.T1: keeps a second service out, with the name of the first; kill -9 lets the next one in", () =>
@@ -36,7 +36,7 @@ describe.concurrent("the file of a running service", () => {
   test("Tenancy.T2: lets a guest in, whose turn no starting service takes up while it lives", () =>
     Effect.gen(function* () {
       const { config, directory, provider, start } = yield* stage()
-      provider.respond(Given.overloaded)
+      provider.respond(ProcessSetup.overloaded)
       Process.writeConfig(directory, { server: { port: 0 }, ...config })
       const guest = yield* Process.run({ args: ["run", "Hello"], directory })
       yield* Process.eventually("the guest's wait", Effect.sync(guest.stderr), (text) => text.includes("retry 1 in"))
@@ -58,10 +58,10 @@ describe.concurrent("the file of a running service", () => {
   test("can be inspected and copied meanwhile, and the copy continues where it was", () =>
     Effect.gen(function* () {
       const { config, directory, provider, start } = yield* stage()
-      provider.respond(Given.overloaded)
+      provider.respond(ProcessSetup.overloaded)
       const service = yield* start
       const id = yield* service.create()
-      yield* (yield* service.open(Given.request(id, "one"))).until("provider-retry")
+      yield* (yield* service.open(ProcessSetup.request(id, "one"))).until("provider-retry")
       const turns = yield* command(directory, "turns")
       assert.match(turns.stdout, /\nwaiting +\S+ +one +1 .* overloaded: 529 /)
       assert.strictEqual(turns.stderr, "")
@@ -91,9 +91,9 @@ describe.concurrent("a start after a process that died", () => {
   test("X1: logs whose turns were taken up, and how many", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* stage()
-      provider.otherwise(Given.overloaded)
+      provider.otherwise(ProcessSetup.overloaded)
       const first = yield* start
-      yield* (yield* first.open(Given.request(yield* first.create(), "one"))).until("provider-retry")
+      yield* (yield* first.open(ProcessSetup.request(yield* first.create(), "one"))).until("provider-retry")
       yield* first.end("SIGKILL")
       const second = yield* start
       yield* Process.eventually("the turn to be taken up", Effect.sync(second.stderr), (text) =>
@@ -118,13 +118,13 @@ describe.concurrent("a service that is shutting down", () => {
   test("X15: accepts no new turns, finishes the answer that has begun, and releases sleeping turns", () =>
     Effect.gen(function* () {
       const { directory, provider, start } = yield* stage()
-      const { gate, response } = Given.gated("A whole answer, to its end.", 3)
-      provider.respond(Given.overloaded, response)
+      const { gate, response } = ProcessSetup.gated("A whole answer, to its end.", 3)
+      provider.respond(ProcessSetup.overloaded, response)
       const service = yield* start
       const [asleep, answering] = [yield* service.create(), yield* service.create()]
-      const waits = yield* service.open(Given.request(asleep, "asleep"))
+      const waits = yield* service.open(ProcessSetup.request(asleep, "asleep"))
       yield* waits.until("provider-retry")
-      const answers = yield* service.open(Given.request(answering, "answering"))
+      const answers = yield* service.open(ProcessSetup.request(answering, "answering"))
       yield* answers.until("text-delta")
       yield* gate.reached
 
@@ -136,7 +136,7 @@ describe.concurrent("a service that is shutting down", () => {
       assert.strictEqual(ready.status, 503)
       assert.include(ready.text, "shutting-down")
       assert.strictEqual((yield* service.call({ path: "/healthz" })).status, 200)
-      for (const request of [Given.request(asleep, "new"), Given.submission(asleep, "new")]) {
+      for (const request of [ProcessSetup.request(asleep, "new"), ProcessSetup.submission(asleep, "new")]) {
         const refused = yield* service.call(request)
         assert.deepStrictEqual([refused.status, refused.headers["retry-after"]], [503, "5"])
       }
@@ -164,7 +164,7 @@ describe.concurrent("a service with a closed log", () => {
   test("X1: continues its turns, and ends normally", () =>
     Effect.gen(function* () {
       const { config, directory, provider } = yield* stage()
-      provider.respond(Given.answer("Still here."))
+      provider.respond(ProcessSetup.answer("Still here."))
       const starts = path.join(directory, "starts")
       // Each death of it is logged.
       const dies = `require("node:fs").appendFileSync(${JSON.stringify(starts)}, "x"); process.exit(3)`
@@ -175,7 +175,7 @@ describe.concurrent("a service with a closed log", () => {
       service.child.stderr?.destroy()
       const before = yield* life
       yield* Process.eventually("lines that nobody reads", life, (lives) => lives >= before + 2)
-      const events = yield* Given.turn(service, yield* service.create(), "unread")
+      const events = yield* ProcessSetup.turn(service, yield* service.create(), "unread")
       assert.strictEqual(Service.shown(events), "Still here.")
       service.child.kill("SIGTERM")
       assert.strictEqual((yield* service.exit).code, 0)
@@ -186,7 +186,7 @@ describe.concurrent("without a usable provider", () => {
   test("X4: a switch to a provider without its key is refused with the missing key, and the turn continues to wait", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* stage()
-      provider.respond(Given.overloaded)
+      provider.respond(ProcessSetup.overloaded)
       const service = yield* start
       const refused = { path: "/v1/conversations", body: { model: "openai/gpt-5" } }
       const created = yield* service.call(refused)
@@ -194,7 +194,7 @@ describe.concurrent("without a usable provider", () => {
       assert.include(created.text, "model: openai/gpt-5 needs a key, and OPENAI_API_KEY is not set.")
 
       const id = yield* service.create()
-      const waits = yield* service.open(Given.request(id, "asleep"))
+      const waits = yield* service.open(ProcessSetup.request(id, "asleep"))
       yield* waits.until("provider-retry")
       const sent = yield* service.call({
         path: `/v1/conversations/${id}/switch-target`,
@@ -208,14 +208,14 @@ describe.concurrent("without a usable provider", () => {
   test("X4: a switch to an unknown simulated model is refused, and the turn continues to wait", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* stage()
-      provider.respond(Given.overloaded)
+      provider.respond(ProcessSetup.overloaded)
       const service = yield* start
       const model = "simulated/otage-2"
       const created = yield* service.call({ path: "/v1/conversations", body: { model } })
       assert.strictEqual(created.status, 400)
 
       const id = yield* service.create()
-      const waits = yield* service.open(Given.request(id, "asleep"))
+      const waits = yield* service.open(ProcessSetup.request(id, "asleep"))
       yield* waits.until("provider-retry")
       const sent = yield* service.call({ path: `/v1/conversations/${id}/switch-target`, body: { model } })
       assert.strictEqual(sent.status, 400)

@@ -2,8 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { Effect } from "effect"
-import * as CrashStage from "./CrashStage.ts"
-import * as Given from "./Given.ts"
+import * as CrashHarness from "./CrashHarness.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 
 const { answerFrames } = ScriptedServer
 
@@ -26,7 +26,7 @@ const stopping = (text: string, ...counts: ReadonlyArray<number>) => {
 const endOf = (count: number | undefined): number => (count === undefined ? 0 : count + 1)
 
 /** Reconnects at each stop, and gets the text so far, from the beginning, once. */
-const comesBackAt = (stage: CrashStage.Stage, { stops }: ReturnType<typeof stopping>) =>
+const comesBackAt = (stage: CrashHarness.Stage, { stops }: ReturnType<typeof stopping>) =>
   Effect.forEach(
     stops,
     ({ gate, said }) =>
@@ -42,7 +42,7 @@ const comesBackAt = (stage: CrashStage.Stage, { stops }: ReturnType<typeof stopp
   )
 
 /** Checks that the onlooker and the history have the answer once, unchanged. */
-const assertOnce = Effect.fnUntraced(function* (stage: CrashStage.Stage, text: string) {
+const assertOnce = Effect.fnUntraced(function* (stage: CrashHarness.Stage, text: string) {
   yield* stage.sees("the end", (onlooker) => onlooker.has("turn-end", "one"))
   assert.deepStrictEqual(stage.onlooker.faults, [])
   assert.deepStrictEqual(stage.onlooker.answers, [text])
@@ -52,7 +52,7 @@ const assertOnce = Effect.fnUntraced(function* (stage: CrashStage.Stage, text: s
 describe.concurrent("a client that reconnects", () => {
   it.live("X3: in the middle of a step, twice, assembles the text once", () =>
     Effect.gen(function* () {
-      const stage = yield* CrashStage.make(1)
+      const stage = yield* CrashHarness.make(1)
       const text = words("a")
       const kept = stopping(text, 3, 7)
       stage.provider.respond(kept.response)
@@ -65,7 +65,7 @@ describe.concurrent("a client that reconnects", () => {
 
   it.live("X2, X3: over a kill after content had been shown, forgets it and assembles the new text once", () =>
     Effect.gen(function* () {
-      const stage = yield* CrashStage.make(2)
+      const stage = yield* CrashHarness.make(2)
       const text = words("a")
       const lost = stopping(words("lost"), 2, 5)
       const kept = stopping(text, 3, 7)
@@ -85,12 +85,12 @@ describe.concurrent("a client that reconnects", () => {
 
   it.live("X3: over a kill in a later attempt that had shown nothing, assembles the text of the next once", () =>
     Effect.gen(function* () {
-      const stage = yield* CrashStage.make(3)
+      const stage = yield* CrashHarness.make(3)
       const text = words("a")
       const silent = stopping(words("never"), 0)
       const kept = stopping(text, 3, 7)
       // Retries 0 and 1 come before it: the process that makes this attempt never made the first.
-      stage.provider.respond(Given.overloaded, Given.overloaded, silent.response, kept.response)
+      stage.provider.respond(ProcessSetup.overloaded, ProcessSetup.overloaded, silent.response, kept.response)
       yield* stage.begin("50 millis")
       yield* stage.post("one")
       yield* Effect.forEach(silent.stops, ({ gate }) => gate.reached)
@@ -103,10 +103,10 @@ describe.concurrent("a client that reconnects", () => {
 
   it.live("X3: over a kill in a wait, gets the wait, and assembles the text that follows it once", () =>
     Effect.gen(function* () {
-      const stage = yield* CrashStage.make(4)
+      const stage = yield* CrashHarness.make(4)
       const text = words("a")
       const kept = stopping(text, 3)
-      stage.provider.respond(Given.overloaded, kept.response)
+      stage.provider.respond(ProcessSetup.overloaded, kept.response)
       yield* stage.begin("2 seconds")
       yield* stage.post("one")
       yield* stage.sees("the wait", ({ retries }) => retries.length === 1)

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { Clock, Duration, Effect, Logger } from "effect"
 import { temporaryFile } from "../storage/TemporaryFile.ts"
-import { stillWaits, withWait } from "./BeforeItsTime.ts"
+import { stillWaits, withWait } from "./LongerWaits.ts"
 import * as Service from "./Service.ts"
 
 const { ErrorBody, answerFrames } = ScriptedServer

@@ -7,7 +7,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Migrations from "../../src/storage/migrations/Migrations.ts"
 import * as NodeSqlite from "../../src/storage/sqlite/NodeSqlite.ts"
-import * as Given from "./Given.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
 
@@ -135,12 +135,12 @@ describe.concurrent("a start that cannot succeed", () => {
 describe("a second start of a running service", () => {
   it.live("leaves the turns of the first alone, and ends with 1", () =>
     Effect.gen(function* () {
-      const { config, directory, provider, start } = yield* Given.stage()
-      const { gate, response } = Given.gated("Once", 1)
+      const { config, directory, provider, start } = yield* ProcessSetup.stage()
+      const { gate, response } = ProcessSetup.gated("Once", 1)
       provider.respond(response)
       const first = yield* start
       const id = yield* first.create()
-      const live = yield* first.open(Given.request(id, "one"))
+      const live = yield* first.open(ProcessSetup.request(id, "one"))
       yield* gate.reached
 
       const file = Process.writeConfig(directory, { ...config, server: { port: first.port } })

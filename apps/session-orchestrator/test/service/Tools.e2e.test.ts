@@ -8,7 +8,7 @@ import * as path from "node:path"
 import * as PrometheusText from "../telemetry/PrometheusText.ts"
 import * as Receivers from "../telemetry/Receivers.ts"
 import * as ToolsGiven from "../tools/Given.ts"
-import * as Given from "./Given.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
 import { type Call, toolCalls } from "./ToolFrames.ts"
@@ -26,18 +26,18 @@ const stageOf = Effect.fnUntraced(function* (tools: object, telemetry: object = 
     directory,
     provider,
     asks: (...calls: ReadonlyArray<Call>) => provider.respond({ frames: toolCalls(...calls) }),
-    answers: (text: string) => provider.respond(Given.answer(text)),
+    answers: (text: string) => provider.respond(ProcessSetup.answer(text)),
     /** The tool results in the provider's nth request, in order. */
     told: (nth: number) => resultsIn(provider.requests()[nth]?.body ?? "{}"),
     offered: (nth: number) => toolsIn(provider.requests()[nth]?.body ?? "{}"),
     start: Process.start({
       directory,
-      config: { ...Given.configOf(provider), tools, telemetry }
+      config: { ...ProcessSetup.configOf(provider), tools, telemetry }
     })
   }
 })
 
-const turn = (service: Given.Running, id: string, turnId = "one") => Given.turn(service, id, turnId)
+const turn = (service: ProcessSetup.Running, id: string, turnId = "one") => ProcessSetup.turn(service, id, turnId)
 
 const statusOf = (events: ReturnType<typeof Service.eventsOf>) => {
   const end = events.at(-1)
@@ -56,7 +56,7 @@ const resultsIn = (body: string) =>
 const toolsIn = (body: string) => (bodyOf(body).tools ?? []).map(({ function: { name } }) => name)
 
 /** The child processes of a process. */
-const childrenOf = ({ child: { pid } }: Given.Running): ReadonlyArray<number> => {
+const childrenOf = ({ child: { pid } }: ProcessSetup.Running): ReadonlyArray<number> => {
   const table = execFileSync("ps", ["-eo", "pid=,ppid="], { encoding: "utf8" }).trim().split("\n")
   return table.flatMap((line) => {
     const [child, parent] = line.trim().split(/\s+/).map(Number)
@@ -64,7 +64,7 @@ const childrenOf = ({ child: { pid } }: Given.Running): ReadonlyArray<number> =>
   })
 }
 
-const onlyChildOf = (service: Given.Running): number => {
+const onlyChildOf = (service: ProcessSetup.Running): number => {
   const [pid, ...others] = childrenOf(service)
   return pid === undefined || others.length > 0 ? assert.fail(`it has ${others.length} others`) : pid
 }

@@ -5,22 +5,22 @@ import * as ScriptedServer from "@holdfast/providers/testing"
 import { Effect } from "effect"
 import { HOLD_STEP_MS } from "../../src/gate/Gatekeeper.ts"
 import * as Audience from "../cluster/Audience.ts"
-import * as Given from "./Given.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Database from "./Records.ts"
 
 const { gate } = ScriptedServer
-const { overloaded } = Given
+const { overloaded } = ProcessSetup
 
-const answer = Given.answer("At last")
+const answer = ProcessSetup.answer("At last")
 
 describe.concurrent("a process that is killed while turns are held by a gate", () => {
   it.live("X5: has the next one hold them: one of them calls, and the other shares its failure", () =>
     Effect.gen(function* () {
-      const { database, provider, start } = yield* Given.stage({ delays: ["300 millis"] })
+      const { database, provider, start } = yield* ProcessSetup.stage({ delays: ["300 millis"] })
       // While one of these is closed a call is in progress, and the state of the endpoint is unknown.
       const [probe, again, asked] = [gate(), gate(), gate()]
-      const calls = Given.script(provider, {
+      const calls = ProcessSetup.script(provider, {
         prober: [overloaded, { ...overloaded, hold: probe }, { ...answer, hold: again }],
         second: [overloaded, { ...overloaded, hold: asked }, answer],
         third: [overloaded, answer]
@@ -32,7 +32,7 @@ describe.concurrent("a process that is killed while turns are held by a gate", (
         const id = yield* first.create()
         const audience = yield* Audience.watch(lives, [id])
         const onlooker = audience.get(id) ?? assert.fail("nobody watches")
-        yield* first.open(Given.request(id, turnId))
+        yield* first.open(ProcessSetup.request(id, turnId))
         /** Waits until a process that runs since `since` announces a hold beyond its time. */
         const held = (since: number) =>
           Process.eventually(
@@ -90,15 +90,15 @@ describe.concurrent("a process that is killed while a turn asks", () => {
 
   /** A process with a turn that asks before it continues. */
   const asking = Effect.gen(function* () {
-    const stage = yield* Given.stage({
+    const stage = yield* ProcessSetup.stage({
       retry: { spendGuard: { after: "10 millis", maxInputTokens: 20, answerWithin: "1 hour" } }
     })
     stage.provider.respond(overloaded, answer, answer)
     const first = yield* stage.start
     const id = yield* first.create()
-    const live = yield* first.open(Given.request(id, "one", PROMPT))
+    const live = yield* first.open(ProcessSetup.request(id, "one", PROMPT))
     yield* live.until('"asks"')
-    const command = (service: Given.Running, name: string, body: object) =>
+    const command = (service: ProcessSetup.Running, name: string, body: object) =>
       Effect.map(service.call({ path: `/v1/conversations/${id}/${name}`, body }), ({ status }) => status)
     const commands = Effect.sync(() => Database.commandsOf(stage.database, "one"))
     return { ...stage, first, id, command, commands }
@@ -145,7 +145,7 @@ describe.concurrent("a process that is killed while a turn asks", () => {
       assert.strictEqual(yield* command(first, "retry-now", { commandId: "answer" }), 202)
       yield* first.end("SIGKILL")
       const second = yield* start
-      const { text } = yield* second.call(Given.request(id, "one", PROMPT))
+      const { text } = yield* second.call(ProcessSetup.request(id, "one", PROMPT))
       assert.match(text, /"type":"turn-end".*"status":"completed"/)
       assert.strictEqual(yield* command(second, "retry-now", { commandId: "answer" }), 202)
       assert.deepStrictEqual(yield* commands, ["answer"])

@@ -6,7 +6,7 @@ import { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Fiber, Logger } from "effect"
 import * as Quarantine from "../../src/pacing/Quarantine.ts"
 import { StorageError, type Store } from "../../src/storage/Store.ts"
-import { asking, type Options, waits, watching, withService } from "../conversation/Given.ts"
+import { asking, type Options, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, emits, hangs, overloaded } = ScriptedProvider
 

@@ -4,7 +4,7 @@ import { Property } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Exit } from "effect"
 import * as fc from "fast-check"
-import { Gatekeeper, Pass } from "../../src/gate/Gatekeeper.ts"
+import { Gatekeeper, GateTicket } from "../../src/gate/Gatekeeper.ts"
 import { Session } from "../../src/session/Session.ts"
 import * as TurnLife from "../../src/session/TurnLife.ts"
 import * as Interruption from "../../src/durable/Interruption.ts"
@@ -14,12 +14,12 @@ type Kind = keyof TurnLife.Holdings
 
 /** The resources that each state may hold. */
 const HOLDS: { readonly [T in Tag]: ReadonlyArray<Kind> } = {
-  Queued: ["place", "pass"],
-  Ahead: ["seat", "stay"],
-  Due: ["seat", "stay", "pass"],
-  Resuming: ["place", "stay", "pass"],
-  Working: ["pass", "stay"],
-  Waiting: ["place", "stay", "pass"],
+  Queued: ["place", "ticket"],
+  Ahead: ["slot", "stay"],
+  Due: ["slot", "stay", "ticket"],
+  Resuming: ["place", "stay", "ticket"],
+  Working: ["ticket", "stay"],
+  Waiting: ["place", "stay", "ticket"],
   Stopped: [],
   Parked: [],
   Ended: []
@@ -47,14 +47,14 @@ const MOVES: { readonly [name: string]: readonly [(lender: Lender) => TurnLife.T
   goOn: [() => TurnLife.goOn, { Due: "Resuming" }],
   admit: [(lender) => TurnLife.admit(lender.place()), { Queued: "Queued", Due: "Resuming" }],
   letIn: [
-    (lender) => TurnLife.letIn(lender.pass()),
+    (lender) => TurnLife.letIn(lender.ticket()),
     { Queued: "Queued", Due: "Due", Resuming: "Resuming", Waiting: "Waiting" }
   ],
   act: [() => TurnLife.act, { Due: "Working", Resuming: "Working", Working: "Working", Waiting: "Working" }],
   sleep: [() => TurnLife.sleep(false), { Resuming: "Waiting", Working: "Waiting", Waiting: "Waiting" }],
   "sleep, over": [() => TurnLife.sleep(true), { Resuming: "Waiting", Working: "Waiting", Waiting: "Waiting" }],
   waitAt: [() => TurnLife.waitAt(undefined), { Waiting: "Waiting" }],
-  "without pass": [() => TurnLife.without("pass"), EVERYWHERE],
+  "without ticket": [() => TurnLife.without("ticket"), EVERYWHERE],
   "without place": [() => TurnLife.without("place"), EVERYWHERE],
   stop: [() => TurnLife.stop, { Due: "Stopped", Resuming: "Stopped", Working: "Stopped", Waiting: "Stopped" }],
   park: [() => TurnLife.park, { Ahead: "Parked", Stopped: "Parked" }],
@@ -72,8 +72,8 @@ const MOVES: { readonly [name: string]: readonly [(lender: Lender) => TurnLife.T
   ]
 }
 
-/** A pass that counts how often it is given back. */
-class CountedPass extends Pass {
+/** A ticket that counts how often it is given back. */
+class CountedTicket extends GateTicket {
   private readonly returned: () => void
 
   constructor(returned: () => void) {
@@ -97,9 +97,9 @@ class Lender {
   readonly lent: Array<Lent> = []
 
   readonly place = () => this.lend("place", (returned) => returned)
-  readonly seat = () => this.lend("seat", (leave) => ({ leave, ready: () => {}, weigh: () => {} }))
+  readonly slot = () => this.lend("slot", (leave) => ({ leave, ready: () => {}, weigh: () => {} }))
   readonly stay = () => this.lend("stay", (leave) => ({ leave, progressed: () => {} }))
-  readonly pass = () => this.lend("pass", (returned) => new CountedPass(returned))
+  readonly ticket = () => this.lend("ticket", (returned) => new CountedTicket(returned))
 
   private lend<K extends Kind>(kind: K, make: (giveBack: () => void) => TurnLife.Holdings[K]): TurnLife.Holdings[K] {
     const count = { returned: 0 }
@@ -118,7 +118,7 @@ const bring = (beginning: TurnLife.Beginning["_tag"]) => {
   const session = new Session(Ids.ConversationId.make("c"))
   const lender = new Lender()
   const state: TurnLife.Beginning =
-    beginning === "Ahead" ? { _tag: beginning, seat: lender.seat() } : { _tag: beginning }
+    beginning === "Ahead" ? { _tag: beginning, slot: lender.slot() } : { _tag: beginning }
   return { lender, session, turn: session.add(turnId, state, "last") }
 }
 
@@ -161,7 +161,7 @@ describe("a turn's life", () => {
     { numRuns: 500 }
   )
 
-  it("Waking.U1: a due turn exchanges its seat for a place, and keeps that until the end of the wait that it was parked in", () => {
+  it("Waking.U1: a due turn exchanges its slot for a place, and keeps that until the end of the wait that it was parked in", () => {
     const { lender, session, turn } = bring("Ahead")
     turn.begins(true)
     turn.move(TurnLife.call)

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Alarm } from "../../src/system/Alarm.ts"
-import { World } from "../conversation/World.ts"
+import { ManualClock } from "../conversation/ManualClock.ts"
 
 const make = () => {
-  const world = new World()
+  const world = new ManualClock()
   const rings: Array<number> = []
   const begin = world.now()
   const alarm = new Alarm(world.at, () => rings.push(world.now() - begin))

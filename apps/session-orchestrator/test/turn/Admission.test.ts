@@ -8,7 +8,7 @@ import { Deferred, Duration, Effect, Fiber, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Admission from "../../src/turn/Admission.ts"
 import * as Gates from "../../src/gate/Gates.ts"
-import type { Pass } from "../../src/gate/Gatekeeper.ts"
+import type { GateTicket } from "../../src/gate/Gatekeeper.ts"
 import { TurnLife } from "../../src/session/TurnLife.ts"
 import * as Timer from "../../src/durable/Timer.ts"
 
@@ -54,8 +54,8 @@ const layer = (allowance: Allowance.Allowance) =>
   ).pipe(Layer.provide(Timer.layer))
 
 /** Runs one attempt in the background. */
-const attempt = (service: Provider.Provider["Service"], gates: Gates.Gates["Service"], pass?: Pass) => {
-  const turn = new TurnLife(request.turnId, { _tag: "Queued", pass })
+const attempt = (service: Provider.Provider["Service"], gates: Gates.Gates["Service"], ticket?: GateTicket) => {
+  const turn = new TurnLife(request.turnId, { _tag: "Queued", ticket })
   return Effect.forkChild(Stream.runCollect(Admission.gated(service, gates, turn, () => true).stream(request)), {
     startImmediately: true
   })

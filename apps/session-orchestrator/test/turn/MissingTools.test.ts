@@ -6,7 +6,7 @@ import { Duration, Effect, Fiber, Latch, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import * as MissingTools from "../../src/turn/MissingTools.ts"
 import type { MissingServer } from "../../src/conversation/Tools.ts"
-import * as Given from "../conversation/Given.ts"
+import * as ConversationSetup from "../conversation/ConversationSetup.ts"
 
 const because = "there is no database"
 
@@ -40,11 +40,11 @@ describe("a turn whose tool server is not up", () => {
     const log = logged()
     const { service } = tools(false)
     const scripts = [ScriptedProvider.emits(ScriptedProvider.overloaded), ScriptedProvider.answer("ok")]
-    return Given.withService({ scripts, tools: service, retry: Given.waits(60) }, ({ conversations }) =>
+    return ConversationSetup.withService({ scripts, tools: service, retry: ConversationSetup.waits(60) }, ({ conversations }) =>
       Effect.gen(function* () {
         const id = yield* conversations.create({})
         const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
-        const { fiber, seen, until } = yield* Given.watching(conversations.watchTurn(turnId))
+        const { fiber, seen, until } = yield* ConversationSetup.watching(conversations.watchTurn(turnId))
         yield* until("provider-retry")
         yield* TestClock.adjust("1 minute")
         yield* Fiber.join(fiber)
@@ -63,7 +63,7 @@ describe("a turn whose tool server is not up", () => {
   it.effect("is held until a required server is up, and then runs; clients that connect meanwhile get the event", () => {
     const log = logged()
     const { comesUp, service } = tools(true)
-    return Given.withService(
+    return ConversationSetup.withService(
       { scripts: [ScriptedProvider.answer("ok")], tools: service },
       ({ conversations, provider }) =>
         Effect.gen(function* () {
@@ -71,7 +71,7 @@ describe("a turn whose tool server is not up", () => {
           const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
           yield* TestClock.adjust("9 minutes")
           assert.lengthOf(provider.requests, 0)
-          const { fiber, seen, until } = yield* Given.watching(conversations.watchTurn(turnId))
+          const { fiber, seen, until } = yield* ConversationSetup.watching(conversations.watchTurn(turnId))
           yield* until("tools-missing")
           assert.deepInclude(missingIn(seen)[0], { until: Duration.toMillis(MissingTools.HOLD) })
           assert.isTrue(log.lines.some((line) => line.startsWith(`Warn Turn ${turnId} is held for 10m at most`)))
@@ -85,7 +85,7 @@ describe("a turn whose tool server is not up", () => {
   })
 
   it.effect("D8: an abort ends the hold at once, and no call is made", () =>
-    Given.withService({ scripts: [], tools: tools(true).service }, ({ conversations, provider }) =>
+    ConversationSetup.withService({ scripts: [], tools: tools(true).service }, ({ conversations, provider }) =>
       Effect.gen(function* () {
         const id = yield* conversations.create({})
         const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
@@ -99,11 +99,11 @@ describe("a turn whose tool server is not up", () => {
   )
 
   it.effect("fails if a required server does not come up in time, with the server and the reason", () =>
-    Given.withService({ scripts: [], tools: tools(true).service }, ({ conversations, provider }) =>
+    ConversationSetup.withService({ scripts: [], tools: tools(true).service }, ({ conversations, provider }) =>
       Effect.gen(function* () {
         const id = yield* conversations.create({})
         const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
-        const result = yield* Given.asking(conversations.result(turnId))
+        const result = yield* ConversationSetup.asking(conversations.result(turnId))
         yield* TestClock.adjust(MissingTools.HOLD)
         const { error, status } = (yield* Fiber.join(result)).end
         assert.strictEqual(status, "failed")

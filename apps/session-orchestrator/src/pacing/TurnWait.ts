@@ -1,11 +1,11 @@
 /**
  * Delivers commands to the wait of one turn.
  *
- * Wait.W1. Commands are taken in order, and none is lost between two parts of one wait: moving its end, extending the budget, or a
+ * TurnWait.W1. Commands are taken in order, and none is lost between two parts of one wait: moving its end, extending the budget, or a
  *     question (rule X11) ends a sleep and begins another, and the wait is still the same.
- * Wait.W2. A command id that was taken once is never taken again (rule X4): a client that sends it again gets the result of the first.
- * Wait.W3. A person's command comes before the clock, and an end that was moved does not end the wait any more.
- * Wait.W4. The sender of a command gets its result when it is on record. If the command came too late, the sender gets that result when the
+ * TurnWait.W2. A command id that was taken once is never taken again (rule X4): a client that sends it again gets the result of the first.
+ * TurnWait.W3. A person's command comes before the clock, and an end that was moved does not end the wait any more.
+ * TurnWait.W4. The sender of a command gets its result when it is on record. If the command came too late, the sender gets that result when the
  *     event that overtook it is on record. Commands in memory when the process dies have not been answered.
  */
 import { RetryStrategy, type TurnStopped } from "@holdfast/kernel"
@@ -17,15 +17,15 @@ type Wake = RetryStrategy.Wake
 export type Command = Exclude<Wake, { readonly type: "elapsed" | "asked" }> & { readonly by: RetryStrategy.Command }
 
 /** Whether a command had an effect, which is on disk by then. Fails if the turn stopped before. */
-export type Answer = Effect.Effect<boolean, TurnStopped.TurnStopped>
+export type CommandResult = Effect.Effect<boolean, TurnStopped.TurnStopped>
 
 /** The wait of one turn and its commands. */
-export class Wait {
+export class TurnWait {
   private readonly recorded = new Set<string>()
   /** Commands that the turn has not taken yet. */
   private readonly inbox: Array<Pending> = []
   /** The command that the turn has taken and is recording. */
-  private heard: Pending | undefined = undefined
+  private taken: Pending | undefined = undefined
   private bell: Deferred.Deferred<void> | undefined = undefined
   /** `open` also while the turn replays its records; `ending`: the wait is over, and that is not on record yet. */
   private phase: "closed" | "open" | "ending" = "open"
@@ -57,12 +57,12 @@ export class Wait {
   }
 
   /** The turn does something other than wait. */
-  pass(): void {
+  notWaiting(): void {
     this.close(NOTHING)
   }
 
-  /** The turn has recorded the end of a sleep (Wait.W4). */
-  hear(wake: Wake): void {
+  /** The turn has recorded the end of a sleep (TurnWait.W4). */
+  recordedEnd(wake: Wake): void {
     if (wake.by !== undefined) this.record(wake.by.commandId)
     if (RetryStrategy.endsWait(wake)) this.close(NOTHING)
   }
@@ -73,11 +73,11 @@ export class Wait {
   }
 
   /** Hands in a command synchronously; the returned effect gives its result. */
-  steer(command: Command): Answer {
+  steer(command: Command): CommandResult {
     const { commandId } = command.by
-    if (this.recorded.has(commandId)) return Effect.succeed(true) // Wait.W2
-    const known = [this.heard, ...this.inbox].find((pending) => pending?.command.by.commandId === commandId)
-    if (known !== undefined) return Deferred.await(known.answer) // Wait.W2
+    if (this.recorded.has(commandId)) return Effect.succeed(true) // TurnWait.W2
+    const known = [this.taken, ...this.inbox].find((pending) => pending?.command.by.commandId === commandId)
+    if (known !== undefined) return Deferred.await(known.answer) // TurnWait.W2
     if (this.phase === "closed") return Effect.succeed(false)
     const pending: Pending = { command, answer: Deferred.makeUnsafe() }
     this.inbox.push(pending)
@@ -153,30 +153,30 @@ export class Wait {
     over()
   }
 
-  /** The next command, or the elapsed time (Wait.W3). */
+  /** The next command, or the elapsed time (TurnWait.W3). */
   private take(): Wake {
-    this.heard = this.inbox.shift()
-    const wake = this.heard?.command ?? ELAPSED
+    this.taken = this.inbox.shift()
+    const wake = this.taken?.command ?? ELAPSED
     if (wake.type === "until") this.isDue = false
     return wake
   }
 
   private record(commandId: string): void {
     this.recorded.add(commandId)
-    if (this.heard?.command.by.commandId === commandId) {
-      tell(this.heard, DONE)
-      this.heard = undefined
+    if (this.taken?.command.by.commandId === commandId) {
+      resolve(this.taken, DONE)
+      this.taken = undefined
     }
     const at = this.inbox.findIndex(({ command }) => command.by.commandId === commandId)
-    for (const pending of at < 0 ? [] : this.inbox.splice(at, 1)) tell(pending, DONE)
+    for (const pending of at < 0 ? [] : this.inbox.splice(at, 1)) resolve(pending, DONE)
   }
 
   private close(answer: Exit.Exit<boolean, TurnStopped.TurnStopped>): void {
     this.phase = "closed"
     this.isDue = false
-    if (this.heard !== undefined) tell(this.heard, answer)
-    this.heard = undefined
-    for (const pending of this.inbox.splice(0)) tell(pending, answer)
+    if (this.taken !== undefined) resolve(this.taken, answer)
+    this.taken = undefined
+    for (const pending of this.inbox.splice(0)) resolve(pending, answer)
   }
 }
 
@@ -192,5 +192,5 @@ const DONE = Exit.succeed(true)
 const NOTHING = Exit.succeed(false)
 const ELAPSED: Wake = { type: "elapsed" }
 
-const tell = ({ answer }: Pending, outcome: Exit.Exit<boolean, TurnStopped.TurnStopped>): void =>
+const resolve = ({ answer }: Pending, outcome: Exit.Exit<boolean, TurnStopped.TurnStopped>): void =>
   void Deferred.doneUnsafe(answer, outcome)

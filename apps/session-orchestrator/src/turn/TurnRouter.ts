@@ -1,8 +1,8 @@
 /**
  * Makes a turn's router: findings about targets are read from and written to the database.
  *
- * Routers.R1. A conversation whose policy is "never" (rule P9) continues on the target of its last answer.
- * Routers.R2. A turn without any other target has no router, and no cost. A person may send it to any provider (rule X4), so the
+ * TurnRouter.R1. A conversation whose policy is "never" (rule P9) continues on the target of its last answer.
+ * TurnRouter.R2. A turn without any other target has no router, and no cost. A person may send it to any provider (rule X4), so the
  *     credentials of all providers count.
  */
 import type { Router, TurnStopped } from "@holdfast/kernel"
@@ -27,7 +27,7 @@ export interface Setting {
   readonly patiently: <A>(effect: Effect.Effect<A, StorageError>) => Effect.Effect<A, TurnStopped.TurnStopped>
 }
 
-/** The router of a turn; `undefined` if there is no choice (Routers.R2). */
+/** The router of a turn; `undefined` if there is no choice (TurnRouter.R2). */
 export const make = (
   { standings, ...known }: Dependencies,
   { history, isEnabled, patiently, policy }: Setting
@@ -44,7 +44,7 @@ export const make = (
     ...router,
     begin: (question) =>
       router.begin(
-        question.current === undefined && last !== undefined ? { ...question, current: { target: last } } : question // Routers.R1
+        question.current === undefined && last !== undefined ? { ...question, current: { target: last } } : question // TurnRouter.R1
       )
   }
 }

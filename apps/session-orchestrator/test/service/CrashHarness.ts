@@ -1,9 +1,9 @@
 /**
  * Runs a service through crashes: scripted provider, database file, restarted process, watching client.
  *
- * CrashStage.C1. Random choices depend on the seed alone; two runs of one seed differ only in the machine's timing.
- * CrashStage.C2. A turn counts as acknowledged when the head of its response has arrived. Others are sent again, under the same id.
- * CrashStage.C3. A wait that a client received before a death is binding for the service (`promises`), and so is an accepted command
+ * CrashHarness.C1. Random choices depend on the seed alone; two runs of one seed differ only in the machine's timing.
+ * CrashHarness.C2. A turn counts as acknowledged when the head of its response has arrived. Others are sent again, under the same id.
+ * CrashHarness.C3. A wait that a client received before a death is binding for the service (`promises`), and so is an accepted command
  *     (`commanded`, `aborted`).
  */
 import { assert } from "@effect/vitest"
@@ -12,7 +12,7 @@ import { Effect, Fiber, type Scope } from "effect"
 import * as path from "node:path"
 import * as ExitCode from "../../src/cli/ExitCode.ts"
 import { Chance } from "./Chance.ts"
-import * as Given from "./Given.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Onlooker from "./Onlooker.ts"
 import * as Process from "./Process.ts"
 
@@ -224,11 +224,11 @@ export class Stage {
 
   /** The database file. */
   get database(): string {
-    return Given.databaseIn(this.directory)
+    return ProcessSetup.databaseIn(this.directory)
   }
 
   private get config() {
-    return { server: { port: 0 }, ...Given.configOf(this.provider, { delays: this.delays }), tools: this.tools }
+    return { server: { port: 0 }, ...ProcessSetup.configOf(this.provider, { delays: this.delays }), tools: this.tools }
   }
 }
 

@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import type { TurnEvent } from "@holdfast/wire"
 import { Effect } from "effect"
 import * as fs from "node:fs"
-import type * as CrashStage from "./CrashStage.ts"
+import type * as CrashHarness from "./CrashHarness.ts"
 import * as Records from "./Records.ts"
 
 /** Tolerance for the rounding of timers and clocks. */
@@ -11,7 +11,7 @@ const ROUNDING_MS = 5
 
 /** Waits for the end of every turn, then stops the process and checks the results. */
 export const assertWhole = Effect.fnUntraced(function* (
-  stage: CrashStage.Stage,
+  stage: CrashHarness.Stage,
   { turns, texts }: { readonly turns: ReadonlyArray<string>; readonly texts: ReadonlyArray<string> }
 ) {
   // Acknowledged turns are not sent again: they must end by themselves.
@@ -90,14 +90,14 @@ export const assertWhole = Effect.fnUntraced(function* (
 // --- internal
 
 /** The lateness of a wake is not checked, as it depends on the machine; `Process.e2e` shows by order that waits do not restart. */
-const assertKept = ({ askedAt }: CrashStage.Stage, { nth, retryAt }: CrashStage.Promised): void => {
+const assertKept = ({ askedAt }: CrashHarness.Stage, { nth, retryAt }: CrashHarness.Promised): void => {
   const at = askedAt[nth - 1]
   if (at === undefined) return assert.fail(`the wait until ${retryAt} was followed by no attempt`)
   assert.isAtLeast(at - retryAt, -ROUNDING_MS, "it woke too early")
 }
 
 /** Rule X8. Tools of these tests leave their name each time that they run; tools that may run again have `again` in it. */
-const assertRunOnce = ({ onlooker, runs }: CrashStage.Stage): void => {
+const assertRunOnce = ({ onlooker, runs }: CrashHarness.Stage): void => {
   const lines = fs.existsSync(runs) ? fs.readFileSync(runs, "utf8").trim().split("\n") : []
   for (const event of onlooker.events) {
     if (event.type !== "tool-result") continue

@@ -1,8 +1,8 @@
 /**
  * Counts interruptions of turns, and decides how an interrupted turn continues (rules C10, X14).
  *
- * Setbacks.B1. The count is on disk before the turn continues: a defect that takes the process down as well is counted.
- * Setbacks.B2. A lost ownership is no defect and is not counted.
+ * InterruptedTurns.B1. The count is on disk before the turn continues: a defect that takes the process down as well is counted.
+ * InterruptedTurns.B2. A lost ownership is no defect and is not counted.
  */
 import { Turn as KernelTurn, type TurnStopped } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
@@ -23,19 +23,19 @@ export const enter = Effect.fnUntraced(function* (
   const { interruptions, quarantine } = services
   const { abort, turnId } = turn
   const { interruption } = turn.state
-  const verdict = interruption && Interruption.verdictOf(interruption)
+  const decision = interruption && Interruption.verdictOf(interruption)
   const byDisk = services.patiently(turnId)
-  if (verdict?._tag === "Seal") {
-    yield* Effect.logError(`Turn ${turnId} is sealed as failed. ${verdict.failure.message}`)
-    return yield* Sealing.seal(services, session, turnId, { status: "failed", ...verdict })
+  if (decision?._tag === "Seal") {
+    yield* Effect.logError(`Turn ${turnId} is sealed as failed. ${decision.failure.message}`)
+    return yield* Sealing.seal(services, session, turnId, { status: "failed", ...decision })
   }
   const admitted = Deferred.makeUnsafe<void>()
-  const stay = quarantine.come(verdict?._tag === "Alone", () => Deferred.doneUnsafe(admitted, Effect.void))
+  const stay = quarantine.come(decision?._tag === "Alone", () => Deferred.doneUnsafe(admitted, Effect.void))
   turn.move(TurnLife.enter(stay))
   // An aborted turn does not run, so it waits for no other turn and no other turn waits for it.
   if (!Deferred.isDoneUnsafe(admitted)) yield* Effect.raceFirst(Deferred.await(admitted), Deferred.await(abort))
-  if (interruption !== undefined && verdict?._tag === "Alone")
-    yield* byDisk(interruptions.note(turnId, { ...interruption, isAlone: true })) // Setbacks.B1
+  if (interruption !== undefined && decision?._tag === "Alone")
+    yield* byDisk(interruptions.note(turnId, { ...interruption, isAlone: true })) // InterruptedTurns.B1
   return undefined
 })
 
@@ -59,7 +59,7 @@ export const ofDefect = Effect.fnUntraced(function* (
   if (Deferred.isDoneUnsafe(abort)) return yield* sealed(ABORTED)
   const known = Option.getOrElse(yield* byDisk(interruptions.find(turnId)), () => Interruption.none(life))
   const defects = known.defects + 1
-  yield* byDisk(interruptions.takeUp(turnId, { ...known, life, defects })) // Setbacks.B1
+  yield* byDisk(interruptions.takeUp(turnId, { ...known, life, defects })) // InterruptedTurns.B1
   yield* Effect.logError(
     `Turn ${turnId} was stopped by defect ${defects} of ${Interruption.MOST_DEFECTS}: ${error.message}`
   )

@@ -1,7 +1,7 @@
 /** A clock that is a number, with timers, for tests that need no more. */
 
 /** Time, and the timers that wait for it. */
-export class World {
+export class ManualClock {
   ms = 1_000_000
   private readonly waiting = new Set<{ readonly endMs: number; readonly act: () => void }>()
 

@@ -2,12 +2,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { TurnStopped } from "@holdfast/kernel"
 import { Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { type Answer, Wait } from "../../src/pacing/Wait.ts"
+import { type CommandResult, TurnWait } from "../../src/pacing/TurnWait.ts"
 
 const by = (commandId: string) => ({ commandId, origin: "a test" })
 
 /** A client that waits for a command's result; `undefined` while it is undecided. */
-const asking = (answer: Answer) =>
+const asking = (answer: CommandResult) =>
   Effect.map(
     Effect.forkChild(answer, { startImmediately: true }),
     (fiber) => () =>
@@ -17,7 +17,7 @@ const asking = (answer: Answer) =>
 describe("a wait", () => {
   it.effect("ends by itself, once", () =>
     Effect.gen(function* () {
-      const wait = new Wait()
+      const wait = new TurnWait()
       let ended = 0
       const fiber = yield* Effect.forkChild(
         wait.sleep(Effect.sleep("1 minute"), () => ended++),
@@ -31,17 +31,17 @@ describe("a wait", () => {
 
   it.effect("X4: loses no command between two of its parts, and takes them in order", () =>
     Effect.gen(function* () {
-      const wait = new Wait()
+      const wait = new TurnWait()
       const sleep = wait.sleep(Effect.never, () => {})
       const first = yield* Effect.forkChild(sleep, { startImmediately: true })
       const a = yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("a") }))
       const b = yield* asking(wait.steer({ type: "until", until: 5, by: by("b") }))
-      wait.hear(yield* Fiber.join(first))
+      wait.recordedEnd(yield* Fiber.join(first))
       // The first is on record; the wait is not over.
       const c = yield* asking(wait.steer({ type: "now", by: by("c") }))
       assert.deepStrictEqual([a(), b(), c()], [true, undefined, undefined])
-      wait.hear(yield* sleep)
-      wait.hear(yield* sleep)
+      wait.recordedEnd(yield* sleep)
+      wait.recordedEnd(yield* sleep)
       yield* Effect.yieldNow
       assert.deepStrictEqual([a(), b(), c()], [true, true, true])
       assert.isFalse(yield* wait.steer({ type: "now", by: by("d") }))
@@ -50,16 +50,16 @@ describe("a wait", () => {
 
   it.effect("X11: loses no command that arrives while its end becomes a question: the command answers it", () =>
     Effect.gen(function* () {
-      const wait = new Wait()
+      const wait = new TurnWait()
       const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 0, message: "May it go on?" }
       assert.deepStrictEqual(yield* wait.sleep(Effect.void, () => {}), { type: "elapsed" })
       const answer = yield* asking(wait.steer({ type: "now", by: by("a") }))
-      wait.hear({ type: "asked", asks, until: 9 })
+      wait.recordedEnd({ type: "asked", asks, until: 9 })
       assert.isUndefined(answer())
       wait.open()
       const wake = yield* wait.sleep(Effect.never, () => {})
       assert.deepStrictEqual(wake, { type: "now", by: by("a") })
-      wait.hear(wake)
+      wait.recordedEnd(wake)
       yield* Effect.yieldNow
       assert.isTrue(answer())
     })
@@ -67,7 +67,7 @@ describe("a wait", () => {
 
   it.effect("X1: that stands by continues when it is rung, with its elapsed time or without anything to take", () =>
     Effect.gen(function* () {
-      const sent = new Wait()
+      const sent = new TurnWait()
       const back = yield* Effect.forkChild(
         sent.standBy(() => {}),
         { startImmediately: true }
@@ -76,7 +76,7 @@ describe("a wait", () => {
       yield* Fiber.join(back)
       assert.isFalse(sent.hasNews)
 
-      const wait = new Wait()
+      const wait = new TurnWait()
       const ready = yield* Effect.forkChild(
         wait.standBy(() => {}),
         { startImmediately: true }
@@ -93,7 +93,7 @@ describe("a wait", () => {
 
   it.effect("X4: that stands by takes a command at once, and before its elapsed time", () =>
     Effect.gen(function* () {
-      const wait = new Wait()
+      const wait = new TurnWait()
       const ready = yield* Effect.forkChild(
         wait.standBy(() => {}),
         { startImmediately: true }
@@ -102,14 +102,14 @@ describe("a wait", () => {
       yield* asking(wait.steer({ type: "until", until: 5, by: by("a") }))
       yield* Fiber.join(ready)
       assert.deepStrictEqual(yield* wait.sleep(Effect.never, () => {}), { type: "until", until: 5, by: by("a") })
-      // An end that was moved no longer ends the wait (Wait.W3), so its gate has nothing to ring for.
+      // An end that was moved no longer ends the wait (TurnWait.W3), so its gate has nothing to ring for.
       assert.isFalse(wait.hasNews)
     })
   )
 
   it.effect("X4: a command that arrived before it stands by is taken without waiting", () =>
     Effect.gen(function* () {
-      const [commanded, rung] = [new Wait(), new Wait()]
+      const [commanded, rung] = [new TurnWait(), new TurnWait()]
       yield* asking(commanded.steer({ type: "now", by: by("a") }))
       yield* commanded.standBy(() => {})
       rung.elapse()
@@ -119,9 +119,9 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("Wait.W4: answers no command as taken before it is on record", () =>
+  it.effect("TurnWait.W4: answers no command as taken before it is on record", () =>
     Effect.gen(function* () {
-      const wait = new Wait()
+      const wait = new TurnWait()
       const sleep = yield* Effect.forkChild(
         wait.sleep(Effect.never, () => {}),
         { startImmediately: true }
@@ -133,19 +133,19 @@ describe("a wait", () => {
       const late = yield* asking(wait.steer({ type: "until", until: 5, by: by("b") }))
       yield* TestClock.adjust("1 hour")
       assert.deepStrictEqual([first(), again(), late()], [undefined, undefined, undefined])
-      wait.hear(wake)
+      wait.recordedEnd(wake)
       yield* Effect.yieldNow
       assert.deepStrictEqual([first(), again(), late()], [true, true, false])
     })
   )
 
-  it.effect("Wait.W4: a command that was never recorded is answered by the turn's outcome", () =>
+  it.effect("TurnWait.W4: a command that was never recorded is answered by the turn's outcome", () =>
     Effect.gen(function* () {
       for (const [outcome, expected] of [
         [Exit.void, false],
         [Exit.fail(new TurnStopped.TurnStopped({ message: "elsewhere" })), "failed"]
       ] as const) {
-        const wait = new Wait()
+        const wait = new TurnWait()
         const sleep = yield* Effect.forkChild(
           wait.sleep(Effect.never, () => {}),
           { startImmediately: true }
@@ -160,12 +160,12 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("Wait.W4: a turn that comes back to something other than a wait answers that there was nothing to do", () =>
+  it.effect("TurnWait.W4: a turn that comes back to something other than a wait answers that there was nothing to do", () =>
     Effect.gen(function* () {
-      const wait = new Wait()
+      const wait = new TurnWait()
       const answer = yield* asking(wait.steer({ type: "now", by: by("a") }))
       assert.isUndefined(answer())
-      wait.pass()
+      wait.notWaiting()
       yield* Effect.yieldNow
       assert.isFalse(answer())
       assert.isFalse(yield* wait.steer({ type: "now", by: by("b") }))
@@ -174,7 +174,7 @@ describe("a wait", () => {
 
   it.effect("X4: takes no command twice, nor one that is on record", () =>
     Effect.gen(function* () {
-      const wait = new Wait()
+      const wait = new TurnWait()
       wait.know(["old"])
       const fiber = yield* Effect.forkChild(
         wait.sleep(Effect.never, () => {}),
@@ -189,7 +189,7 @@ describe("a wait", () => {
 
   it.effect("X4: drops a command that arrived before its record was read", () =>
     Effect.gen(function* () {
-      const wait = new Wait()
+      const wait = new TurnWait()
       const old = yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("old") }))
       yield* asking(wait.steer({ type: "now", by: by("new") }))
       wait.know(["old"])
@@ -199,9 +199,9 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("Wait.W3: takes a person's command before the elapsed time", () =>
+  it.effect("TurnWait.W3: takes a person's command before the elapsed time", () =>
     Effect.gen(function* () {
-      const wait = new Wait()
+      const wait = new TurnWait()
       wait.elapse()
       yield* asking(wait.steer({ type: "cancelled", by: by("a") }))
       assert.strictEqual((yield* wait.sleep(Effect.void, () => {})).type, "cancelled")
@@ -209,17 +209,17 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("Wait.W3, X4: an end that was moved does not end it, though its time had come", () =>
+  it.effect("TurnWait.W3, X4: an end that was moved does not end it, though its time had come", () =>
     Effect.gen(function* () {
-      const wait = new Wait()
+      const wait = new TurnWait()
       wait.elapse()
       yield* asking(wait.steer({ type: "until", until: 60_000, by: by("a") }))
-      wait.hear(yield* wait.sleep(Effect.never, () => {}))
+      wait.recordedEnd(yield* wait.sleep(Effect.never, () => {}))
       assert.isFalse(wait.hasNews)
       // An extended budget moves no end.
       wait.elapse()
       yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("b") }))
-      wait.hear(yield* wait.sleep(Effect.never, () => {}))
+      wait.recordedEnd(yield* wait.sleep(Effect.never, () => {}))
       assert.strictEqual((yield* wait.sleep(Effect.never, () => {})).type, "elapsed")
     })
   )

@@ -1,10 +1,10 @@
 /**
  * Decides how long a stopped conversation waits before its turn restarts from its records.
  *
- * Comebacks.B1. The first restart is immediate: another process had written, and the turn continues from the records that are there now.
- * Comebacks.B2. A conversation that is stopped again soon waits, and longer each time, because its turn may never repeat its records. It
+ * RestartDelays.B1. The first restart is immediate: another process had written, and the turn continues from the records that are there now.
+ * RestartDelays.B2. A conversation that is stopped again soon waits, and longer each time, because its turn may never repeat its records. It
  *     never waits much longer than the trouble has lasted.
- * Comebacks.B3. Once a conversation has run for `SETTLED_MS`, its next stop counts as a first one, and nothing is kept here.
+ * RestartDelays.B3. Once a conversation has run for `SETTLED_MS`, its next stop counts as a first one, and nothing is kept here.
  *
  * Pure, except for its memory of the latest stops.
  */
@@ -23,7 +23,7 @@ export const FIRST_MS = 1_000
 export const MOST_MS = 300_000
 
 /** The delays of conversations that were stopped not long ago. */
-export class Comebacks {
+export class RestartDelays {
   /** The latest stop of each conversation, the newest last. */
   private readonly stops = new Map<Ids.ConversationId, Stop>()
 
@@ -47,7 +47,7 @@ export class Comebacks {
     return this.stops.size
   }
 
-  /** Comebacks.B3. An unsettled conversation keeps those behind it too: all that stays was stopped within some minutes. */
+  /** RestartDelays.B3. An unsettled conversation keeps those behind it too: all that stays was stopped within some minutes. */
   private forget(now: number): void {
     for (const [id, stop] of this.stops) {
       if (!isSettled(stop, now)) return
@@ -66,5 +66,5 @@ interface Stop {
 
 const isSettled = ({ backAt }: Stop, now: number): boolean => now >= backAt + SETTLED_MS
 
-/** Comebacks.B2 */
+/** RestartDelays.B2 */
 const next = ({ delayMs }: Stop): number => Math.min(MOST_MS, Math.max(FIRST_MS, 2 * delayMs))

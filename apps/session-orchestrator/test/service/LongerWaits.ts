@@ -1,8 +1,8 @@
 /**
  * Repeats a test with a waiting turn, if the machine was too slow.
  *
- * BeforeItsTime.B1. A test that finds the wait over (`stillWaits`) proves nothing: it is repeated from the start, with a longer wait.
- * BeforeItsTime.B2. Any other failure counts at once, and so does a failure with the longest wait.
+ * LongerWaits.B1. A test that finds the wait over (`stillWaits`) proves nothing: it is repeated from the start, with a longer wait.
+ * LongerWaits.B2. Any other failure counts at once, and so does a failure with the longest wait.
  */
 import { Data, Effect, type Scope } from "effect"
 
