@@ -9,7 +9,7 @@
  */
 import { BeforeContent, type Toolbox } from "@holdfast/kernel"
 import { RetryStrategies } from "@holdfast/policy"
-import type { TurnEvent } from "@holdfast/wire"
+import { defined, type TurnEvent } from "@holdfast/wire"
 import type { Early } from "../session/Early.ts"
 import type { Session } from "../session/Session.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
@@ -64,9 +64,7 @@ export const make = (
       target,
       history,
       startedAt: acceptedAt,
-      ...(plain.limits === undefined ? undefined : { limits: plain.limits }),
-      ...(system === undefined ? undefined : { system }),
-      ...(prompt === undefined ? undefined : { prompt })
+      ...defined({ limits: plain.limits, system, prompt })
     },
     {
       strategy: TurnRunner.switched(RetryStrategies.deciding(policy), policy, isEnabled),

@@ -34,7 +34,7 @@ import * as RecordText from "./RecordText.ts"
 const AT_ONCE = 64
 
 /** Where turns go from here. */
-export interface Exits {
+interface Exits {
   /** To a fiber, with the work done here; with `undefined`, the turn starts as if it had never been here. */
   readonly handOver: (session: Session, turn: TurnLife.TurnLife, handover: Handover.Handover | undefined) => void
   /** The turn leaves memory for the time of its wait. */

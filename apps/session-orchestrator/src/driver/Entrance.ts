@@ -17,7 +17,7 @@ import * as DrivenTurn from "./DrivenTurn.ts"
 import type * as Handover from "../turn/Handover.ts"
 
 /** A turn that is about to run. */
-export interface Fresh {
+interface Fresh {
   readonly session: Session
   readonly turn: TurnLife.TurnLife
 }
@@ -30,7 +30,7 @@ export interface Found {
 }
 
 /** Where turns go from here. */
-export interface Ways {
+interface Ways {
   /** The turn's state is read: `enter` is next. */
   readonly found: (found: Found) => void
   readonly elsewhere: (fresh: Fresh, handover: Handover.Handover | undefined) => void

@@ -8,7 +8,7 @@ import { Schema } from "effect"
 import type { Record } from "../durable/Journal.ts"
 
 /** An attempt that failed before content, the decision about one, or the end of a wait. */
-export type Written = Records.RecordOf<"Attempt"> | Records.RecordOf<"Decision"> | Records.RecordOf<"Wake">
+type Written = Records.RecordOf<"Attempt"> | Records.RecordOf<"Decision"> | Records.RecordOf<"Wake">
 
 /** A record as the journal keeps it; `part` is that of a wait that was changed. */
 export const of = ({ kind, number, step, value }: Written, part?: number): Record => ({

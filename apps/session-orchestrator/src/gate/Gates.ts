@@ -32,7 +32,7 @@ export class Gates extends Context.Service<
 /** Finds a provider's endpoint. `undefined`: the provider has no gate. */
 export type EndpointOf = (provider: string) => Endpoint | undefined
 /** The address of a provider, and the credential that is used if a route names none. */
-export interface Endpoint {
+interface Endpoint {
   readonly baseUrl: string
   readonly credential: string | undefined
 }

@@ -26,7 +26,7 @@ export interface Evidence {
 export type Redact = (text: string) => string
 
 /** Reads turns from a service's storage. */
-export type Read = (turnId: Ids.TurnId) => Effect.Effect<Option.Option<Evidence>, StorageError>
+type Read = (turnId: Ids.TurnId) => Effect.Effect<Option.Option<Evidence>, StorageError>
 
 /** The reader of the storage in the context. */
 export const reader: Effect.Effect<Read, never, Store | Journal | Interruptions> = Effect.gen(function* () {

@@ -6,7 +6,7 @@
  *     redacted it, and a key may have been configured since.
  */
 import { Directive, ModelContext, type RetryStrategy } from "@holdfast/kernel"
-import { type Failure, type Message, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
+import { defined, type Failure, type Message, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
 import * as Interruption from "../durable/Interruption.ts"
 import type { Record as JournalRecord } from "../durable/Journal.ts"
 import type { Turn } from "../storage/Store.ts"
@@ -29,7 +29,7 @@ export const of = (evidence: Evidence, redact: Redact): TurnExplanation.TurnExpl
     acceptedAt: turn.acceptedAt,
     steps: stepsOf(evidence, account, redact),
     ...interruptionOf(evidence),
-    ...(end === undefined ? {} : { seal: sealOf(evidence, account, end, redact) }),
+    ...defined({ seal: end === undefined ? undefined : sealOf(evidence, account, end, redact) }),
     isForgotten: records.length === 0 && end !== undefined && hasDecided(events, end),
     unread: account.unread
   }
@@ -124,11 +124,10 @@ const attemptOf = (
     attempt: number,
     target,
     outcome: outcomeOf(account, end),
-    ...(outcome === undefined ? {} : { endedAt: outcome.endedAt }),
+    ...defined({ endedAt: outcome?.endedAt }),
     hasContent: outcome?._tag === "Failed" && "contentSeen" in outcome ? outcome.contentSeen || hasContent : hasContent,
-    ...(failure === undefined ? {} : { failure }),
-    ...(body === undefined ? {} : { body: redact(body) }),
-    ...(outcome?._tag === "Completed" ? { finishReason: outcome.finishReason } : {}),
+    ...defined({ failure, body: body === undefined ? undefined : redact(body) }),
+    ...defined({ finishReason: outcome?._tag === "Completed" ? outcome.finishReason : undefined }),
     ...compactionOf(outcome),
     ...(failure === undefined || decision === undefined ? {} : decided(account, decision, failure, end, redact)),
     rules: rulesOf(outcome)
@@ -200,9 +199,7 @@ const waitOf = (
     retryAt,
     changes,
     ...askedOf(wakes, redact),
-    ...(ended === undefined
-      ? {}
-      : { end: { ...ended, words: Words.waitEnd(ended, Words.dueAt({ changes, retryAt })) } })
+    ...(ended && { end: { ...ended, words: Words.waitEnd(ended, Words.dueAt({ changes, retryAt })) } })
   }
 }
 
@@ -261,8 +258,7 @@ const askedOf = (
 }
 
 const commandOf = ({ at, by }: RetryStrategy.Wake, redact: Redact) => ({
-  ...(by === undefined ? {} : { by: { commandId: by.commandId, origin: redact(by.origin) } }),
-  ...(at === undefined ? {} : { at })
+  ...defined({ by: by === undefined ? undefined : { commandId: by.commandId, origin: redact(by.origin) }, at })
 })
 
 const callsOf = ({ outcome }: Account.AttemptAccount): ReadonlyArray<Message.ToolCallPart> =>
@@ -281,7 +277,7 @@ const toolsOf = (
       toolCallId,
       toolName,
       outcome,
-      ...(result === undefined ? {} : { endedAt: result.endedAt }),
+      ...defined({ endedAt: result?.endedAt }),
       rules: outcome === "unknown" ? ["X8"] : []
     }
     return { ...fields, words: Words.tool(fields) }
@@ -335,20 +331,21 @@ const sealOf = (
     attempts,
     sleptMs,
     ...waitedOf(evidence, account, end),
-    ...(error === undefined ? {} : { error: cleaned(error, redact) }),
+    ...defined({ error: error === undefined ? undefined : cleaned(error, redact) }),
     rules: ruleOf(evidence, end)
   }
   return { ...fields, words: Words.seal(fields) }
 }
 
 /** Explanation.E2 */
-const cleaned = (failure: Failure.Failure, redact: Redact): Failure.Failure => ({
-  ...failure,
-  message: redact(failure.message),
-  ...(failure.code === undefined ? {} : { code: redact(failure.code) }),
-  ...(failure.evidence === undefined
-    ? {}
-    : {
-        evidence: Object.fromEntries(Object.entries(failure.evidence).map(([name, value]) => [name, redact(value)]))
-      })
-})
+const cleaned = (failure: Failure.Failure, redact: Redact): Failure.Failure => {
+  const { code, evidence, message } = failure
+  return {
+    ...failure,
+    message: redact(message),
+    ...defined({
+      code: code === undefined ? undefined : redact(code),
+      evidence: evidence && Object.fromEntries(Object.entries(evidence).map(([name, value]) => [name, redact(value)]))
+    })
+  }
+}

@@ -32,10 +32,7 @@ export const lines = (
   page.blank()
   page.entry(acceptedAt, "The turn was accepted.")
   if (isForgotten) {
-    page.entry(
-      undefined,
-      "The records of its decisions have been deleted (database.retention); only its end is known."
-    )
+    page.entry(undefined, "The records of its decisions have been deleted (database.retention); only its end is known.")
   }
   for (const step of steps) {
     page.blank()

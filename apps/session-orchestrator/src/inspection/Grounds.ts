@@ -6,7 +6,7 @@
  */
 import type { Directive, Route } from "@holdfast/kernel"
 import { Basis } from "@holdfast/policy"
-import { type Failure, Target, type TurnExplanation } from "@holdfast/wire"
+import { defined, type Failure, Target, type TurnExplanation } from "@holdfast/wire"
 import { Option, Schema } from "effect"
 
 /** A decision without its words. */
@@ -33,7 +33,7 @@ const retried = (
     decidedAt: retryAt - delayMs,
     delayMs,
     retryAt,
-    ...(route === undefined ? {} : { ...route, target: Target.format(route.target) })
+    ...(route && { ...route, target: Target.format(route.target) })
   }
   if (basis?._tag === "AtOnce") return { ...decided, ...spendingsOf(basis), rules: atOnceRules(basis) }
   const may = route === undefined ? mayRetry(failure) : mayGo(route, basis?.routing)
@@ -43,10 +43,8 @@ const retried = (
     ...decided,
     // A provider's own delay that replaced a longer schedule is visible in the wait itself (rule A6).
     ...(isReplaced(basis) ? {} : { scheduledMs }),
-    ...(hintMs === undefined || isReplaced(basis) ? {} : { hintMs }),
-    ...(isEarlier === undefined || isReplaced(basis) ? {} : { isEarlier }),
-    ...(jitterMs > 0 ? { jitterMs } : {}),
-    ...(clipped ? { clipped } : {}),
+    ...(isReplaced(basis) ? undefined : defined({ hintMs, isEarlier })),
+    ...defined({ jitterMs: jitterMs > 0 ? jitterMs : undefined, clipped: clipped ? clipped : undefined }),
     ...spendingsOf(basis),
     rules: [...may, ...waitRules(basis)]
   }
@@ -104,10 +102,9 @@ const gaveUp = (
   return {
     type: "gave-up",
     because,
-    ...(refusedMs === undefined ? {} : { refusedMs }),
-    ...(limit === undefined ? {} : { limit }),
-    ...(isByReason(basis) ? { byReason: true as const } : {}),
-    ...(basis === undefined ? {} : spendingsOf(basis)),
+    ...defined({ refusedMs, limit }),
+    ...defined({ byReason: isByReason(basis) ? (true as const) : undefined }),
+    ...(basis && spendingsOf(basis)),
     rules: gaveUpRules(because, failure, basis)
   }
 }
@@ -169,11 +166,13 @@ const spendingsOf = ({ limits, spent }: Basis.Basis): Pick<TurnExplanation.Retry
   ): TurnExplanation.Spending => ({
     measure: limits.measure,
     spentMs: limits.measure === "scheduled" ? sleptMs : elapsedMs,
-    ...(totalMs === undefined ? {} : { totalMs: totalMs + extendedMs }),
-    ...(extendedMs > 0 ? { extendedMs } : {})
+    ...defined({
+      totalMs: totalMs === undefined ? undefined : totalMs + extendedMs,
+      extendedMs: extendedMs > 0 ? extendedMs : undefined
+    })
   })
   return {
     spending: spendingOf(spent, limits.totalMs),
-    ...(onReason === undefined ? {} : { onReason: spendingOf(onReason, limits.onReason?.totalMs) })
+    ...defined({ onReason: onReason === undefined ? undefined : spendingOf(onReason, limits.onReason?.totalMs) })
   }
 }

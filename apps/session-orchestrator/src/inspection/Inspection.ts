@@ -4,7 +4,7 @@
  * Inspection.I1. Nothing in the database is changed: it is opened for reading alone. SQLite may leave its log files beside it, empty.
  * Inspection.I2. The result shows one moment: everything is read in one transaction.
  */
-import type { Ids } from "@holdfast/wire"
+import { defined, type Ids } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer, Option, type Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import * as fs from "node:fs"
@@ -51,7 +51,7 @@ export class Inspection extends Context.Service<
 >()("@holdfast/session-orchestrator/inspection/Inspection") {}
 
 /** Settings of an inspection. */
-export interface Options {
+interface Options {
   /** Settings of conversations that set none themselves. */
   readonly defaults: Defaults["Service"]
 }
@@ -188,7 +188,7 @@ const endingsOf = Effect.fnUntraced(function* (
     const retried = turn.prompt === undefined && before !== undefined ? endings.get(before.turnId) : undefined
     if (retried !== undefined) retried.retriedBy = turn.turnId
     endings.set(turn.turnId, { model })
-    conversations.set(turn.conversationId, { ...(model === undefined ? {} : { model }), before: turn })
+    conversations.set(turn.conversationId, { ...defined({ model }), before: turn })
   }
   return endings
 })

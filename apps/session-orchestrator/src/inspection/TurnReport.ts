@@ -4,7 +4,7 @@
  * A pure function of the turn's rows, its records and the present time.
  */
 import { Budget, ReasonLimits, type RetryPolicy } from "@holdfast/policy"
-import { Failure, type Ids, type Message, type TurnEvent } from "@holdfast/wire"
+import { defined, Failure, type Ids, type Message, type TurnEvent } from "@holdfast/wire"
 import type * as Holders from "./Holders.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
 import * as Account from "../recovery/Account.ts"
@@ -13,7 +13,7 @@ import * as Account from "../recovery/Account.ts"
 export type State = "queued" | "running" | "waiting" | TurnEvent.TurnStatus
 
 /** The wait in progress. */
-export interface WaitReport {
+interface WaitReport {
   /** The awaited retry; 0-based, as in `provider-retry`. */
   readonly retry: number
   /** Epoch milliseconds; with `asks`, until when an answer is accepted. */
@@ -34,7 +34,7 @@ export interface ErrorReport {
 }
 
 /** The budget for waiting. Limits are absent if there are none. */
-export interface BudgetReport {
+interface BudgetReport {
   readonly measure: "scheduled" | "wall-clock"
   /** Milliseconds. With `measure: "scheduled"` the wait in progress counts in full. */
   readonly spentMs: number
@@ -44,7 +44,7 @@ export interface BudgetReport {
 }
 
 /** Used tokens. */
-export interface TokenReport {
+interface TokenReport {
   readonly input?: number
   readonly output?: number
 }
@@ -101,8 +101,7 @@ export const ofSealed = (
   endedAt: end.endedAt,
   waitedMs: end.waitedMs ?? end.sleptMs,
   ...tokensOf(end.usage),
-  ...(retriedBy === undefined ? {} : { retriedBy }),
-  ...(end.error === undefined ? {} : { error: errorOf(end.error) })
+  ...defined({ retriedBy, error: end.error === undefined ? undefined : errorOf(end.error) })
 })
 
 /** Reports a turn behind another one of its conversation. */
@@ -133,7 +132,7 @@ export const ofOpen = (
       retryAt: place.wakeAt,
       leftMs: Math.max(0, place.wakeAt - now),
       since: place.since,
-      ...(place.asks === undefined ? {} : { asks: place.asks })
+      ...defined({ asks: place.asks })
     },
     error: errorOf(place.failure),
     ...budget
@@ -154,7 +153,7 @@ export const targetOf = ({ place, target }: Pick<Account.Account, "place" | "tar
 /** A failure without the evidence that it was classified by. */
 export const errorOf = (failure: Failure.Failure): ErrorReport => {
   const code = Failure.codeOf(failure)
-  return { reason: failure.reason, message: failure.message, ...(code === undefined ? {} : { code }) }
+  return { reason: failure.reason, message: failure.message, ...defined({ code }) }
 }
 
 // --- internal
@@ -163,15 +162,13 @@ const headOf = (turn: Turn, { model }: Conversation, until: number) => ({
   conversationId: turn.conversationId,
   turnId: turn.turnId,
   model,
-  ...(turn.prompt === undefined ? {} : { prompt: turn.prompt }),
+  ...defined({ prompt: turn.prompt }),
   acceptedAt: turn.acceptedAt,
   ageMs: Math.max(0, until - turn.acceptedAt)
 })
 
 const tokensOf = ({ inputTokens: input, outputTokens: output }: Message.Usage): { readonly tokens?: TokenReport } =>
-  input === undefined && output === undefined
-    ? {}
-    : { tokens: { ...(input === undefined ? {} : { input }), ...(output === undefined ? {} : { output }) } }
+  input === undefined && output === undefined ? {} : { tokens: defined({ input, output }) }
 
 /** Rule D2 */
 const budgetOf = (
@@ -197,8 +194,10 @@ const budgetOf = (
   return {
     budget: {
       ...spent,
-      ...(totalMs === undefined ? {} : { totalMs: totalMs + extendedMs }),
-      ...(Number.isFinite(leftMs) ? { leftMs } : {})
+      ...defined({
+        totalMs: totalMs === undefined ? undefined : totalMs + extendedMs,
+        leftMs: Number.isFinite(leftMs) ? leftMs : undefined
+      })
     }
   }
 }

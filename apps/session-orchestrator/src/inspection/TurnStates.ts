@@ -1,5 +1,5 @@
 /** Reads a turn's state for a client that left it running (rule X15). */
-import { Target, type Ids, type TurnEvent, type TurnState } from "@holdfast/wire"
+import { defined, type Ids, Target, type TurnEvent, type TurnState } from "@holdfast/wire"
 import { Context, Effect, Layer, Option } from "effect"
 import { Secrets } from "../redaction/Secrets.ts"
 import * as ModelAnswer from "../conversation/ModelAnswer.ts"
@@ -60,7 +60,7 @@ const waitingOf = (
   if (place._tag !== "Waiting") return {}
   const { asks, failure, retry, since, wakeAt } = place
   return {
-    wait: { retry, retryAt: wakeAt, since, ...(asks === undefined ? {} : { asks }) },
+    wait: { retry, retryAt: wakeAt, since, ...defined({ asks }) },
     error: cleaned(TurnReport.errorOf(failure), redact)
   }
 }
@@ -72,9 +72,11 @@ const endedOf = (
 ): Partial<TurnState.TurnState> => ({
   endedAt,
   usage,
-  ...(error === undefined ? {} : { error: cleaned(TurnReport.errorOf(error), redact) }),
-  ...(status === "completed" ? { text: ModelAnswer.textOf(events) } : {}),
-  ...(report === undefined ? {} : { report })
+  ...defined({
+    error: error === undefined ? undefined : cleaned(TurnReport.errorOf(error), redact),
+    text: status === "completed" ? ModelAnswer.textOf(events) : undefined,
+    report
+  })
 })
 
 /** The journal of an ended turn may be deleted (`database.retention`); its events stay, and contain changes of the target (rule P8). */
@@ -90,5 +92,5 @@ const modelOf = ({ conversation, events }: Evidence.Evidence, account: Account.A
 const cleaned = (error: TurnReport.ErrorReport, redact: Evidence.Redact): TurnState.TurnError => ({
   ...error,
   message: redact(error.message),
-  ...(error.code === undefined ? {} : { code: redact(error.code) })
+  ...defined({ code: error.code === undefined ? undefined : redact(error.code) })
 })

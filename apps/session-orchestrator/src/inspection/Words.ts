@@ -48,7 +48,9 @@ export const attempt = (attempt: WithoutWords<TurnExplanation.Attempt>): string 
       return `${name} was answered${attempt.finishReason === undefined ? "" : ` (${attempt.finishReason})`}.`
     case "failed": {
       if (attempt.failure?.shared === true)
-        return ended(`${name} was not made, because another turn's call had just failed here: ${failure(attempt.failure)}`)
+        return ended(
+          `${name} was not made, because another turn's call had just failed here: ${failure(attempt.failure)}`
+        )
       const what = attempt.failure === undefined ? "" : `: ${failure(attempt.failure)}`
       return ended(`${name} failed ${attempt.hasContent ? "after content had left" : "before any content"}${what}`)
     }
@@ -145,7 +147,14 @@ export const tool = ({ outcome, tool, toolName }: WithoutWords<TurnExplanation.T
 }
 
 /** How the turn ended. */
-export const seal = ({ attempts, error, rules, sleptMs, status, waitedMs }: WithoutWords<TurnExplanation.Seal>): string => {
+export const seal = ({
+  attempts,
+  error,
+  rules,
+  sleptMs,
+  status,
+  waitedMs
+}: WithoutWords<TurnExplanation.Seal>): string => {
   const waited = waiting({ sleptMs, waitedMs })
   const effort = `after ${count(attempts, "attempt")}${waited === "" ? "" : ` and ${waited}`}`
   const why = error === undefined ? "" : `: ${failure(error)}`

@@ -13,7 +13,7 @@
  *     exist already.
  */
 import { Turn as KernelTurn } from "@holdfast/kernel"
-import type { Ids } from "@holdfast/wire"
+import { defined, type Ids } from "@holdfast/wire"
 import { Clock, Effect, Exit, Option, type Scope } from "effect"
 import * as Progress from "../system/Progress.ts"
 import * as Interruption from "../durable/Interruption.ts"
@@ -190,7 +190,7 @@ const openingOf = ({ acceptedAt, conversationId, prompt, turnId }: Omit<Turn, "e
     conversationId,
     turnId,
     startedAt: acceptedAt,
-    ...(prompt === undefined ? undefined : { prompt })
+    ...defined({ prompt })
   })
 
 /** The start of a conversation's first turn; `undefined` for a later turn, which has a history. */

@@ -9,7 +9,7 @@
  */
 import { TurnStopped } from "@holdfast/kernel"
 import { Profile, RetryPolicy } from "@holdfast/policy"
-import { type ConversationState, Failure, Ids, Target, type TurnEvent } from "@holdfast/wire"
+import { type ConversationState, defined, Failure, Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Layer, Option, Result, Schedule, Stream, Struct } from "effect"
 import * as Problem from "../config/reading/Problem.ts"
 import * as ReportSchema from "../report/ReportSchema.ts"
@@ -336,10 +336,7 @@ const waitEventOf = (
     message: failure.message,
     reason: failure.reason,
     target: target ?? conversation.model,
-    ...(credential === undefined ? undefined : { credential }),
-    ...(code === undefined ? undefined : { code }),
-    ...(maxAttempts === undefined ? undefined : { maxAttempts }),
-    ...(asks === undefined ? undefined : { asks })
+    ...defined({ credential, code, maxAttempts, asks })
   }
 }
 
@@ -372,8 +369,8 @@ const stateOf = (
     autoRetryEnabled: session?.autoRetry ?? autoRetryEnabled,
     isRetrying: retry !== undefined,
     queued: session?.turns.flatMap((turn) => (turn.turnId === turnId ? [] : [turn.turnId])) ?? [],
-    ...(turnId === undefined ? undefined : { turnId }),
-    ...(retry === undefined ? undefined : retryStateOf(retry))
+    ...defined({ turnId }),
+    ...(retry && retryStateOf(retry))
   }
 }
 

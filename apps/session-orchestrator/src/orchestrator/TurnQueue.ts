@@ -58,7 +58,7 @@ export interface TurnQueue {
 }
 
 /** A turn that may begin before it is accepted. */
-export interface Anticipated {
+interface Anticipated {
   readonly begin: () => void
   /** The turn is accepted, and its opening events have left. Returns whether it is running. */
   readonly accept: () => boolean

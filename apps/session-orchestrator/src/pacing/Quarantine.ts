@@ -24,23 +24,20 @@ export interface Stay {
 }
 
 /** Admits turns so that a suspect runs alone. */
-export interface QuarantineService {
+interface QuarantineService {
   /** A turn is about to run; `enter` is called when it may, at once or later. */
   readonly come: (isSuspect: boolean, enter: () => void) => Stay
 }
 
 /** The quarantine of a process. Without a layer every turn runs at once. */
-export const Quarantine = Context.Reference<QuarantineService>(
-  "@holdfast/session-orchestrator/pacing/Quarantine",
-  {
-    defaultValue: () => ({
-      come: (_isSuspect, enter) => {
-        enter()
-        return { progressed: () => {}, leave: () => {} }
-      }
-    })
-  }
-)
+export const Quarantine = Context.Reference<QuarantineService>("@holdfast/session-orchestrator/pacing/Quarantine", {
+  defaultValue: () => ({
+    come: (_isSuspect, enter) => {
+      enter()
+      return { progressed: () => {}, leave: () => {} }
+    }
+  })
+})
 
 /** The quarantine of this process. */
 export const layer: Layer.Layer<never, never, Timer> = Layer.effect(
@@ -53,7 +50,7 @@ export const layer: Layer.Layer<never, never, Timer> = Layer.effect(
 )
 
 /** Timer and clock of a quarantine. */
-export interface Dependencies {
+interface Dependencies {
   readonly timer: Pick<Timer["Service"], "at">
   readonly now: () => number
 }

@@ -16,7 +16,7 @@ import type { ParkingPlace } from "../turn/ParkingPlace.ts"
 import type { TurnLife } from "../session/TurnLife.ts"
 
 /** A parked turn. */
-export interface Parked {
+interface Parked {
   readonly turnId: Ids.TurnId
   /** Epoch milliseconds. */
   readonly wakeAt: number

@@ -36,7 +36,7 @@ export interface ToolAccount {
 }
 
 /** The progress of a turn. */
-export type Place =
+type Place =
   /** Nothing has been recorded. */
   | { readonly _tag: "Fresh" }
   /** Between two records: an attempt or a tool is in progress, or the next action has not begun. */

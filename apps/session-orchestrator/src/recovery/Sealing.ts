@@ -4,7 +4,7 @@
  * For turns that cannot end by themselves: running them takes the process down, or a defect stops them each time.
  */
 import { Directive, Observer, RetryStrategy, Turn as KernelTurn, TurnStopped } from "@holdfast/kernel"
-import { type Failure, type Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
+import { defined, type Failure, type Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Array as Arr, Clock, Effect, Option } from "effect"
 import * as Account from "./Account.ts"
 import type { Session } from "../session/Session.ts"
@@ -34,7 +34,7 @@ export const seal = Effect.fnUntraced(function* (
   const endedAt = yield* Clock.currentTimeMillis
   const { discarded, tally, unclosed } = standingOf(account, known, endedAt)
   const { end, events } = KernelTurn.sealing(turn, tally, { ...outcome, endedAt, discarded, unclosed })
-  const start = { conversationId, turnId, startedAt: acceptedAt, ...(prompt === undefined ? undefined : { prompt }) }
+  const start = { conversationId, turnId, startedAt: acceptedAt, ...defined({ prompt }) }
   const all = known.length === 0 ? Arr.appendAll(KernelTurn.opening(start), events) : events
   const stored = yield* patiently(store.appendEvents(conversationId, turnId, all, known.length))
   if (stored.at(-1)?.event.type !== "turn-end") {

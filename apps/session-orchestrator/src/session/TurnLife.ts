@@ -44,7 +44,7 @@ import type * as Turnstile from "../pacing/Turnstile.ts"
 import { TurnWait } from "../pacing/TurnWait.ts"
 
 /** A turn that is new. */
-export interface Arrival {
+interface Arrival {
   /** The turn's beginning, if it need not be read from the disk. */
   readonly resumption: Resumption | undefined
   /** Set if the turn runs before it is accepted. */

@@ -18,7 +18,7 @@ import type { Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
 import type { Session } from "./Session.ts"
 
 /** Where a watcher begins, and which turn it watches. */
-export interface Options {
+interface Options {
   /** The id of the last event that the watcher has: events up to it are not sent again. */
   readonly after?: number
   /** The turn that is watched; if absent, the whole conversation. */

@@ -8,7 +8,7 @@
  * MissingTools.Q3. After that time the turn's next call of a model fails, without a request, with the reason; it is not retried.
  */
 import type { Provider } from "@holdfast/kernel"
-import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
+import { defined, type Failure, type Ids, type TurnEvent } from "@holdfast/wire"
 import { Clock, Duration, Effect, Stream } from "effect"
 import type { MissingServer, Tools } from "../conversation/Tools.ts"
 
@@ -16,7 +16,7 @@ import type { MissingServer, Tools } from "../conversation/Tools.ts"
 export const HOLD = Duration.minutes(10)
 
 /** The turn, and the functions by which it is reported. */
-export interface Setting {
+interface Setting {
   readonly conversationId: Ids.ConversationId
   readonly turnId: Ids.TurnId
   /** The turn has no record of an attempt yet. */
@@ -38,7 +38,7 @@ export const settle = Effect.fnUntraced(function* (
       conversationId,
       turnId,
       servers: servers.map(({ because, server }) => ({ server, message: because })),
-      ...(until === undefined ? undefined : { until })
+      ...defined({ until })
     })
   const required = tools.missing().filter(({ isRequired }) => isRequired)
   if (required.length > 0) {

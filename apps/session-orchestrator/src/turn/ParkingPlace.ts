@@ -32,10 +32,9 @@ export interface ParkingPlace {
 }
 
 /** The process's parking place; by default turns wait unchanged. */
-export const ParkingPlace = Context.Reference<ParkingPlace>(
-  "@holdfast/session-orchestrator/turn/ParkingPlace",
-  { defaultValue: () => ({ take: ({ wakeAt }) => ({ startAt: wakeAt, ticket: undefined, left: nothing }) }) }
-)
+export const ParkingPlace = Context.Reference<ParkingPlace>("@holdfast/session-orchestrator/turn/ParkingPlace", {
+  defaultValue: () => ({ take: ({ wakeAt }) => ({ startAt: wakeAt, ticket: undefined, left: nothing }) })
+})
 
 // --- internal
 

@@ -3,6 +3,7 @@
  *
  * TurnPorts.P1. A turn whose policy sets none of this pays for none of it; the tokenizer is loaded for the first turn that counts tokens.
  */
+import { defined } from "@holdfast/wire"
 import { Compactor, type FinalReport, type Provider, type Router, type TurnLimits } from "@holdfast/kernel"
 import type { Models, RetryPolicy } from "@holdfast/policy"
 import { Effect } from "effect"
@@ -75,10 +76,7 @@ const limitsOf = (
   const budget = finalReport?.contextBudget
   if ([budget, maxFailedToolSteps, maxTurns, maxResponseCharacters].every((limit) => limit === undefined))
     return undefined
-  return {
-    ...(maxFailedToolSteps === undefined ? undefined : { maxFailedToolSteps }),
-    ...(maxResponseCharacters === undefined ? undefined : { maxResponseCharacters }),
-    ...(maxTurns === undefined ? undefined : { maxTurns }),
-    ...(budget === undefined ? undefined : { exceedsContext: (prospect) => ContextSize.of(prospect, count) > budget })
-  }
+  const exceedsContext: TurnLimits.TurnLimits["exceedsContext"] | undefined =
+    budget === undefined ? undefined : (prospect) => ContextSize.of(prospect, count) > budget
+  return defined({ maxFailedToolSteps, maxResponseCharacters, maxTurns, exceedsContext })
 }

@@ -21,7 +21,7 @@ import {
   TurnStopped
 } from "@holdfast/kernel"
 import { Basis, type RetryPolicy, RetryStrategies } from "@holdfast/policy"
-import type { Ids, Target, TurnEvent } from "@holdfast/wire"
+import { defined, type Ids, type Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Context, Deferred, Duration, Effect, identity, Schedule } from "effect"
 import * as Handover from "./Handover.ts"
 import type { Persist, Resumed } from "../durable/JournalCheckpoint.ts"
@@ -36,7 +36,7 @@ import type { TurnPorts } from "./TurnPorts.ts"
 import * as Warnings from "./Warnings.ts"
 
 /** The parts that one turn runs on. */
-export interface Setting {
+interface Setting {
   /** The work that this life of the turn has done before. */
   readonly handover?: Handover.Handover | undefined
   readonly session: Session
@@ -83,9 +83,7 @@ export const run = (
     startedAt: acceptedAt,
     begun,
     abort: resumed === undefined ? aborted : Effect.andThen(resumed.reached, aborted),
-    ...(limits === undefined ? undefined : { limits }),
-    ...(system === undefined ? undefined : { system }),
-    ...(prompt === undefined ? undefined : { prompt })
+    ...defined({ limits, system, prompt })
   }).pipe(
     // A context, not layers: nothing has to be built here, and this runs for ten thousand turns.
     Effect.provideContext(

@@ -110,9 +110,9 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       const ids = yield* UnderWay.create([second], 8)
       first.child.kill("SIGSTOP")
       // What comes in at it meanwhile is the first that it sees when it goes on; half of it was its own.
-      const posting = yield* Effect.forEach(ids, (id) => first.open(ProcessSetup.request(id, id)), { concurrency: 8 }).pipe(
-        Effect.forkScoped({ startImmediately: true })
-      )
+      const posting = yield* Effect.forEach(ids, (id) => first.open(ProcessSetup.request(id, id)), {
+        concurrency: 8
+      }).pipe(Effect.forkScoped({ startImmediately: true }))
       yield* runners.settled(1)
       first.child.kill("SIGCONT")
       for (const { status } of yield* Fiber.join(posting)) assert.strictEqual(status, 200)
@@ -507,7 +507,9 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
           const ids = yield* UnderWay.create(both, 6)
           const requests = runners.provider.count()
           // Each is posted at one and watched at the other: one of the two does not own it.
-          const posted = yield* Effect.forEach(ids, (id) => at(both, 1).open(ProcessSetup.request(id, id)), { concurrency: 6 })
+          const posted = yield* Effect.forEach(ids, (id) => at(both, 1).open(ProcessSetup.request(id, id)), {
+            concurrency: 6
+          })
           const audience = yield* Audience.watch([at(both, 0)], ids)
           yield* Effect.forEach(posted, (live) => live.until("text-delta"), { concurrency: "unbounded" })
           yield* gate.open

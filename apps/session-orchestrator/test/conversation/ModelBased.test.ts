@@ -10,7 +10,7 @@
 import { assert, describe } from "@effect/vitest"
 import { RetryStrategy } from "@holdfast/kernel"
 import { Property } from "@holdfast/kernel/testing"
-import { Ids, type Command, type TurnEvent } from "@holdfast/wire"
+import { type Command, defined, Ids, type TurnEvent } from "@holdfast/wire"
 import { Clock, Duration, Effect, Logger, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
@@ -235,7 +235,7 @@ class Model {
       const now = yield* Clock.currentTimeMillis
       const command = commandOf(steer, now, {
         conversationId,
-        ...(commandId === undefined ? undefined : { commandId: Ids.CommandId.make(commandId) })
+        ...defined({ commandId: commandId === undefined ? undefined : Ids.CommandId.make(commandId) })
       })
       const isDone = yield* rig.ask((conversations) => inTime(conversations.steer(command, origin)))
       if (isDone !== true) return

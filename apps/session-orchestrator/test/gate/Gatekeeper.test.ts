@@ -32,7 +32,12 @@ class Turn implements Sleeper {
   private readonly world: ManualClock
   private readonly ring: () => void
 
-  constructor(world: ManualClock, gatekeeper: Gatekeeper, waitMs: number, kind: "plain" | "hinted" | "asked" | "moved") {
+  constructor(
+    world: ManualClock,
+    gatekeeper: Gatekeeper,
+    waitMs: number,
+    kind: "plain" | "hinted" | "asked" | "moved"
+  ) {
     this.world = world
     this.gatekeeper = gatekeeper
     this.since = world.now()
@@ -232,10 +237,14 @@ describe("a gatekeeper", () => {
     const gatekeeper = new Gatekeeper(world)
     const [early, due] = [refused(world, gatekeeper), refused(world, gatekeeper)]
     gatekeeper.begin(false).answered()
-    expect(early.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe, ticket.heldMs])).toEqual([[true, false, 0]])
+    expect(early.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe, ticket.heldMs])).toEqual([
+      [true, false, 0]
+    ])
     world.move(HALF_AN_HOUR + 5_000)
     early.tickets[0]?.ticket.giveBack()
-    expect(due.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe, ticket.heldMs])).toEqual([[false, false, 5_000]])
+    expect(due.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe, ticket.heldMs])).toEqual([
+      [false, false, 5_000]
+    ])
   })
 
   it("X5: a turn that is woken as a probe is marked as one", () => {

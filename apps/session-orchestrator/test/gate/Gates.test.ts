@@ -258,7 +258,10 @@ describe("a turn at the gate", () => {
           assert.strictEqual(wake?.type === "elapsed" ? wake.heldMs : undefined, 19_500)
           const text = (yield* explained(service, held.turnId)).join("\n")
           assert.include(text, "The wait was over, and the turn was held for 19.5 s until the gate let it in (X5).")
-          assert.include(text, "Attempt 2 was not made, because another turn's call had just failed here: overloaded, 529")
+          assert.include(
+            text,
+            "Attempt 2 was not made, because another turn's call had just failed here: overloaded, 529"
+          )
 
           endpoint.isUp = true
           endpoint.latencyMs = LATENCY_MS

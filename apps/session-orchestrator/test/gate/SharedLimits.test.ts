@@ -36,27 +36,29 @@ const call = Effect.fnUntraced(function* (limiter: Effect.Success<ReturnType<typ
 
 const aSecond = TestClock.adjust(1_000)
 
-it.effect("X6: another runner's call takes a permit, until it has ended or its runner has reported nothing for a while", () =>
-  onDisk(
-    Effect.gen(function* () {
-      const [one, two] = [yield* runner({ calls: 1 }), yield* runner({ calls: 1 })]
-      const first = yield* call(one)
-      yield* aSecond
-      const known = yield* call(two)
-      yield* aSecond
-      yield* aSecond
-      const waiting = yield* call(two)
-      expect([first.hasBegun, waiting.hasBegun]).toEqual([true, false])
-      yield* known.end
-      yield* TestClock.adjust(60_000)
-      // The runner reports every second that it is alive.
-      expect(waiting.hasBegun).toBe(false)
-      yield* first.end
-      yield* aSecond
-      yield* aSecond
-      expect(waiting.hasBegun).toBe(true)
-    })
-  )
+it.effect(
+  "X6: another runner's call takes a permit, until it has ended or its runner has reported nothing for a while",
+  () =>
+    onDisk(
+      Effect.gen(function* () {
+        const [one, two] = [yield* runner({ calls: 1 }), yield* runner({ calls: 1 })]
+        const first = yield* call(one)
+        yield* aSecond
+        const known = yield* call(two)
+        yield* aSecond
+        yield* aSecond
+        const waiting = yield* call(two)
+        expect([first.hasBegun, waiting.hasBegun]).toEqual([true, false])
+        yield* known.end
+        yield* TestClock.adjust(60_000)
+        // The runner reports every second that it is alive.
+        expect(waiting.hasBegun).toBe(false)
+        yield* first.end
+        yield* aSecond
+        yield* aSecond
+        expect(waiting.hasBegun).toBe(true)
+      })
+    )
 )
 
 it.effect("X6: calls that another runner began count for its minute", () =>

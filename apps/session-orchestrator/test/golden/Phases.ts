@@ -61,7 +61,9 @@ export const phases: ReadonlyArray<Phase> = [
   one("calling", [never], [ProcessSetup.answer("Called again")]),
   one("tried-twice", [overloaded, never], [ProcessSetup.answer("Called again")]),
   one("streaming", [halfAnswer], [ProcessSetup.answer("All of it")], { reached: ["/content", 1] }),
-  one("waiting", [overloaded, overloaded], [overloaded, ProcessSetup.answer("At last")], { reached: ["decision/1", 1] }),
+  one("waiting", [overloaded, overloaded], [overloaded, ProcessSetup.answer("At last")], {
+    reached: ["decision/1", 1]
+  }),
   one("changed", [overloaded, overloaded], [ProcessSetup.answer("Later")], {
     reached: ["sleep/1/1", 1],
     commands: [
@@ -113,7 +115,10 @@ export const phases: ReadonlyArray<Phase> = [
     turns: [{ prompt: "before-the-sum", awaited: true }, { prompt: "summing-up" }],
     says: {
       "summing-up": [[tooLong], [ProcessSetup.answer("Compacted")]],
-      "before-the-sum": [[ProcessSetup.answer("A first answer"), never], [ProcessSetup.answer("It was about a first question.")]]
+      "before-the-sum": [
+        [ProcessSetup.answer("A first answer"), never],
+        [ProcessSetup.answer("It was about a first question.")]
+      ]
     },
     calls: 3
   },
@@ -122,7 +127,10 @@ export const phases: ReadonlyArray<Phase> = [
     turns: [{ prompt: "long-before", awaited: true }, { prompt: "summed-up" }],
     says: {
       "summed-up": [[tooLong, overloaded, overloaded], [ProcessSetup.answer("Compacted")]],
-      "long-before": [[ProcessSetup.answer("A first answer"), ProcessSetup.answer("It was about a first question.")], []]
+      "long-before": [
+        [ProcessSetup.answer("A first answer"), ProcessSetup.answer("It was about a first question.")],
+        []
+      ]
     },
     calls: 5,
     reached: ["decision/3", 1]

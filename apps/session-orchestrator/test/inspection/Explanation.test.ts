@@ -158,11 +158,16 @@ describe("an explanation", () => {
         }
         const failed = { _tag: "Failed", content: [], contentSeen: false, failure: ExplanationCases.overloaded }
         assert.deepStrictEqual(attempt(failed), [])
-        assert.deepStrictEqual(attempt({ ...failed, failure: { ...ExplanationCases.overloaded, shared: true } }), ["X5"])
+        assert.deepStrictEqual(attempt({ ...failed, failure: { ...ExplanationCases.overloaded, shared: true } }), [
+          "X5"
+        ])
         assert.deepStrictEqual(attempt({ _tag: "Lost" }), ["X2"])
         assert.deepStrictEqual(attempt({ _tag: "Completed", content: [], finishReason: "stop" }), [])
         assert.deepStrictEqual(attempt({ _tag: "Nothing" }, "step/0/compaction/0"), ["P19"])
-        assert.deepStrictEqual(attempt({ _tag: "Failed", failure: ExplanationCases.overloaded }, "step/0/compaction/0"), ["P19"])
+        assert.deepStrictEqual(
+          attempt({ _tag: "Failed", failure: ExplanationCases.overloaded }, "step/0/compaction/0"),
+          ["P19"]
+        )
       }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 

@@ -13,11 +13,13 @@ const { emits } = ScriptedProvider
 const surroundings = { timeZone: "UTC", columns: ExplanationText.COLUMNS }
 
 describe("ExplanationText", () => {
-  it.effect("X9: a night reads from the top: failures, decisions with reasons, commands with senders, and the end", () =>
-    Effect.gen(function* () {
-      const explanation = yield* ScriptedTurn.happened(Night.plan, Night.live)
-      assert.deepStrictEqual(ExplanationText.lines(explanation, surroundings), Night.text)
-    }).pipe(Effect.provide(ScriptedTurn.layer))
+  it.effect(
+    "X9: a night reads from the top: failures, decisions with reasons, commands with senders, and the end",
+    () =>
+      Effect.gen(function* () {
+        const explanation = yield* ScriptedTurn.happened(Night.plan, Night.live)
+        assert.deepStrictEqual(ExplanationText.lines(explanation, surroundings), Night.text)
+      }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
   it.effect("D1: a night that ends with the budget is a line for each of its 21 retries", () =>
@@ -156,37 +158,35 @@ describe("ExplanationText", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect(
-    "lists interruptions, deleted records and unreadable records apart from the steps",
-    () =>
-      Effect.gen(function* () {
-        const explanation = yield* ScriptedTurn.happened({ scripts: [ScriptedProvider.answer("Hello")] })
-        const written = (over: Partial<TurnExplanation.TurnExplanation>) =>
-          ExplanationText.lines({ ...explanation, ...over }, { ...surroundings, columns: 300 }).slice(3)
-        const [day, accepted, , step, answered, , sealed] = written({})
-        assert.deepStrictEqual(written({}), [day, accepted, "", step, answered, "", sealed])
-        const interruption = { deaths: 2, defects: 0, rules: ["X14"], words: "" }
-        assert.deepStrictEqual(written({ interruption, unread: ["a", "b"] }), [
-          day,
-          accepted,
-          "",
-          step,
-          answered,
-          "",
-          "            The process died 2 times in a row in the middle of this turn (X14).",
-          "",
-          sealed,
-          "",
-          "A later version wrote 2 records that this one cannot read: a, b."
-        ])
-        assert.deepStrictEqual(written({ steps: [], isForgotten: true }), [
-          day,
-          accepted,
-          "            The records of its decisions have been deleted (database.retention); only its end is known.",
-          "",
-          sealed
-        ])
-      }).pipe(Effect.provide(ScriptedTurn.layer))
+  it.effect("lists interruptions, deleted records and unreadable records apart from the steps", () =>
+    Effect.gen(function* () {
+      const explanation = yield* ScriptedTurn.happened({ scripts: [ScriptedProvider.answer("Hello")] })
+      const written = (over: Partial<TurnExplanation.TurnExplanation>) =>
+        ExplanationText.lines({ ...explanation, ...over }, { ...surroundings, columns: 300 }).slice(3)
+      const [day, accepted, , step, answered, , sealed] = written({})
+      assert.deepStrictEqual(written({}), [day, accepted, "", step, answered, "", sealed])
+      const interruption = { deaths: 2, defects: 0, rules: ["X14"], words: "" }
+      assert.deepStrictEqual(written({ interruption, unread: ["a", "b"] }), [
+        day,
+        accepted,
+        "",
+        step,
+        answered,
+        "",
+        "            The process died 2 times in a row in the middle of this turn (X14).",
+        "",
+        sealed,
+        "",
+        "A later version wrote 2 records that this one cannot read: a, b."
+      ])
+      assert.deepStrictEqual(written({ steps: [], isForgotten: true }), [
+        day,
+        accepted,
+        "            The records of its decisions have been deleted (database.retention); only its end is known.",
+        "",
+        sealed
+      ])
+    }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
   it.effect("keeps control characters of a provider out of the terminal", () =>

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Directive } from "@holdfast/kernel"
 import type { Basis } from "@holdfast/policy"
-import type { Failure } from "@holdfast/wire"
+import { defined, type Failure } from "@holdfast/wire"
 import * as Grounds from "../../src/inspection/Grounds.ts"
 
 const failure: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true }
@@ -31,7 +31,7 @@ const PLAIN = { type: "retry", retry: 0, decidedAt: 950, delayMs: 50, retryAt: 1
 
 describe("the grounds of a decision", () => {
   it("P5: name the provider's delay as the rule if it is the longer one", () => {
-    const rules = (hintMs: number | undefined) => retried({ limits, ...(hintMs === undefined ? {} : { hintMs }) }).rules
+    const rules = (hintMs: number | undefined) => retried({ limits, ...defined({ hintMs }) }).rules
     assert.deepStrictEqual(rules(undefined), ["D3", "D1"])
     assert.deepStrictEqual(rules(50), ["D3", "D1"])
     assert.deepStrictEqual(retried({ delayMs: 0, scheduledMs: 0, limits }).rules, ["D3", "D1"])

@@ -133,21 +133,23 @@ it.effect("names a file that is no database", () =>
   })
 )
 
-it.effect("Migrations.V3: names a database of an older Holdfast with the way to upgrade it, and does not change it", () =>
-  Effect.gen(function* () {
-    const filename = yield* temporaryFile
-    yield* DatabaseFile.prepare(filename)
-    yield* Effect.flatMap(SqliteClient.make({ filename }), Upgrade.write).pipe(
-      Effect.provide(Reactivity.layer),
-      Effect.scoped
-    )
-    const before = fs.readFileSync(filename)
-    const { message } = yield* Effect.flip(look(filename))
-    expect(message).toContain(`Could not use the database ${filename}: `)
-    expect(message).toContain("its schema has version 5")
-    expect(message).toContain("Start the service of this Holdfast on it once")
-    expect(fs.readFileSync(filename).equals(before)).toBe(true)
-  })
+it.effect(
+  "Migrations.V3: names a database of an older Holdfast with the way to upgrade it, and does not change it",
+  () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      yield* DatabaseFile.prepare(filename)
+      yield* Effect.flatMap(SqliteClient.make({ filename }), Upgrade.write).pipe(
+        Effect.provide(Reactivity.layer),
+        Effect.scoped
+      )
+      const before = fs.readFileSync(filename)
+      const { message } = yield* Effect.flip(look(filename))
+      expect(message).toContain(`Could not use the database ${filename}: `)
+      expect(message).toContain("its schema has version 5")
+      expect(message).toContain("Start the service of this Holdfast on it once")
+      expect(fs.readFileSync(filename).equals(before)).toBe(true)
+    })
 )
 
 it.effect("Migrations.V2: names a database of a newer Holdfast with the version that can read it", () =>

@@ -15,7 +15,7 @@ import {
 } from "@holdfast/kernel"
 import type { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Profile, RetryStrategies } from "@holdfast/policy"
-import { Ids, type TurnExplanation } from "@holdfast/wire"
+import { defined, Ids, type TurnExplanation } from "@holdfast/wire"
 import { Clock, Deferred, Duration, Effect, Exit, Latch, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Secrets from "../../src/redaction/Secrets.ts"
@@ -202,7 +202,7 @@ const turnOf = (plan: Plan, startedAt: number, abort: Effect.Effect<void>, night
         prompt: "Hello",
         startedAt,
         abort,
-        ...(plan.limits === undefined ? {} : { limits: plan.limits })
+        ...defined({ limits: plan.limits })
       }).pipe(
         Effect.provide(
           Layer.mergeAll(

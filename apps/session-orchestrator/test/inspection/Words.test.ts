@@ -1,6 +1,6 @@
 /** Tests the sentences of an explanation at the edges of possible facts. */
 import { assert, describe, it } from "@effect/vitest"
-import type { Failure, TurnExplanation } from "@holdfast/wire"
+import { defined, type Failure, type TurnExplanation } from "@holdfast/wire"
 import * as Words from "../../src/inspection/Words.ts"
 
 const at: Words.At = (epochMs) => `T${epochMs}`
@@ -252,7 +252,10 @@ describe("words for a wait", () => {
       "The wait was ended by HTTP, command k1, to retry at once (X4)."
     )
     assert.strictEqual(ended({ type: "retry-now", rules: ["X5"] }), "The wait was ended early by the gate (X5).")
-    assert.strictEqual(ended({ type: "switched", target: "b/m", rules }), "The wait was ended, to continue on b/m (X4).")
+    assert.strictEqual(
+      ended({ type: "switched", target: "b/m", rules }),
+      "The wait was ended, to continue on b/m (X4)."
+    )
     assert.strictEqual(
       ended({ type: "broken", rules: ["D14"] }),
       "The wait itself failed, and there is no retry without it (D14)."
@@ -265,7 +268,7 @@ describe("words for a wait", () => {
       until: 5,
       rules: [],
       words: "",
-      ...(at === undefined ? {} : { at })
+      ...defined({ at })
     })
     const extended = { type: "extended", byMs: 1, at: 50, rules: [], words: "" } as const
     assert.strictEqual(Words.dueAt({ changes: [], retryAt: 10 }), 10)

@@ -296,39 +296,36 @@ describe("a turn that waits on disk", () => {
 })
 
 describe("a conversation", () => {
-  it.effect(
-    "Acceptance.A4: runs a turn that is on disk without an acknowledgement when it is sent again",
-    () => {
-      let isLost = true
-      return withService(
-        {
-          scripts: [answer("one")],
-          store: (real) => ({
-            // Simulates a database that goes away between the commit and the answer.
-            acceptTurn: (turn, opening) =>
-              Effect.flatMap(real.acceptTurn(turn, opening), (acceptance) => {
-                if (!isLost) return Effect.succeed(acceptance)
-                isLost = false
-                return Effect.fail(new StorageError({ message: "The connection was lost." }))
-              })
-          })
-        },
-        Effect.fnUntraced(function* ({ conversations, provider }) {
-          const c = yield* conversations.create({})
-          const turn = { prompt: "Hi", turnId: id("a") }
-          assert.strictEqual((yield* Effect.flip(conversations.prompt(c, turn)))._tag, "StorageError")
-          for (let n = 0; n < 2; n++) yield* conversations.prompt(c, turn)
-          assert.strictEqual((yield* conversations.result(id("a"))).text, "one")
-          yield* conversations.prompt(c, turn)
-          assert.strictEqual(provider.requests.length, 1)
-          assert.deepStrictEqual(
-            (yield* conversations.messages(c)).map(({ role }) => role),
-            ["user", "assistant"]
-          )
+  it.effect("Acceptance.A4: runs a turn that is on disk without an acknowledgement when it is sent again", () => {
+    let isLost = true
+    return withService(
+      {
+        scripts: [answer("one")],
+        store: (real) => ({
+          // Simulates a database that goes away between the commit and the answer.
+          acceptTurn: (turn, opening) =>
+            Effect.flatMap(real.acceptTurn(turn, opening), (acceptance) => {
+              if (!isLost) return Effect.succeed(acceptance)
+              isLost = false
+              return Effect.fail(new StorageError({ message: "The connection was lost." }))
+            })
         })
-      )
-    }
-  )
+      },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({})
+        const turn = { prompt: "Hi", turnId: id("a") }
+        assert.strictEqual((yield* Effect.flip(conversations.prompt(c, turn)))._tag, "StorageError")
+        for (let n = 0; n < 2; n++) yield* conversations.prompt(c, turn)
+        assert.strictEqual((yield* conversations.result(id("a"))).text, "one")
+        yield* conversations.prompt(c, turn)
+        assert.strictEqual(provider.requests.length, 1)
+        assert.deepStrictEqual(
+          (yield* conversations.messages(c)).map(({ role }) => role),
+          ["user", "assistant"]
+        )
+      })
+    )
+  })
 
   it.effect(
     "Acceptance.A2: begins its first turn from the acceptance, and reads the disk for turns with a history",

@@ -160,16 +160,18 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("TurnWait.W4: a turn that comes back to something other than a wait answers that there was nothing to do", () =>
-    Effect.gen(function* () {
-      const wait = new TurnWait()
-      const answer = yield* asking(wait.steer({ type: "now", by: by("a") }))
-      assert.isUndefined(answer())
-      wait.notWaiting()
-      yield* Effect.yieldNow
-      assert.isFalse(answer())
-      assert.isFalse(yield* wait.steer({ type: "now", by: by("b") }))
-    })
+  it.effect(
+    "TurnWait.W4: a turn that comes back to something other than a wait answers that there was nothing to do",
+    () =>
+      Effect.gen(function* () {
+        const wait = new TurnWait()
+        const answer = yield* asking(wait.steer({ type: "now", by: by("a") }))
+        assert.isUndefined(answer())
+        wait.notWaiting()
+        yield* Effect.yieldNow
+        assert.isFalse(answer())
+        assert.isFalse(yield* wait.steer({ type: "now", by: by("b") }))
+      })
   )
 
   it.effect("X4: takes no command twice, nor one that is on record", () =>

@@ -25,22 +25,24 @@ const waiting = Effect.fnUntraced(function* (directory: string, delay: string) {
 
 describe.concurrent("a process that is killed right after a 202", () => {
   for (const delay of WAITS) {
-    it.live(`X4: to retry-now, in a wait of ${delay}, makes the attempt after its restart, and does not wait again`, () =>
-      Effect.gen(function* () {
-        const directory = yield* Process.directory
-        const { database, id, post, provider, service, start } = yield* waiting(directory, delay)
-        assert.strictEqual((yield* post("retry-now", { commandId: "k" })).status, 202)
-        yield* service.end("SIGKILL")
-        assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
-        const second = yield* start
-        const { text } = yield* second.call(ProcessSetup.request(id, "one"))
-        assert.match(text, /"type":"turn-end".*"status":"completed"/)
-        // The same command again is the same one.
-        const again = yield* second.call({ path: `/v1/conversations/${id}/retry-now`, body: { commandId: "k" } })
-        assert.strictEqual(again.status, 202)
-        assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
-        assert.isAtMost(provider.count(), 3)
-      })
+    it.live(
+      `X4: to retry-now, in a wait of ${delay}, makes the attempt after its restart, and does not wait again`,
+      () =>
+        Effect.gen(function* () {
+          const directory = yield* Process.directory
+          const { database, id, post, provider, service, start } = yield* waiting(directory, delay)
+          assert.strictEqual((yield* post("retry-now", { commandId: "k" })).status, 202)
+          yield* service.end("SIGKILL")
+          assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
+          const second = yield* start
+          const { text } = yield* second.call(ProcessSetup.request(id, "one"))
+          assert.match(text, /"type":"turn-end".*"status":"completed"/)
+          // The same command again is the same one.
+          const again = yield* second.call({ path: `/v1/conversations/${id}/retry-now`, body: { commandId: "k" } })
+          assert.strictEqual(again.status, 202)
+          assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
+          assert.isAtMost(provider.count(), 3)
+        })
     )
 
     it.live(`D8: to an abort, in a wait of ${delay}, has sealed the turn, and makes no further request`, () =>
@@ -84,28 +86,26 @@ describe.concurrent("a process that is killed right after a 202", () => {
 
 if (SmallDisk.isPossible())
   describe.concurrent("a full disk", () => {
-    it.live(
-      "X4: refuses a command with a problem, and accepts the same command again once there is room",
-      () =>
-        Effect.gen(function* () {
-          const { directory, fill, free } = yield* SmallDisk.make
-          const { database, id, post, service } = yield* waiting(directory, "1 hour")
-          yield* fill
-          const command = { commandId: "k" }
-          const refused = yield* post("retry-now", command)
-          assert.strictEqual(refused.status, 503)
-          assert.include(refused.text, "problem-storage-unavailable")
-          assert.match(refused.text, /not on disk after 10s\. .*The disk is full\. Free some space/)
-          yield* free
-          yield* Process.eventually(
-            "the record",
-            Effect.sync(() => Records.commandsOf(database, "one")),
-            (commands) => commands.length > 0
-          )
-          assert.strictEqual((yield* post("retry-now", command)).status, 202)
-          const { text } = yield* service.call(ProcessSetup.request(id, "one"))
-          assert.match(text, /"type":"turn-end".*"status":"completed"/)
-          assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
-        })
+    it.live("X4: refuses a command with a problem, and accepts the same command again once there is room", () =>
+      Effect.gen(function* () {
+        const { directory, fill, free } = yield* SmallDisk.make
+        const { database, id, post, service } = yield* waiting(directory, "1 hour")
+        yield* fill
+        const command = { commandId: "k" }
+        const refused = yield* post("retry-now", command)
+        assert.strictEqual(refused.status, 503)
+        assert.include(refused.text, "problem-storage-unavailable")
+        assert.match(refused.text, /not on disk after 10s\. .*The disk is full\. Free some space/)
+        yield* free
+        yield* Process.eventually(
+          "the record",
+          Effect.sync(() => Records.commandsOf(database, "one")),
+          (commands) => commands.length > 0
+        )
+        assert.strictEqual((yield* post("retry-now", command)).status, 202)
+        const { text } = yield* service.call(ProcessSetup.request(id, "one"))
+        assert.match(text, /"type":"turn-end".*"status":"completed"/)
+        assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
+      })
     )
   })

@@ -1,4 +1,5 @@
 /** Tests the limits of a provider by the requests that it gets. */
+import { defined } from "@holdfast/wire"
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { Effect, Fiber } from "effect"
@@ -12,7 +13,7 @@ const start = Effect.fnUntraced(function* (limits: object | undefined, more: obj
   const provider = yield* ScriptedServer.start()
   const gates = Array.from({ length: TURNS }, () => ScriptedServer.gate())
   provider.respond(...gates.map((hold) => ({ frames: ScriptedServer.answerFrames("openai", "Yes."), hold })))
-  const own = { type: "openai-compatible", baseUrl: `${provider.url}/v1`, ...(limits === undefined ? {} : { limits }) }
+  const own = { type: "openai-compatible", baseUrl: `${provider.url}/v1`, ...defined({ limits }) }
   const config = Given.config({
     file: { server: { port: 0 }, database: { path: ":memory:" }, providers: { own }, model: "own/m", ...more }
   })

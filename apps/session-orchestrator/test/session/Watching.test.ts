@@ -248,19 +248,21 @@ describe("between the disk and the hub", () => {
       })
   )
 
-  it.effect("Hub.H4: an event that a second run emits again arrives once, whether it was read from the disk or live", () =>
-    Effect.gen(function* () {
-      const session = new Session(conversationId)
-      const message = stored(2, answer(1, "Hello"))
-      const events = yield* seenBy(session, [earlier, message], () => {
-        session.hub.persisted([earlier])
-        session.hub.persisted([message])
-        session.hub.live(stepStart(2))
-        session.hub.persisted([message])
-        session.hub.persisted([stored(3, turnEnd)])
+  it.effect(
+    "Hub.H4: an event that a second run emits again arrives once, whether it was read from the disk or live",
+    () =>
+      Effect.gen(function* () {
+        const session = new Session(conversationId)
+        const message = stored(2, answer(1, "Hello"))
+        const events = yield* seenBy(session, [earlier, message], () => {
+          session.hub.persisted([earlier])
+          session.hub.persisted([message])
+          session.hub.live(stepStart(2))
+          session.hub.persisted([message])
+          session.hub.persisted([stored(3, turnEnd)])
+        })
+        assert.deepStrictEqual(events, [earlier.event, message.event, stepStart(2), turnEnd])
       })
-      assert.deepStrictEqual(events, [earlier.event, message.event, stepStart(2), turnEnd])
-    })
   )
 
   it("Hub.H4: a wait that was emitted while its turn was on disk is known when the turn is run again from its start", () => {
@@ -299,16 +301,14 @@ describe("between the disk and the hub", () => {
     })
   )
 
-  it.effect(
-    "X3: a client with an id that the conversation never had gets all events, and misses no later one",
-    () =>
-      Effect.gen(function* () {
-        const session = new Session(conversationId)
-        session.hub.persisted([earlier])
-        const end = stored(2, turnEnd)
-        const events = yield* seenBy(session, [earlier], () => session.hub.persisted([end]), 40)
-        assert.deepStrictEqual(events, [earlier.event, turnEnd])
-      })
+  it.effect("X3: a client with an id that the conversation never had gets all events, and misses no later one", () =>
+    Effect.gen(function* () {
+      const session = new Session(conversationId)
+      session.hub.persisted([earlier])
+      const end = stored(2, turnEnd)
+      const events = yield* seenBy(session, [earlier], () => session.hub.persisted([end]), 40)
+      assert.deepStrictEqual(events, [earlier.event, turnEnd])
+    })
   )
 
   it.effect("X3: the same if the conversation has no events yet", () =>

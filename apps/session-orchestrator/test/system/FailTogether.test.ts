@@ -37,18 +37,20 @@ describe("FailTogether", () => {
     })
   )
 
-  it.effect("FailTogether.F1, FailTogether.F2: an error that concerns all fails the waiting calls, and no later call", () =>
-    Effect.gen(function* () {
-      const { behind, first, head, made, pass } = yield* line(["a", "b"])
-      yield* Deferred.fail(first, "all: the database is away")
-      const away = Exit.fail("all: the database is away")
-      expect(yield* Fiber.join(head)).toEqual(away)
-      expect(yield* behind).toEqual([away, away])
-      expect(made).toEqual(["first"])
-      for (const later of ["c", "d"]) {
-        expect(yield* Effect.flatMap(pass(later, Effect.succeed(later)), Fiber.join)).toEqual(Exit.succeed(later))
-      }
-    })
+  it.effect(
+    "FailTogether.F1, FailTogether.F2: an error that concerns all fails the waiting calls, and no later call",
+    () =>
+      Effect.gen(function* () {
+        const { behind, first, head, made, pass } = yield* line(["a", "b"])
+        yield* Deferred.fail(first, "all: the database is away")
+        const away = Exit.fail("all: the database is away")
+        expect(yield* Fiber.join(head)).toEqual(away)
+        expect(yield* behind).toEqual([away, away])
+        expect(made).toEqual(["first"])
+        for (const later of ["c", "d"]) {
+          expect(yield* Effect.flatMap(pass(later, Effect.succeed(later)), Fiber.join)).toEqual(Exit.succeed(later))
+        }
+      })
   )
 
   it.effect("an error of one call fails that call alone", () =>

@@ -36,17 +36,19 @@ describe("Admission", () => {
     expect(turn.state.ticket).toBeUndefined()
   })
 
-  it.effect("Admission.A1: a turn that a person orders to retry calls with one ticket, and gives back its former one", () =>
-    Effect.gen(function* () {
-      const gate = gatekeeper()
-      const first = gate.admit()
-      const turn = holding(first)
-      yield* Admission.endAtGate(Effect.succeed({ type: "now", by }), turn, awaited(gate))
-      expect(turn.state.ticket).toBeDefined()
-      expect(turn.state.ticket).not.toBe(first)
-      turn.state.ticket?.giveBack()
-      expect(gate.isIdle).toBe(true)
-    })
+  it.effect(
+    "Admission.A1: a turn that a person orders to retry calls with one ticket, and gives back its former one",
+    () =>
+      Effect.gen(function* () {
+        const gate = gatekeeper()
+        const first = gate.admit()
+        const turn = holding(first)
+        yield* Admission.endAtGate(Effect.succeed({ type: "now", by }), turn, awaited(gate))
+        expect(turn.state.ticket).toBeDefined()
+        expect(turn.state.ticket).not.toBe(first)
+        turn.state.ticket?.giveBack()
+        expect(gate.isIdle).toBe(true)
+      })
   )
 
   const others: ReadonlyArray<RetryStrategy.Wake> = [
@@ -67,17 +69,19 @@ describe("Admission", () => {
     )
   }
 
-  it.effect("Admission.A2: a turn that goes elsewhere gives its ticket back, and counts at the other gate as a first attempt", () =>
-    Effect.gen(function* () {
-      const [left, taken] = [gatekeeper(), gatekeeper()]
-      const turn = holding(left.admit())
-      const gates = { of: () => taken, limiterOf: () => undefined }
-      const scripted = ScriptedProvider.make([ScriptedProvider.answer("Hello")])
-      const provider = Admission.gated(scripted, gates, turn, () => true)
-      yield* Stream.runDrain(provider.stream(request))
-      expect(left.isIdle).toBe(true)
-      expect(taken.isIdle).toBe(true)
-      expect(turn.state.ticket).toBeUndefined()
-    })
+  it.effect(
+    "Admission.A2: a turn that goes elsewhere gives its ticket back, and counts at the other gate as a first attempt",
+    () =>
+      Effect.gen(function* () {
+        const [left, taken] = [gatekeeper(), gatekeeper()]
+        const turn = holding(left.admit())
+        const gates = { of: () => taken, limiterOf: () => undefined }
+        const scripted = ScriptedProvider.make([ScriptedProvider.answer("Hello")])
+        const provider = Admission.gated(scripted, gates, turn, () => true)
+        yield* Stream.runDrain(provider.stream(request))
+        expect(left.isIdle).toBe(true)
+        expect(taken.isIdle).toBe(true)
+        expect(turn.state.ticket).toBeUndefined()
+      })
   )
 })

@@ -40,49 +40,54 @@ describe("a turn whose tool server is not up", () => {
     const log = logged()
     const { service } = tools(false)
     const scripts = [ScriptedProvider.emits(ScriptedProvider.overloaded), ScriptedProvider.answer("ok")]
-    return ConversationSetup.withService({ scripts, tools: service, retry: ConversationSetup.waits(60) }, ({ conversations }) =>
-      Effect.gen(function* () {
-        const id = yield* conversations.create({})
-        const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
-        const { fiber, seen, until } = yield* ConversationSetup.watching(conversations.watchTurn(turnId))
-        yield* until("provider-retry")
-        yield* TestClock.adjust("1 minute")
-        yield* Fiber.join(fiber)
-        const events = missingIn(seen)
-        assert.deepStrictEqual(events[0]?.servers, [{ server: "files", message: because }])
-        assert.isTrue(events.every(({ until }) => until === undefined))
-        assert.deepStrictEqual(
-          log.lines.filter((line) => line.includes("without the tools")),
-          [`Warn Turn ${turnId} runs without the tools of files (${because}), until it is up.`]
-        )
-        assert.strictEqual(yield* Effect.map(conversations.result(turnId), ({ end }) => end.status), "completed")
-      })
-    ).pipe(Effect.provide(log.layer))
-  })
-
-  it.effect("is held until a required server is up, and then runs; clients that connect meanwhile get the event", () => {
-    const log = logged()
-    const { comesUp, service } = tools(true)
     return ConversationSetup.withService(
-      { scripts: [ScriptedProvider.answer("ok")], tools: service },
-      ({ conversations, provider }) =>
+      { scripts, tools: service, retry: ConversationSetup.waits(60) },
+      ({ conversations }) =>
         Effect.gen(function* () {
           const id = yield* conversations.create({})
           const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
-          yield* TestClock.adjust("9 minutes")
-          assert.lengthOf(provider.requests, 0)
           const { fiber, seen, until } = yield* ConversationSetup.watching(conversations.watchTurn(turnId))
-          yield* until("tools-missing")
-          assert.deepInclude(missingIn(seen)[0], { until: Duration.toMillis(MissingTools.HOLD) })
-          assert.isTrue(log.lines.some((line) => line.startsWith(`Warn Turn ${turnId} is held for 10m at most`)))
-          yield* comesUp
-          yield* TestClock.adjust(0)
+          yield* until("provider-retry")
+          yield* TestClock.adjust("1 minute")
           yield* Fiber.join(fiber)
-          assert.lengthOf(provider.requests, 1)
-          assert.lengthOf(missingIn(seen), 1)
+          const events = missingIn(seen)
+          assert.deepStrictEqual(events[0]?.servers, [{ server: "files", message: because }])
+          assert.isTrue(events.every(({ until }) => until === undefined))
+          assert.deepStrictEqual(
+            log.lines.filter((line) => line.includes("without the tools")),
+            [`Warn Turn ${turnId} runs without the tools of files (${because}), until it is up.`]
+          )
+          assert.strictEqual(yield* Effect.map(conversations.result(turnId), ({ end }) => end.status), "completed")
         })
     ).pipe(Effect.provide(log.layer))
   })
+
+  it.effect(
+    "is held until a required server is up, and then runs; clients that connect meanwhile get the event",
+    () => {
+      const log = logged()
+      const { comesUp, service } = tools(true)
+      return ConversationSetup.withService(
+        { scripts: [ScriptedProvider.answer("ok")], tools: service },
+        ({ conversations, provider }) =>
+          Effect.gen(function* () {
+            const id = yield* conversations.create({})
+            const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
+            yield* TestClock.adjust("9 minutes")
+            assert.lengthOf(provider.requests, 0)
+            const { fiber, seen, until } = yield* ConversationSetup.watching(conversations.watchTurn(turnId))
+            yield* until("tools-missing")
+            assert.deepInclude(missingIn(seen)[0], { until: Duration.toMillis(MissingTools.HOLD) })
+            assert.isTrue(log.lines.some((line) => line.startsWith(`Warn Turn ${turnId} is held for 10m at most`)))
+            yield* comesUp
+            yield* TestClock.adjust(0)
+            yield* Fiber.join(fiber)
+            assert.lengthOf(provider.requests, 1)
+            assert.lengthOf(missingIn(seen), 1)
+          })
+      ).pipe(Effect.provide(log.layer))
+    }
+  )
 
   it.effect("D8: an abort ends the hold at once, and no call is made", () =>
     ConversationSetup.withService({ scripts: [], tools: tools(true).service }, ({ conversations, provider }) =>

@@ -1,7 +1,7 @@
 /** Tests turns that may change their target, by events, state and commands. */
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
-import { Ids } from "@holdfast/wire"
+import { defined, Ids } from "@holdfast/wire"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { StorageError } from "../../src/storage/Store.ts"
@@ -106,7 +106,7 @@ describe("a conversation that began with retries switched off", () => {
       withService(
         {
           scripts: [emits(overloaded), emits(overloaded), answer("At last")],
-          retry: { ...waits(1), enabled: false, ...(routing === undefined ? {} : { routing }) }
+          retry: { ...waits(1), enabled: false, ...defined({ routing }) }
         },
         Effect.fnUntraced(function* ({ conversations }) {
           const id = yield* conversations.create({})
@@ -144,7 +144,7 @@ describe("a turn that waits on disk", () => {
   ] as const) {
     it.effect(`X3: shows the same to later and earlier clients: ${what}`, () =>
       withService(
-        { scripts, retry: { profile }, ...(credentials === undefined ? {} : { credentials }) },
+        { scripts, retry: { profile }, ...defined({ credentials }) },
         Effect.fnUntraced(function* ({ conversations }) {
           const id = yield* conversations.create({})
           yield* conversations.prompt(id, { prompt: "Hi", turnId })
