@@ -1,5 +1,5 @@
 /**
- * Runs a turn without a fiber, as long as its calls fail before content: calls, decisions and waits, one event after the other.
+ * Runs a turn without a fiber while its calls fail before content.
  *
  * ```
  *   next ──▶ Call ── begins ──▶ under way ── failed ──▶ records to append ── recorded ──▶ next
@@ -10,11 +10,12 @@
  *           └────────────────▶ Turn.runTurn, with `begun` ◀──────┘
  * ```
  *
- * For hosts that drive many turns at once. It is synchronous, and the host gives the time. All else that a turn may come to is the
- * interpreter's: `next` and `failed` return nothing there, and `Turn.runTurn` goes on from the same records.
+ * For hosts that drive many turns at once: calls, decisions and waits, one event after the other. It is synchronous, and the host passes
+ * the time in. The interpreter handles everything else: `next` and `failed` return `undefined` there, and `Turn.runTurn` continues from the
+ * same records.
  *
- * BeforeContent.B1. It emits, records and reports to observers what the interpreter would: the same machine names what follows.
- * BeforeContent.B2. Where it returns nothing it has emitted and reported nothing of that event.
+ * BeforeContent.B1. It emits, records and reports to observers what the interpreter would: both ask the same machine.
+ * BeforeContent.B2. Where it returns `undefined` it has emitted and reported nothing of that event.
  */
 import type { Message, TurnEvent } from "@holdfast/wire"
 import type { Broken } from "./CallFailure.ts"
@@ -29,40 +30,40 @@ import type { ProviderRequest } from "./Provider.ts"
 import { parse, placeOf, type RecordOf, type Stored, type Wake } from "./Records.ts"
 import type { Awaited, RetryStrategy } from "./RetryStrategy.ts"
 
-/** What a turn is asked to do. It has no router, and no report is asked for. */
+/** The input of a turn that has no router and owes no report. */
 export type Facts = Omit<TurnFacts, "report" | "maxRetries">
 
-/** What the turn runs on. */
+/** The ports of the turn. */
 export interface Ports {
   readonly strategy: Pick<RetryStrategy["Service"], "decide" | "budget">
   readonly observer: Listeners | undefined
-  /** Hands over an event that passes. */
+  /** Emits a transient event. */
   readonly live: (event: TurnEvent.ProviderRetry | TurnEvent.StepStart) => void
-  /** Hands over events that are on record already; `false`: they are not. */
+  /** Emits events that are recorded already; `false`: they are not. */
   readonly repeat: (events: ReadonlyArray<TurnEvent.PersistedEvent>, position: number) => boolean
   /** Drawn for a failure, from 0 (included) to 1 (excluded). */
   readonly spread: () => number
   readonly offers: Offers
 }
 
-/** What this life of a turn has done before the interpreter runs it. */
+/** The work of this life of a turn before the interpreter runs it. */
 export interface Begun {
-  /** The step whose beginning was told. */
+  /** The step whose `step-start` was emitted. */
   readonly announced: number | undefined
-  /** When the call began that is under way, in epoch milliseconds; absent: none is. */
+  /** The start of the call under way, in epoch milliseconds; absent: there is none. */
   readonly calledAt: number | undefined
-  /** Its last record is of an earlier life. */
+  /** Its last record was written in an earlier life. */
   readonly isTakenUp: boolean
-  /** The wait that is in progress was told. */
+  /** The wait in progress was announced. */
   readonly isWaitTold: boolean
 }
 
-/** What is open: a call to make, or a wait. */
+/** The open command: a call or a wait. */
 export type Next =
   | { readonly _tag: "Call"; readonly request: ProviderRequest }
   | { readonly _tag: "Wait"; readonly retryAt: number; readonly delayMs: number; readonly awaited: Awaited }
 
-/** The end of a wait, which is part `part` of it (`Records`). */
+/** The end of part `part` of a wait (`Records`). */
 export interface Woken {
   readonly record: RecordOf<"Wake">
   readonly part: number
@@ -84,13 +85,13 @@ export class BeforeContent {
     this.ledger = start({ ...facts, ...(maxRetries === undefined ? undefined : { maxRetries }) })
   }
 
-  /** What `Turn.runTurn` has to know of this life. */
+  /** The facts of this life that `Turn.runTurn` needs. */
   get begun(): Begun {
     const { announced, calledAt, isTakenUp, isWaitTold } = this
     return { announced, calledAt, isTakenUp, isWaitTold }
   }
 
-  /** Comes to where the turn was, from the records of earlier lives; `false`: the interpreter's. */
+  /** Restores the turn from the records of earlier lives; `false`: the interpreter has to do it. */
   follow(known: ReadonlyArray<Stored>): boolean {
     for (const stored of known) {
       if (!this.handOver()) return false
@@ -114,7 +115,7 @@ export class BeforeContent {
     return this.ledger.history
   }
 
-  /** Names what follows; `undefined`: the interpreter's. */
+  /** Returns the open command; `undefined`: the interpreter has to perform it. */
   next(): Next | undefined {
     this.open = undefined
     if (!this.handOver()) return undefined
@@ -130,7 +131,7 @@ export class BeforeContent {
     return { _tag: "Wait", retryAt: wait.retryAt, delayMs: wait.delayMs, awaited }
   }
 
-  /** The call begins; `at` is in epoch milliseconds. */
+  /** Starts the call; `at` is in epoch milliseconds. */
   begins(at: number): void {
     const { open } = this
     if (open?._tag !== "Call") return
@@ -141,8 +142,8 @@ export class BeforeContent {
   }
 
   /**
-   * The call has failed: gives the outcome and the decision to try again, to be recorded together; `undefined`: the interpreter is to
-   * meet the failure itself.
+   * Handles the failure of the call: returns the outcome and the decision to retry, which are recorded together; `undefined`: the
+   * interpreter has to make the call and handle its failure.
    */
   failed(broken: Broken, endedAt: number): readonly [RecordOf<"Attempt">, RecordOf<"Decision">] | undefined {
     const { calledAt: startedAt, ledger, open } = this
@@ -182,7 +183,7 @@ export class BeforeContent {
     return [attempt, decision]
   }
 
-  /** The call was given up, as its host goes down. */
+  /** Reports that the call was abandoned because its host shuts down. */
   interrupted(endedAt: number): void {
     const { calledAt: startedAt, ledger, open } = this
     if (open?._tag !== "Call" || startedAt === undefined) return
@@ -195,7 +196,7 @@ export class BeforeContent {
     })
   }
 
-  /** The wait begins, or goes on in this life: it is announced, unless its end has passed meanwhile. `at` is in epoch milliseconds. */
+  /** Starts the wait, or continues it in this life, and announces it unless its end has passed meanwhile. `at` is in epoch milliseconds. */
   waits(at: number): void {
     const { open } = this
     if (open?._tag !== "Wait") return
@@ -203,7 +204,7 @@ export class BeforeContent {
     this.isWaitTold = true
   }
 
-  /** The wait is over: gives what is to be recorded. */
+  /** Ends the wait, and returns the record to write. */
   elapsed(wake: Extract<Wake, { readonly type: "elapsed" }> & { readonly at: number }): Woken | undefined {
     const { ledger, open } = this
     if (open?._tag !== "Wait") return undefined
@@ -217,7 +218,7 @@ export class BeforeContent {
     return { record, part }
   }
 
-  /** Hands over events that are on record; what was live has passed. `false`: there are others. */
+  /** Emits recorded events. `false`: there are live events, or events that are not recorded. */
   private handOver(): boolean {
     const { outbox } = this.ledger
     if (outbox.length === 0) return true

@@ -1,7 +1,4 @@
-/**
- * The port that makes a context smaller which is too long for its model (P19), and its default: the model itself sums up the
- * older messages.
- */
+/** The port that shortens a context which is too long for its model (P19). */
 import { Failure, type Ids, type Message } from "@holdfast/wire"
 import { Context, Effect, Layer } from "effect"
 import * as Attempt from "./internal/Attempt.ts"
@@ -11,44 +8,44 @@ import { Provider, type ProviderRequest } from "./Provider.ts"
 import * as Summary from "./internal/Summary.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
-/** A request that was too long. `attempt` counts on from the attempt that found that out. */
+/** A request that was too long. `attempt` continues the count of the attempt that failed with it. */
 export type TooLong = Omit<ProviderRequest, "tools">
 
-/** A context that was made smaller: what stands for its older messages. */
+/** The summary that replaces the older messages of a context. */
 export interface Compacted {
   readonly summary: string
-  /** The last of the request's messages that the summary stands for; not itself a summary. */
+  /** The last message of the request that the summary replaces; not itself a summary. */
   readonly upTo: Ids.MessageId
-  /** What the summary cost, where it cost something. */
+  /** The tokens that the summary cost; absent: none. */
   readonly usage?: Message.Usage
 }
 
-/** Makes a context smaller that is too long for its model (P19). */
+/** Shortens a context that is too long for its model (P19). The default, `make`, asks the model itself for a summary. */
 export class Compactor extends Context.Service<
   Compactor,
   {
     /**
-     * Sums up the older messages; `undefined`: nothing can be left out.
+     * Sums up the older messages; `undefined`: no message can be left out.
      *
      * **Details**
      *
-     * Makes one call of a model at most. A failure is decided about, waited for and told like that of an attempt, in the same
-     * budget; then it is asked again. One that says `context-overflow` means that nothing can be compacted.
+     * Makes one model call at most. Its failure is handled like that of an attempt: the decision, the wait and the events are the same,
+     * within the same budget; then `compact` runs again. A failure with the reason `context-overflow` means that nothing can be compacted.
      *
      * **Gotchas**
      *
-     * A call of a tool and its results stand for each other: `upTo` must not come between them.
+     * A tool call and its results belong together: `upTo` must not separate them.
      */
     readonly compact: (request: TooLong) => Effect.Effect<Compacted | undefined, Failure.ProviderFailure | TurnStopped>
   }
 >()("@holdfast/kernel/Compactor") {}
 
-/** Asks the target of the turn for the summary. Nobody hears the summary as it comes. */
+/** Asks the target of the turn for the summary. Clients receive no part of it while it streams. */
 export const make = (provider: Provider["Service"], options: Summary.Options = {}): Compactor["Service"] => ({
   compact: (request) => summarise(provider, request, options)
 })
 
-/** The same as a layer. */
+/** `make` as a layer, over the `Provider` in the context. */
 export const summarising = (options: Summary.Options = {}): Layer.Layer<Compactor, never, Provider> =>
   Layer.effect(
     Compactor,

@@ -1,31 +1,31 @@
 /**
- * What to do about a failure: the decision, apart from doing it.
+ * Decides about a failure: retry after a delay, or give up. Pure.
  *
- * D1. After content nothing is ever retried: what a person has seen is not produced twice (D4).
- * D2. A failure that calls itself final is final (D3), and a context that is too long is never sent again (P2).
- * D3. A bug is tried again at most `MAX_DEFECT_RETRIES` times, whatever the schedule has left (C10).
- * D4. An abort that the user did not ask for is like any other fault of the network (M3); one that he did ask for
- *     interrupts the turn and never comes here.
+ * Directive.D1. After content nothing is retried: text that a person has seen is not produced twice (D4).
+ * Directive.D2. A failure that is not `retryable` ends the step (D3), and a context that is too long is never sent again (P2).
+ * Directive.D3. After a bug there are at most `MAX_DEFECT_RETRIES` retries, whatever the schedule has left (C10).
+ * Directive.D4. An abort that the user did not request counts as a network fault (M3); an abort by the user interrupts the turn and is not
+ *     decided here.
  */
 import type { Failure } from "@holdfast/wire"
 import { Duration } from "effect"
 import type { Because, Directive } from "./Records.ts"
 import type { RetryStrategy, Spent } from "./RetryStrategy.ts"
 
-/** C10: a bug fails the same way a third time. */
+/** The retries after a bug (C10): it fails the same way a third time. */
 export const MAX_DEFECT_RETRIES = 2
 
 export { Because, Directive } from "./Records.ts"
 
-/** What a decision is made from, besides the strategy. */
+/** The facts of a decision, besides the strategy. */
 export interface Situation {
   readonly failure: Failure.Failure
   readonly contentSeen: boolean
-  /** The response was complete, and would not do (A9): nothing is wrong with where it came from. */
+  /** The response was complete, but was rejected (A9): its endpoint has no fault. */
   readonly whole?: true
   /** Retries of this step so far; the number of the next one. */
   readonly retries: number
-  /** Bugs this step has met so far, this one included. */
+  /** Bugs in this step so far, including this one. */
   readonly defects: number
   readonly spent: Spent
   /** Epoch milliseconds. */
@@ -49,15 +49,15 @@ export const decide = (
 }
 
 /**
- * Whether another route might mend what has failed: not what a person has seen, nor a context that is too long, nor a bug. A
- * failure that is final where it happened may be none elsewhere.
+ * Whether another route might help. It cannot after content that a person has seen, for a context that is too long, or after a bug. A
+ * failure that is final at one endpoint may not occur at another.
  */
 export const isRoutable = (situation: Omit<Situation, "now">): boolean => {
   const because = finality(situation)
   return because === undefined || because === "not-retryable"
 }
 
-/** Whether a retry goes on without a sleep: a router sent it somewhere, now. */
+/** Whether a retry needs no sleep: a router sent it elsewhere at once. */
 export const isImmediate = ({ delayMs, route }: Extract<Directive, { readonly _tag: "Retry" }>): boolean =>
   route !== undefined && delayMs <= 0
 

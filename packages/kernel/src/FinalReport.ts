@@ -1,24 +1,24 @@
-/** The port to a final report: where there is one, a turn ends with it and not with words (A9-A14). */
+/** The port to a final report: with it a turn ends with a checked report instead of text (A9-A14). */
 import { Context, Schema } from "effect"
 import type { ToolDefinition } from "./Toolbox.ts"
 
 /**
- * What was wrong with a report that was handed in (A12).
+ * The fault of a report that a model submitted (A12).
  *
  * - `malformed`: its arguments could not be read.
- * - `incomplete`: the response ended before it did.
+ * - `incomplete`: the response ended before the report did.
  * - `invalid`: it does not fit its schema.
  */
 export const Refusal = Schema.Literals(["malformed", "incomplete", "invalid"])
 export type Refusal = typeof Refusal.Type
 
-/** What a turn has to end with, where a report is asked for. */
+/** The report that a turn has to end with. */
 export class FinalReport extends Context.Service<
   FinalReport,
   {
-    /** The tool by which a model hands the report in; its arguments are the report. */
+    /** The tool that submits the report; its arguments are the report. */
     readonly tool: ToolDefinition
-    /** What is wrong with a report, in words that help a model to mend it; `undefined`: nothing. Pure. */
+    /** Returns the fault of a report, in words that help a model to correct it; `undefined`: it is valid. Pure. */
     readonly validate: (report: Schema.Json) => string | undefined
   }
 >()("@holdfast/kernel/FinalReport") {}

@@ -1,9 +1,9 @@
 /**
- * A turn as a value, pure and synchronous: for engines that perform its commands themselves, and for simulations.
+ * A turn as a value, for engines that perform its commands themselves, and for simulations.
  *
- * `start` begins it, `evolve` folds in a record, `next` names what follows: events to hand over, and the commands that are open. Each command
- * ends in exactly one record (`Records`). `Turn.runTurn` is the interpreter over the kernel's ports; `examples/src/05-drive-it-yourself.ts` is an
- * engine without them.
+ * Pure and synchronous. `start` begins a turn, `evolve` folds in a record, `next` returns the events to emit and the open commands. Each
+ * command ends in exactly one record (`Records`). `Turn.runTurn` is the interpreter over the kernel's ports;
+ * `examples/src/05-drive-it-yourself.ts` is an engine without them.
  *
  * **Example** (A turn over its records)
  *
@@ -19,17 +19,17 @@ export { evolve, start } from "./internal/machine/Evolve.ts"
 export type { Emission, Ledger, Phase, TurnFacts } from "./internal/machine/Ledger.ts"
 export type { Command, Offers } from "./internal/machine/Next.ts"
 
-/** What follows from what a turn has come to. */
+/** The events to emit and the commands to perform in a state of a turn. */
 export interface Next {
-  /** To be handed to the sink, in order, before anything is performed. */
+  /** To be passed to the sink, in order, before any command is performed. */
   readonly emissions: ReadonlyArray<Emission>
-  /** To be performed; more than one only where they are tool calls. None: the turn is sealed. */
+  /** To be performed; only tool calls are open several at once. None: the turn is sealed. */
   readonly commands: ReadonlyArray<Command>
-  /** The same turn, with nothing left to hand over. */
+  /** The same turn with an empty outbox. */
   readonly ledger: Ledger
 }
 
-/** Names what follows. `offers` is what this life of the turn has for it. */
+/** Returns what follows. `offers` are the tools and ports of this life of the turn. */
 export const next = (ledger: Ledger, offers: Offers): Next => ({
   emissions: ledger.outbox,
   commands: commandsOf(ledger, offers),

@@ -1,18 +1,18 @@
 /**
- * What a model may see of a history.
+ * Selects the messages of a history that are sent to the model.
  *
- * X1. No failed response: it stays in the history and leaves the context (P12, M1).
- * X2. Every tool call has its result right behind it and every result its call, because providers refuse anything else. A
- *     call whose turn ended before its result is answered with the plain truth.
- * X3. Messages that a later one stands for are not in it; that one comes first, and those it does not stand for follow (P19).
- *     Of several the last counts: it stands for the others too.
+ * ModelContext.X1. No failed response: it stays in the history and leaves the context (P12, M1).
+ * ModelContext.X2. Every tool call has its result right after it and every result its call, because providers reject anything else. A call
+ *     whose turn ended before its result is answered with `INTERRUPTED`.
+ * ModelContext.X3. Messages that a later summary replaces are left out; the summary comes first, and the messages after them follow (P19).
+ *     If there are several summaries, the last one counts: it replaces the others too.
  */
 import type { Message } from "@holdfast/wire"
 
-/** What the model is told of a call that nobody saw the end of. */
+/** The result that the model receives for a call whose end is unknown. */
 export const INTERRUPTED = "The call was interrupted before a result came back. Whether it took effect is unknown."
 
-/** The messages to send, oldest first. */
+/** Returns the messages to send, oldest first. */
 export const of = (history: ReadonlyArray<Message.Message>): ReadonlyArray<Message.Message> => {
   const context: Array<Message.Message> = []
   const summary = summaryOf(history)
@@ -42,7 +42,7 @@ const summaryOf = (history: ReadonlyArray<Message.Message>): Message.UserMessage
   return undefined
 }
 
-/** The index of the first message that a summary does not stand for. */
+/** The index of the first message that a summary does not replace. */
 const behind = (history: ReadonlyArray<Message.Message>, summary: Message.UserMessage | undefined): number => {
   const upTo = summary?.summary?.upTo
   return upTo === undefined ? 0 : history.findIndex(({ id }) => id === upTo) + 1

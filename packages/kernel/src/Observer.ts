@@ -1,17 +1,18 @@
 /**
- * The port for those who count, log and trace: what a turn has done, told once, in plain calls.
+ * The port for metrics, logs and traces: reports each action of a turn once.
  *
- * What a person reads goes through `EventSink`; here is what an operator wants to know of it. A listener learns what an event
- * does not say: every attempt with its times, every decision with its failure, every tool call with how long it took.
+ * Clients receive events through `EventSink`; a listener receives the details that an operator needs and an event lacks: every attempt with
+ * its times, every decision with its failure, every tool call with its duration.
  *
- * O1. A listener is told of what happens, not of what is only replayed from records: a turn that is run again tells nothing
- *     that it told in an earlier life. What a process had done and not recorded when it died is done again, and told again; so
- *     is where a turn stands when it is taken up (`step-start`, and `provider-retry` of a wait that goes on).
- * O2. Nothing is told per token: deltas are the sink's alone. Without the service nothing is made either, and no clock is read.
- * O3. A listener that throws does not hurt the turn; what it throws is dropped. It is called on the turn's own fiber, so it
- *     must not take time.
- * O4. A turn that stops unsealed tells nothing: it may be taken up again here. Where several processes share the work, the host tells
- *     what another one goes on with (`moved`): nobody here will hear how that ends.
+ * Observer.O1. A listener receives what happens, not what is replayed from records: a turn that runs again reports nothing that it reported
+ *     in an earlier life. There are two exceptions. Work that a process had not recorded when it died is done again, and reported again.
+ *     The state of a turn is reported when it resumes (`step-start`, and `provider-retry` of a wait that continues).
+ * Observer.O2. Nothing is reported per token: only the sink receives deltas. Without the service no observation is built, and no clock is
+ *     read.
+ * Observer.O3. A listener that throws does not affect the turn; the error is dropped. It is called on the turn's own fiber, so it must
+ *     return quickly.
+ * Observer.O4. A turn that stops unsealed reports nothing: it may resume here. If several processes share the work, the host reports the
+ *     conversations that another process continues (`moved`): their end is not reported here.
  */
 import type { Failure, Ids, Message, Target, TurnEvent } from "@holdfast/wire"
 import { Context } from "effect"
@@ -19,7 +20,7 @@ import type { Refusal } from "./FinalReport.ts"
 import type { ProviderRequest } from "./Provider.ts"
 import type { AttemptOutcome, CompactionOutcome, Directive, Wake } from "./Records.ts"
 
-/** What every observation says of its place. Times are in epoch milliseconds. */
+/** The turn, step and target of an observation. Times are in epoch milliseconds. */
 export interface Place {
   readonly conversationId: Ids.ConversationId
   readonly turnId: Ids.TurnId
@@ -27,34 +28,34 @@ export interface Place {
   readonly step: number
   /** When the step began: at the turn's acceptance, or at the end of the step before it. */
   readonly stepStartedAt: number
-  /** Where attempts go at that moment. */
+  /** The target of attempts at that moment. */
   readonly target: Target.Target
 }
 
-/** What became of a final report that was handed in. */
+/** The result of a final report that was submitted. */
 export type ReportOutcome = "accepted" | Refusal
 
-/** An attempt that has come to an end. */
+/** An attempt that has ended. */
 export interface AttemptEnded extends Place {
   /** 0-based: counts the attempts of this step. */
   readonly attempt: number
-  /** The retry that it was, 0-based within its step; absent for a step's first attempt. */
+  /** Its number as a retry, 0-based within its step; absent for a step's first attempt. */
   readonly retry: number | undefined
-  /** It is the first attempt of a turn that somebody asked for anew (M1). */
+  /** It is the first attempt of a manual retry (M1). */
   readonly isManualRetry: boolean
-  /** What was asked; absent for one whose process died. */
+  /** The request; absent if the process died during the attempt. */
   readonly request: ProviderRequest | undefined
-  /** Absent for one whose process died: nobody knows. */
+  /** Absent if the process died during the attempt: the time is unknown. */
   readonly startedAt: number | undefined
-  /** When its first content had come; absent when none did. */
+  /** The time of its first content; absent: there was none. */
   readonly firstContentAt: number | undefined
-  /** `Interrupted`: the user ended the turn, or its process let it go. */
+  /** `Interrupted`: the user ended the turn, or its process stopped it. */
   readonly outcome: AttemptOutcome | { readonly _tag: "Interrupted"; readonly endedAt: number }
-  /** What became of the final report that its response handed in, other than by a call that was answered (`ToolEnded`) (A12). */
+  /** The result of the final report in its response (A12). A report that was submitted by an answered call is in `ToolEnded` instead. */
   readonly report: ReportOutcome | undefined
 }
 
-/** A context that was made smaller, or was not (P19). It counts as an attempt of its step. */
+/** A compaction that has ended, with or without success (P19). It counts as an attempt of its step. */
 export interface CompactionEnded extends Place {
   /** 0-based: counts the attempts of this step. */
   readonly attempt: number
@@ -62,12 +63,12 @@ export interface CompactionEnded extends Place {
   readonly outcome: CompactionOutcome
 }
 
-/** What was decided about a failure. */
+/** A decision about a failure. */
 export interface Decided extends Place {
   readonly attempt: number
   /** The retry that had failed, 0-based within its step; absent for a step's first attempt. */
   readonly retry: number | undefined
-  /** When what failed began and ended; the beginning is absent if that was in an earlier life, or nobody listens to attempts. */
+  /** When the failed call began and ended; the beginning is absent if it was in an earlier life, or if no listener takes attempts. */
   readonly startedAt: number | undefined
   readonly endedAt: number
   readonly failure: Failure.Failure
@@ -75,12 +76,12 @@ export interface Decided extends Place {
   readonly at: number
 }
 
-/** A wait that has ended, or that somebody has changed. */
+/** A wait that has ended, or that a command has changed. */
 export interface WaitEnded extends Place {
-  /** The retry that was waited for; 0-based within its step. */
+  /** The number of the retry after the wait, 0-based within its step. */
   readonly retry: number
   readonly failure: Failure.Failure
-  /** Of the wait as it was when it ended. */
+  /** The delay of the wait as it was when it ended. */
   readonly delayMs: number
   readonly retryAt: number
   readonly wake: Wake
@@ -93,26 +94,26 @@ export interface ToolEnded extends Place {
   readonly startedAt: number
   readonly endedAt: number
   readonly isError: boolean
-  /** What became of the final report, where the call hands it in (A12). */
+  /** The result of the final report, where the call submits it (A12). */
   readonly report: ReportOutcome | undefined
-  /** Calls of the same response that have no answer yet: with none left the step is over. */
+  /** Calls of the same response that have no result yet; 0: the step is over. */
   readonly othersRunning: number
 }
 
-/** An event that has been handed to the sink, and is on record if it is one that stays: any but those of single tokens. */
+/** An event that was passed to the sink, and recorded if it is persisted: any event except text and reasoning deltas. */
 export interface EventTold extends Place {
   readonly event: Exclude<TurnEvent.TurnEvent, TurnEvent.TextDelta | TurnEvent.ReasoningDelta>
 }
 
-/** A turn that is sealed. `target` is where its last attempt went. */
+/** A sealed turn. `target` is that of its last attempt. */
 export interface Sealed extends Place {
   readonly startedAt: number
   readonly end: TurnEvent.TurnEnd
-  /** From the first failure of a step to its response, or to its end, over all steps (A16). */
+  /** From the first failure of a step to its response, or to its end, summed over all steps (A16). */
   readonly retryLoopMs: number
 }
 
-/** A conversation that another process goes on with, with whatever of it ran or waited here (O4). */
+/** A conversation that another process continues, with all turns of it that ran or waited here (Observer.O4). */
 export interface Moved {
   readonly conversationId: Ids.ConversationId
   /** Epoch milliseconds. */
@@ -125,12 +126,12 @@ type EventOf<Type extends EventType> = {
   [T in Type]: Extract<EventTold["event"], { readonly type: T }> & { readonly type: T }
 }[Type]
 
-/** Who wants to hear of some types of events, each of which is optional. */
+/** Listeners by type of event, each of which is optional. */
 export type EventListeners = {
   readonly [Type in EventType]?: (event: EventOf<Type>, place: Place) => void
 }
 
-/** What there is to be told. */
+/** The observations, by kind. */
 export interface Observations {
   readonly attempt: AttemptEnded
   readonly compaction: CompactionEnded
@@ -148,12 +149,12 @@ export type Listeners = { readonly [Kind in keyof Observations]?: (observation: 
 /** Listeners that count, log and trace what turns do. */
 export class Observer extends Context.Service<Observer, Listeners>()("@holdfast/kernel/Observer") {}
 
-/** Listeners of single types of events, as one of all (P18). */
+/** Combines listeners of single types of events into one listener (P18). */
 export const on = (listeners: EventListeners): Listeners => ({
   event: ({ event, ...place }) => hear(listeners, event, place)
 })
 
-/** Several listeners as one; that one of them throws is nothing to the others. */
+/** Combines several listeners into one; if one of them throws, the others are still called. */
 export const all = (listeners: ReadonlyArray<Listeners>): Listeners => ({
   attempt: (observation) => listeners.forEach((each) => tell(each, "attempt", observation)),
   compaction: (observation) => listeners.forEach((each) => tell(each, "compaction", observation)),
@@ -165,7 +166,7 @@ export const all = (listeners: ReadonlyArray<Listeners>): Listeners => ({
   moved: (observation) => listeners.forEach((each) => tell(each, "moved", observation))
 })
 
-/** Tells of a turn that its host has sealed without running it, with the events that it recorded for that. For hosts. */
+/** Reports a turn that its host has sealed without running it, and the events that the host recorded for it. For hosts. */
 export const sealed = (
   observer: Listeners | undefined,
   events: ReadonlyArray<TurnEvent.PersistedEvent>,
@@ -176,7 +177,7 @@ export const sealed = (
   tell(observer, "seal", observation)
 }
 
-/** Tells of a conversation that another process goes on with (O4). For hosts: the turn loop knows of no other process. */
+/** Reports a conversation that another process continues (Observer.O4). For hosts: the turn loop does not see other processes. */
 export const moved = (observer: Listeners | undefined, observation: Moved): void => tell(observer, "moved", observation)
 
 // --- internal
@@ -187,7 +188,7 @@ const hear = <Type extends EventType>(
   place: Place
 ): void => listeners[event.type]?.(event, place)
 
-/** Tells one listener (O3). For the turn loop. */
+/** Calls one listener (Observer.O3). For the turn loop. */
 export const tell = <Kind extends keyof Observations>(
   listeners: Listeners | undefined,
   kind: Kind,
@@ -196,6 +197,6 @@ export const tell = <Kind extends keyof Observations>(
   try {
     listeners?.[kind]?.(observation)
   } catch {
-    // A turn is worth more than what is said about it.
+    // Observer.O3: an observation must not end the turn.
   }
 }

@@ -1,11 +1,12 @@
 /**
- * A call of a provider that begins without a fiber: for hosts that make many calls which are likely to fail.
+ * Starts a provider call without a fiber, for hosts whose calls often fail.
  *
- * `Provider.stream` stays the port. A stream that can be opened carries its opening (`attach`), and a host finds it there (`of`). A wrapper
- * of a provider wraps the opening too, or leaves it out: a stream without one is run as ever.
+ * `Provider.stream` stays the port. A stream that can be opened carries its opening (`attach`), and a host reads it from there (`of`). A
+ * wrapper of a provider wraps the opening too, or leaves it out: a stream without one runs on a fiber as usual.
  *
  * Opening.O1. One of the listener's functions is called, once; none after `cancel`. It may be called before the opening returns.
- * Opening.O2. What ends before content is `refused`. What is answered goes on as a stream, which a fiber runs: content comes that way alone.
+ * Opening.O2. A call that ends before content is `refused`. An answered call continues as a stream, which a fiber runs: content comes only
+ *     that way.
  * Opening.O3. An answered call belongs to the stream: `cancel` does nothing to it. The stream is run, or `cancel` of `Answered` is called.
  */
 import { Failure } from "@holdfast/wire"
@@ -13,16 +14,16 @@ import type { Stream } from "effect"
 import * as CallFailure from "./CallFailure.ts"
 import type { ProviderEvent } from "./Provider.ts"
 
-/** What the stream of a call is. */
+/** The stream of a call. */
 export type Events = Stream.Stream<ProviderEvent, Failure.ProviderFailure>
 
-/** How a call ended before content: an `error` event that was emitted, or what the stream failed with. */
+/** How a call ended before content: the emitted `error` event, or the failure of the stream. */
 export type Refusal = Extract<ProviderEvent, { readonly type: "error" }> | Failure.ProviderFailure
 
-/** The rest of a call that was answered. */
+/** The rest of an answered call. */
 export interface Answered {
   readonly rest: Events
-  /** Ends the call, where the rest is not run. */
+  /** Ends the call if `rest` is not run. */
   readonly cancel: () => void
 }
 
@@ -32,27 +33,27 @@ export interface Listener {
   readonly answered: (answer: Answered) => void
 }
 
-/** What a call needs of its host. */
+/** The clock and timer that a call needs from its host. */
 export interface World {
   /** Epoch milliseconds. */
   readonly now: () => number
-  /** Milliseconds from an unknown moment on, which no one sets. */
+  /** Milliseconds since an arbitrary moment, by a clock that is never set. */
   readonly elapsed: () => number
-  /** Calls back after some milliseconds; returns what takes that back. */
+  /** Calls `act` after some milliseconds; returns a function that cancels it. */
   readonly after: (ms: number, act: () => void) => () => void
 }
 
-/** Makes the call, and returns what cancels it. It does not throw. */
+/** Starts the call, and returns a function that cancels it. It does not throw. */
 export type Opening = (world: World, listener: Listener) => () => void
 
-/** A stream that carries its opening, where `find` has one. Both make the same call; one of them is used. */
+/** Adds an opening to a stream, if `find` returns one. Both make the same call; only one of them may be used. */
 export const attach = (stream: Events, find: () => Opening | undefined): Events =>
   Object.assign(stream, { [OPENING]: find })
 
-/** The opening of a stream, where it has one. */
+/** Returns the opening of a stream; `undefined`: it has none. */
 export const of = (stream: Events): Opening | undefined => (isOpenable(stream) ? stream[OPENING]() : undefined)
 
-/** The same call behind a wrapper: as a stream, or as an opening where the call has one. The call is made once, and not before it is needed. */
+/** Wraps a call, both as a stream and as an opening if the call has one. The call is made once, and not before it is needed. */
 export const through = (
   call: () => Events,
   stream: (inner: () => Events) => Events,
@@ -66,10 +67,10 @@ export const through = (
   })
 }
 
-/** How a call ended whose provider has thrown: a bug (C10). */
+/** The refusal of a call whose provider threw: a bug (C10). */
 export const ofDefect = (defect: unknown): Refusal => ({ type: "error", failure: CallFailure.ofDefect(defect) })
 
-/** What a call has failed with that was refused. */
+/** Returns the failure of a refused call. */
 export const failureOf = (refusal: Refusal): CallFailure.Broken =>
   refusal instanceof Failure.ProviderFailure
     ? CallFailure.withBody(refusal.failure, refusal.body)

@@ -6,16 +6,16 @@
  * | `Final` | `step/S/final` | the step is the turn's last |
  * | `Route` | `step/S/route` | where the step begins |
  * | `Content` | `step/S/attempt/N/content` | the first content of an attempt is about to leave |
- * | `Attempt` | `step/S/attempt/N` | what came of an attempt |
- * | `Decision` | `step/S/decision/N` | what follows the failure of attempt or compaction N |
+ * | `Attempt` | `step/S/attempt/N` | the outcome of an attempt |
+ * | `Decision` | `step/S/decision/N` | the directive after the failure of attempt or compaction N |
  * | `Wake` | `step/S/sleep/N`, `step/S/sleep/N/P` | why a wait ended, or part P of one that was changed |
- * | `Compaction` | `step/S/compaction/N` | what came of making the context smaller; N counts on from the attempt that was too long |
+ * | `Compaction` | `step/S/compaction/N` | the outcome of a compaction; N continues the count of the attempt that was too long |
  * | `Begun` | `step/S/tool/I/begun` | a tool call is about to run |
- * | `Tool` | `step/S/tool/I` | what a tool call was answered |
+ * | `Tool` | `step/S/tool/I` | the result of a tool call |
  * | `Seal` | `seal` | the turn ends, and when |
  *
- * Records.R1. A kind keeps its name and its values stay readable for ever; new kinds and optional fields may be added.
- * Records.R2. A record of a kind that is not known is skipped: an older version can look at what a newer one wrote.
+ * Records.R1. A kind never changes its name, and its old values stay readable; new kinds and optional fields may be added.
+ * Records.R2. A record of an unknown kind is skipped: an older version can read the journal of a newer one.
  * Records.R3. Time and chance enter a turn through records alone.
  */
 import { Failure, Ids, Message, Target, TurnEvent } from "@holdfast/wire"
@@ -23,7 +23,7 @@ import { Option, Predicate, Record as Rec, Schema } from "effect"
 import { Refusal } from "./FinalReport.ts"
 import { Route } from "./Route.ts"
 
-// --- what came of a call
+// --- outcomes of calls
 
 const response = {
   content: Schema.Array(Message.AssistantPart),
@@ -33,13 +33,13 @@ const response = {
 }
 
 /**
- * The whole of what an endpoint answered, beside its failure, for the record alone (D5); `true`: the same as of the last failure in the
- * step that has one.
+ * The whole body of a failed response, for the record alone (D5); `true`: the same body as that of the last failure in the step that has
+ * one.
  */
 export const Body = Schema.Union([Schema.String, Schema.Literal(true)])
 export type Body = typeof Body.Type
 
-/** What came of an attempt. */
+/** The outcome of an attempt. */
 export const AttemptOutcome = Schema.Union([
   Schema.TaggedStruct("Completed", { ...response, finishReason: Message.FinishReason }),
   Schema.TaggedStruct("Failed", {
@@ -47,30 +47,30 @@ export const AttemptOutcome = Schema.Union([
     failure: Failure.Failure,
     body: Schema.optionalKey(Body),
     contentSeen: Schema.Boolean,
-    /** The response was complete and would not do (A9). */
+    /** The response was complete and was rejected (A9). */
     whole: Schema.optionalKey(Schema.Literal(true)),
-    /** It handed in a report, with which this was wrong (A12). */
+    /** The fault of the report in the response (A12). */
     report: Schema.optionalKey(Refusal),
     /** Drawn for the decision about this failure (`Spent.spread`). */
     spread: Schema.Number
   }),
-  /** Its process died when content had left already; what was said is on no disk (X2). */
+  /** Its process died after content had left; the content was not recorded (X2). */
   Schema.TaggedStruct("Lost", { endedAt: Schema.Number })
 ])
 export type AttemptOutcome = typeof AttemptOutcome.Type
 
-/** What came of a compaction. `endedAt` is in epoch milliseconds. */
+/** The outcome of a compaction. `endedAt` is in epoch milliseconds. */
 export const CompactionOutcome = Schema.Union([
   Schema.TaggedStruct("Compacted", {
     summary: Schema.String,
-    /** The last message that the summary stands for. */
+    /** The last message that the summary replaces. */
     upTo: Ids.MessageId,
     usage: Schema.optionalKey(Message.Usage),
     endedAt: Schema.Number
   }),
-  /** There is nothing that can be left out. */
+  /** No message can be left out. */
   Schema.TaggedStruct("Nothing", {
-    /** That the older part is too long itself, where a call of a model has found that out. */
+    /** Present if a model call found that the older part itself is too long. */
     failure: Schema.optionalKey(Failure.Failure),
     body: Schema.optionalKey(Body),
     endedAt: Schema.Number
@@ -85,7 +85,7 @@ export const CompactionOutcome = Schema.Union([
 ])
 export type CompactionOutcome = typeof CompactionOutcome.Type
 
-/** What a tool call was answered. */
+/** The result of a tool call. */
 export const ToolResult = Schema.Struct({
   output: Schema.Json,
   isError: Schema.Boolean,
@@ -94,7 +94,7 @@ export const ToolResult = Schema.Struct({
 })
 export type ToolResult = typeof ToolResult.Type
 
-/** The life of the turn that began a tool call; `true`, of earlier versions: one that is over. */
+/** The life of the turn that began a tool call; `true`, written by earlier versions: a life that has ended. */
 export const Begun = Schema.Union([Schema.Struct({ life: Schema.String }), Schema.Literal(true)])
 export type Begun = typeof Begun.Type
 
@@ -111,7 +111,7 @@ export const Because = Schema.Literals([
 ])
 export type Because = typeof Because.Type
 
-/** What the strategy made its answer from (X9). */
+/** The basis of the strategy's decision (X9). */
 const basis = Schema.optionalKey(Schema.Json)
 
 /** A decision about a failure, recorded before anything follows from it. */
@@ -122,9 +122,9 @@ export const Directive = Schema.Union([
     delayMs: Schema.Number,
     /** Epoch milliseconds: the absolute end of the wait. */
     retryAt: Schema.Number,
-    /** Where the retry goes; absent: where the attempt went. */
+    /** The route of the retry; absent: that of the failed attempt. */
     route: Schema.optionalKey(Route),
-    /** What the router wants to be handed back at the next decision of this step. */
+    /** The router receives it again with the next decision of this step. */
     state: Schema.optionalKey(Schema.Json),
     basis
   }),
@@ -132,10 +132,10 @@ export const Directive = Schema.Union([
 ])
 export type Directive = typeof Directive.Type
 
-/** Who ended a sleep, or changed it: the command as it came, so that the same one again does nothing (X4). */
+/** The command that ended or changed a sleep, so that the same command again does nothing (X4). */
 export const Command = Schema.Struct({
   commandId: Schema.String,
-  /** Where it came from, in words: a transport, a person. */
+  /** Its origin in words: a transport, a person. */
   origin: Schema.String
 })
 export type Command = typeof Command.Type
@@ -144,7 +144,7 @@ const wake = <const Type extends string, Fields extends Schema.Struct.Fields>(ty
   Schema.Struct({
     type: Schema.tag(type),
     by: Schema.optionalKey(Command),
-    /** When it was heard, in epoch milliseconds; the kernel puts it on the record (X9). */
+    /** When the turn received it, in epoch milliseconds; the kernel records it (X9). */
     at: Schema.optionalKey(Schema.Finite),
     ...fields
   })
@@ -152,22 +152,22 @@ const wake = <const Type extends string, Fields extends Schema.Struct.Fields>(ty
 /**
  * Why a sleep ended.
  *
- * - `elapsed`: its time was up.
- * - `now`: a person wants the next attempt now, or, with `early`, the shell does.
- * - `cancelled`: a person wants no further attempt (P14).
- * - `until`: a person wants it to end at another moment; it goes on.
- * - `switched`: a person wants the next attempt now, and elsewhere.
- * - `extended`: a person gives the step more budget; it goes on.
- * - `asked`: its time was up, and the strategy wants a person's word first (X11); it goes on until there is one, or no longer
- *   than `until`. No sleep ends like that by itself.
+ * - `elapsed`: its time was over.
+ * - `now`: a person, or with `early` the shell, requested the next attempt at once.
+ * - `cancelled`: a person cancelled further attempts (P14).
+ * - `until`: a person moved its end; it continues.
+ * - `switched`: a person requested the next attempt at once, on another target.
+ * - `extended`: a person extended the step's budget; it continues.
+ * - `asked`: its time was over, and the strategy asks a person first (X11); it continues until there is an answer, at most until `until`.
+ *   Only the kernel creates this kind: `sleep` does not return it.
  */
 export const Wake = Schema.Union([
   wake("elapsed", {
-    /** Milliseconds for which the retry was not let in, beyond the end of the wait (X5); the shell sets it. */
+    /** Milliseconds for which the gate held the retry after the end of the wait (X5); the shell sets it. */
     heldMs: Schema.optionalKey(Schema.Finite)
   }),
   wake("now", {
-    /** The shell ended the sleep before its time, because an endpoint answers again or to see whether it does. */
+    /** The shell ended the sleep early, because the endpoint answers again or as a probe. */
     early: Schema.optionalKey(Schema.Literal(true))
   }),
   wake("cancelled", {}),
@@ -184,11 +184,11 @@ export type Wake = typeof Wake.Type
 export const Beginning = Schema.Struct({
   route: Route,
   /**
-   * `provider/model` that the conversation used last, at the beginning of a turn: what the route is a change from. Absent in later
-   * steps, in a new conversation, and in the records of versions that compared with the turn's own target.
+   * The `provider/model` that the conversation used last, at the beginning of a turn: the route is compared with it. Absent in later steps,
+   * in a new conversation, and in the records of versions that compared with the turn's own target.
    */
   from: Schema.optionalKey(Schema.String),
-  /** What the router wants to be handed back within this step. */
+  /** The router receives it again within this step. */
   state: Schema.optionalKey(Schema.Json)
 })
 export type Beginning = typeof Beginning.Type
@@ -196,22 +196,22 @@ export type Beginning = typeof Beginning.Type
 /**
  * Why a step is the last.
  *
- * - `max-turns`: the turn has as many steps as it may have.
+ * - `max-turns`: the turn reached its limit of steps.
  * - `context`: the next request would be too long.
- * - `malformed-report`: a report was handed in that would not do (A12).
- * - `retries-exhausted`: the attempts of the step before ran out on invalid responses (A14).
+ * - `malformed-report`: a submitted report was rejected (A12).
+ * - `retries-exhausted`: the step before used up its attempts on invalid responses (A14).
  */
 export const FinalCause = Schema.Literals(["max-turns", "context", "malformed-report", "retries-exhausted"])
 export type FinalCause = typeof FinalCause.Type
 
-/** That a step is the last. `at` is in epoch milliseconds. */
+/** Marks a step as the last. `at` is in epoch milliseconds. */
 export const Final = Schema.Struct({ cause: FinalCause, at: Schema.Number })
 export type Final = typeof Final.Type
 
 /** The end of a turn. `at` is in epoch milliseconds. */
 export const Seal = Schema.Struct({
   at: Schema.Number,
-  /** What cut the turn off; absent: it came to its own end. */
+  /** The abort or failure that cut the turn off; absent: it ended by itself. */
   cut: Schema.optionalKey(
     Schema.Struct({
       failure: Failure.Failure,
@@ -220,27 +220,30 @@ export const Seal = Schema.Struct({
       said: Schema.optionalKey(
         Schema.Struct({ content: Schema.Array(Message.AssistantPart), usage: Schema.optionalKey(Message.Usage) })
       ),
-      /** Its provider had been called. */
+      /** The provider had been called. */
       called: Schema.optionalKey(Schema.Literal(true))
     })
   )
 })
 export type Seal = typeof Seal.Type
 
-/** That the first content of an attempt is about to leave. */
+/** Marks that the first content of an attempt is about to leave. */
 export const Content = Schema.Literal(true)
 
 // --- records
 
-/** Where in its turn a record belongs. */
+/** The step and number of a record within its turn. */
 export interface Place {
   /** 0-based; 0 for the seal. */
   readonly step: number
-  /** 0-based: of the attempt or compaction, its decision and its wait; or of the tool call. 0 where a step has one such record. */
+  /**
+   * 0-based: that of the attempt or compaction, with its decision and its wait; or that of the tool call. 0 if a step has only one record
+   * of the kind.
+   */
   readonly number: number
 }
 
-/** What a record says, by its kind. */
+/** The value of a record, by its kind. */
 export interface Values {
   readonly Final: Final
   readonly Route: Beginning
@@ -257,7 +260,7 @@ export interface Values {
 /** The kind of a record. */
 export type Kind = keyof Values
 
-/** What a record of a kind says. */
+/** The value of a record of one kind. */
 export type ValueOf<K extends Kind> = Values[K]
 
 /** A record of one kind. */
@@ -316,7 +319,7 @@ export const kinds: { readonly [K in Kind]: KindOf<K> } = {
   Seal: kindOf("Seal", Seal)
 }
 
-/** The name of a record; `part` is that of a wait that was changed. */
+/** Returns the name of a record; `part` is the part of a wait that was changed. */
 export const nameOf = (kind: Kind, step: number, number = 0, part = 0): string => {
   if (kind === "Seal") return SEAL
   if (isOnce(kind)) return `step/${step}/${PATHS[kind]}`
@@ -325,7 +328,7 @@ export const nameOf = (kind: Kind, step: number, number = 0, part = 0): string =
   return mark === undefined ? name : `${name}/${mark}`
 }
 
-/** What a name says; `undefined` for that of a kind which is not known (R2). */
+/** Returns the kind, step and number in a name; `undefined`: the kind is unknown (Records.R2). */
 export const placeOf = (name: string): (Place & { readonly kind: Kind }) | undefined => {
   if (name === SEAL) return { kind: "Seal", step: 0, number: 0 }
   const [, step, word = "", number, part] = NAME.exec(name) ?? []
@@ -335,17 +338,17 @@ export const placeOf = (name: string): (Place & { readonly kind: Kind }) | undef
   return { kind, step: Number(step), number: Number(number ?? 0) }
 }
 
-/** Reads a record; `undefined` where it is of a kind that is not known (R2), or cannot be read. */
+/** Reads a record; `undefined`: its kind is unknown (Records.R2), or its value cannot be read. */
 export const parse = ({ name, value }: Stored): TurnRecord | undefined => {
   const place = placeOf(name)
   return place && kinds[place.kind].parse(place, value)
 }
 
-/** What a record says that is of one kind; `undefined` for the others, whose values are not decoded, and where it cannot be read. */
+/** Reads the value of a record of one kind; `undefined`: it is of another kind and its value is not decoded, or it cannot be read. */
 export const valueOf = <K extends Kind>(kind: K, { name, value }: Stored): ValueOf<K> | undefined =>
   placeOf(name)?.kind === kind ? kinds[kind].read(value) : undefined
 
-/** Where a turn's attempts go from a record on, where it changes that. */
+/** Returns the target of attempts after a record; `undefined`: the record does not change it. */
 export const targetOf = (record: TurnRecord): Target.Target | undefined => {
   switch (record.kind) {
     case "Route":
@@ -360,13 +363,13 @@ export const targetOf = (record: TurnRecord): Target.Target | undefined => {
 }
 
 /**
- * Whether an engine may keep what came of an attempt back until the decision about it is recorded, and write both at once: a process
- * that dies between the two has lost an attempt that showed nothing, and makes it again.
+ * Whether an engine may hold an attempt's outcome back until the decision about it is recorded, and write both at once. A process that dies
+ * between the two loses an attempt that showed nothing, and makes it again.
  *
  * **Gotchas**
  *
- * After content the outcome must not be lost: without it the attempt's mark would stand for one that died (X2). A whole response that
- * would not do (A9) has shown all of its content.
+ * After content the outcome must not be lost: without it the attempt's mark would mean that its process died (X2). A complete response that
+ * was rejected (A9) has shown all of its content.
  */
 export const isKeptForDecision = (value: unknown): boolean =>
   Predicate.isTagged(value, "Failed") &&
@@ -375,14 +378,14 @@ export const isKeptForDecision = (value: unknown): boolean =>
   !Predicate.hasProperty(value, "whole")
 
 /**
- * Whether an engine may keep what came of an attempt, or a decision, back until the events that follow from it are persisted, and write all
- * of it at once: there is at least one, and nothing is done before they are on disk. A process that dies before that has lost the answer of
- * an attempt whose mark it has (X2), as it would have before the record; or a decision that nobody had been told.
+ * Whether an engine may hold an attempt's outcome, or a decision, back until the events that follow from it are persisted, and write all of
+ * it at once: there is at least one such event, and nothing else happens before they are on disk. A process that dies before that has lost
+ * the response of an attempt whose mark is on disk (X2), as it would have before the record; or a decision that no client had received.
  */
 export const isKeptForEvents = (value: unknown): boolean =>
   Predicate.isTagged(value, "Completed") || Predicate.isTagged(value, "GiveUp")
 
-/** Whether an engine may leave a record out that shares its disk with the turn's events: they say the same. */
+/** Whether an engine that shares its disk with the turn's events may omit a record, because the events contain it. */
 export const isInEvents = (name: string): boolean => name === SEAL
 
 // --- internal
@@ -391,7 +394,7 @@ const SEAL = "seal"
 const NAME = /^step\/(\d+)\/([a-z]+)(?:\/(\d+)(?:\/([a-z]+|\d+))?)?$/
 const DIGITS = /^\d+$/
 
-/** What each kind is called in its name; behind the slash, what follows the number. */
+/** The part of the name for each kind; the word after the slash follows the number. */
 const PATHS = {
   Final: "final",
   Route: "route",
@@ -406,5 +409,5 @@ const PATHS = {
 
 const KINDS: ReadonlyMap<string, keyof typeof PATHS> = new Map(Rec.toEntries(PATHS).map(([kind, path]) => [path, kind]))
 
-/** Whether a step has one record of a kind, without a number. */
+/** Whether a step has a single record of a kind, without a number. */
 const isOnce = (kind: Kind): kind is "Final" | "Route" => kind === "Final" || kind === "Route"

@@ -1,8 +1,8 @@
 /**
- * The port to a policy. Without this service there are no retries: the first error ends the step (D9).
+ * The port to a retry policy: decides about failures, and waits.
  *
- * `decide` decides and never sleeps; `sleep` sleeps and never decides. The kernel records what was decided before a sleep begins, so a
- * policy that changes overnight changes no wait that has begun.
+ * Without this service there are no retries: the first error ends the step (D9). `decide` never sleeps, and `sleep` never decides. The
+ * kernel records each decision before its sleep begins, so a policy that changes overnight does not change a wait that has begun.
  */
 import type { Failure, Message, TurnEvent } from "@holdfast/wire"
 import { Context, type Duration, type Effect, Schema } from "effect"
@@ -14,11 +14,12 @@ import type { TurnStopped } from "./TurnStopped.ts"
 
 export { Command, Wake } from "./Records.ts"
 
-/** Whether a wait is over with it, and not just a part of it. */
+/** Whether a wake ends the whole wait, not only a part of it. */
 export const endsWait = ({ type }: Wake): boolean => type !== "until" && type !== "extended" && type !== "asked"
 
 /**
- * How long a wait really took, in milliseconds, by its decision and what it met with. One that no record ends has lasted until `now`.
+ * Returns how long a wait really took, in milliseconds, by its decision and its wakes. A wait without an end in the records has lasted
+ * until `now`.
  */
 export const waitedMs = (
   { delayMs, retryAt }: { readonly delayMs: number; readonly retryAt: number },
@@ -31,40 +32,40 @@ export const waitedMs = (
   return Math.max(0, endedAt - (retryAt - delayMs))
 }
 
-/** A sleep that could not be slept. It ends the turn: there is no retry without its sleep (D14). */
+/** A sleep that failed. It ends the turn: there is no retry without its sleep (D14). */
 export class SleepFailure extends Schema.TaggedError<SleepFailure>()("SleepFailure", {
   message: Schema.String
 }) {}
 
-/** What a sleep is for. */
+/** The retry that a sleep waits for. */
 export interface Awaited {
-  /** Where the attempt behind it goes. */
+  /** The route of the attempt after the sleep. */
   readonly route: Route
-  /** What has failed. */
+  /** The failure that the sleep follows. */
   readonly failure: Failure.Failure
   /** When the wait began, in epoch milliseconds. */
   readonly since: number
   /** When it is to end, in epoch milliseconds. */
   readonly retryAt: number
-  /** That end was chosen by somebody (X4), or is the end of the time for an answer (X11): nothing but a person wakes it before. */
+  /** `retryAt` was chosen by a person (X4), or is the end of the time for an answer (X11): only a person wakes it before. */
   readonly isMoved: boolean
 }
 
-/** What a step has spent on retries by the time of a failure. */
+/** The amounts that a step has spent on retries by the time of a failure. */
 export interface Spent {
   /** Sleep that was scheduled, in milliseconds. */
   readonly sleptMs: number
   /** Since the first failure of the step, by the injected clock, in milliseconds (D2). */
   readonly elapsedMs: number
-  /** What somebody added to the budget of this step (X4), in milliseconds. Absent: nothing. */
+  /** The amount that a person added to the budget of this step (X4), in milliseconds. Absent: nothing. */
   readonly extendedMs?: number
-  /** The part of it that failures of the same reason have cost (X11). Absent: all of it. */
+  /** The share of failures with the same reason (X11). Absent: all of it. */
   readonly onReason?: SpentOnReason
-  /** Drawn for this failure, from 0 (included) to 1 (excluded): what jitter is made from. */
+  /** Drawn for this failure, from 0 (included) to 1 (excluded); jitter is computed from it. */
   readonly spread: number
 }
 
-/** What failures of one reason have cost a step. */
+/** The amounts that a step has spent on failures of one reason. */
 export interface SpentOnReason {
   /** Retries that followed them. */
   readonly retries: number
@@ -74,11 +75,11 @@ export interface SpentOnReason {
   readonly elapsedMs: number
 }
 
-/** What a wait has led to: the attempt that comes next, and what there has been. */
+/** The state after a wait: the request of the next attempt, and the time and tokens spent so far. */
 export interface Outlook {
-  /** How long the step has waited since a person last had a say, in milliseconds. */
+  /** How long the step has waited since a person last sent a command, in milliseconds. */
   readonly waitedMs: number
-  /** What the turn's responses have cost so far. */
+  /** The tokens of the turn's responses so far. */
   readonly usage: Message.Usage
   readonly request: Pick<ProviderRequest, "messages" | "tools" | "target"> & { readonly system: string | undefined }
 }
@@ -86,36 +87,36 @@ export interface Outlook {
 /** A question to a person. */
 export interface Question {
   readonly asks: TurnEvent.Asks
-  /** How long there can be an answer, in milliseconds. */
+  /** The time for an answer, in milliseconds. */
   readonly answerWithinMs: number
 }
 
-/** What a strategy has decided, and what from. */
+/** The decision of a strategy, and its basis. */
 export interface Decision {
   /** The wait before the retry; absent: there is no retry. */
   readonly delay?: Duration.Duration
-  /** What the decision was made from, for the record (X9). */
+  /** The basis of the decision, for the record (X9). */
   readonly basis?: Schema.Json
 }
 
-/** The limits of a strategy, for those who show them. Absent means none. */
+/** The limits of a strategy, for display. Absent means none. */
 export interface Budget {
   readonly totalMs?: number
   readonly measure: "scheduled" | "wall-clock"
   readonly maxRetries?: number
 }
 
-/** What is left of a budget, in milliseconds: below 0 where more was spent than there was, `Infinity` without a total (D2, X4). */
+/** Returns the rest of a budget, in milliseconds: below 0 if more than the total was spent, `Infinity` without a total (D2, X4). */
 export const leftMs = (
   { measure, totalMs }: Pick<Budget, "measure" | "totalMs">,
   { elapsedMs, extendedMs = 0, sleptMs }: Pick<Spent, "elapsedMs" | "extendedMs" | "sleptMs">
 ): number => {
   if (totalMs === undefined) return Infinity
-  // A clock that was set back gives nothing back that the budget did not have.
+  // A clock that was set back must not raise the budget above its total.
   return totalMs + extendedMs - Math.max(0, measure === "scheduled" ? sleptMs : elapsedMs)
 }
 
-/** Decides whether and when a failed attempt is made again, and waits. */
+/** Decides whether and when a failed attempt is retried, and waits. */
 export class RetryStrategy extends Context.Service<
   RetryStrategy,
   {
@@ -124,24 +125,24 @@ export class RetryStrategy extends Context.Service<
      *
      * **Details**
      *
-     * Without `failure` and `spent` it answers for an endpoint that gives no hints, with every earlier delay slept to the end
-     * and no jitter: the schedule as one would print it.
+     * Without `failure` it assumes an endpoint without hints, earlier delays that were slept to the end, and no jitter: this is the
+     * schedule as one would print it.
      */
     readonly delayFor: (attempt: number, failure?: Failure.Failure) => Duration.Duration | undefined
-    /** Decides about a failure, whose retry would be number `attempt` (0-based); `undefined`: there is none. Pure. */
+    /** Decides about a failure; its retry would be number `attempt` (0-based). `undefined`: there is no retry. Pure. */
     readonly decide: (attempt: number, failure: Failure.Failure, spent: Spent) => Decision | undefined
     /**
-     * Waits. Interruptible; correct for any finite duration (D11). The kernel says what for.
+     * Waits. Interruptible; correct for any finite duration (D11). The kernel passes the retry that it waits for.
      *
      * **Details**
      *
-     * With `TurnParked` the turn leaves memory for the time of the wait: it ends unsealed, and is run again from its records.
+     * If it fails with `TurnParked`, the turn leaves memory for the time of the wait: it ends unsealed, and runs again from its records.
      */
     readonly sleep: (
       delay: Duration.Duration,
       awaited?: Awaited
     ) => Effect.Effect<Wake, SleepFailure | TurnParked | TurnStopped>
-    /** What has to be asked before the attempt that a wait has led to (X11); `undefined`: nothing. Pure. Absent: never anything. */
+    /** Returns the question to a person before the attempt after a wait (X11); `undefined`: none. Pure. Absent: there are no questions. */
     readonly ask?: (outlook: Outlook) => Question | undefined
     readonly budget: Budget
   }

@@ -1,7 +1,7 @@
 import { Target } from "@holdfast/wire"
 import { Schema } from "effect"
 
-/** Where an attempt goes. */
+/** The destination of an attempt: a target, a credential, and the fallback chain that led there. */
 export const Route = Schema.Struct({
   target: Target.Target,
   /** The name of one of the provider's credentials; absent: the provider's first. */

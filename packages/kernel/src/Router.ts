@@ -1,15 +1,14 @@
 /**
- * The port to routing: which target, and which of a provider's credentials, the next attempt goes to.
+ * The port to routing: chooses the target and the credential of the next attempt.
  *
- * Without this service every attempt of a turn goes to the turn's own target. With it, the decision about a failure is the
- * router's, wait and all (A1): it is asked inside the checkpoint of the decision, so its answer is recorded before anybody
- * acts on it, and a turn that is run again goes where it went.
+ * Without this service every attempt of a turn goes to the turn's own target. With it, the router decides about a failure, including the
+ * wait (A1). It is asked inside the checkpoint of the decision, so its decision is recorded before it takes effect, and a turn that runs
+ * again takes the same route.
  *
- * U1. A router may read what others have found out (a target cooling down, a credential used up) and tell them what it has;
- *     telling the same again must do no harm, because a decision whose record was lost is made again.
- *     The same goes for a success: an attempt whose record was lost is made again.
- * U2. It is not asked about what no route can mend: content that has been seen (D4), a context that is too long (P2), a bug
- *     that has come three times (C10).
+ * Router.U1. A router may read the findings of other turns (a target cooling down, a credential used up) and report its own. Reporting the
+ *     same finding twice must do no harm, because a decision or an attempt whose record was lost is made again.
+ * Router.U2. It is not asked about a failure that no route can help: after content (D4), a context that is too long (P2), a bug that has
+ *     come three times (C10).
  */
 import type { Message, Target } from "@holdfast/wire"
 import { Context, type Effect, type Schema } from "effect"
@@ -19,15 +18,15 @@ import type { Route } from "./Route.ts"
 import type { ToolDefinition } from "./Toolbox.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 
-/** What a router is asked about, besides a failure. */
+/** The facts for a router, besides a failure. */
 export interface Question {
-  /** The turn's own target: the conversation's, or what a person switched to (X4). */
+  /** The turn's own target: that of the conversation, or the one to which a person switched (X4). */
   readonly primary: Target.Target
-  /** Where the last attempt of this turn went; absent before its first. */
+  /** The route of this turn's last attempt; absent before its first. */
   readonly current: Route | undefined
-  /** The `state` of the router's last answer within this step; absent before, and where a person has chosen the target since. */
+  /** The `state` of the router's last decision within this step; absent before it, and if a person has chosen the target since. */
   readonly state: Schema.Json | undefined
-  /** What the next attempt would send: a target that cannot take it is passed over. */
+  /** The request of the next attempt: a target that does not support it is skipped. */
   readonly request: {
     readonly system: string | undefined
     readonly messages: ReadonlyArray<Message.Message>
@@ -41,13 +40,13 @@ export { Beginning } from "./Records.ts"
 export class Router extends Context.Service<
   Router,
   {
-    /** Chooses where a step begins (P9). */
+    /** Chooses the route of a step's first attempt (P9). */
     readonly begin: (question: Question) => Effect.Effect<Beginning, TurnStopped>
-    /** Decides about a failure. `situation` is what the strategy alone would have been asked. */
+    /** Decides about a failure. `situation` has the facts that a strategy alone would receive. */
     readonly direct: (situation: Situation, question: Question) => Effect.Effect<Directive, TurnStopped>
     /**
-     * Hears that a call on a route has succeeded that began at `began`, in epoch milliseconds, before that is recorded: what was
-     * found out about the route until then is over (C12). Absent: nobody keeps it.
+     * Called when a call on a route has succeeded, before its outcome is recorded; the call began at `began`, in epoch milliseconds. Older
+     * pauses of the route end with it (C12). Absent: this router keeps no findings.
      */
     readonly answered?: (route: Route, began: number) => Effect.Effect<void, TurnStopped>
   }

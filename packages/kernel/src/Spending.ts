@@ -1,34 +1,33 @@
 /**
- * What a step has spent on its failures so far: in all, and by reason (D2, X11). Pure.
+ * Counts what a step has spent on failures: in total, and by reason (D2, X11). Pure.
  *
- * Spending.S1. It follows from the failures, the decisions about them and the waits, all of which are on record: a step that is taken up
- *     again has spent what it had spent.
- * Spending.S2. Every failure and every wait counts for one reason, so what the reasons have cost adds up to the whole.
+ * Spending.S1. It follows from the recorded failures, decisions and waits alone: a step that resumes has spent the same amount.
+ * Spending.S2. Every failure and every wait counts for one reason, so the shares of the reasons add up to the total.
  */
 import type { Failure } from "@holdfast/wire"
 import type { Spent } from "./RetryStrategy.ts"
 
-/** What a step has spent until now. */
+/** The amounts that a step has spent until now. */
 export interface Spending {
   /** Retries so far; the number of the next one. */
   readonly retries: number
   /** Sleep that was scheduled, in milliseconds. */
   readonly sleptMs: number
-  /** What a person added to the budget (X4), in milliseconds. */
+  /** The amount that a person added to the budget (X4), in milliseconds. */
   readonly extendedMs: number
   /** Epoch milliseconds. */
   readonly firstFailureAt: number | undefined
   readonly reasons: ReadonlyMap<Failure.Reason, Share>
 }
 
-/** What failures of one reason have cost. */
+/** The amounts spent on failures of one reason. Times are in milliseconds. */
 export interface Share {
   readonly retries: number
   readonly sleptMs: number
   readonly firstFailureAt: number
 }
 
-/** A step without a failure. */
+/** The spending of a step without a failure. */
 export const none: Spending = {
   retries: 0,
   sleptMs: 0,
@@ -37,7 +36,7 @@ export const none: Spending = {
   reasons: new Map()
 }
 
-/** Takes a failure in; `at` is in epoch milliseconds. */
+/** Counts a failure; `at` is in epoch milliseconds. */
 export const fail = (spending: Spending, { reason }: Failure.Failure, at: number): Spending => ({
   ...spending,
   firstFailureAt: spending.firstFailureAt ?? at,
@@ -46,7 +45,7 @@ export const fail = (spending: Spending, { reason }: Failure.Failure, at: number
     : new Map(spending.reasons).set(reason, { retries: 0, sleptMs: 0, firstFailureAt: at })
 })
 
-/** What has been spent by a failure that was taken in. `spread` is drawn for the decision about it. */
+/** Returns the spending at a failure that was counted. `spread` is drawn for the decision about it. */
 export const spentAt = (spending: Spending, { reason }: Failure.Failure, at: number, spread: number): Spent => {
   const { extendedMs, firstFailureAt = at, reasons, sleptMs } = spending
   const share = reasons.get(reason) ?? { retries: 0, sleptMs: 0, firstFailureAt: at }
@@ -70,14 +69,14 @@ export const retry = (spending: Spending, { reason }: Failure.Failure): Spending
   reasons: changed(spending, reason, (share) => ({ ...share, retries: share.retries + 1 }))
 })
 
-/** Counts a wait, as long as it was decided on, for the failure that it followed. */
+/** Counts a wait, with the delay that was decided, for the failure that it followed. */
 export const sleep = (spending: Spending, { reason }: Failure.Failure, delayMs: number): Spending => ({
   ...spending,
   sleptMs: spending.sleptMs + delayMs,
   reasons: changed(spending, reason, (share) => ({ ...share, sleptMs: share.sleptMs + delayMs }))
 })
 
-/** Counts what a person added to the budget (X4). */
+/** Counts an extension of the budget by a person (X4), in milliseconds. */
 export const extend = (spending: Spending, byMs: number): Spending =>
   byMs === 0 ? spending : { ...spending, extendedMs: spending.extendedMs + byMs }
 

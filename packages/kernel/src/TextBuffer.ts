@@ -1,5 +1,5 @@
 /**
- * Collects a long text from short pieces, in memory close to the text's own size.
+ * Collects a long text from short pieces, in memory close to its own size.
  *
  * A string that grows by `+=` is a tree: each append keeps a node and its piece alive, some 60 bytes for one character. A text of 16
  * million characters that came one by one would take a gigabyte. Here a tree becomes one flat string when it has `TREE` characters.
@@ -8,7 +8,7 @@
 /** Characters of one tree. More of them cost memory, fewer cost time. */
 const TREE = 2048
 
-/** A text that grows by pieces. */
+/** A text that grows piece by piece. */
 export class TextBuffer {
   private flat: Array<string> = []
   private flatLength = 0
@@ -25,12 +25,13 @@ export class TextBuffer {
     return this.flatLength + this.tree.length
   }
 
+  /** Adds a piece at the end. */
   append(piece: string): void {
     this.tree += piece
     if (this.tree.length >= TREE) this.flatten()
   }
 
-  /** The whole text. Appending goes on behind it. */
+  /** Returns the whole text. Further pieces can be appended. */
   text(): string {
     if (this.flat.length === 0) return this.tree
     this.flatten()
@@ -39,7 +40,7 @@ export class TextBuffer {
     return text
   }
 
-  /** V8 makes one string of a tree when a character of it is asked for, but not where nothing is done with the character. */
+  /** V8 flattens a tree when one of its characters is read, but only if the character is used. */
   private flatten(): void {
     if (this.tree === "") return
     this.seen = this.tree.charCodeAt(0)

@@ -1,10 +1,10 @@
 /**
- * Tools as plain values, for programs that embed the kernel: a name, a schema and a function.
+ * Makes tools from a name, a schema and a function, for embedders.
  *
- * V1. The model is told the JSON Schema of `input`, and what it sends is decoded by that same schema before `run` sees it.
- * V2. Arguments that do not fit are answered with what is wrong and where, so that the model can send them again. So is a
- *     failure of `run`, by its message. Neither ends the turn.
- * V3. Two tools of one name are a bug of the program, and thrown.
+ * Tool.V1. The model receives the JSON Schema of `input`, and its arguments are decoded by that same schema before `run` gets them.
+ * Tool.V2. Arguments that do not fit are answered with each error and its path, so that the model can send them again. A failure of `run`
+ *     is answered with its message. Neither ends the turn.
+ * Tool.V3. Two tools with the same name are a bug of the program: `toolbox` throws.
  *
  * **Example** (A tool that is safe to run again after a crash)
  *
@@ -23,29 +23,29 @@ import { defined, type Message } from "@holdfast/wire"
 import { Effect, Layer, Schema } from "effect"
 import { Toolbox, type ToolDefinition, type ToolOutcome, unknownTool } from "./Toolbox.ts"
 
-/** A tool, and what it needs to run. */
+/** A tool that needs the services `R` to run. */
 export interface Tool<out R = never> {
   readonly definition: ToolDefinition
   /** Decodes the arguments, and runs. */
   readonly call: (input: Schema.Json) => Effect.Effect<ToolOutcome, never, R>
 }
 
-/** What a tool is made of. */
+/** The parts of a tool. */
 export interface Options<Input extends Schema.ConstraintDecoder<unknown>, E, R> {
-  /** What the model calls it by: letters, digits, `_` and `-`, 64 characters at most, or a provider may refuse it. */
+  /** The name for the model: letters, digits, `_` and `-`, at most 64 characters, or a provider may reject it. */
   readonly name: string
-  /** What the model is told of when to use it. */
+  /** Describes to the model when to use it. */
   readonly description?: string
   /** A struct: models send their arguments by name. */
   readonly input: Input
-  /** Running it twice does what running it once does (X8). Without it a call that a crash cut off is never made again. */
+  /** Running it twice has the same effect as running it once (X8). Without this a call that a crash cut off is never made again. */
   readonly isIdempotent?: boolean
   /**
-   * Does the work. Its result goes to the model as it is.
+   * Does the work. Its result goes to the model unchanged.
    *
    * **Gotchas**
    *
-   * Calls of one step run at once. It is interrupted when the turn is aborted. A failure is answered by its message.
+   * The calls of one step run at the same time. It is interrupted when the turn is aborted. The model receives the message of a failure.
    */
   readonly run: (input: Input["Type"]) => Effect.Effect<Schema.Json, E, R>
 }
@@ -68,7 +68,7 @@ export const make = <Input extends Schema.ConstraintDecoder<unknown>, E, R>({
     call: (given) =>
       decode(given).pipe(
         Effect.matchEffect({
-          onFailure: ({ message }) => Effect.succeed(failed(`The arguments of this call do not fit: ${message}`)), // V2
+          onFailure: ({ message }) => Effect.succeed(failed(`The arguments of this call do not fit: ${message}`)), // Tool.V2
           onSuccess: (decoded) =>
             Effect.match(run(decoded), {
               onFailure: (error) =>
@@ -80,11 +80,14 @@ export const make = <Input extends Schema.ConstraintDecoder<unknown>, E, R>({
   }
 }
 
-/** A toolbox of these tools; whatever they need is taken from where it is made. */
+/**
+ * Makes a toolbox of these tools; the services that they need are taken from the context of this effect. Throws if two tools have the same
+ * name (Tool.V3).
+ */
 export const toolbox = <R>(tools: ReadonlyArray<Tool<R>>): Effect.Effect<Toolbox["Service"], never, R> =>
   Effect.contextWith((context) => {
     const byName = new Map(tools.map((tool) => [tool.definition.name, tool]))
-    if (byName.size < tools.length) throw new Error("two tools have the same name") // V3
+    if (byName.size < tools.length) throw new Error("two tools have the same name") // Tool.V3
     return Effect.succeed({
       definitions: tools.map(({ definition }) => definition),
       run: ({ input, toolName }: Message.ToolCallPart) => {
@@ -96,7 +99,7 @@ export const toolbox = <R>(tools: ReadonlyArray<Tool<R>>): Effect.Effect<Toolbox
     })
   })
 
-/** The same as a layer. */
+/** `toolbox` as a layer. */
 export const layer = <R>(...tools: ReadonlyArray<Tool<R>>): Layer.Layer<Toolbox, never, R> =>
   Layer.effect(Toolbox, toolbox(tools))
 

@@ -1,16 +1,16 @@
 /**
- * Runs a turn over its ports: one prompt in, as many steps as the model wants tools, one seal.
+ * Runs a turn over its ports: one prompt in, one seal out.
  *
- * What a turn does is decided by a pure machine: `Machine.evolve` folds its records into what it has come to, `Machine.next` names what
- * follows. Here that is performed.
+ * There are as many steps as the model asks for tools. A pure machine decides: `Machine.evolve` folds the records into a ledger,
+ * `Machine.next` returns the open commands. This module performs them.
  *
  * Turn.T1. A turn seals exactly once, as completed, failed or aborted; nothing of it is emitted after its seal.
- * Turn.T2. An abort ends it at any point: in a response, in a sleep, in a tool. What was said until then is kept, and kept from
- *     the model (P12).
- * Turn.T3. A turn that is taken up again first comes to where it was: an abort that is there already is heeded then.
- * Turn.T4. Interrupting the effect is no abort: the turn stops unsealed, to be taken up again from its records. So does
- *     `TurnStopped`, and `TurnParked`, with which a turn leaves memory for the time of a wait.
- * Turn.T5. A bug in here, or in what the turn runs on, seals it as failed: a turn that hangs is worse than one that says why.
+ * Turn.T2. An abort ends it at any point: in a response, in a sleep, in a tool. The content until then stays in the history, and is not
+ *     sent to the model (P12).
+ * Turn.T3. A turn that resumes first restores its state: an abort that came before takes effect then.
+ * Turn.T4. Interrupting the effect is no abort: the turn stops unsealed, and can resume from its records. The same holds for `TurnStopped`,
+ *     and for `TurnParked`, with which a turn leaves memory for the time of a wait.
+ * Turn.T5. A bug in the kernel or in a port seals the turn as failed: a turn that hangs is worse than a failed turn with a reason.
  */
 import type { Failure, TurnEvent } from "@holdfast/wire"
 import { Context, Effect } from "effect"
@@ -37,16 +37,16 @@ import * as TurnStopped from "./TurnStopped.ts"
 
 export { opening, type Tally }
 
-/** What a turn is asked to do. */
+/** The input of a turn. */
 export interface TurnInput extends Omit<TurnFacts, "report" | "maxRetries"> {
   /**
-   * The name of this life of the turn, which no other life of it has: a tool call that another one has begun is told apart by it (X8).
-   * Absent: drawn by chance.
+   * The name of this life of the turn, unique among its lives: it distinguishes tool calls that another life has begun (X8). Absent: drawn
+   * at random.
    */
   readonly life?: string | undefined
-  /** What this life of the turn has done before it was handed to the interpreter. */
+  /** The work of this life of the turn before the interpreter took it over. */
   readonly begun?: Begun | undefined
-  /** Succeeds when the user wants the turn to end. */
+  /** Succeeds when the user aborts the turn. */
   readonly abort?: Effect.Effect<void>
 }
 
@@ -55,8 +55,8 @@ export interface TurnInput extends Omit<TurnFacts, "report" | "maxRetries"> {
  *
  * **Details**
  *
- * Without a `RetryStrategy` in the context there are no retries (D9); without a `Router` every attempt goes to the turn's target.
- * An `Observer` in it is told what the turn has done.
+ * Without a `RetryStrategy` in the context there are no retries (D9); without a `Router` every attempt goes to the turn's target. An
+ * `Observer` in the context receives what the turn has done. Fails with `TurnParked` or `TurnStopped` if the turn ends unsealed (Turn.T4).
  */
 export const runTurn = Effect.fnUntraced(function* (
   input: TurnInput
@@ -100,13 +100,13 @@ export const runTurn = Effect.fnUntraced(function* (
 })
 
 /**
- * The last events of a turn that its host seals without running it: a defect of the host, or the deaths of its processes, kept it
- * from its own end (C10, X14).
+ * Returns the last events of a turn that its host seals without running it, after a defect of the host or repeated deaths of its process
+ * (C10, X14).
  *
  * **Details**
  *
- * They stand behind every event that is on record of the turn. `unclosed` is the chain of retries that no `retry-end` has closed
- * (P11), by its last attempt; `discarded` the step whose text was shown and is void (X2).
+ * They follow all recorded events of the turn. `unclosed` is the last attempt of a chain of retries without a `retry-end` (P11);
+ * `discarded` is the step whose shown text is void (X2).
  */
 export const sealing = (
   identity: Pick<TurnFacts, "conversationId" | "turnId">,
@@ -139,7 +139,7 @@ export const sealing = (
   return { events: [first, ...rest], end }
 }
 
-/** What a turn fails with that its user ended. */
+/** The failure of a turn that its user ended. */
 export const aborted: Failure.Failure = { reason: "aborted", message: "Aborted by the user.", retryable: false }
 
 // --- internal

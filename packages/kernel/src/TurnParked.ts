@@ -1,16 +1,16 @@
 import { Data } from "effect"
 
 /**
- * A turn leaves memory to wait. It ends here, unsealed and with nothing more on record than that the wait has begun.
+ * A turn leaves memory for the time of a wait. This life of it ends, unsealed; its last record is the decision to wait.
  *
  * **Details**
  *
  * A `RetryStrategy` fails with it instead of sleeping. The host runs the turn again from its records at `retryAt` or later, or as soon as
- * there is a command for it. That run comes to the same wait, and sleeps what is left of it.
+ * there is a command for it. That run reaches the same wait, and sleeps the rest of it.
  *
  * **Gotchas**
  *
- * It is no `Error`: nothing went wrong, and ten thousand turns park at once. A stack trace each costs 8 us; this costs 0.1 us.
+ * It is no `Error`, because nothing failed and ten thousand turns may park at once: a stack trace costs 8 us for each, this value 0.1 us.
  */
 export class TurnParked extends Data.TaggedClass("TurnParked")<{
   /** When the wait ends, in epoch milliseconds. */

@@ -1,25 +1,25 @@
 /**
- * How long to wait before each retry, as far as that depends on its number alone.
+ * Computes the delay before each retry from its number alone.
  *
- * B1. `delayAt` is a pure function of the schedule and the number; limits, jitter and hints are other files' business.
- * B2. A delay is a whole number of milliseconds from 0 to `LONGEST_MS`: finite, whatever the schedule grows to.
+ * Backoff.B1. `delayAt` is a pure function of the schedule and the number; limits, jitter and hints are in other files.
+ * Backoff.B2. A delay is a whole number of milliseconds from 0 to `LONGEST_MS`: finite, for any schedule.
  */
 
-/** Delays one by one, then the last one, `tailMs`, again and again. */
+/** Delays one by one, then `tailMs` repeatedly. */
 export interface Steps {
   readonly type: "steps"
   readonly delaysMs: ReadonlyArray<number>
   readonly tailMs: number
 }
 
-/** `baseMs`, and `factor` times as long from one retry to the next. */
+/** `baseMs`, multiplied by `factor` from one retry to the next. */
 export interface Exponential {
   readonly type: "exponential"
   readonly baseMs: number
   readonly factor: number
 }
 
-/** `baseMs`, and `incrementMs` longer from one retry to the next. */
+/** `baseMs`, plus `incrementMs` from one retry to the next. */
 export interface Linear {
   readonly type: "linear"
   readonly baseMs: number
@@ -28,19 +28,19 @@ export interface Linear {
 
 export type Schedule = Steps | Exponential | Linear
 
-/** A year. Nothing waits longer, and sums of such delays stay exact numbers. */
+/** A year, in milliseconds: the longest wait. Sums of such delays stay exact numbers. */
 export const LONGEST_MS = 365 * 86_400_000
 
-/** A schedule by steps; without a tail the last step is repeated. */
+/** Makes a schedule of steps, in milliseconds; without a tail the last step is repeated. */
 export const steps = (
   delaysMs: readonly [number, ...ReadonlyArray<number>],
   tailMs: number = delaysMs.at(-1) ?? delaysMs[0]
 ): Steps => ({ type: "steps", delaysMs, tailMs })
 
-/** A schedule that multiplies. */
+/** Makes a schedule that multiplies. */
 export const exponential = (baseMs: number, factor: number): Exponential => ({ type: "exponential", baseMs, factor })
 
-/** A schedule that adds. */
+/** Makes a schedule that adds. */
 export const linear = (baseMs: number, incrementMs: number): Linear => ({ type: "linear", baseMs, incrementMs })
 
 const SECOND = 1000
@@ -61,13 +61,13 @@ export const overnight: Schedule = steps([
 /** 2 s, 4 s, 8 s … (P4). */
 export const interactive: Schedule = exponential(2 * SECOND, 2)
 
-/** The delay before retry `n`, where 0 is the first retry, in milliseconds. */
+/** Returns the delay before retry `n` (0-based), in milliseconds. */
 export const delayAt = (schedule: Schedule, n: number): number => {
   switch (schedule.type) {
     case "steps":
       return bounded(schedule.delaysMs[n] ?? schedule.tailMs)
     case "exponential":
-      // 0 times an infinite power would be no number.
+      // 0 times an infinite power would be NaN.
       return schedule.baseMs === 0 ? 0 : bounded(schedule.baseMs * schedule.factor ** n)
     case "linear":
       return bounded(schedule.baseMs + schedule.incrementMs * n)
@@ -77,11 +77,11 @@ export const delayAt = (schedule: Schedule, n: number): number => {
 }
 
 /**
- * The sum of the delays before retry `n`: what has been slept when every one of them was slept to its end.
+ * Returns the sum of the delays before retry `n`, in milliseconds: the total sleep if each was slept to its end.
  *
  * **Details**
  *
- * Stops adding once the sum is above `enoughMs`, so that asking for a far retry costs no more than the budget allows.
+ * Stops adding once the sum is above `enoughMs`, which bounds the time for a large `n`.
  */
 export const sumBefore = (schedule: Schedule, n: number, enoughMs: number = Infinity): number => {
   let sum = 0

@@ -1,9 +1,8 @@
 /**
- * What a decision was made from, as it goes on record beside it: the numbers, what had been spent, and the limits in force
- * (X9).
+ * The basis of a decision, recorded beside it: numbers, spending and limits (X9).
  *
- * A record outlives the policy that made it, so it is read without that policy. It is small: one is written for each retry, so what is
- * nothing is left out, and so is what stands beside it: what chance drew is in the record of the attempt.
+ * A record outlives its policy, so it is read without that policy. It is small, because one is written for each retry: absent values are
+ * left out, and so is the random draw, which the record of the attempt has.
  */
 import type { Directive, RetryStrategy } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
@@ -14,20 +13,20 @@ import * as RetryPolicy from "./RetryPolicy.ts"
 import { Unfit } from "./routing/Models.ts"
 import * as Waits from "./Waits.ts"
 
-/** What had been spent when it was decided (`RetryStrategy.Spent`). */
+/** The spending at the time of the decision (`RetryStrategy.Spent`). */
 const Spent = Schema.Struct({
   sleptMs: Schema.Finite,
   elapsedMs: Schema.Finite,
   extendedMs: Schema.optionalKey(Schema.Finite),
-  /** Of that, on failures of this reason; where the reason has a limit of its own (X11). */
+  /** The part spent on failures of this reason; present if the reason has its own limit (X11). */
   onReason: Schema.optionalKey(
     Schema.Struct({ retries: Schema.Int, sleptMs: Schema.Finite, elapsedMs: Schema.Finite })
   ),
-  /** In older records alone. */
+  /** Only in older records. */
   spread: Schema.optionalKey(Schema.Finite)
 })
 
-/** The limits in force; what is absent has none. */
+/** The limits in force; absent means no limit. */
 const Limits = Schema.Struct({
   schedule: Schema.Literals(["steps", "exponential", "linear"]),
   measure: Schema.Literals(["scheduled", "wall-clock"]),
@@ -35,13 +34,13 @@ const Limits = Schema.Struct({
   /** After the first attempt. */
   maxRetries: Schema.optionalKey(Schema.Int),
   maxDelayMs: Schema.optionalKey(Schema.Finite),
-  /** Those of the failure's reason, within the others (X11). */
+  /** The limits of the failure's reason, within the others (X11). */
   onReason: Schema.optionalKey(
     Schema.Struct({ totalMs: Schema.optionalKey(Schema.Finite), maxRetries: Schema.optionalKey(Schema.Int) })
   )
 })
 
-/** A target that was considered, and what stood against it. */
+/** A target that was considered, and the reason against it. */
 const Way = Schema.Struct({
   /** `provider/model`. */
   target: Schema.String,
@@ -49,14 +48,14 @@ const Way = Schema.Struct({
   until: Schema.optionalKey(Schema.Finite),
   /** The request does not fit it. */
   unfit: Schema.optionalKey(Unfit),
-  /** It was rate-limited in this cycle (A5), or has had its turn since the last wait. */
+  /** It was rate-limited in this cycle (A5), or was tried since the last wait. */
   had: Schema.optionalKey(Schema.Literal(true))
 })
 export type Way = typeof Way.Type
 
 const RoutingType = Schema.Literals(["fallback-chain", "round-robin"])
 
-/** `limits` is absent in records of versions that did not write it; `ways` and `routing` where there was no more than one. */
+/** `limits` is absent in records of older versions; `ways` and `routing` are absent if there was only one target. */
 const common = {
   spent: Spent,
   limits: Schema.optionalKey(Limits),
@@ -69,27 +68,27 @@ export const Basis = Schema.Union([
     delayMs: Schema.Finite,
     scheduledMs: Schema.Finite,
     hintMs: Schema.optionalKey(Schema.Finite),
-    /** That was asked for before this failure, by the provider of where the retry goes. Absent: by this failure. */
+    /** The hint is older than this failure, from the provider of the retry's target. Absent: it came with this failure. */
     isEarlier: Schema.optionalKey(Schema.Literal(true)),
-    /** Absent: chance added nothing. */
+    /** Absent: there was no jitter. */
     jitterMs: Schema.optionalKey(Schema.Finite),
-    /** Absent: the budget cut nothing off. */
+    /** Absent: the budget did not cut the wait. */
     clipped: Schema.optionalKey(Schema.Boolean),
-    /** The policy has a rule of its own for waits of this reason. */
+    /** The policy has its own rule for waits of this reason. */
     byReason: Schema.optionalKey(Schema.Literal(true)),
-    /** What failed says nothing of the endpoint (`Gate.concerns`); absent: it does, or the record is an older one. */
+    /** The failure does not concern the endpoint (`Gate.concerns`); absent: it does, or the record is older. */
     ofEndpoint: Schema.optionalKey(Schema.Literal(false)),
     ...common
   }),
   Schema.TaggedStruct("Refused", {
-    /** `RetryPolicy.Because`, or that a person had switched retries off (P15). */
+    /** `RetryPolicy.Because`, or `switched-off` if a person had switched retries off (P15). */
     because: Schema.Literals(["disabled", "max-retries", "max-delay", "budget", "switched-off"]),
     delayMs: Schema.optionalKey(Schema.Finite),
-    /** The limit is that of the failure's reason. */
+    /** The limit belongs to the failure's reason. */
     byReason: Schema.optionalKey(Schema.Literal(true)),
     ...common
   }),
-  /** There is no wait: the next attempt goes elsewhere, or may go at once (P7, P8, A3 to A5). */
+  /** There is no wait: the next attempt goes elsewhere, or at once (P7, P8, A3 to A5). */
   Schema.TaggedStruct("AtOnce", {
     because: Schema.Literals(["other-credential", "other-target", "same-target"]),
     ...common,
@@ -98,10 +97,7 @@ export const Basis = Schema.Union([
 ])
 export type Basis = typeof Basis.Type
 
-/**
- * A decision about a wait, with the targets that were considered. `isEarlier`: the hint that counted is none of this failure, but was
- * asked for before it.
- */
+/** The basis of a decision about a wait, with the targets that were considered. `isEarlier`: the hint is older than this failure. */
 export const decided = (
   policy: RetryPolicy.RetryPolicy,
   decision: RetryPolicy.Decision,
@@ -119,7 +115,7 @@ export const decided = (
   }
 }
 
-/** The next attempt needs no wait. */
+/** The basis of a retry without a wait. */
 export const atOnce = (
   policy: RetryPolicy.RetryPolicy,
   because: Extract<Basis, { readonly _tag: "AtOnce" }>["because"],
@@ -132,7 +128,7 @@ export const atOnce = (
   routing: policy.routing.type
 })
 
-/** Nothing was decided: a person had switched retries off (P15). */
+/** The basis while a person has switched retries off (P15). */
 export const switchedOff = (policy: RetryPolicy.RetryPolicy, spent: RetryStrategy.Spent): Basis => ({
   _tag: "Refused",
   because: "switched-off",

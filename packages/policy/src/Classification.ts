@@ -1,15 +1,13 @@
 /**
- * The one classifier: what went wrong, decided once, at the edge (C1). Inside, nobody reads strings.
+ * Classifies a failure once, at the edge (C1): no other code reads error texts.
  *
- * Everything here is pure and total: whatever comes in, a `Failure` comes out, and the same one every time.
+ * Every function is pure and total: for any input it returns a `Failure`, and the same one every time.
  *
- * C-1. Typed before written: codes, then status, then text (`classification/Verdict.ts`).
- * C-2. Patterns see the provider's error envelope alone, never what a user or a model wrote (C4,
- *      `classification/Envelope.ts`).
- * C-3. `message` is the provider's own, verbatim, cut at `MESSAGE_LIMIT`; a page is summed up by its title. Nothing of a
- *      request gets into it.
- * C-4. A 2xx status is not reported: it says nothing of the failure, and a person would read it as the error's code.
- * C-5. A context overflow is never retryable (P2).
+ * Classification.K1. Typed before written: codes, then status, then text (`classification/Verdict.ts`). Classification.K2. Patterns read
+ *     the provider's error envelope only, never text of a user or a model (C4, `classification/Envelope.ts`). Classification.K3. `message`
+ *     is the provider's own, verbatim, cut at `MESSAGE_LIMIT`; a page is represented by its title. No part of a request gets into it.
+ * Classification.K4. A 2xx status is not reported: it has no information about the failure, and a person would read it as the error's code.
+ * Classification.K5. A context overflow is never retryable (P2).
  */
 import { Failure } from "@holdfast/wire"
 import { Duration, Schema } from "effect"
@@ -25,7 +23,7 @@ import * as Verdict from "./classification/Verdict.ts"
 import * as Wording from "./classification/Wording.ts"
 import * as Hint from "./Hint.ts"
 
-/** The longest message that a failure carries. */
+/** The longest message of a failure, in characters. */
 export const MESSAGE_LIMIT = Body.MESSAGE_LIMIT
 
 /** Response headers by lower-case name. */
@@ -45,14 +43,14 @@ export interface StreamError {
   readonly data: string
   /** The frame's `event:` name, where it has one. */
   readonly event?: string
-  /** Of the response that the stream came in. */
+  /** The headers of the stream's response. */
   readonly headers: Headers
   /** Epoch milliseconds: the moment of the failure. */
   readonly now: number
 }
 
 /**
- * A response whose status is not 2xx, or a 2xx whose body is no stream: a proxy's page, nothing, a JSON error (C2, C3).
+ * Classifies a response whose status is not 2xx, or a 2xx whose body is no stream: a proxy's page, an empty body, a JSON error (C2, C3).
  *
  * **Gotchas**
  *
@@ -62,12 +60,12 @@ export const ofResponse = ({ status, headers, body, now }: Response): Failure.Fa
   ofBody({ status, headers, text: body, body: Body.read(body), now, otherwise: "invalid-response" })
 
 /**
- * An error frame inside a 200 stream (C3): Anthropic's `event: error`, an error object as a chunk, plain text.
+ * Classifies an error frame inside a 200 stream (C3): Anthropic's `event: error`, an error object as a chunk, plain text.
  *
  * **Details**
  *
- * The request had been accepted, so what nobody can read is the endpoint's trouble and is retried. Broken JSON is not
- * looked into: it may be half of what a model said.
+ * The request had been accepted, so an unreadable frame is a fault of the endpoint and is retried. Broken JSON is not searched for a
+ * reason: it may be part of a model's output.
  */
 export const ofStreamError = ({ data, event, headers, now }: StreamError): Failure.Failure => {
   const name = event !== undefined && event !== "error" && event !== "message" ? [event] : []
@@ -75,17 +73,17 @@ export const ofStreamError = ({ data, event, headers, now }: StreamError): Failu
 }
 
 /**
- * A thrown error, looked into five causes deep (C5).
+ * Classifies a thrown error, by its causes up to five deep (C5).
  *
  * **Details**
  *
- * The first of its errors that has something typed decides: a network code, a status, a provider's body or code. Then a
- * bug of the program itself (C10), then the class of an error, then an abort that nobody asked for (M3), then text (P1).
- * What remains is unknown, and retryable (D3), unless the library that threw it says otherwise.
+ * The first of its errors with typed information decides: a network code, a status, a provider's body or code. Then a bug of the program
+ * itself (C10), then the class of an error, then an abort that the user did not request (M3), then text (P1). Any other error is unknown,
+ * and retryable (D3), unless the library that threw it marks it as not retryable.
  *
  * **Gotchas**
  *
- * An abort that the user asked for looks the same; whoever aborts must not ask here.
+ * An abort by the user looks the same: code that aborts must not classify the error that it causes.
  */
 export const ofThrown = (error: unknown, now: number): Failure.Failure => {
   const links = Thrown.links(error)
@@ -128,17 +126,17 @@ export const ofThrown = (error: unknown, now: number): Failure.Failure => {
   }
 }
 
-/** What `incomplete` says when it is told nothing better. */
+/** The default message of `incomplete`. */
 const INCOMPLETE = "The stream ended before its terminal event"
 
-/** A stream that ended without its terminal event: it has failed, and is no success (C6). */
+/** The failure of a stream that ended without its terminal event (C6). */
 export const incomplete = (message: string = INCOMPLETE): Failure.Failure => ({
   reason: "network",
   message: Body.cut(message),
   retryable: true
 })
 
-/** No content came within a limit of C8: from the request on, or since the last content. `ms` is that limit. */
+/** The failure of an attempt without content within a limit (C8): from the request on, or since the last content. `ms` is that limit. */
 export const timedOut = (which: "first-content" | "idle", ms: number): Failure.Failure => {
   const limit = Duration.format(Duration.millis(ms))
   return {
@@ -150,11 +148,11 @@ export const timedOut = (which: "first-content" | "idle", ms: number): Failure.F
 }
 
 /**
- * The reason that an error's text alone gives (P1, P2); `undefined` where it gives none.
+ * Returns the reason in an error's text alone (P1, P2); `undefined`: there is none.
  *
  * **Gotchas**
  *
- * Only for failures that carry nothing typed, and only for what a provider wrote (C4). Quoted parts are not read.
+ * Only for failures without typed information, and only for a provider's text (C4). Quoted parts are not read.
  */
 export const ofText = (text: string): Failure.Reason | undefined => Wording.narrow(text) ?? Wording.transient(text)
 
@@ -162,17 +160,17 @@ export const ofText = (text: string): Failure.Reason | undefined => Wording.narr
 
 const isFailure = Schema.is(Failure.Failure)
 
-/** A body, and what else is known of it. It is read once, for the reason and for the hint. */
+/** A body with its status, headers and codes. It is read once, for the reason and for the hint. */
 interface Context {
   readonly status?: number
   readonly headers: Headers
-  /** As it came. */
+  /** The body, unchanged. */
   readonly text: string
   readonly body: Body.Body
   readonly now: number
   /** Codes from outside the body. */
   readonly codes?: ReadonlyArray<string>
-  /** What it is when nothing in it says anything. */
+  /** The reason if nothing in the body decides. */
   readonly otherwise: Failure.Reason
 }
 
@@ -221,7 +219,7 @@ const unread = (context: Context): Verdict.Verdict => ({ reason: context.otherwi
 const where = ({ status }: Context, what: string): string =>
   status === undefined ? `${what} in the stream` : `HTTP ${status}, ${what}`
 
-/** Resets of the limits per minute, which come with every answer and say nothing of a quota that is spent. */
+/** Resets of the limits per minute: they come with every response and do not concern a used-up quota. */
 const THROTTLE_RESET = /^(?:x-ratelimit-reset|anthropic-ratelimit)-.*(?:requests|tokens)/
 
 const build = (
@@ -248,12 +246,12 @@ const build = (
 }
 
 const isRetryable = (reason: Failure.Reason, hint: Failure.Hint | undefined, told: string | undefined): boolean => {
-  if (reason === "context-overflow") return false // C-5
+  if (reason === "context-overflow") return false // Classification.K5
   if (told === "true" || told === "false") return told === "true"
   return reason === "quota-exhausted" ? hint !== undefined : Verdict.isRetryable(reason)
 }
 
-/** A link that came with a status, a body or a provider's code; `undefined` where nothing of that decides. */
+/** Classifies a link by its status, body or provider's code; `undefined`: none of them decides. */
 const ofTyped = (link: Thrown.Link, message: string, now: number): Failure.Failure | undefined => {
   const text = typeof link.body === "string" ? link.body : link.body === undefined ? "" : Fields.stringify(link.body)
   // SDKs put the status before the provider's message, and the body there when they could not parse it.
@@ -279,7 +277,7 @@ const ofTyped = (link: Thrown.Link, message: string, now: number): Failure.Failu
   return body.kind === "answer" || body.kind === "broken" ? { ...failure, message: Body.cut(spoken) } : failure
 }
 
-/** Whether an envelope says anything: then it is the provider speaking, and more than a library's words around it. */
+/** Whether an envelope has a code, a status or a text: then it comes from the provider, and outweighs a library's message. */
 const isTelling = (envelope: Envelope.Envelope): boolean =>
   Verdict.decide({ status: undefined, ...envelope }) !== undefined
 
@@ -297,6 +295,6 @@ const ofEntry = (entry: Network.Entry, message: string, code?: string): Failure.
   ...(entry.defect === undefined ? {} : { defect: entry.defect })
 })
 
-/** What a thrown value without a message is called. An object is not spelled out: a request may hang on it (C-3). */
+/** The description of a thrown value without a message. An object is not printed: it may contain a request (Classification.K3). */
 const describe = (error: unknown): string =>
   Fields.isObject(error) || typeof error === "function" ? "An error without a message" : `Thrown: ${String(error)}`

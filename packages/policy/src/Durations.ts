@@ -1,15 +1,15 @@
 /**
- * Durations as a configuration writes them: strings as Effect reads them, "30 minutes" or "100 millis".
+ * Schemas of durations in a configuration: "30 minutes" or "100 millis".
  *
- * Here are their ranges. A wait is a whole number of milliseconds, so one below `SHORTEST_MS` would be none at all.
+ * The notation is Effect's; this file adds ranges. A wait is a whole number of milliseconds, so below `SHORTEST_MS` there would be no wait.
  *
- * Durations.D1. The patterns are for editors (JSON Schema). Each accepts every text that its schema accepts, and refuses what a pattern
- * can refuse: other text, another sign. The longest and the shortest duration are for the schema alone.
+ * Durations.D1. The patterns are for editors (JSON Schema). Each accepts every text that its schema accepts, and rejects what a pattern can
+ *     reject: other text, another sign. Only the schema checks the longest and the shortest duration.
  */
 import { Duration, Option, Schema } from "effect"
 import * as Backoff from "./Backoff.ts"
 
-/** The shortest wait there is. */
+/** The shortest wait, in milliseconds. */
 export const SHORTEST_MS = 1
 
 const NUMBER = "\\d+(?:\\.\\d+)?\\s+(?:nano|micro|milli|second|minute|hour|day|week)s?"
@@ -54,13 +54,13 @@ export const Limit = duration(`^(?:Infinity|${NO_LESS_THAN_ZERO}${NUMBER})$`).ch
   Schema.makeFilter((duration) => !Duration.isNegative(duration) || 'Expected a duration of 0 or more, or "Infinity"')
 )
 
-/** In milliseconds, or what stands where there is none. */
+/** Returns a duration in milliseconds, or a default. */
 export const millisOr = (duration: Duration.Duration | undefined, otherwise: number): number =>
   duration === undefined ? otherwise : Duration.toMillis(duration)
 
 // --- internal
 
-/** What ends later than that may end at no moment that there is a date for. */
+/** Rejects a duration above a year: its end might be beyond the range of dates. */
 const tooLong = (duration: Duration.Duration): string | undefined =>
   Duration.toMillis(duration) > Backoff.LONGEST_MS ? "Expected a duration of 365 days at most" : undefined
 

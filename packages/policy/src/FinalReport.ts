@@ -1,12 +1,12 @@
-/** What a turn has to end with (A9 to A14), as settings; the kernel makes it happen. */
+/** Settings of the final report of a turn (A9 to A14); the kernel enforces it. */
 import { Schema } from "effect"
 
 export const FinalReport = Schema.Struct({
-  /** What a report must look like: a JSON Schema. The model sees it as the final-report tool's input. */
+  /** The JSON Schema of a report. The model receives it as the final-report tool's input. */
   schema: Schema.Record(Schema.String, Schema.Json).annotate({
     message: 'Expected a JSON Schema: an object such as { "type": "object", "properties": {} }'
   }),
-  /** What the model is told of the tool. Absent: a plain sentence of the kernel's. */
+  /** The tool's description for the model. Absent: a plain sentence of the kernel. */
   description: Schema.optionalKey(
     Schema.String.check(Schema.isPattern(/\S/u, { message: "Expected a description that is not blank" }))
   ),

@@ -1,7 +1,7 @@
 /**
- * A policy laid out in time, for people who want to see it before they trust it.
+ * Previews a policy: lists its retries and waits before it runs.
  *
- * Made by the function that decides for real turns, for an endpoint that gives no hints and fails at once every time.
+ * It uses the function that decides for real turns, with an endpoint that gives no hints and fails at once every time.
  */
 import { type Failure, Target } from "@holdfast/wire"
 import * as RetryPolicy from "./RetryPolicy.ts"
@@ -13,7 +13,7 @@ export interface Row {
   readonly attempt: number
   /** The wait before it, in milliseconds. */
   readonly delayMs: number
-  /** When it happens, in milliseconds after the first failure: the sum of all waits so far. */
+  /** Its time in milliseconds after the first failure: the sum of all waits so far. */
   readonly atMs: number
   /** The budget cut this wait short. */
   readonly clipped: boolean
@@ -21,32 +21,32 @@ export interface Row {
 
 export interface Preview {
   readonly rows: ReadonlyArray<Row>
-  /** Sleep in all, in milliseconds. */
+  /** The total sleep, in milliseconds. */
   readonly totalMs: number
-  /** Why it ends after these; absent when it goes on beyond the rows that were asked for. */
+  /** Why it ends after these rows; absent if it continues beyond the requested rows. */
   readonly because?: RetryPolicy.Because
 }
 
-/** One retry of an outlook: its wait, and where it goes. */
+/** One retry of an outlook: its wait and its target. */
 export interface Step {
   readonly delayMs: number
   /** `provider/model`. */
   readonly target: string
 }
 
-/** What comes of failures of one kind, or of several that are treated alike. */
+/** The course of a step after failures of one kind, or of several kinds that are treated alike. */
 export interface Outlook {
   /** The kinds, by reason. */
   readonly kinds: ReadonlyArray<string>
   readonly steps: ReadonlyArray<Step>
-  /** Why it ends after these; absent when it goes on beyond the steps that were asked for. */
+  /** Why it ends after these steps; absent if it continues beyond the requested steps. */
   readonly because?: string
 }
 
-/** A policy may have no end; nobody reads further than this. */
+/** A policy may have no end; more rows are not useful. */
 const MOST_ROWS = 1000
 
-/** Every retry of a policy, up to `most` of them. */
+/** Returns every retry of a policy, up to `most`. */
 export const rows = (policy: RetryPolicy.RetryPolicy, most: number = MOST_ROWS): Preview => {
   const rows: Array<Row> = []
   let atMs = 0
@@ -55,7 +55,7 @@ export const rows = (policy: RetryPolicy.RetryPolicy, most: number = MOST_ROWS):
     const spent = { sleptMs: atMs, elapsedMs: atMs, spread: 0 }
     const decision = RetryPolicy.decide(policy, attempt, undefined, spent)
     if (decision._tag === "Refused") return { rows, totalMs: atMs, because: decision.because }
-    // Asked for after the last row too: a policy that ends there has a reason to.
+    // Also after the last row: a policy that ends there has a reason.
     if (rows.length >= most) return { rows, totalMs: atMs }
     atMs += decision.delayMs
     rows.push({ attempt, delayMs: decision.delayMs, atMs, clipped: decision.clipped })
@@ -63,8 +63,8 @@ export const rows = (policy: RetryPolicy.RetryPolicy, most: number = MOST_ROWS):
 }
 
 /**
- * What a policy does about every kind of failure, each as if it never passed and came from everywhere; kinds that are treated alike
- * together.
+ * Returns the retries of a policy for every kind of failure, if it never ended and occurred on every target; kinds that are treated alike
+ * are one entry.
  */
 export const byKind = (
   policy: RetryPolicy.RetryPolicy,
@@ -107,7 +107,7 @@ const failure = (
   { reason, message: reason, retryable, ...(status === undefined ? {} : { status }) }
 ]
 
-/** As providers send them, without a hint. A context that is too long is no policy's to decide. */
+/** Failures as providers send them, without a hint. A context that is too long is not decided by a policy. */
 const KINDS: ReadonlyArray<readonly [kind: string, failure: Failure.Failure]> = [
   failure("rate-limited", true, 429),
   failure("overloaded", true, 529),

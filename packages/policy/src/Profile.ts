@@ -1,10 +1,10 @@
 /**
- * The `retry` object of a configuration, and the named profiles that it changes.
+ * Decodes the `retry` object of a configuration, and resolves it to a policy.
  *
- * A profile is a policy and nothing more; settings replace single primitives of it.
+ * A profile is a named policy; settings replace single primitives of it.
  *
- * S1. Decoding is strict: an unknown key, unit or value is an error that names its path and what was expected.
- * S2. What is decoded can be waited out: no schedule repeats a delay of nothing for ever.
+ * Profile.S1. Decoding is strict: an unknown key, unit or value is an error with its path and the expected value.
+ * Profile.S2. Every decoded schedule makes progress: none repeats a delay of 0 without end.
  */
 import { Duration, type Result, Schema, type SchemaAST } from "effect"
 import type * as Budget from "./Budget.ts"
@@ -22,16 +22,16 @@ import type { RetryPolicy } from "./RetryPolicy.ts"
 export { profiles } from "./profile/Profiles.ts"
 export { ProfileName, RetrySettings } from "./profile/Settings.ts"
 
-/** How settings must be parsed for S1 to hold; for whoever decodes them inside a larger schema. */
+/** The parse options that Profile.S1 requires, for decoding settings inside a larger schema. */
 export const PARSE_OPTIONS: SchemaAST.ParseOptions = { onExcessProperty: "error", errors: "all" }
 
-/** Reads a `retry` object. The error's message has one line of expectation and one of path for everything wrong in it. */
+/** Reads a `retry` object. The error's message has two lines for each fault: the expected value and the path. */
 export const decode: (input: unknown) => Result.Result<RetrySettings, Schema.SchemaError> = Schema.decodeUnknownResult(
   RetrySettings,
   PARSE_OPTIONS
 )
 
-/** The policy that settings describe: the profile first, then each primitive that is set, over it. */
+/** Returns the policy of settings: the profile, with each primitive replaced that is set. */
 export const resolve = (settings: RetrySettings = {}): RetryPolicy => {
   const profile = profiles[settings.profile ?? "overnight"]
   return {
@@ -60,7 +60,7 @@ export const resolve = (settings: RetrySettings = {}): RetryPolicy => {
   }
 }
 
-/** Every target that settings name, `provider/model`, and where in them. */
+/** Returns every target in settings, `provider/model`, with its path. */
 export const targetNames = ({
   routing
 }: RetrySettings): ReadonlyArray<{ readonly path: ReadonlyArray<string | number>; readonly name: string }> =>
@@ -71,13 +71,13 @@ export const targetNames = ({
 const budgetOf = (profile: Budget.Budget, { budget, measure }: RetrySettings): Budget.Budget => {
   const { clip, totalMs = profile.totalMs ?? Infinity } = toBudget(budget)
   return {
-    // A plain value is recorded as JSON, which has no Infinity: no limit is no key.
+    // Policies are recorded as JSON, which has no Infinity: without a limit the key is absent.
     ...(Number.isFinite(totalMs) ? { totalMs } : {}),
     measure: measure ?? profile.measure,
     clip: clip ?? profile.clip
   }
 }
 
-/** JSON again: a cap that is switched off is 0. */
+/** A cap that is switched off is 0, because JSON has no Infinity. */
 const maxDelayOf = (maxDelay: Duration.Duration): number =>
   Duration.isFinite(maxDelay) ? Math.max(0, Duration.toMillis(maxDelay)) : 0

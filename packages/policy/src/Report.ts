@@ -1,19 +1,19 @@
-/** A directive as one reads it in a log: `retry`, `skip-provider` or `abort` (A1). */
+/** Describes a directive for the log: `retry`, `skip-provider` or `abort` (A1). */
 import type { Directive, Route } from "@holdfast/kernel"
 import { Failure, Target } from "@holdfast/wire"
 
 export interface Report {
   /** `retry`: the same target again. `skip-provider`: another one. `abort`: no further attempt of this step. */
   readonly action: "retry" | "skip-provider" | "abort"
-  /** The wait before the next attempt; 0 where there is none. */
+  /** The wait before the next attempt, in milliseconds; 0: there is none. */
   readonly backoffMs: number
   /** One line, in words. */
   readonly logMessage: string
-  /** Where the error came from, from the nearest to the most exact: the target, the reason, the HTTP status, the provider's code. */
+  /** The sources of the error, from general to exact: the target, the reason, the HTTP status, the provider's code. */
   readonly sources: ReadonlyArray<string>
 }
 
-/** The report of a decision about an attempt that went to `route`. */
+/** Describes a decision about an attempt on `route`. */
 export const describe = (directive: Directive.Directive, failure: Failure.Failure, route: Route.Route): Report => {
   const target = Target.format(route.target)
   const code = Failure.codeOf(failure)

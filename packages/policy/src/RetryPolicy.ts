@@ -1,14 +1,16 @@
 /**
- * One retry policy, resolved: every primitive as a plain number, and the decision that they make together.
+ * One resolved retry policy as plain numbers, and its decision about a failure.
  *
- * The kernel has already said that the failure may be retried at all; here it is decided how long to wait, or that the
- * patience is used up. Nothing here reads a clock or draws a number.
+ * The kernel has already decided that the failure may be retried; this module decides how long to wait, or that the limits are reached.
+ * Nothing here reads a clock or draws a number.
  *
- * R1. A wait is never negative and always finite.
- * R2. It is never shorter than `Waits` says, unless the budget clips it: by default than schedule and hint (P5).
- * R3. It is never above `maxDelayMs`: one that would be is refused at once (P6).
- * R4. No budget is ever exceeded, neither the step's nor a reason's (X11); jitter is cut before a retry is refused for its sake.
- * R5. Everything else equal, the more has been spent the shorter is the wait, down to none.
+ * RetryPolicy.R1. A wait is never negative and always finite.
+ * RetryPolicy.R2. It is never shorter than the wait of `Waits` (by default the longer of schedule and hint, P5), unless the budget clips
+ *     it.
+ * RetryPolicy.R3. It is never above `maxDelayMs`: a longer wait is refused at once (P6).
+ * RetryPolicy.R4. No budget is ever exceeded, neither the step's nor a reason's (X11); jitter is cut before a retry is refused because of
+ *     it.
+ * RetryPolicy.R5. Everything else equal, more spending gives a shorter wait, down to none.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
@@ -22,7 +24,7 @@ import type { Routing } from "./routing/Routing.ts"
 import type { SpendGuard } from "./SpendGuard.ts"
 import * as Waits from "./Waits.ts"
 
-/** How long an attempt may go without progress (C8). The same for every attempt: a limit never shrinks. */
+/** The limits of an attempt without progress (C8). They are the same for every attempt: a limit never shrinks. */
 export interface RequestTimeout {
   /** Milliseconds from the request to its first content. */
   readonly firstContentMs: number
@@ -34,7 +36,7 @@ export interface RetryPolicy {
   /** `false`: the first error ends the step. */
   readonly enabled: boolean
   readonly schedule: Backoff.Schedule
-  /** How single reasons are waited out, where that differs from the schedule, and what they may cost. */
+  /** The waits and limits of single reasons, where they differ from the schedule. */
   readonly reasons: ReasonLimits.ReasonRules
   readonly jitter: Jitter.Jitter
   /** Retries of a step, as `counts` counts them. Every retry counts, one without a wait too. Absent: no limit. */
@@ -46,18 +48,18 @@ export interface RetryPolicy {
   readonly maxDelayMs?: number
   /** Whether a provider's own delay counts (P5). */
   readonly hints: boolean
-  /** What is not spent without asking after a long wait (X11). Absent: nothing is asked. */
+  /** The tokens that are not spent without a question after a long wait (X11). Absent: there are no questions. */
   readonly spendGuard?: SpendGuard
   readonly requestTimeout: RequestTimeout
   /** Characters of one response (C11). Absent: the kernel's own limit. */
   readonly maxResponseCharacters?: number
-  /** Where attempts go. */
+  /** The routing of attempts. */
   readonly routing: Routing
   /** Steps of a turn, the last of which is the final one (A11). Absent: no limit. */
   readonly maxTurns?: number
   /** Steps in a row with nothing but failed tool calls, after which the turn fails. 0: no limit. Absent: the kernel's own. */
   readonly maxFailedToolSteps?: number
-  /** What a turn has to end with (A9 to A14). Absent: whatever the model says last. */
+  /** The final report of a turn (A9 to A14). Absent: a turn ends with the model's last text. */
   readonly finalReport?: FinalReport
 }
 
@@ -67,37 +69,37 @@ export type Because = "disabled" | "max-retries" | "max-delay" | "budget"
 /** A decision with the numbers behind it. */
 export type Decision = Data.TaggedEnum<{
   Delay: {
-    /** What to wait, in milliseconds: the sum of what follows, or less where the budget clipped it. */
+    /** The wait, in milliseconds: the sum of the following parts, or less if the budget clipped it. */
     readonly delayMs: number
-    /** What the schedule says. */
+    /** The schedule's delay. */
     readonly scheduledMs: number
-    /** What the provider asked for, when it counted. */
+    /** The provider's hint, if it counted. */
     readonly hintMs?: number
-    /** What chance added. */
+    /** The jitter. */
     readonly jitterMs: number
     /** The budget cut the wait short. */
     readonly clipped: boolean
   }
   Refused: {
     readonly because: Because
-    /** The wait that was refused, where one was considered, in milliseconds. */
+    /** The refused wait, in milliseconds; absent: none was considered. */
     readonly delayMs?: number
-    /** The limit is that of the failure's reason (X11). */
+    /** The limit belongs to the failure's reason (X11). */
     readonly byReason?: true
   }
 }>
 export const Decision = Data.taggedEnum<Decision>()
 
-/** There is no further retry. */
+/** The decision that there is no further retry. */
 export type Refused = Extract<Decision, { readonly _tag: "Refused" }>
 
 /**
- * The wait before retry `attempt` (0-based), or why there is none.
+ * Returns the wait before retry `attempt` (0-based), or why there is none.
  *
  * **Details**
  *
- * The wait is what `Waits` says, by default the longer of schedule and hint, plus jitter. Jitter is a share of the
- * schedule's delay, so that a hint of hours is spread by minutes, not stretched by hours.
+ * The wait is that of `Waits`, by default the longer of schedule and hint, plus jitter. Jitter is a share of the schedule's delay, so that
+ * a hint of hours is spread by minutes, not stretched by hours.
  *
  * Without `failure` there is no hint and no reason; without `spent` every earlier delay counts as slept to its end, with no
  * jitter, and for the same reason.
@@ -111,7 +113,7 @@ export const decide = (
   ended(policy, attempt, failure?.reason, spent) ??
   grant(policy, Waits.of(policy, attempt, failure), failure?.reason, spent)
 
-/** Why there is no retry `attempt`, not even one without a wait; `undefined` when there may be one. */
+/** Returns why there is no retry `attempt`, not even without a wait; `undefined`: there may be one. */
 export const refusal = (
   policy: RetryPolicy,
   attempt: number,
@@ -119,7 +121,7 @@ export const refusal = (
   spent: RetryStrategy.Spent
 ): Refused | undefined => ended(policy, attempt, reason, spent) ?? exceeded(policy, reason, spent)
 
-/** What the limits and chance make of a wait. */
+/** Applies limits and jitter to a wait. */
 export const grant = (
   policy: RetryPolicy,
   { ms: baseMs, scheduledMs, hintMs }: Waits.Wait,
@@ -127,7 +129,7 @@ export const grant = (
   spent: RetryStrategy.Spent
 ): Decision => {
   const capMs = maxDelayOf(policy)
-  if (baseMs > capMs) return Decision.Refused({ because: "max-delay", delayMs: baseMs }) // R3
+  if (baseMs > capMs) return Decision.Refused({ because: "max-delay", delayMs: baseMs }) // RetryPolicy.R3
 
   let leftMs = Infinity
   let grantedMs = baseMs
@@ -139,7 +141,7 @@ export const grant = (
     grantedMs = Math.min(grantedMs, ownMs)
   }
 
-  // R4: chance takes what room there is, and never costs the retry itself.
+  // RetryPolicy.R4: jitter takes at most the rest of the budget, and never causes a refusal.
   const roomMs = Math.min(leftMs, capMs) - grantedMs
   const jitterMs = Math.min(Jitter.jitterMs(policy.jitter, scheduledMs, spent.spread), Math.floor(roomMs))
   return Decision.Delay({
@@ -151,7 +153,7 @@ export const grant = (
   })
 }
 
-/** `decide`, reduced to the wait in milliseconds; `undefined` to give up. */
+/** Returns the wait of `decide`, in milliseconds; `undefined`: there is no retry. */
 export const delay = (
   policy: RetryPolicy,
   attempt: number,
@@ -162,11 +164,11 @@ export const delay = (
   return decision._tag === "Delay" ? decision.delayMs : undefined
 }
 
-/** How many retries there may be after the first attempt, whatever `counts` says; `undefined` without a limit. */
+/** Returns the limit of retries after the first attempt, for either value of `counts`; `undefined`: there is no limit. */
 export const mostRetries = ({ counts, maxRetries }: Pick<RetryPolicy, "counts" | "maxRetries">): number | undefined =>
   maxRetries === undefined || counts === "retries" ? maxRetries : Math.max(0, maxRetries - 1)
 
-/** How many of them may follow failures of one reason; `undefined` without a limit of its own. */
+/** Returns the limit of retries after failures of one reason; `undefined`: the reason has no limit. */
 export const mostRetriesOn = (
   { counts, reasons }: Pick<RetryPolicy, "counts" | "reasons">,
   reason: Failure.Reason | undefined
@@ -199,7 +201,7 @@ const exceeded = (
   return found && Decision.Refused({ because: "budget", ...(found.byReason === true ? { byReason: true } : {}) })
 }
 
-/** The budgets that a wait has to fit into, the step's own first, and what counts against each. */
+/** The budgets that a wait has to fit into, the step's own first, each with the spending that counts against it. */
 const budgetsOf = (
   policy: RetryPolicy,
   reason: Failure.Reason | undefined,
@@ -210,7 +212,7 @@ const budgetsOf = (
   return own === undefined ? [whole] : [whole, { budget: own, spent: ReasonLimits.spentOn(spent), byReason: true }]
 }
 
-/** The schedule as one would print it: every earlier delay slept to its end, and the attempts taking no time. */
+/** The spending of the printed schedule: every earlier delay slept to its end, and attempts that take no time. */
 const spentBefore = (policy: RetryPolicy, attempt: number): RetryStrategy.Spent => {
   const sleptMs =
     policy.budget.totalMs === undefined ? 0 : Backoff.sumBefore(policy.schedule, attempt, policy.budget.totalMs)

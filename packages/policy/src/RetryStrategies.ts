@@ -1,4 +1,4 @@
-/** Policies as the kernel takes them: a `RetryPolicy` decides, and the `sleep` that is handed in waits. */
+/** Makes the kernel's `RetryStrategy` from a policy and a `sleep`. */
 import { RetryStrategy } from "@holdfast/kernel"
 import { Duration, Layer } from "effect"
 import * as Basis from "./Basis.ts"
@@ -6,19 +6,19 @@ import type { CountTokens } from "./routing/Models.ts"
 import * as SpendGuard from "./SpendGuard.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 
-/** How a strategy waits: the port's `sleep`, as the shell provides it (D11, D14). */
+/** The port's `sleep`, which the shell provides (D11, D14). */
 export type Sleep = RetryStrategy.RetryStrategy["Service"]["sleep"]
 
 /**
- * A strategy that waits as the policy says.
+ * Makes a strategy that decides by the policy and waits by `sleep`.
  *
  * **Details**
  *
- * `delayFor` gives the schedule as one would print it: no hints, no jitter, every earlier delay slept to its end.
+ * `delayFor` returns the schedule as one would print it: no hints, no jitter, every earlier delay slept to its end.
  *
  * **Gotchas**
  *
- * Without `countTokens` a spend guard looks at what turns have used alone, whatever requests it is to bound.
+ * Without `countTokens` a spend guard checks only the usage of turns: its limit of a request's tokens has no effect.
  */
 export const make = (
   policy: RetryPolicy.RetryPolicy,
@@ -30,7 +30,7 @@ export const make = (
   ...guardedBy(policy.spendGuard, countTokens)
 })
 
-/** The part that decides, for those who wait by themselves. */
+/** Makes the deciding part, for hosts that wait by themselves. */
 export const deciding = (
   policy: RetryPolicy.RetryPolicy
 ): Pick<RetryStrategy.RetryStrategy["Service"], "delayFor" | "decide" | "budget"> => ({
@@ -46,7 +46,7 @@ export const deciding = (
   budget: budgetOf(policy)
 })
 
-/** The same as a layer. */
+/** `make` as a layer. */
 export const layer = (
   policy: RetryPolicy.RetryPolicy,
   sleep: Sleep,

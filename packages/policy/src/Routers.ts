@@ -1,4 +1,4 @@
-/** Policies as the kernel's `Router` takes them: pure decisions (`Routes`), and what is known of targets and keys from a store. */
+/** Makes the kernel's `Router` from a policy and a store of findings. */
 import { type Directive, type Route, Router, type TurnStopped } from "@holdfast/kernel"
 import { Clock, Effect, Layer } from "effect"
 import * as Routes from "./Routes.ts"
@@ -6,23 +6,22 @@ import type { RetryPolicy } from "./RetryPolicy.ts"
 import * as Prospect from "./routing/Prospect.ts"
 import * as Standing from "./routing/Standing.ts"
 
-/** What all turns have found out, and the rest that a router knows. */
+/** The store of what turns have found out, and the other facts of a router. */
 export interface Ports extends Omit<Routes.Known, "standing"> {
-  /** What is in force at a moment in epoch milliseconds. */
+  /** Loads the pauses in force at `now`, in epoch milliseconds. */
   readonly load: (now: number) => Effect.Effect<Standing.Standing, TurnStopped.TurnStopped>
-  /** Adds what a turn has found out at a moment; adding it twice does no harm. */
+  /** Stores the findings of a turn; storing them twice does no harm. */
   readonly note: (changes: Standing.Standing, now: number) => Effect.Effect<void, TurnStopped.TurnStopped>
-  /** Whether a turn may retry at all, as somebody may have switched that off meanwhile (P15). */
+  /** Whether a turn may retry: a person may have switched retries off meanwhile (P15). */
   readonly isEnabled?: () => boolean
 }
 
 /**
- * A router that decides as the policy says. What a decision has found out is stored before it is recorded (U1 of the port).
+ * Makes a router that decides by the policy (`Routes`). The findings of a decision are stored before it is recorded (Router.U1).
  *
  * **Details**
  *
- * A success is stored only where it ends a pause that this router knows of (C12): where nothing fails, nothing is written, and
- * nothing is read to find that out.
+ * A success is stored only if it ends a pause that this router knows (C12): without failures nothing is written, and nothing is read.
  */
 export const make = (policy: RetryPolicy, ports: Ports): Router.Router["Service"] => {
   const { credentials, countTokens, isEnabled = () => true, load, models, note } = ports
@@ -58,20 +57,17 @@ export const make = (policy: RetryPolicy, ports: Ports): Router.Router["Service"
   }
 }
 
-/** What an embedder can say of its providers and models; nothing has to be said. */
+/** The optional facts of an embedder about its providers and models. */
 export type Options = Partial<Omit<Routes.Known, "standing">>
 
-/**
- * The router of programs that keep what is found out in memory: cooldowns are shared by all turns that are given this layer, and
- * gone with the process.
- */
+/** A router that keeps its findings in memory: all turns with this layer share cooldowns, which end with the process. */
 export const layerMemory = (policy: RetryPolicy, options: Options = {}): Layer.Layer<Router.Router> =>
   Layer.sync(Router.Router, () => {
     let standing = Standing.empty
     return make(policy, {
       credentials: options.credentials ?? {},
       models: options.models ?? {},
-      // Nothing is counted where no window is known; whoever names one can count.
+      // Without a known window no tokens are counted.
       countTokens: options.countTokens ?? (() => 0),
       load: (now) => Effect.sync(() => (standing = Standing.expire(standing, now))),
       note: (changes) => Effect.sync(() => void (standing = Standing.merge(standing, changes)))

@@ -1,9 +1,9 @@
 /**
- * Where attempts go and when, as one decision: what the kernel's `Router` port asks, answered by pure functions.
+ * Decides the route and the wait of attempts, for the kernel's `Router` port. Pure.
  *
- * The shell that implements the port reads the standing, asks here, stores `changes`, and then returns the directive to be
- * recorded. In that order: a directive that is on record must never rest on a pause that nobody else hears of, while a pause that
- * was stored for a directive that was then lost does no harm (U1 of the port).
+ * The shell that implements the port reads the standing, decides here, stores `changes`, and then returns the directive to be recorded. The
+ * order matters: a recorded directive must never depend on a pause that other turns do not see, while a stored pause of a lost directive
+ * does no harm (Router.U1).
  */
 import type { Directive, Router } from "@holdfast/kernel"
 import * as Basis from "./Basis.ts"
@@ -16,7 +16,7 @@ import * as RoundRobin from "./routing/RoundRobin.ts"
 export type { Answer } from "./routing/Answer.ts"
 export type { Known } from "./routing/Prospect.ts"
 
-/** Where a step begins. `now` is in epoch milliseconds. */
+/** Returns the first route of a step. `now` is in epoch milliseconds. */
 export const begin = (
   { routing }: Pick<RetryPolicy.RetryPolicy, "routing">,
   question: Router.Question,
@@ -34,11 +34,11 @@ export const begin = (
 }
 
 /**
- * What to do about a failure, and what others should know of it.
+ * Decides about a failure, and returns the findings for other turns.
  *
  * **Details**
  *
- * Content that has been seen, a context that is too long and bugs are the kernel's to decide, and are not asked about here.
+ * The kernel decides about failures after content, a context that is too long and bugs: they do not reach this function.
  */
 export const direct = (
   policy: RetryPolicy.RetryPolicy,
@@ -57,7 +57,7 @@ export const direct = (
   }
 }
 
-/** What to do about a failure while a person has switched retries off (P15). */
+/** Decides about a failure while a person has switched retries off (P15). */
 export const switchedOff = (
   policy: RetryPolicy.RetryPolicy,
   { failure, spent }: Directive.Situation

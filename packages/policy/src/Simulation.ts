@@ -1,9 +1,8 @@
 /**
- * One step under a policy, against an outage that is described and not lived through: the calls that would be made, where they
- * would go, and how it would end.
+ * Simulates one step of a policy against a described outage.
  *
- * Made by the functions that decide for real turns. What never comes to them is not simulated: content that has been seen, contexts
- * that are too long, bugs, and people.
+ * It returns the calls with their routes, and the outcome, by the functions that decide for real turns. Cases that those functions do not
+ * decide are not simulated: failures after content, contexts that are too long, bugs, and people.
  */
 import { type Directive, type Route, Spending } from "@holdfast/kernel"
 import type { Failure, Target } from "@holdfast/wire"
@@ -15,7 +14,7 @@ import * as Prospect from "./routing/Prospect.ts"
 import * as Standing from "./routing/Standing.ts"
 import * as Routes from "./Routes.ts"
 
-/** Answers a call: with a failure, or with none. `at` is in milliseconds from the beginning; `n` counts calls from 0. */
+/** Returns the failure of a call; `undefined`: it succeeds. `at` is in milliseconds from the beginning; `n` counts calls from 0. */
 export type Outage = (route: Route.Route, at: number, n: number) => Failure.Failure | undefined
 
 export interface Scenario {
@@ -24,13 +23,13 @@ export interface Scenario {
   readonly outage: Outage
   /** Absent: every provider has one and needs no name for it. */
   readonly credentials?: Routes.Known["credentials"]
-  /** Absent: every target can take everything. */
+  /** Absent: every target supports every request. */
   readonly models?: Models
-  /** What is known before. Absent: nothing. */
+  /** The pauses known at the beginning. Absent: none. */
   readonly standing?: Standing.Standing
   /** How long an attempt takes until it fails, in milliseconds. Absent: no time. */
   readonly attemptMs?: number
-  /** An end for what has none. Absent: `MOST_CALLS`. */
+  /** The limit of calls of an endless simulation. Absent: `MOST_CALLS`. */
   readonly mostCalls?: number
 }
 
@@ -40,28 +39,28 @@ export interface Call {
   readonly route: Route.Route
   /** Absent: it was answered. */
   readonly failure?: Failure.Failure
-  /** What was decided about the failure. */
+  /** The decision about the failure. */
   readonly directive?: Directive.Directive
 }
 
 export interface Run {
   /** `endless`: it was stopped after `mostCalls`. */
   readonly outcome: "answered" | "failed" | "endless"
-  /** Why it failed: which limit, or that the failure was none to wait for. */
+  /** Why it failed: the limit, or that the failure cannot pass. */
   readonly because?: string
   readonly calls: ReadonlyArray<Call>
-  /** Sleep in all, in milliseconds. */
+  /** The total sleep, in milliseconds. */
   readonly sleptMs: number
   /** Milliseconds from the beginning. */
   readonly endedAt: number
-  /** What was found out. */
+  /** The standing at the end. */
   readonly standing: Standing.Standing
 }
 
-/** Nobody reads further. */
+/** The default limit of calls: more are not useful to read. */
 export const MOST_CALLS = 1_000
 
-/** Runs a step to its end. */
+/** Simulates a step to its end. */
 export const run = (scenario: Scenario): Run => {
   const { attemptMs = 0, credentials = {}, models = {}, mostCalls = MOST_CALLS, outage, policy, primary } = scenario
   let standing = scenario.standing ?? Standing.empty

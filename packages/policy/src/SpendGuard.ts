@@ -1,11 +1,10 @@
 /**
- * A guard over what the first request after a long wait may cost (X11): whoever wanted an answer last night may not want it any
- * more at the price of a context that no provider has in its cache.
+ * Asks a person before an expensive request after a long wait (X11). After such a wait no provider has the context in its cache, so the
+ * answer may no longer be worth its price.
  *
- * G1. It asks about nothing before the step has waited for `afterMs` since a person last had a say: an answer is good for that
- *     long again.
- * G2. It asks when a limit is exceeded, and not when it is met.
- * G3. Tokens are counted only where they are held against a limit, and only after a long wait.
+ * SpendGuard.G1. It does not ask before the step has waited for `afterMs` since a person's last command: an answer is valid for that long.
+ * SpendGuard.G2. It asks when a limit is exceeded, not when it is met.
+ * SpendGuard.G3. Tokens are counted only if there is a limit, and only after a long wait.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
 import type { Message, TurnEvent } from "@holdfast/wire"
@@ -15,28 +14,28 @@ import type { CountTokens } from "./routing/Models.ts"
 export interface SpendGuard {
   /** A long wait: the real waiting of a step, one wait or several, in milliseconds. */
   readonly afterMs: number
-  /** The most input tokens of the next request. Absent: any number. */
+  /** The limit of input tokens of the next request. Absent: no limit. */
   readonly maxInputTokens?: number
-  /** The most tokens, in and out, that the turn may have used by then. Absent: any number. */
+  /** The limit of tokens, in and out, that the turn has used by then. Absent: no limit. */
   readonly maxTurnTokens?: number
-  /** How long there can be an answer, in milliseconds. Then the turn gives up. */
+  /** The time for an answer, in milliseconds. After it the turn gives up. */
   readonly answerWithinMs: number
 }
 
-/** An hour: prompt caches are gone by then, and so is whoever looked on. */
+/** An hour: prompt caches have expired by then, and people have stopped watching. */
 export const AFTER_MS = 3_600_000
 
-/** 8 hours: what is asked at night can be answered in the morning. */
+/** 8 hours: a question at night can be answered in the morning. */
 export const ANSWER_WITHIN_MS = 8 * 3_600_000
 
-/** What has to be asked before a request; `undefined`: nothing. The request alone is looked at first. */
+/** Returns the question before a request; `undefined`: none. The request's limit is checked first. */
 export const ask = (
   guard: SpendGuard,
   { request, usage, waitedMs }: RetryStrategy.Outlook,
   countTokens: CountTokens
 ): RetryStrategy.Question | undefined => {
   const { afterMs, answerWithinMs, maxInputTokens, maxTurnTokens } = guard
-  if (waitedMs < afterMs) return undefined // G1
+  if (waitedMs < afterMs) return undefined // SpendGuard.G1
   const question = (because: TurnEvent.Asks["because"], tokens: number, limit: number | undefined) =>
     limit !== undefined && tokens > limit
       ? {
@@ -45,7 +44,7 @@ export const ask = (
         }
       : undefined
   const { target, ...sent } = request
-  const ofRequest = maxInputTokens === undefined ? 0 : countTokens(sent, target) // G3
+  const ofRequest = maxInputTokens === undefined ? 0 : countTokens(sent, target) // SpendGuard.G3
   return question("request", ofRequest, maxInputTokens) ?? question("turn", tokensOf(usage), maxTurnTokens)
 }
 

@@ -1,44 +1,44 @@
 /**
- * How long a failure is waited out, before any limit has its say: by its reason, where the policy has a rule for that, and
- * otherwise by the policy's own schedule.
+ * Computes the wait after a failure, before limits apply. The rule of the failure's reason decides, if the policy has one; otherwise the
+ * policy's own schedule.
  *
- * W1. A wait is finite and never negative.
- * W2. Without a rule of its own, or with the hint "lengthen", it is never shorter than schedule and hint, up to `mostMs`.
- * W3. A rule of no wait at all holds only where the number of retries is limited, in all or for that reason; otherwise nothing
- *     would end them.
+ * Waits.W1. A wait is finite and never negative.
+ * Waits.W2. Without a rule, or with the hint "lengthen", it is never shorter than schedule and hint, up to `mostMs`.
+ * Waits.W3. A rule without a wait applies only if the number of retries is limited, in total or for that reason; otherwise they would not
+ *     end.
  */
 import type { Failure } from "@holdfast/wire"
 import * as Backoff from "./Backoff.ts"
 
-/** How one reason is waited out. What is absent is the policy's. */
+/** The rule of waits for one reason. Absent: the policy's own value. */
 export interface ReasonWait {
-  /** `none`: try again at once (W3). */
+  /** `none`: retry at once (Waits.W3). */
   readonly schedule?: Backoff.Schedule | "none"
   /**
-   * What a provider's own delay does to the schedule's: it can only lengthen it (P5), stands instead of it (A6), or is not
-   * followed. Absent: it can only lengthen it. With `hints` off in the policy it is never followed.
+   * The effect of a provider's hint on the schedule's delay: it can only lengthen it (P5), replaces it (A6), or is ignored. Absent: it can
+   * only lengthen it. With `hints` off in the policy it is always ignored.
    */
   readonly hint?: "lengthen" | "replace" | "ignore"
   /** Milliseconds. A shorter wait becomes this long. */
   readonly leastMs?: number
-  /** Milliseconds. A longer wait becomes this long, a provider's own as well. */
+  /** Milliseconds. A longer wait becomes this long, even one from a hint. */
   readonly mostMs?: number
 }
 
 /** By reason. */
 export type ReasonWaits = { readonly [Reason in Failure.Reason]?: ReasonWait & { readonly maxRetries?: number } }
 
-/** A wait, and what it was made from. */
+/** A wait and its parts. */
 export interface Wait {
   /** Milliseconds. */
   readonly ms: number
-  /** What the schedule says, within the reason's bounds. */
+  /** The schedule's delay, within the reason's bounds. */
   readonly scheduledMs: number
-  /** What the provider asked for, within the reason's bounds; absent where that did not count. */
+  /** The provider's hint, within the reason's bounds; absent if it did not count. */
   readonly hintMs?: number
 }
 
-/** What is needed of a policy. */
+/** The parts of a policy that are used here. */
 export interface Rules {
   readonly schedule: Backoff.Schedule
   readonly reasons: ReasonWaits
@@ -46,7 +46,7 @@ export interface Rules {
   readonly maxRetries?: number
 }
 
-/** The wait before retry `attempt` (0-based). */
+/** Returns the wait before retry `attempt` (0-based). */
 export const of = (
   { hints, maxRetries, reasons, schedule }: Rules,
   attempt: number,
@@ -54,7 +54,7 @@ export const of = (
 ): Wait => {
   const rule: ReasonWaits[Failure.Reason] = (failure && reasons[failure.reason]) ?? {}
   const isLimited = maxRetries !== undefined || rule.maxRetries !== undefined
-  const chosen = rule.schedule === "none" && !isLimited ? schedule : (rule.schedule ?? schedule) // W3
+  const chosen = rule.schedule === "none" && !isLimited ? schedule : (rule.schedule ?? schedule) // Waits.W3
   const scheduledMs = within(rule, chosen === "none" ? 0 : Backoff.delayAt(chosen, attempt))
   const asked = hints && rule.hint !== "ignore" ? askedMs(failure) : undefined
   if (asked === undefined) return { ms: scheduledMs, scheduledMs }
@@ -66,22 +66,22 @@ export const of = (
   return { ms: hintMs, scheduledMs, hintMs }
 }
 
-/** Whether a policy has a rule of its own for how failures of a reason are waited out. */
+/** Whether a policy has its own rule for waits after failures of a reason. */
 export const hasRule = ({ reasons }: Pick<Rules, "reasons">, reason: Failure.Reason): boolean => {
   const { hint, leastMs, mostMs, schedule } = reasons[reason] ?? {}
   return [hint, leastMs, mostMs, schedule].some((part) => part !== undefined)
 }
 
-/** A failure may have been made elsewhere than by `Hint.find`: what is no usable number is no hint (P5). */
+/** Returns the hint of a failure, in milliseconds. A value that is not usable is no hint (P5): not every failure was made by `Hint.find`. */
 export const askedMs = (failure: Failure.Failure | undefined): number | undefined => {
   const ms = failure?.hint?.retryAfterMs
   return ms !== undefined && Number.isFinite(ms) && ms > 0 ? ms : undefined
 }
 
-/** A provider's own delay that stands instead of a schedule is no shorter, unless the rule says so (A6). */
+/** The shortest hint that replaces a schedule, unless the rule has its own bound (A6). */
 const SHORTEST_REPLACEMENT_MS = 1_000
 
-/** Rate limits of a service that is shared with many: seconds, as many as attempts were made, up to a minute (A6). */
+/** Rate limits: as many seconds as attempts were made, up to a minute (A6). */
 const rateLimited: ReasonWait = {
   schedule: Backoff.linear(1_000, 1_000),
   hint: "replace",
@@ -89,7 +89,7 @@ const rateLimited: ReasonWait = {
   mostMs: 60_000
 }
 
-/** A connection that failed: seconds, as many as attempts were made, up to half a minute (A7). */
+/** Failed connections: as many seconds as attempts were made, up to half a minute (A7). */
 const disconnected: ReasonWait = {
   schedule: Backoff.linear(1_000, 1_000),
   hint: "ignore",
@@ -97,7 +97,7 @@ const disconnected: ReasonWait = {
   mostMs: 30_000
 }
 
-/** The waits of the profile `cycling` (A6, A7). An abort that nobody here asked for is a fault of the network (M3). */
+/** The waits of the profile `cycling` (A6, A7). An abort that the user did not request counts as a network fault (M3). */
 export const cycling: ReasonWaits = {
   "rate-limited": rateLimited,
   network: disconnected,

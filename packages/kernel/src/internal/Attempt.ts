@@ -1,11 +1,11 @@
 /**
- * One attempt: one call of `Provider.stream`, heard to its end.
+ * Makes one attempt: calls `Provider.stream` and reads it to its end.
  *
- * A1. It always has an outcome, and never fails: a failure, a defect and a stream that just stops are outcomes.
- * A2. Text and reasoning leave for the sink as they come; tool calls stay here until the attempt has completed, so half a
- *     call, or a call of a lost attempt, is never run (C7).
- * A3. On the path of a read: its neighbouring deltas of one kind are one append and one call of the sink. Nothing waits for the next read.
- * A4. A response that grows beyond its limit ends there, as a failure (C11); what came until then is kept.
+ * Attempt.A1. It always has an outcome, and does not fail: a failure, a defect and a stream without `finish` are outcomes.
+ * Attempt.A2. Text and reasoning go to the sink as they come; tool calls stay here until the attempt has completed, so half a call, or a
+ *     call of a lost attempt, never runs (C7).
+ * Attempt.A3. The neighbouring deltas of one kind in a read are one append and one call of the sink. Nothing waits for the next read.
+ * Attempt.A4. A response that exceeds its limit ends there, as a failure (C11); its content until then is kept.
  */
 import type { Failure, Message } from "@holdfast/wire"
 import { type Cause, Channel, Clock, Effect, Exit, Pull, Random, Result, Stream } from "effect"
@@ -17,7 +17,7 @@ import type { AttemptOutcome } from "../Records.ts"
 import * as ResponseLimit from "../ResponseLimit.ts"
 import type { TurnStopped } from "../TurnStopped.ts"
 
-/** What comes of an attempt that is made. */
+/** The outcome of an attempt that was made in this life. */
 export type Made = Exclude<AttemptOutcome, { readonly _tag: "Lost" }>
 
 /**
@@ -25,8 +25,8 @@ export type Made = Exclude<AttemptOutcome, { readonly _tag: "Lost" }>
  *
  * **Details**
  *
- * `content` is filled as the stream comes in, so that whoever interrupts can still see what was said until then. `mark` is
- * run once, before the first content leaves (X2).
+ * `content` is filled while the stream comes in, so that its parts are there after an interruption. `mark` runs once, before the first
+ * content leaves (X2).
  */
 export const run = (
   provider: Provider["Service"],
@@ -52,7 +52,7 @@ type End =
   | { readonly _tag: "Finished"; readonly finishReason: Message.FinishReason }
   | ({ readonly _tag: "Broken" } & CallFailure.Broken)
 
-/** Hears events; `end` is set by the one that ends the attempt. */
+/** Reads events; the event that ends the attempt sets `end`. */
 class Ear {
   end: End | undefined = undefined
   private readonly sink: EventSink["Service"]
@@ -65,7 +65,7 @@ class Ear {
     this.content = content
   }
 
-  /** Whether there is more to hear. */
+  /** Reads events; `false`: the attempt has ended. */
   hear(events: ReadonlyArray<ProviderEvent>): boolean {
     const { conversationId, turnId } = this.request
     for (let i = 0; i < events.length; i++) {
@@ -77,7 +77,7 @@ class Ear {
           const kind = type === "text-delta" ? "text" : "reasoning"
           let { delta } = event
           for (let next = events[i + 1]; next?.type === type; next = events[i + 1]) {
-            if (!this.content.fits(kind, delta.length + next.delta.length)) break // A4: what fits is kept
+            if (!this.content.fits(kind, delta.length + next.delta.length)) break // Attempt.A4: the part that fits is kept
             delta += next.delta
             i++
           }
@@ -118,7 +118,7 @@ class Ear {
   }
 }
 
-/** One effect, run again and again: nothing is allocated for a read but what the read brings. */
+/** One effect that runs once a read: nothing is allocated for a read except its own events. */
 const listen = <E, Done>(
   pull: Pull.Pull<ReadonlyArray<ProviderEvent>, E, Done>,
   ear: Ear,

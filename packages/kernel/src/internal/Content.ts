@@ -1,11 +1,12 @@
 /**
- * What one attempt has said so far, put together from its events.
+ * Collects the content of one attempt from its events.
  *
- * K1. Neighbouring deltas of one kind are one part.
- * K2. `seen` turns true with the first text, reasoning, tool call or usage, and never back: it is the line that D4 draws.
- *     An empty delta is none (C8).
- * K3. `size` never exceeds the limit (C11): what would take it beyond is refused, and nothing of it is kept.
- * K4. Arguments that are nested too deeply are kept as text, marked as malformed: nothing behind this overflows on them (C11, A10).
+ * Content.K1. Neighbouring deltas of one kind are one part.
+ * Content.K2. `seen` becomes true with the first text, reasoning, tool call or usage, and stays true: after it nothing is retried (D4). An
+ *     empty delta is no content (C8).
+ * Content.K3. `size` never exceeds the limit (C11): a part that would exceed it is rejected as a whole.
+ * Content.K4. Arguments that are nested too deeply are kept as text, marked as malformed: later code does not overflow the stack on them
+ *     (C11, A10).
  */
 import { JsonShape, type Message } from "@holdfast/wire"
 import type { ProviderEvent } from "../Provider.ts"
@@ -14,7 +15,7 @@ import { TextBuffer } from "../TextBuffer.ts"
 
 type Open = { readonly kind: "text" | "reasoning"; readonly text: TextBuffer }
 
-/** The parts of one response, as they come. */
+/** The parts of one response, while it streams. */
 export class Content {
   /** Whether an event is content. */
   static isContent(this: void, event: ProviderEvent): boolean {
@@ -31,9 +32,9 @@ export class Content {
     }
   }
 
-  /** The usage of this attempt, as last told. */
+  /** The usage of this attempt, as last reported. */
   usage: Message.Usage | undefined = undefined
-  /** Tools whose calls had begun and are not whole. */
+  /** Tools whose calls had begun and are incomplete. */
   cut: ReadonlyArray<string> = []
   private readonly most: number
   private readonly closed: Array<Message.AssistantPart> = []
@@ -45,17 +46,17 @@ export class Content {
     this.most = most
   }
 
-  /** Whether a retry would say something twice. */
+  /** Whether a retry would show content twice (D4). */
   get seen(): boolean {
     return this.isSeen
   }
 
-  /** Whether so much text or reasoning may be added (K3). */
+  /** Whether `characters` more of text or reasoning fit (Content.K3). */
   fits(kind: Open["kind"], characters: number): boolean {
     return this.size + this.counted(kind, characters) <= this.most
   }
 
-  /** Adds text or reasoning, which is not empty. `false`: it is too much (K3). */
+  /** Adds text or reasoning, which must not be empty. `false`: it would exceed the limit (Content.K3). */
   delta(kind: Open["kind"], delta: string): boolean {
     if (!this.take(this.counted(kind, delta.length))) return false
     if (this.open?.kind === kind) {
@@ -67,7 +68,10 @@ export class Content {
     return true
   }
 
-  /** Ends a reasoning block, with what must go back to the provider beside it. `false`: it is too much (K3). */
+  /**
+   * Ends a reasoning block, with the signature or redacted data that must go back to the provider. `false`: it would exceed the limit
+   * (Content.K3).
+   */
   endReasoning(proof: { readonly signature?: string; readonly redacted?: string }): boolean {
     const { redacted = "", signature = "" } = proof
     if (!this.take(ResponseLimit.PART_CHARACTERS + redacted.length + signature.length)) return false
@@ -78,7 +82,7 @@ export class Content {
     return true
   }
 
-  /** Adds a call. `false`: it is too much (K3). */
+  /** Adds a call. `false`: it would exceed the limit (Content.K3). */
   toolCall(call: Message.ToolCallPart): boolean {
     const { characters, isTooDeep } = JsonShape.measure(call.input, this.most - this.size)
     const names = call.toolCallId.length + call.toolName.length
@@ -88,12 +92,13 @@ export class Content {
     return true
   }
 
+  /** Sets the usage of the attempt, which is content too (Content.K2). */
   setUsage(usage: Message.Usage): void {
     this.isSeen = true
     this.usage = usage
   }
 
-  /** Everything so far. */
+  /** Returns the parts so far. */
   parts(): ReadonlyArray<Message.AssistantPart> {
     this.close()
     return this.closed.slice()
@@ -118,10 +123,10 @@ export class Content {
 
 // --- internal
 
-/** What is kept of arguments that are nested too deeply: a cycle has no end. */
+/** Characters kept of arguments that are nested too deeply: a cycle would not end. */
 const TOO_DEEP_CHARACTERS = 65_536
 
-/** K4 */
+/** Content.K4 */
 const tooDeep = (call: Message.ToolCallPart): Message.ToolCallPart => ({
   ...call,
   input: JsonShape.textOf(call.input, TOO_DEEP_CHARACTERS),

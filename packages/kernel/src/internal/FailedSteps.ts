@@ -1,16 +1,16 @@
 /**
- * Ends a turn whose model has nothing but failed tool calls, step after step. Pure.
+ * Ends a turn whose steps contain only failed tool calls. Pure.
  *
- * A model that calls a tool which is not there, or repeats a call that cannot succeed, spends tokens without an end: each step
- * succeeds, so no retry limit counts it.
+ * A model that calls a missing tool, or repeats a call that cannot succeed, would spend tokens without end: each step succeeds, so no retry
+ * limit counts it.
  */
 import type { Failure, Message } from "@holdfast/wire"
 
-/** How many steps in a row have had nothing but failed tool calls, after one with these results. */
+/** Returns how many steps in a row had only failed tool calls, after a step with these results. */
 export const after = (before: number, results: ReadonlyArray<Message.ToolResultPart>): number =>
   results.length > 0 && results.every(({ isError }) => isError) ? before + 1 : 0
 
-/** What the turn fails with; `undefined` while it may go on. A limit of 0 is none. */
+/** Returns the failure of the turn; `undefined`: it may continue. A limit of 0 means no limit. */
 export const failureOf = (
   steps: number,
   most: number,

@@ -1,13 +1,13 @@
 /**
- * What a response has to be where a report is asked for, and what is wrong with one that is not (A9, A10, A12-A14). Pure.
+ * Judges whether a response meets what its step requires (A9, A10, A12-A14). Pure.
  *
- * A verdict is part of the attempt's record, so a schema that changes overnight changes nothing that has been judged.
+ * The result is part of the attempt's record, so a schema that changes overnight does not change responses that have been judged.
  *
- * Judging.J1. A response that will not do is a failure (invalid-response). D4 does not stand against its retry: what was shown was a
- *     whole response, and stays shown. Nothing is said twice.
- * Judging.J2. A report that will not do shortens the turn (A12). A call of the report's tool is answered like any call that failed; in the
- *     final step it is J1, as are words at any time: there is no later step in which they could be mended.
- * Judging.J3. The first good report is the turn's; nothing that fails later takes it away (A13).
+ * Judging.J1. A rejected response is a failure (invalid-response). It may be retried in spite of D4: a complete response was shown, and
+ *     stays shown, so nothing is shown twice.
+ * Judging.J2. A rejected report shortens the turn (A12). A call of the report's tool is answered like any failed call. In the final step,
+ *     and for a response without a tool call in any step, Judging.J1 applies: no later step could correct it.
+ * Judging.J3. The first valid report is the turn's; a later failure does not remove it (A13).
  */
 import { type Failure, JsonShape, type Message, type TurnEvent } from "@holdfast/wire"
 import { Schema } from "effect"
@@ -18,28 +18,28 @@ import type { ToolOutcome } from "../Toolbox.ts"
 type Completed = Extract<AttemptOutcome, { readonly _tag: "Completed" }>
 type Failed = Extract<AttemptOutcome, { readonly _tag: "Failed" }>
 
-/** Why a response will not do. */
+/** The reason why a response is rejected. */
 export interface Shortcoming {
   readonly message: string
-  /** It handed in a report, with which this was wrong (A12). */
+  /** The fault of the report in the response (A12). */
   readonly report?: Refusal
 }
 
-/** The failure that a response is which will not do. `spread` is drawn for the decision about it. */
+/** Turns a rejected response into its failure. `spread` is drawn for the decision about it. */
 export const failedWith = (outcome: Completed, found: Shortcoming, spread: number): Failed => {
   const { finishReason: _, ...said } = outcome
   return {
     ...said,
     _tag: "Failed",
     failure: { reason: "invalid-response", message: found.message, retryable: true },
-    contentSeen: false, // J1
+    contentSeen: false, // Judging.J1
     spread,
     whole: true,
     ...(found.report === undefined ? undefined : { report: found.report })
   }
 }
 
-/** Why a response will not do; `undefined` where it will. */
+/** Returns the reason why a response is rejected; `undefined`: it is accepted. */
 export const shortcoming = (
   { content, finishReason }: Said,
   report: FinalReport["Service"] | undefined,
@@ -74,19 +74,19 @@ export const shortcoming = (
   return typeof value === "object" && value !== null ? { message, report: "invalid" } : { message }
 }
 
-/** What is wrong with a call of the report's tool that will not do. */
+/** Returns the fault of a rejected call of the report's tool. */
 export const refusalOf = (
   { malformed }: Pick<Message.ToolCallPart, "malformed">,
   finishReason: Message.FinishReason
 ): Refusal => (malformed === undefined ? "invalid" : finishReason === "length" ? "incomplete" : "malformed")
 
-/** Whether a call hands in the report. */
+/** Whether a call submits the report. */
 export const isReport = (
   report: FinalReport["Service"] | undefined,
   { toolName }: Pick<Message.ToolCallPart, "toolName">
 ): boolean => toolName === report?.tool.name
 
-/** The answer to a call of the report's tool whose arguments could be read. */
+/** Answers a call of the report's tool whose arguments could be read. */
 export const answer = (report: FinalReport["Service"], { input }: Message.ToolCallPart): ToolOutcome => {
   const fault = report.validate(input)
   return fault === undefined
@@ -94,13 +94,13 @@ export const answer = (report: FinalReport["Service"], { input }: Message.ToolCa
     : { output: `The report was not accepted: ${fault}`, isError: true }
 }
 
-/** The report that is the whole text of a response which was found to do. */
+/** Returns the report in an accepted response: its whole text; `undefined`: the text is none. */
 export const reportIn = (content: ReadonlyArray<Message.AssistantPart>): TurnEvent.Report | undefined => {
   const value = inText(content)
   return value === undefined ? undefined : { source: "tool-message", success: true, content: value }
 }
 
-/** What stands in for the report of a turn that failed without one (A14). `step` is 0-based. */
+/** Makes the report of a turn that failed without one (A14). `step` is 0-based. */
 export const synthetic = (calls: number, step: number, failure: Failure.Failure): TurnEvent.Report => ({
   source: "synthetic",
   success: false,
@@ -109,10 +109,10 @@ export const synthetic = (calls: number, step: number, failure: Failure.Failure)
 
 // --- internal
 
-/** What of a response is judged. */
+/** The parts of a response that are judged. */
 type Said = Pick<Completed, "content" | "finishReason">
 
-/** Whether a text begins as a report does, which is an object; many models put a fence around it. */
+/** Whether a text begins like a report: with an object, often inside a code fence. */
 const isBegun = (content: ReadonlyArray<Message.AssistantPart>): boolean =>
   /^\s*(?:```\w*\s*)?\{/.test(wordsOf(content))
 
@@ -121,7 +121,7 @@ const wordsOf = (content: ReadonlyArray<Message.AssistantPart>): string =>
 
 const inText = (content: ReadonlyArray<Message.AssistantPart>): Schema.Json | undefined => {
   const text = wordsOf(content)
-  // A schema recurses: what is nested too deeply is no report.
+  // A schema recurses, so a text that is nested too deeply is no report.
   if (JsonShape.isTextTooDeep(text)) return undefined
   const decoded = decodeJson(text)
   return decoded._tag === "Some" ? decoded.value : undefined

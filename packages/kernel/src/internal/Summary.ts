@@ -1,53 +1,53 @@
 /**
- * What is summed up and what is kept, and how a model is asked for a summary. Plain functions.
+ * Divides a context for compaction and builds the summary's prompt. Pure.
  *
- * Y1. A call of a tool is kept or summed up together with its results.
- * Y2. The newest message is kept, however long it is.
- * Y3. Sizes are in characters: nothing here knows a model's window or its tokens. All that is known of a context that is too
- *     long is that it is longer than the window, so limits are shares of it.
+ * Summary.Y1. A tool call is kept or summed up together with its results.
+ * Summary.Y2. The newest message is kept, however long it is.
+ * Summary.Y3. Sizes are in characters, because a model's window and tokenizer are unknown here. A context that is too long is longer than
+ *     the window, so limits are shares of its length.
  */
 import type { Ids, Message } from "@holdfast/wire"
 
-/** How a context is divided. */
+/** The options of a summary. */
 export interface Options {
-  /** How much of the context is kept as it is, from 0 to 1. The newest message always is, the oldest never. */
+  /** The share of the context that is kept unchanged, from 0 to 1. The newest message is always kept, the oldest never. */
   readonly keepShare?: number
 }
 
-/** The newest quarter is what a model is in the middle of; with a summary beside it there is room to work again. */
+/** The default: the newest quarter is the work in progress; with a summary beside it there is room for more work. */
 export const KEEP_SHARE = 0.25
 
 /**
- * What is sent to be summed up must fit where all of it did not, with room for the summary. Most of it has been sent before,
- * and did fit: what made the context too long is its newest part.
+ * The transcript for the summary must fit into a window that the whole context exceeded, with room for the summary. Most of it was sent
+ * before and did fit: the newest part made the context too long.
  */
 export const TRANSCRIPT_SHARE = 0.8
 
-/** Of a message that has to be cut: below this its beginning and end say nothing any more. */
+/** The least length of a message that is cut: below this its beginning and end are useless. */
 export const LEAST_CHARACTERS = 250
 
-/** Long texts are mostly what tools answered; more than this of one is not needed to sum it up. */
+/** Long texts are mostly results of tools; a summary needs no more than this of one message. */
 export const MOST_CHARACTERS = 16_000
 
-/** Some 1,000 tokens: little beside any window in use, and room for what a long turn has found out. */
+/** Some 1,000 tokens: small beside any window in use, and enough for the findings of a long turn. */
 export const SUMMARY_WORDS = 750
 
-/** What the model is to do. */
+/** The instruction for the model. */
 export const SYSTEM = `You are given the older part of a conversation between a user and an assistant, because it has become too long to go on with. Write the summary that will stand in its place.
 
 Keep what the assistant needs to go on as if nothing had been left out: what the user asked for, with every condition and wish, verbatim where it is short; what was decided and why; facts, names, paths, numbers, identifiers and quotations that were found; which tools were called and what came of it; what is done, and what is still to be done.
 
 Write in the language of the conversation, in at most ${SUMMARY_WORDS} words, without a preamble. Do not answer the user and do not go on with the work.`
 
-/** What is to be summed up, as it is asked of a model. */
+/** The part of a context to sum up, as a prompt for the model. */
 export interface Plan {
   /** The last message that is summed up. */
   readonly upTo: Ids.MessageId
-  /** What the model is given. */
+  /** The transcript for the model. */
   readonly prompt: Message.UserMessage
 }
 
-/** What to sum up; `undefined` where there is nothing. */
+/** Returns the part to sum up; `undefined`: there is none. */
 export const plan = (
   messages: ReadonlyArray<Message.Message>,
   { keepShare = KEEP_SHARE }: Options
@@ -63,7 +63,7 @@ export const plan = (
   return { upTo: id, prompt: { role: "user", id, turnId, createdAt, content } }
 }
 
-/** Whether a message stands for others. */
+/** Whether a message is a summary, which replaces others. */
 export const isSummary = (message: Message.Message): boolean => message.role === "user" && message.summary !== undefined
 
 // --- internal
@@ -74,15 +74,15 @@ const cutOf = (messages: ReadonlyArray<Message.Message>, sizes: ReadonlyArray<nu
   let kept = 0
   for (let i = messages.length - 1; i > 0; i--) {
     kept += sizes[i] ?? 0
-    if (kept > keep && cut < messages.length) break // Y2
-    if (messages[i]?.role !== "tool") cut = i // Y1
+    if (kept > keep && cut < messages.length) break // Summary.Y2
+    if (messages[i]?.role !== "tool") cut = i // Summary.Y1
   }
   return cut === messages.length ? 0 : cut
 }
 
 const sizeOf = (message: Message.Message): number => partsOf(message).reduce((sum, part) => sum + part.length, 0)
 
-/** What a message says, a line or more each. What led there, the reasoning, is left out. */
+/** The texts of a message, one or more lines each. Reasoning is left out. */
 const partsOf = (message: Message.Message): ReadonlyArray<string> => {
   switch (message.role) {
     case "user": {
@@ -119,7 +119,7 @@ const textOf = (part: Part): string => {
 const plain = (value: Message.ToolCallPart["input"]): string =>
   typeof value === "string" ? value : JSON.stringify(value)
 
-/** The messages as a text of at most so many characters: the longest parts are cut first, and then the oldest left out. */
+/** The messages as a text of at most `atMost` characters: first the longest parts are cut, then the oldest are left out. */
 const transcript = (messages: ReadonlyArray<Message.Message>, atMost: number): string => {
   const parts = messages.flatMap(partsOf)
   for (let most = MOST_CHARACTERS; most >= LEAST_CHARACTERS; most *= 0.75) {
@@ -133,6 +133,6 @@ const transcript = (messages: ReadonlyArray<Message.Message>, atMost: number): s
 const shortened = (text: string, most: number): string => {
   if (text.length <= most) return text
   const half = Math.floor(most / 2)
-  // A cut may fall into a character of two halves, which no provider takes.
+  // A cut may split a surrogate pair, which no provider accepts.
   return `${text.slice(0, half)}\n[… ${text.length - 2 * half} characters …]\n${text.slice(-half)}`.toWellFormed()
 }
