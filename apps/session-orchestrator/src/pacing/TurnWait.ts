@@ -1,12 +1,12 @@
 /**
- * The wait of one turn, as commands reach it.
+ * Delivers commands to the wait of one turn.
  *
- * W1. Commands are taken in order, and none is lost between two parts of one wait: moving its end, extending the budget, or a
- *     question (X11) ends a sleep and begins another, and the wait is still the same.
- * W2. A command id that was taken once is never taken again (X4): whoever sends it again hears what became of the first.
- * W3. What a person wants comes before what the clock says, and an end that was moved is no end any more.
- * W4. Who sent a command hears of it when it is on record; or that there was nothing to do, when what it came too late for is
- *     on record. What was only in memory when the process died was promised to nobody.
+ * TurnWait.W1. Commands are taken in order, and none is lost between two parts of one wait: moving its end, extending the budget, or a
+ *     question (rule X11) ends a sleep and begins another, and the wait is still the same.
+ * TurnWait.W2. A command id that was taken once is never taken again (rule X4): a client that sends it again gets the result of the first.
+ * TurnWait.W3. A person's command comes before the clock, and an end that was moved does not end the wait any more.
+ * TurnWait.W4. The sender of a command gets its result when it is on record. If the command came too late, the sender gets that result when the
+ *     event that overtook it is on record. Commands in memory when the process dies have not been answered.
  */
 import { RetryStrategy, type TurnStopped } from "@holdfast/kernel"
 import { Deferred, Effect, Exit } from "effect"
@@ -16,21 +16,22 @@ type Wake = RetryStrategy.Wake
 /** A command as a wait takes it, and as it stands in the record. */
 export type Command = Exclude<Wake, { readonly type: "elapsed" | "asked" }> & { readonly by: RetryStrategy.Command }
 
-/** Whether a command did something; it is on disk by then. Fails where the turn stopped before. */
-export type Answer = Effect.Effect<boolean, TurnStopped.TurnStopped>
+/** Whether a command had an effect, which is on disk by then. Fails if the turn stopped before. */
+export type CommandResult = Effect.Effect<boolean, TurnStopped.TurnStopped>
 
-export class Wait {
+/** The wait of one turn and its commands. */
+export class TurnWait {
   private readonly recorded = new Set<string>()
-  /** What the turn has not heard yet. */
+  /** Commands that the turn has not taken yet. */
   private readonly inbox: Array<Pending> = []
-  /** What the turn has heard, and is putting on record. */
-  private heard: Pending | undefined = undefined
+  /** The command that the turn has taken and is recording. */
+  private taken: Pending | undefined = undefined
   private bell: Deferred.Deferred<void> | undefined = undefined
-  /** Open, too, until the turn has come to where it was; `ending`: it is over, and that is not on record yet. */
+  /** `open` also while the turn replays its records; `ending`: the wait is over, and that is not on record yet. */
   private phase: "closed" | "open" | "ending" = "open"
   private isDue = false
   private isRung = false
-  /** Called when a turn that stands by without a fiber is to go on. */
+  /** Called when a turn that stands by without a fiber is to continue. */
   private onRing: (() => void) | undefined = undefined
 
   /** Takes commands from now on. */
@@ -38,45 +39,45 @@ export class Wait {
     this.phase = "open"
   }
 
-  /** Its time has come while the turn was not there to hear of it: not in memory, or standing by. */
+  /** The wait's time has come while the turn was not running: not in memory, or standing by. */
   elapse(): void {
     this.isDue = true
   }
 
-  /** A turn that stands by goes on now: with what there is to hear, or back out of memory where that is nothing. */
+  /** Continues a turn that stands by: with the commands that have arrived, or out of memory again if there are none. */
   ring(): void {
     this.isRung = true
     this.goOn()
     if (this.bell !== undefined) Deferred.doneUnsafe(this.bell, Effect.void)
   }
 
-  /** Counts commands as taken: those that the turn has on record when it is taken up. */
+  /** Counts commands as taken: those in the turn's records when it is taken up. */
   know(commandIds: ReadonlyArray<string>): void {
     for (const id of commandIds) this.record(id)
   }
 
-  /** The turn does something else than wait. */
-  pass(): void {
+  /** The turn does something other than wait. */
+  notWaiting(): void {
     this.close(NOTHING)
   }
 
-  /** The turn has put on record how a sleep ended (W4). */
-  hear(wake: Wake): void {
+  /** The turn has recorded the end of a sleep (TurnWait.W4). */
+  recordedEnd(wake: Wake): void {
     if (wake.by !== undefined) this.record(wake.by.commandId)
     if (RetryStrategy.endsWait(wake)) this.close(NOTHING)
   }
 
-  /** The turn is sealed, or has stopped: nothing more is put on record. */
+  /** The turn is sealed, or has stopped: nothing more is recorded. */
   end(outcome: Exit.Exit<unknown, TurnStopped.TurnStopped>): void {
     this.close(Exit.map(outcome, () => false))
   }
 
-  /** Hands in a command, there and then; what it gives answers for it. */
-  steer(command: Command): Answer {
+  /** Hands in a command synchronously; the returned effect gives its result. */
+  steer(command: Command): CommandResult {
     const { commandId } = command.by
-    if (this.recorded.has(commandId)) return Effect.succeed(true) // W2
-    const known = [this.heard, ...this.inbox].find((pending) => pending?.command.by.commandId === commandId)
-    if (known !== undefined) return Deferred.await(known.answer) // W2
+    if (this.recorded.has(commandId)) return Effect.succeed(true) // TurnWait.W2
+    const known = [this.taken, ...this.inbox].find((pending) => pending?.command.by.commandId === commandId)
+    if (known !== undefined) return Deferred.await(known.answer) // TurnWait.W2
     if (this.phase === "closed") return Effect.succeed(false)
     const pending: Pending = { command, answer: Deferred.makeUnsafe() }
     this.inbox.push(pending)
@@ -85,17 +86,17 @@ export class Wait {
     return Deferred.await(pending.answer)
   }
 
-  /** Whether there is something that the turn has not heard yet. */
+  /** Whether there is a command or an elapsed time that the turn has not taken yet. */
   get hasNews(): boolean {
     return this.inbox.length > 0 || this.isDue
   }
 
-  /** Whether somebody wants something of it that it has not heard yet. */
+  /** Whether there is a command that the turn has not taken yet. */
   get isSteered(): boolean {
     return this.inbox.length > 0
   }
 
-  /** Waits until it is rung or a command comes; what there is to hear then is for `sleep`. `over` as there. */
+  /** Waits until it is rung or a command arrives; `sleep` takes the command then. `over` as in `sleep`. */
   standBy(over: () => void): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.phase = "open"
@@ -106,7 +107,7 @@ export class Wait {
     }).pipe(Effect.onInterrupt(() => Effect.sync(() => this.ends(over))))
   }
 
-  /** The same without a fiber: calls back once, now or then. */
+  /** The same without a fiber: calls `act` once, now or then. */
   standByThen(act: () => void): void {
     this.phase = "open"
     this.onRing = act
@@ -120,7 +121,7 @@ export class Wait {
     return wake
   }
 
-  /** Sleeps until `elapsed` succeeds or a command comes. `over` is called when the wait, and not just a part of it, has ended. */
+  /** Sleeps until `elapsed` succeeds or a command arrives. `over` is called when the whole wait, and not just a part of it, has ended. */
   sleep(elapsed: Effect.Effect<void>, over: () => void): Effect.Effect<Wake> {
     return Effect.suspend((): Effect.Effect<Wake> => {
       this.phase = "open"
@@ -152,36 +153,36 @@ export class Wait {
     over()
   }
 
-  /** The next thing to hear (W3). */
+  /** The next command, or the elapsed time (TurnWait.W3). */
   private take(): Wake {
-    this.heard = this.inbox.shift()
-    const wake = this.heard?.command ?? ELAPSED
+    this.taken = this.inbox.shift()
+    const wake = this.taken?.command ?? ELAPSED
     if (wake.type === "until") this.isDue = false
     return wake
   }
 
   private record(commandId: string): void {
     this.recorded.add(commandId)
-    if (this.heard?.command.by.commandId === commandId) {
-      tell(this.heard, DONE)
-      this.heard = undefined
+    if (this.taken?.command.by.commandId === commandId) {
+      resolve(this.taken, DONE)
+      this.taken = undefined
     }
     const at = this.inbox.findIndex(({ command }) => command.by.commandId === commandId)
-    for (const pending of at < 0 ? [] : this.inbox.splice(at, 1)) tell(pending, DONE)
+    for (const pending of at < 0 ? [] : this.inbox.splice(at, 1)) resolve(pending, DONE)
   }
 
   private close(answer: Exit.Exit<boolean, TurnStopped.TurnStopped>): void {
     this.phase = "closed"
     this.isDue = false
-    if (this.heard !== undefined) tell(this.heard, answer)
-    this.heard = undefined
-    for (const pending of this.inbox.splice(0)) tell(pending, answer)
+    if (this.taken !== undefined) resolve(this.taken, answer)
+    this.taken = undefined
+    for (const pending of this.inbox.splice(0)) resolve(pending, answer)
   }
 }
 
 // --- internal
 
-/** A command that is not on record, and whoever waits until it is. */
+/** A command that is not on record yet, and the result that its sender waits for. */
 interface Pending {
   readonly command: Command
   readonly answer: Deferred.Deferred<boolean, TurnStopped.TurnStopped>
@@ -191,5 +192,5 @@ const DONE = Exit.succeed(true)
 const NOTHING = Exit.succeed(false)
 const ELAPSED: Wake = { type: "elapsed" }
 
-const tell = ({ answer }: Pending, outcome: Exit.Exit<boolean, TurnStopped.TurnStopped>): void =>
+const resolve = ({ answer }: Pending, outcome: Exit.Exit<boolean, TurnStopped.TurnStopped>): void =>
   void Deferred.doneUnsafe(answer, outcome)

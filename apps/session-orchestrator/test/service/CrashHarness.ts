@@ -1,10 +1,10 @@
 /**
- * The stage of a crash: a provider on a socket, a file, a process that dies and comes back, and somebody who watches.
+ * Runs a service through crashes: scripted provider, database file, restarted process, watching client.
  *
- * C1. Chance is drawn from the seed alone; two runs of one seed differ in what the machine makes of the milliseconds.
- * C2. A turn counts as acknowledged when the head of its answer has come. What was not is sent again, under the same id.
- * C3. Whoever was told of a wait before a death holds the service to it (`promises`); whoever was told that a command was taken
- *     holds it to that (`commanded`, `aborted`).
+ * CrashHarness.C1. Random choices depend on the seed alone; two runs of one seed differ only in the machine's timing.
+ * CrashHarness.C2. A turn counts as acknowledged when the head of its response has arrived. Others are sent again, under the same id.
+ * CrashHarness.C3. A wait that a client received before a death is binding for the service (`promises`), and so is an accepted command
+ *     (`commanded`, `aborted`).
  */
 import { assert } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
@@ -12,11 +12,11 @@ import { Effect, Fiber, type Scope } from "effect"
 import * as path from "node:path"
 import * as ExitCode from "../../src/cli/ExitCode.ts"
 import { Chance } from "./Chance.ts"
-import * as Given from "./Given.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Onlooker from "./Onlooker.ts"
 import * as Process from "./Process.ts"
 
-/** What a wait must end with: the nth request of the provider, at the time that was told. */
+/** The expected end of a wait: the nth request of the provider, at the announced time. */
 export interface Promised {
   readonly retryAt: number
   readonly nth: number
@@ -43,9 +43,9 @@ export class Stage {
   readonly promises: Array<Promised> = []
   /** The ids of commands that were answered with 202 while a turn waited. */
   readonly commanded: Array<string> = []
-  /** The turns that somebody was told were aborted. */
+  /** The turns whose abort was acknowledged. */
   readonly aborted = new Set<string>()
-  /** When each request came to the provider. */
+  /** The arrival time of each request at the provider. */
   readonly askedAt: Array<number> = []
   /** Tool servers of the configuration; set before the first process is started. */
   tools: object = {}
@@ -61,18 +61,18 @@ export class Stage {
     this.directory = directory
   }
 
-  /** The process, where there is one. */
+  /** The running process; fails if there is none. */
   get alive(): Life {
     if (this.life === undefined) throw new Error("the process is dead")
     return this.life
   }
 
-  /** Where tools leave a line each time they run. */
+  /** The file in which tools leave a line for each run. */
   get runs(): string {
     return path.join(this.directory, "runs")
   }
 
-  /** Starts the first process, with delays before the retries, and makes the conversation. */
+  /** Starts the first process, with delays before the retries, and creates the conversation. */
   begin(...delays: ReadonlyArray<string>): Effect.Effect<void, Error, Requirements> {
     return Effect.gen({ self: this }, function* () {
       this.delays = delays
@@ -96,7 +96,7 @@ export class Stage {
       )
   }
 
-  /** Asks for something at the conversation. */
+  /** Sends a request to the conversation. */
   command(name: string, body: object = {}): Effect.Effect<number, Error> {
     return Effect.map(
       this.alive.call({ method: "POST", path: `/v1/conversations/${this.conversationId}/${name}`, body }),
@@ -104,7 +104,7 @@ export class Stage {
     )
   }
 
-  /** Has the wait of a turn ended, and is told that it is; the next attempt is due from that moment on, whatever dies then. */
+  /** Ends the wait of a turn by an acknowledged command; the next attempt is due from that moment on, also after a death. */
   get wakes(): Effect.Effect<void, Error> {
     return Effect.gen({ self: this }, function* () {
       const [retryAt, nth] = [Date.now(), this.provider.count() + 1]
@@ -116,17 +116,17 @@ export class Stage {
     })
   }
 
-  /** Aborts a turn, and is told that it is. */
+  /** Aborts a turn, and waits for the acknowledgement. */
   aborts(turnId: string): Effect.Effect<void, Error> {
     return Effect.map(this.command("abort"), (status) => void (status === 202 && this.aborted.add(turnId)))
   }
 
-  /** Some milliseconds, by chance. */
+  /** Waits some random milliseconds. */
   passes(least: number, most: number): Effect.Effect<void> {
     return Effect.sleep(this.chance.from(least, most))
   }
 
-  /** The onlooker's connection goes, and another one comes. */
+  /** Replaces the onlooker's connection by a new one. */
   get reconnects(): Effect.Effect<void, Error, Requirements> {
     return Effect.gen({ self: this }, function* () {
       if (this.watching !== undefined) yield* Fiber.interrupt(this.watching)
@@ -134,7 +134,7 @@ export class Stage {
     })
   }
 
-  /** Waits until the onlooker sees something. */
+  /** Waits until the onlooker has seen an event. */
   sees(what: string, isSeen: (onlooker: Onlooker.Onlooker) => boolean): Effect.Effect<void, Error> {
     return Process.eventually(
       what,
@@ -143,12 +143,12 @@ export class Stage {
     ).pipe(Effect.asVoid)
   }
 
-  /** Ends the process at once. */
+  /** Kills the process. */
   get kill(): Effect.Effect<void, Error> {
     return Effect.asVoid(this.dies("SIGKILL"))
   }
 
-  /** Ends it as an operator does who does not wait: the second signal is what it dies of. */
+  /** Ends the process like an impatient operator, by a second signal. */
   get quit(): Effect.Effect<void, Error> {
     return Effect.gen({ self: this }, function* () {
       const { child, stderr } = this.alive
@@ -157,7 +157,7 @@ export class Stage {
         text.includes("Stopping")
       )
       const { code } = yield* this.dies("SIGTERM")
-      // It did not wait for its answer to come to an end.
+      // It did not wait for the end of its answer.
       assert.strictEqual(code, ExitCode.ABORTED)
     })
   }
@@ -167,7 +167,7 @@ export class Stage {
     return Effect.andThen(this.start, this.watch)
   }
 
-  /** Starts the next process, and kills it on its way up. */
+  /** Starts the next process, and kills it during its start. */
   stillborn(least: number, most: number): Effect.Effect<void, Error, Requirements> {
     return Effect.gen({ self: this }, function* () {
       const file = Process.writeConfig(this.directory, this.config)
@@ -179,7 +179,7 @@ export class Stage {
     })
   }
 
-  /** Ends the process as an operator does. */
+  /** Stops the process like an operator. */
   get stop(): Effect.Effect<Process.Exit, Error> {
     return this.alive.end("SIGTERM")
   }
@@ -195,7 +195,7 @@ export class Stage {
     )
   }
 
-  /** What it was told of a wait that is not over is a promise, where none was made already. */
+  /** An announced wait that is not over becomes a promise, unless there is one already. */
   private dies(signal: NodeJS.Signals): Effect.Effect<Process.Exit, Error> {
     return Effect.gen({ self: this }, function* () {
       const retry = this.onlooker.retries.at(-1)
@@ -222,19 +222,19 @@ export class Stage {
     })
   }
 
-  /** The file. */
+  /** The database file. */
   get database(): string {
-    return Given.databaseIn(this.directory)
+    return ProcessSetup.databaseIn(this.directory)
   }
 
   private get config() {
-    return { server: { port: 0 }, ...Given.configOf(this.provider, { delays: this.delays }), tools: this.tools }
+    return { server: { port: 0 }, ...ProcessSetup.configOf(this.provider, { delays: this.delays }), tools: this.tools }
   }
 }
 
 // --- internal
 
-/** Watches for as long as the connection holds. */
+/** Watches while the connection holds. */
 const watching = (onlooker: Onlooker.Onlooker, { open }: Life, conversationId: string): Effect.Effect<void> =>
   open({
     path: `/v1/conversations/${conversationId}/events`,

@@ -2,12 +2,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { TurnStopped } from "@holdfast/kernel"
 import { Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { type Answer, Wait } from "../../src/pacing/Wait.ts"
+import { type CommandResult, TurnWait } from "../../src/pacing/TurnWait.ts"
 
 const by = (commandId: string) => ({ commandId, origin: "a test" })
 
-/** Somebody who waits for what becomes of a command; `undefined` while nobody knows. */
-const asking = (answer: Answer) =>
+/** A client that waits for a command's result; `undefined` while it is undecided. */
+const asking = (answer: CommandResult) =>
   Effect.map(
     Effect.forkChild(answer, { startImmediately: true }),
     (fiber) => () =>
@@ -17,7 +17,7 @@ const asking = (answer: Answer) =>
 describe("a wait", () => {
   it.effect("ends by itself, once", () =>
     Effect.gen(function* () {
-      const wait = new Wait()
+      const wait = new TurnWait()
       let ended = 0
       const fiber = yield* Effect.forkChild(
         wait.sleep(Effect.sleep("1 minute"), () => ended++),
@@ -31,43 +31,43 @@ describe("a wait", () => {
 
   it.effect("X4: loses no command between two of its parts, and takes them in order", () =>
     Effect.gen(function* () {
-      const wait = new Wait()
+      const wait = new TurnWait()
       const sleep = wait.sleep(Effect.never, () => {})
       const first = yield* Effect.forkChild(sleep, { startImmediately: true })
       const a = yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("a") }))
       const b = yield* asking(wait.steer({ type: "until", until: 5, by: by("b") }))
-      wait.hear(yield* Fiber.join(first))
+      wait.recordedEnd(yield* Fiber.join(first))
       // The first is on record; the wait is not over.
       const c = yield* asking(wait.steer({ type: "now", by: by("c") }))
       assert.deepStrictEqual([a(), b(), c()], [true, undefined, undefined])
-      wait.hear(yield* sleep)
-      wait.hear(yield* sleep)
+      wait.recordedEnd(yield* sleep)
+      wait.recordedEnd(yield* sleep)
       yield* Effect.yieldNow
       assert.deepStrictEqual([a(), b(), c()], [true, true, true])
       assert.isFalse(yield* wait.steer({ type: "now", by: by("d") }))
     })
   )
 
-  it.effect("X11: loses no command that comes while its end becomes a question: it is the answer", () =>
+  it.effect("X11: loses no command that arrives while its end becomes a question: the command answers it", () =>
     Effect.gen(function* () {
-      const wait = new Wait()
+      const wait = new TurnWait()
       const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 0, message: "May it go on?" }
       assert.deepStrictEqual(yield* wait.sleep(Effect.void, () => {}), { type: "elapsed" })
       const answer = yield* asking(wait.steer({ type: "now", by: by("a") }))
-      wait.hear({ type: "asked", asks, until: 9 })
+      wait.recordedEnd({ type: "asked", asks, until: 9 })
       assert.isUndefined(answer())
       wait.open()
       const wake = yield* wait.sleep(Effect.never, () => {})
       assert.deepStrictEqual(wake, { type: "now", by: by("a") })
-      wait.hear(wake)
+      wait.recordedEnd(wake)
       yield* Effect.yieldNow
       assert.isTrue(answer())
     })
   )
 
-  it.effect("X1: that stands by goes on when it is rung, with its end or without anything to hear", () =>
+  it.effect("X1: that stands by continues when it is rung, with its elapsed time or without anything to take", () =>
     Effect.gen(function* () {
-      const sent = new Wait()
+      const sent = new TurnWait()
       const back = yield* Effect.forkChild(
         sent.standBy(() => {}),
         { startImmediately: true }
@@ -76,12 +76,12 @@ describe("a wait", () => {
       yield* Fiber.join(back)
       assert.isFalse(sent.hasNews)
 
-      const wait = new Wait()
+      const wait = new TurnWait()
       const ready = yield* Effect.forkChild(
         wait.standBy(() => {}),
         { startImmediately: true }
       )
-      // Its time has come; it is not let in yet.
+      // Its time has come; it is not admitted yet.
       wait.elapse()
       yield* Effect.yieldNow
       assert.isUndefined(ready.pollUnsafe())
@@ -91,9 +91,9 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("X4: that stands by hears a command at once, and before its end", () =>
+  it.effect("X4: that stands by takes a command at once, and before its elapsed time", () =>
     Effect.gen(function* () {
-      const wait = new Wait()
+      const wait = new TurnWait()
       const ready = yield* Effect.forkChild(
         wait.standBy(() => {}),
         { startImmediately: true }
@@ -102,14 +102,14 @@ describe("a wait", () => {
       yield* asking(wait.steer({ type: "until", until: 5, by: by("a") }))
       yield* Fiber.join(ready)
       assert.deepStrictEqual(yield* wait.sleep(Effect.never, () => {}), { type: "until", until: 5, by: by("a") })
-      // An end that was moved is no end any more (W3): whoever lets it in has nothing to ring for.
+      // An end that was moved no longer ends the wait (TurnWait.W3), so its gate has nothing to ring for.
       assert.isFalse(wait.hasNews)
     })
   )
 
-  it.effect("X4: heard before it stands by, what there is to hear is not waited for", () =>
+  it.effect("X4: a command that arrived before it stands by is taken without waiting", () =>
     Effect.gen(function* () {
-      const [commanded, rung] = [new Wait(), new Wait()]
+      const [commanded, rung] = [new TurnWait(), new TurnWait()]
       yield* asking(commanded.steer({ type: "now", by: by("a") }))
       yield* commanded.standBy(() => {})
       rung.elapse()
@@ -119,33 +119,33 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("W4: tells nobody that a command was taken before it is on record", () =>
+  it.effect("TurnWait.W4: answers no command as taken before it is on record", () =>
     Effect.gen(function* () {
-      const wait = new Wait()
+      const wait = new TurnWait()
       const sleep = yield* Effect.forkChild(
         wait.sleep(Effect.never, () => {}),
         { startImmediately: true }
       )
       const first = yield* asking(wait.steer({ type: "now", by: by("a") }))
       const wake = yield* Fiber.join(sleep)
-      // The same again, and one that comes too late: neither is sure of anything before the first is.
+      // The same command again, and a late one: neither has a result before the first is on record.
       const again = yield* asking(wait.steer({ type: "now", by: by("a") }))
       const late = yield* asking(wait.steer({ type: "until", until: 5, by: by("b") }))
       yield* TestClock.adjust("1 hour")
       assert.deepStrictEqual([first(), again(), late()], [undefined, undefined, undefined])
-      wait.hear(wake)
+      wait.recordedEnd(wake)
       yield* Effect.yieldNow
       assert.deepStrictEqual([first(), again(), late()], [true, true, false])
     })
   )
 
-  it.effect("W4: a command that never got on record is answered by what became of the turn", () =>
+  it.effect("TurnWait.W4: a command that was never recorded is answered by the turn's outcome", () =>
     Effect.gen(function* () {
       for (const [outcome, expected] of [
         [Exit.void, false],
         [Exit.fail(new TurnStopped.TurnStopped({ message: "elsewhere" })), "failed"]
       ] as const) {
-        const wait = new Wait()
+        const wait = new TurnWait()
         const sleep = yield* Effect.forkChild(
           wait.sleep(Effect.never, () => {}),
           { startImmediately: true }
@@ -160,21 +160,23 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("W4: of a turn that comes back to something else than a wait there was nothing to do", () =>
-    Effect.gen(function* () {
-      const wait = new Wait()
-      const answer = yield* asking(wait.steer({ type: "now", by: by("a") }))
-      assert.isUndefined(answer())
-      wait.pass()
-      yield* Effect.yieldNow
-      assert.isFalse(answer())
-      assert.isFalse(yield* wait.steer({ type: "now", by: by("b") }))
-    })
+  it.effect(
+    "TurnWait.W4: a turn that comes back to something other than a wait answers that there was nothing to do",
+    () =>
+      Effect.gen(function* () {
+        const wait = new TurnWait()
+        const answer = yield* asking(wait.steer({ type: "now", by: by("a") }))
+        assert.isUndefined(answer())
+        wait.notWaiting()
+        yield* Effect.yieldNow
+        assert.isFalse(answer())
+        assert.isFalse(yield* wait.steer({ type: "now", by: by("b") }))
+      })
   )
 
   it.effect("X4: takes no command twice, nor one that is on record", () =>
     Effect.gen(function* () {
-      const wait = new Wait()
+      const wait = new TurnWait()
       wait.know(["old"])
       const fiber = yield* Effect.forkChild(
         wait.sleep(Effect.never, () => {}),
@@ -187,9 +189,9 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("X4: forgets a command that came before it was known to be on record", () =>
+  it.effect("X4: drops a command that arrived before its record was read", () =>
     Effect.gen(function* () {
-      const wait = new Wait()
+      const wait = new TurnWait()
       const old = yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("old") }))
       yield* asking(wait.steer({ type: "now", by: by("new") }))
       wait.know(["old"])
@@ -199,9 +201,9 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("W3: hears what a person wants before what the clock says", () =>
+  it.effect("TurnWait.W3: takes a person's command before the elapsed time", () =>
     Effect.gen(function* () {
-      const wait = new Wait()
+      const wait = new TurnWait()
       wait.elapse()
       yield* asking(wait.steer({ type: "cancelled", by: by("a") }))
       assert.strictEqual((yield* wait.sleep(Effect.void, () => {})).type, "cancelled")
@@ -209,17 +211,17 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("W3, X4: an end that was moved is no end any more, though its time had come", () =>
+  it.effect("TurnWait.W3, X4: an end that was moved does not end it, though its time had come", () =>
     Effect.gen(function* () {
-      const wait = new Wait()
+      const wait = new TurnWait()
       wait.elapse()
       yield* asking(wait.steer({ type: "until", until: 60_000, by: by("a") }))
-      wait.hear(yield* wait.sleep(Effect.never, () => {}))
+      wait.recordedEnd(yield* wait.sleep(Effect.never, () => {}))
       assert.isFalse(wait.hasNews)
-      // More budget moves no end.
+      // An extended budget moves no end.
       wait.elapse()
       yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("b") }))
-      wait.hear(yield* wait.sleep(Effect.never, () => {}))
+      wait.recordedEnd(yield* wait.sleep(Effect.never, () => {}))
       assert.strictEqual((yield* wait.sleep(Effect.never, () => {})).type, "elapsed")
     })
   )

@@ -1,4 +1,4 @@
-/** What is said of turns that have really happened: every sentence of their explanations, in order. */
+/** Tests the explanations of real turns: their sentences, in order. */
 import { assert, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { type Failure, TurnExplanation } from "@holdfast/wire"
@@ -6,18 +6,18 @@ import { Effect, Schema } from "effect"
 import * as ScriptedTurn from "./ScriptedTurn.ts"
 
 export interface Case {
-  /** What was done, and the rules that the sentences name. */
+  /** The events of the turn, and the rules that the sentences name. */
   readonly title: string
   readonly plan: ScriptedTurn.Plan
   readonly live?: (hand: ScriptedTurn.Hand) => Effect.Effect<unknown>
-  /** What is said, among other things, in this order. */
+  /** Sentences that must occur, in this order. */
   readonly says: ReadonlyArray<string>
 }
 
-/** A test for each case. */
+/** Defines a test for each case. */
 export const tells = (cases: ReadonlyArray<Case>): void => {
   for (const { live, plan, says, title } of cases) {
-    it.effect(`X9: what is said of ${title}`, () =>
+    it.effect(`X9: the explanation of ${title}`, () =>
       Effect.gen(function* () {
         const explanation = yield* ScriptedTurn.happened(plan, live)
         const words = wordsOf(explanation)
@@ -63,13 +63,13 @@ export const quota: Failure.Failure = {
   retryable: false
 }
 
-/** What asks for a wait of so many milliseconds. */
+/** A failure that asks for a wait of so many milliseconds. */
 export const asked = (ms: number): Failure.Failure => ({
   ...overloaded,
   hint: { retryAfterMs: ms, source: "retry-after" }
 })
 
-/** So many attempts that fail, one like the other. */
+/** So many attempts that fail in the same way. */
 export const down = (times: number, failure = overloaded) =>
   Array.from({ length: times }, () => ScriptedProvider.emits(failure))
 

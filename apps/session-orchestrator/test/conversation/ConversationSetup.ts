@@ -1,4 +1,4 @@
-/** Conversations as a whole, on a store in memory and a clock that a test moves. */
+/** Runs conversations as a whole, on a store in memory and a test clock. */
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { Profile, Routes } from "@holdfast/policy"
 import type { TurnEvent } from "@holdfast/wire"
@@ -25,19 +25,19 @@ export const waits = (...seconds: ReadonlyArray<number>): Profile.RetrySettings 
 export interface Options {
   readonly scripts: ReadonlyArray<ScriptedProvider.Script>
   readonly retry?: Profile.RetrySettings
-  /** Providers and the names of their credentials; without it, `test` with none. */
+  /** Providers and the names of their credentials; if absent, `test` with none. */
   readonly credentials?: Routes.Known["credentials"]
-  /** Stands between the service and its store. */
+  /** Wraps the store of the service. */
   readonly store?: (store: Store["Service"]) => Partial<Store["Service"]>
   readonly journal?: (journal: Journal["Service"]) => Partial<Journal["Service"]>
   readonly gates?: Gates.Gates["Service"]
   readonly tools?: Tools.Tools["Service"]
   readonly standings?: (standings: Standings["Service"]) => Partial<Standings["Service"]>
-  /** Where it keeps all of it; absent: in memory. */
+  /** The storage; if absent, in memory. */
   readonly storage?: Layer.Layer<SqlStore.Storage, StorageError>
 }
 
-/** Runs a test against a service, which is gone behind it. */
+/** Runs a test against a service, which is stopped after it. */
 export const withService = <E>(
   {
     scripts,
@@ -55,7 +55,7 @@ export const withService = <E>(
     readonly store: Store["Service"]
     readonly journal: Journal["Service"]
     readonly provider: ReturnType<typeof ScriptedProvider.make>
-    /** Takes the service down. */
+    /** Stops the service. */
     readonly stop: Effect.Effect<void>
   }) => Effect.Effect<void, E, Scope.Scope>
 ) =>
@@ -91,10 +91,10 @@ export const withService = <E>(
     yield* test({ conversations, store: real, journal: records, provider, stop: Scope.close(scope, Exit.void) })
   }).pipe(Effect.scoped, Effect.provide(storage))
 
-/** Asks for something that is not answered at once. */
+/** Makes a call that is not answered at once. */
 export const asking = <A, E>(call: Effect.Effect<A, E>) => Effect.forkScoped(call, { startImmediately: true })
 
-/** Watches, and keeps what comes. */
+/** Subscribes, and collects the frames. */
 export const watching = (frames: Stream.Stream<Frame, unknown>) =>
   Effect.gen(function* () {
     const seen: Array<Frame> = []

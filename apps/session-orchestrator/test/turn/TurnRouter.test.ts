@@ -1,11 +1,11 @@
-/** Turns of the service that may go elsewhere, as somebody sees them who watches, asks and commands. */
+/** Tests turns that may change their target, by events, state and commands. */
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
-import { Ids } from "@holdfast/wire"
+import { defined, Ids } from "@holdfast/wire"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { StorageError } from "../../src/storage/Store.ts"
-import { asking, waits, watching, withService } from "../conversation/Given.ts"
+import { asking, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, call, emits, hangs, overloaded, tools } = ScriptedProvider
 
@@ -18,8 +18,8 @@ const quota = {
   status: 429
 } as const
 
-describe("a turn that goes on elsewhere at once", () => {
-  it.effect("P15: runs, and does not wait, while the other target is asked", () =>
+describe("a turn that continues elsewhere at once", () => {
+  it.effect("P15: runs, and does not wait, while the other target is called", () =>
     Effect.gen(function* () {
       const reached = yield* Deferred.make<void>()
       yield* withService(
@@ -39,8 +39,8 @@ describe("a turn that goes on elsewhere at once", () => {
   )
 })
 
-describe("a turn whose model answers with words where a report is asked for", () => {
-  it.effect("A9, P8: asks it again: its target is well, and cools down for nobody", () =>
+describe("a turn whose model answers with text although a report is required", () => {
+  it.effect("A9, P8: calls it again: its target is healthy, and does not cool down", () =>
     withService(
       {
         scripts: [answer("I am done."), tools(call("final_report")), answer("Hello")],
@@ -106,7 +106,7 @@ describe("a conversation that began with retries switched off", () => {
       withService(
         {
           scripts: [emits(overloaded), emits(overloaded), answer("At last")],
-          retry: { ...waits(1), enabled: false, ...(routing === undefined ? {} : { routing }) }
+          retry: { ...waits(1), enabled: false, ...defined({ routing }) }
         },
         Effect.fnUntraced(function* ({ conversations }) {
           const id = yield* conversations.create({})
@@ -142,9 +142,9 @@ describe("a turn that waits on disk", () => {
       { test: ["ONE", "TWO", "THREE"] }
     ]
   ] as const) {
-    it.effect(`X3: is told of to who comes later as to who was there: ${what}`, () =>
+    it.effect(`X3: shows the same to later and earlier clients: ${what}`, () =>
       withService(
-        { scripts, retry: { profile }, ...(credentials === undefined ? {} : { credentials }) },
+        { scripts, retry: { profile }, ...defined({ credentials }) },
         Effect.fnUntraced(function* ({ conversations }) {
           const id = yield* conversations.create({})
           yield* conversations.prompt(id, { prompt: "Hi", turnId })

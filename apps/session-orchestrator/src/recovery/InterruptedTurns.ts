@@ -1,8 +1,8 @@
 /**
- * Counts what interrupts turns, and decides how an interrupted turn goes on (C10, X14).
+ * Counts interruptions of turns, and decides how an interrupted turn continues (rules C10, X14).
  *
- * Setbacks.B1. The count is on disk before the turn goes on: a defect that takes the process down as well is counted.
- * Setbacks.B2. A lost ownership is no defect: it is counted nowhere.
+ * InterruptedTurns.B1. The count is on disk before the turn continues: a defect that takes the process down as well is counted.
+ * InterruptedTurns.B2. A lost ownership is no defect and is not counted.
  */
 import { Turn as KernelTurn, type TurnStopped } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
@@ -14,7 +14,7 @@ import type { Session } from "../session/Session.ts"
 import * as TurnLife from "../session/TurnLife.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
 
-/** Waits until a turn may run; gives the seal of one that is not run again. */
+/** Waits until a turn may run. Returns its seal if the turn is sealed instead of run again. */
 export const enter = Effect.fnUntraced(function* (
   services: TurnServices,
   session: Session,
@@ -23,30 +23,30 @@ export const enter = Effect.fnUntraced(function* (
   const { interruptions, quarantine } = services
   const { abort, turnId } = turn
   const { interruption } = turn.state
-  const verdict = interruption && Interruption.verdictOf(interruption)
+  const decision = interruption && Interruption.verdictOf(interruption)
   const byDisk = services.patiently(turnId)
-  if (verdict?._tag === "Seal") {
-    yield* Effect.logError(`Turn ${turnId} is sealed as failed. ${verdict.failure.message}`)
-    return yield* Sealing.seal(services, session, turnId, { status: "failed", ...verdict })
+  if (decision?._tag === "Seal") {
+    yield* Effect.logError(`Turn ${turnId} is sealed as failed. ${decision.failure.message}`)
+    return yield* Sealing.seal(services, session, turnId, { status: "failed", ...decision })
   }
   const admitted = Deferred.makeUnsafe<void>()
-  const stay = quarantine.come(verdict?._tag === "Alone", () => Deferred.doneUnsafe(admitted, Effect.void))
+  const stay = quarantine.come(decision?._tag === "Alone", () => Deferred.doneUnsafe(admitted, Effect.void))
   turn.move(TurnLife.enter(stay))
-  // One that is aborted runs nothing any more, so nothing has to wait for it, nor it for anything.
+  // An aborted turn does not run, so it waits for no other turn and no other turn waits for it.
   if (!Deferred.isDoneUnsafe(admitted)) yield* Effect.raceFirst(Deferred.await(admitted), Deferred.await(abort))
-  if (interruption !== undefined && verdict?._tag === "Alone")
-    yield* byDisk(interruptions.note(turnId, { ...interruption, isAlone: true })) // B1
+  if (interruption !== undefined && decision?._tag === "Alone")
+    yield* byDisk(interruptions.note(turnId, { ...interruption, isAlone: true })) // InterruptedTurns.B1
   return undefined
 })
 
-/** A turn has made a record: one that ran alone does so no more. */
+/** A turn has made a record: a turn that ran alone is not alone any more. */
 export const recorded = (turn: TurnLife.TurnLife, record: Record): void => {
   if (turn.state.interruption === undefined || !Interruption.isProgress(record)) return
   turn.move(TurnLife.without("interruption"))
   turn.state.stay?.progressed()
 }
 
-/** A defect of the service has stopped a turn: it is run again after a pause, or sealed (C10). Gives its seal. */
+/** A defect of the service has stopped a turn: it is run again after a pause, or sealed (rule C10). Returns its seal. */
 export const ofDefect = Effect.fnUntraced(function* (
   services: TurnServices,
   session: Session,
@@ -59,7 +59,7 @@ export const ofDefect = Effect.fnUntraced(function* (
   if (Deferred.isDoneUnsafe(abort)) return yield* sealed(ABORTED)
   const known = Option.getOrElse(yield* byDisk(interruptions.find(turnId)), () => Interruption.none(life))
   const defects = known.defects + 1
-  yield* byDisk(interruptions.takeUp(turnId, { ...known, life, defects })) // B1
+  yield* byDisk(interruptions.takeUp(turnId, { ...known, life, defects })) // InterruptedTurns.B1
   yield* Effect.logError(
     `Turn ${turnId} was stopped by defect ${defects} of ${Interruption.MOST_DEFECTS}: ${error.message}`
   )
@@ -75,7 +75,7 @@ export const ofDefect = Effect.fnUntraced(function* (
 export const pause = (abort: TurnLife.TurnLife["abort"], ms: number): Effect.Effect<void> =>
   Effect.raceFirst(Effect.sleep(ms), Deferred.await(abort))
 
-/** The service stops in good order: the turns that it is running die of nothing. */
+/** Records an orderly stop of the service, so that it counts as no death of the running turns. */
 export const inGoodOrder = ({ interruptions, life, sessions }: TurnServices): Effect.Effect<void> =>
   Effect.suspend(() => {
     const turns = Array.from(sessions, ({ turns }) => turns).flat()
@@ -91,8 +91,8 @@ export const inGoodOrder = ({ interruptions, life, sessions }: TurnServices): Ef
 
 const ABORTED: Sealing.Outcome = { status: "aborted", failure: KernelTurn.aborted }
 
-/** What was wrong for a moment is right again by then, and a client still waits. */
+/** Long enough for a passing fault to clear, short enough for a waiting client. */
 const DEFECT_PAUSE_MS = 1_000
 
-/** A disk that does not answer must not hold up the end of the service; then the turns count one death. */
+/** A silent disk must not delay the end of the service; the turns then count one death. */
 const NOTE_LIMIT = Duration.seconds(2)

@@ -1,7 +1,7 @@
-/** A clock that is a number, for what needs no more of the world. */
+/** A clock that is a number, with timers, for tests that need no more. */
 
-/** Time, and those who wait for it. */
-export class World {
+/** Time, and the timers that wait for it. */
+export class ManualClock {
   ms = 1_000_000
   private readonly waiting = new Set<{ readonly endMs: number; readonly act: () => void }>()
 
@@ -18,7 +18,7 @@ export class World {
     return this.waiting.size
   }
 
-  /** Moves on to a time, and rings what is due on the way, in order. */
+  /** Moves the clock, and rings the timers that are due on the way, in order. */
   move(byMs: number): void {
     const end = this.ms + byMs
     for (;;) {

@@ -1,4 +1,4 @@
-/** What tests of the service as a process are given: a provider's answers, a configuration, a stage for both, and turns. */
+/** Provides e2e tests with responses, configurations, processes and turns. */
 import { assert } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { Effect } from "effect"
@@ -12,14 +12,14 @@ export const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", 
 
 export const answer = (text: string) => ({ frames: answerFrames("openai", text) })
 
-/** An answer that stops behind so many of its frames until its gate is open; the first is a preamble, each other one a word. */
+/** An answer that stops after so many of its frames until its gate is open; the first is a preamble, each other one a word. */
 export const gated = (text: string, behind: number) => {
   const gate = ScriptedServer.gate()
   const frames = answerFrames("openai", text)
   return { gate, response: { frames: [...frames.slice(0, behind), gate, ...frames.slice(behind)] } }
 }
 
-/** Answers turns by their prompts, each with its own responses one by one. Gives the prompts that have called so far, in order. */
+/** Answers turns by their prompts, each with its own responses one by one. Returns the prompts that have called so far, in order. */
 export const script = (
   provider: Pick<ScriptedServer.ScriptedServer, "otherwise">,
   responses: Readonly<Record<string, ReadonlyArray<ScriptedServer.ScriptedResponse>>>
@@ -29,7 +29,7 @@ export const script = (
     const prompt = Object.keys(responses).find((prompt) => body.includes(prompt)) ?? ""
     const nth = calls.filter((call) => call === prompt).length
     calls.push(prompt)
-    // As the provider has it: a call too many ends a turn instead of prolonging it.
+    // As a provider does: a call too many ends a turn instead of prolonging it.
     return (
       responses[prompt]?.[nth] ?? { status: 400, body: `No response is scripted for call ${nth + 1} of "${prompt}".` }
     )
@@ -44,9 +44,9 @@ const DATABASE = "data/holdfast.db"
 
 export interface Options {
   readonly delays?: ReadonlyArray<string>
-  /** What else is to be said of retries. */
+  /** Further settings of retries. */
   readonly retry?: object
-  /** Without gates a turn that is to sleep sleeps, and calls for itself, whatever others meet. */
+  /** Without gates a turn sleeps its own waits and makes its own calls, independent of other turns. */
   readonly isGated?: boolean
 }
 
@@ -62,33 +62,33 @@ export const configOf = (
   retry: { schedule: { type: "steps", delays }, ...retry }
 })
 
-/** A provider, and process after process over one file in a directory. */
+/** A provider, and a function that starts processes over one file in a directory. */
 export const stageIn = Effect.fnUntraced(function* (directory: string, options?: Options) {
   const provider = yield* ScriptedServer.start()
   const config = configOf(provider, options)
   return { directory, provider, config, database: databaseIn(directory), start: Process.start({ directory, config }) }
 })
 
-/** The same in a directory of its own. */
+/** The same in a new directory. */
 export const stage = (options?: Options) =>
   Effect.flatMap(Process.directory, (directory) => stageIn(directory, options))
 
 export type Running = Effect.Success<ReturnType<typeof Process.start>>
 
-/** A turn handed in as a stream of its events; its prompt is its id, where nothing else is said. */
+/** A request for a turn as a stream of its events; its prompt is its id by default. */
 export const request = (id: string, turnId: string, prompt = turnId) => ({
   path: `/v1/conversations/${id}/turns`,
   headers: { accept: "application/x-ndjson" },
   body: { prompt, turnId }
 })
 
-/** A turn that is handed in and left (X15). */
+/** A request for a turn that is submitted and left (rule X15). */
 export const submission = (id: string, turnId: string, prompt = turnId) => ({
   ...request(id, turnId, prompt),
   headers: { prefer: "respond-async" }
 })
 
-/** The events of a turn from its first to its last; asks with the same id, so it is the same turn. */
+/** The events of a turn from its first to its last; requested with the same id, so it is the same turn. */
 export const turn = (service: Running, id: string, turnId: string) =>
   Effect.map(service.call(request(id, turnId)), ({ status, text }) => {
     assert.strictEqual(status, 200)

@@ -1,8 +1,8 @@
 /**
- * What a test does while a turn waits, on a machine that may be too slow for it.
+ * Repeats a test with a waiting turn, if the machine was too slow.
  *
- * B1. A test that finds the wait over (`stillWaits`) proves nothing: it is done again from the start, with a longer wait.
- * B2. Whatever else fails, fails at once; and so does the longest wait.
+ * LongerWaits.B1. A test that finds the wait over (`stillWaits`) proves nothing: it is repeated from the start, with a longer wait.
+ * LongerWaits.B2. Any other failure counts at once, and so does a failure with the longest wait.
  */
 import { Data, Effect, type Scope } from "effect"
 
@@ -11,11 +11,11 @@ export class WaitIsOver extends Data.TaggedError("WaitIsOver") {
   override readonly message = "The wait was over before the test could look, three times."
 }
 
-/** Fails when a wait is over, or none was seen. A test calls it behind what it has looked at. */
+/** Fails when a wait is over, or none was seen. A test calls it after its checks. */
 export const stillWaits = (retryAt: number | undefined): Effect.Effect<void, WaitIsOver> =>
   Effect.suspend(() => (Date.now() < (retryAt ?? 0) ? Effect.void : Effect.fail(new WaitIsOver())))
 
-/** Runs a test with a wait of so many seconds, and twice more with longer ones where those were too short. */
+/** Runs a test with a wait of so many seconds, and up to twice more with longer ones if those were too short. */
 export const withWait = <E, R>(
   seconds: number,
   test: (seconds: number) => Effect.Effect<void, E | WaitIsOver, R>
@@ -27,5 +27,5 @@ export const withWait = <E, R>(
   return from(1)
 }
 
-/** Times the wait that was asked for. */
+/** Factor of the longest wait to the requested one. */
 const LONGEST = 9
