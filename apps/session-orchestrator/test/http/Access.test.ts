@@ -103,7 +103,7 @@ describe("a refusal", () => {
     expect(noHost?.detail).toMatch(/does not accept the host \(none\)\./)
     expect(says({ origin: "https://evil.example" })).toMatch(/^Pages of "https:\/\/evil\.example" may not call/)
     expect(says({ "content-length": "2" })).toMatch(/^The body has no content type\. /)
-    expect(says({ "content-type": "text/plain" })).toMatch(/^The body is "text\/plain"\. /)
+    expect(says({ "content-type": "text/plain" })).toMatch(/^The body has the content type "text\/plain"\. /)
     expect(says({ "content-type": "application/json", "content-length": "101" })).toBe(
       "A body may have 100 bytes at most."
     )
