@@ -24,6 +24,7 @@ import * as LineTransport from "../src/tools/LineTransport.ts"
 import * as Offers from "../src/tools/Offers.ts"
 import * as ToolServer from "../src/tools/ToolServer.ts"
 import * as ToolServers from "../src/tools/ToolServers.ts"
+import { DefaultAddress } from "@holdfast/wire"
 import * as HttpServer from "../src/http/HttpServer.ts"
 import * as LiveResponse from "../src/http/body/LiveResponse.ts"
 
@@ -89,7 +90,7 @@ const promises: Readonly<Record<string, ReadonlyArray<Promise>>> = {
     ["and no turn has failed so for ", Causes.QUIET_MS === 3_600_000 ? "an hour" : seconds(Causes.QUIET_MS), " |"]
   ],
   configuration: [
-    ["takes any that is free, and the start prints which | `", HttpServer.DEFAULT_PORT, "` | `HOLDFAST_PORT`"],
+    ["takes any that is free, and the start prints which | `", DefaultAddress.PORT, "` | `HOLDFAST_PORT`"],
     ["takes any that is free, and the start prints which | `", Settings.DEFAULTS.server.port, "` | `HOLDFAST_PORT`"],
     ["Of one server the first ", Offers.MAX_TOOLS, " tools are offered that fit"],
     ["that fit: ", Offers.MAX_DEFINITION_BYTES / KIB, " KiB a definition"],

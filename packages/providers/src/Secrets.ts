@@ -8,11 +8,8 @@
  * S2. A failure leaves this package only after every secret that the adapter knows has been taken out of it, wherever it came
  *     from.
  */
-import type { Failure } from "@holdfast/wire"
+import { type Failure, Redaction } from "@holdfast/wire"
 import { Record, Redacted } from "effect"
-
-/** What stands where a secret stood. */
-export const PLACEHOLDER = "<redacted>"
 
 /** Takes secrets out of text. Of JSON it makes JSON. */
 export type Conceal = (text: string) => string
@@ -21,7 +18,7 @@ export type Conceal = (text: string) => string
 export const conceal = (secrets: ReadonlyArray<Redacted.Redacted<string>>, more: Conceal = (text) => text): Conceal => {
   // Trimmed, as they are sent: a key that was read from a file may end in a newline.
   const values = secrets.map((secret) => Redacted.value(secret).trim()).filter((secret) => secret !== "")
-  return (text) => values.reduce((text, secret) => text.replaceAll(secret, PLACEHOLDER), more(text))
+  return (text) => values.reduce((text, secret) => text.replaceAll(secret, Redaction.PLACEHOLDER), more(text))
 }
 
 /** The same for all that is text in a failure. */

@@ -6,24 +6,24 @@ const conceal = (...secrets: ReadonlyArray<string>) => Secrets.conceal(secrets.m
 
 describe("Secrets", () => {
   it("every occurrence of every secret is taken out, in the form in which it is sent", () => {
-    expect(conceal("key-1\n", " key-2 ")("key-1, key-2, key-1")).toBe("<redacted>, <redacted>, <redacted>")
+    expect(conceal("key-1\n", " key-2 ")("key-1, key-2, key-1")).toBe("[redacted], [redacted], [redacted]")
   })
 
   it("an empty secret takes nothing out", () => {
-    expect(conceal("", " \n", "key")("a key b")).toBe("a <redacted> b")
+    expect(conceal("", " \n", "key")("a key b")).toBe("a [redacted] b")
   })
 
   it("what the caller takes out is taken out first", () => {
     const both = Secrets.conceal([Redacted.make("inner")], (text) => text.replace("<", "inner").replace(">", "!"))
-    expect(both("<inner>")).toBe("<redacted><redacted>!")
+    expect(both("<inner>")).toBe("[redacted][redacted]!")
   })
 
   it("of a failure the message, the code and the evidence are cleaned, and what is absent stays absent", () => {
     const failure = { message: "no key", code: "key_bad", evidence: { "x-id": "req-key" }, status: 401 }
     expect(Secrets.inFailure(conceal("key"), failure)).toEqual({
-      message: "no <redacted>",
-      code: "<redacted>_bad",
-      evidence: { "x-id": "req-<redacted>" },
+      message: "no [redacted]",
+      code: "[redacted]_bad",
+      evidence: { "x-id": "req-[redacted]" },
       status: 401
     })
     expect(Object.keys(Secrets.inFailure(conceal("key"), { message: "no" }))).toEqual(["message"])

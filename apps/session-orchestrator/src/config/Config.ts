@@ -18,7 +18,7 @@ export interface Credential {
 }
 
 /** A provider that is reached over HTTP. */
-export interface HttpProvider {
+interface HttpProvider {
   readonly type: "openai-compatible" | "anthropic"
   readonly name: string
   readonly baseUrl: string
@@ -49,7 +49,7 @@ export interface RequestOptions {
 }
 
 /** The provider that simulates outages in this process. */
-export interface SimulatedProvider {
+interface SimulatedProvider {
   readonly type: "simulated"
   readonly name: string
 }

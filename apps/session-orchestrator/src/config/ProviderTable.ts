@@ -5,7 +5,7 @@
  * ProviderTable.T2. An entry with nothing but `type`, under a built-in name, is that built-in provider. An entry with its own address gets
  *     only keys that it names: a key belongs to the host it was issued for.
  */
-import { Target } from "@holdfast/wire"
+import { defined, Target } from "@holdfast/wire"
 import { Redacted, Schema } from "effect"
 import * as BuiltIn from "./BuiltIn.ts"
 import type { Credential, ProviderConfig, RequestOptions } from "./Config.ts"
@@ -86,7 +86,7 @@ export const make = (
       secrets: headers.secrets,
       credentials: credentialsOf(apiKeyEnv, environment),
       ...requestOf(name, entry, models),
-      ...(entry.limits === undefined ? {} : { limits: entry.limits })
+      ...defined({ limits: entry.limits })
     })
   }
   for (const [name, { body }] of Object.entries(models)) {

@@ -1,12 +1,13 @@
 /** The calls that answer with a stream, as commands for a terminal. */
 import { Predicate } from "effect"
+import * as DefaultAddress from "../DefaultAddress.ts"
 import * as Ndjson from "../Ndjson.ts"
 import * as Sse from "../Sse.ts"
 
 type Json = Record<string, unknown>
 
 /** Where the samples call. A page that shows them puts its own origin in its place. */
-export const ORIGIN = "http://127.0.0.1:4747"
+export const { ORIGIN } = DefaultAddress
 
 /** The samples of an operation; none where its answer is one document, which readers of the format write themselves. */
 export const of = (method: string, path: string, operation: Json, body: unknown): ReadonlyArray<Json> => {

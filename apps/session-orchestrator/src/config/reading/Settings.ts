@@ -6,7 +6,7 @@
  * with this schema.
  */
 import { Durations, Models, Profile } from "@holdfast/policy"
-import { Target } from "@holdfast/wire"
+import { DefaultAddress, Target } from "@holdfast/wire"
 import { Duration, Schema, type SchemaAST } from "effect"
 import { Body } from "./RequestSettings.ts"
 
@@ -92,7 +92,7 @@ export const BaseUrl = checked(isBaseUrl, HTTP, BASE_URL)
 
 const PORT = "an integer from 0 to 65535"
 
-export const ServerSettings = Schema.Struct({
+const ServerSettings = Schema.Struct({
   host: Schema.optionalKey(filled('an address to listen on, such as "127.0.0.1"')),
   port: Schema.optionalKey(
     Schema.Number.annotate({ message: `Expected ${PORT}` }).check(
@@ -110,7 +110,7 @@ export const ServerSettings = Schema.Struct({
 /** The expectation of a database's address, for messages. */
 const DATABASE_URL = 'the address of a PostgreSQL database, such as "postgres://user@host:5432/holdfast"'
 
-export const DatabaseSettings = Schema.Struct({
+const DatabaseSettings = Schema.Struct({
   path: Schema.optionalKey(filled('a file\'s path, such as "./.holdfast/holdfast.db"')),
   retention: Schema.optionalKey(Durations.Limit),
   /** It may contain a password. */
@@ -129,7 +129,7 @@ const RUNNER_PATTERN = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/u
 const MOST_SHARDS = 10_000
 const SHARDS = `an integer from 1 to ${MOST_SHARDS}`
 
-export const ClusterSettings = Schema.Struct({
+const ClusterSettings = Schema.Struct({
   runner: Schema.optionalKey(checked((value) => parseRunner(value) !== undefined, RUNNER_PATTERN.source, RUNNER)),
   shards: Schema.optionalKey(
     Schema.Number.annotate({ message: `Expected ${SHARDS}` }).check(
@@ -149,13 +149,13 @@ export const parseRunner = (text: string): { readonly host: string; readonly por
 /** The log levels, from the most lines to the fewest. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const
 
-export const LogSettings = Schema.Struct({
+const LogSettings = Schema.Struct({
   level: Schema.optionalKey(
     Schema.Literals(LOG_LEVELS).annotate({ message: 'Expected "debug", "info", "warn" or "error"' })
   )
 })
 
-export const GateSettings = Schema.Struct({
+const GateSettings = Schema.Struct({
   enabled: Schema.optionalKey(Schema.Boolean.annotate({ message: "Expected true or false" }))
 })
 
@@ -215,7 +215,7 @@ const RetryLogSettings = Schema.Struct({
   )
 })
 
-export const TelemetrySettings = Schema.Struct({
+const TelemetrySettings = Schema.Struct({
   retryLog: Schema.optionalKey(Schema.Union([Schema.Literal(false), RetryLogSettings])),
   otlp: Schema.optionalKey(
     Schema.Struct({
@@ -314,7 +314,7 @@ export const Settings = Schema.Struct({
 export type Settings = typeof Settings.Type
 
 /** Keys that need more than a default: they are resolved together with other keys or with the environment. */
-export interface Joined {
+interface Joined {
   readonly server: "token" | "tokenEnv"
   readonly database: "path" | "url"
   readonly cluster: "runner"
@@ -327,7 +327,7 @@ export type Plain<Section extends keyof Joined> = Omit<Required<NonNullable<Sett
 
 /** The defaults of plain keys. A key that is missing here does not compile. */
 export const DEFAULTS: { readonly [Section in keyof Joined]: Plain<Section> } = {
-  server: { host: "127.0.0.1", port: 4747, hostnames: [] },
+  server: { host: DefaultAddress.HOST, port: DefaultAddress.PORT, hostnames: [] },
   // A turn can be explained for this long.
   database: { retention: Duration.days(30) },
   // A dozen or more per runner for more runners than a cluster will have, so the shards can be divided evenly.

@@ -13,7 +13,7 @@
  *     begins. The ids of the turns that waited are not saved: until the last of those waits was due, one turn counts as waiting.
  * Incidents.I5. A failed turn is reported too (`Causes`), so the last notice about a turn never promises an answer that does not come.
  */
-import { Target, type TurnEvent } from "@holdfast/wire"
+import { defined, Target, type TurnEvent } from "@holdfast/wire"
 import { HashMap, Option, Schema } from "effect"
 import * as Causes from "./Causes.ts"
 import * as Notice from "./Notice.ts"
@@ -73,7 +73,7 @@ export type Input =
   | { readonly _tag: "Passed"; readonly at: number }
 
 /** Everything that `Incidents` has recorded. */
-export interface State {
+interface State {
   readonly troubles: HashMap.HashMap<string, Trouble>
   /** Where each turn is counted, by its conversation, which has one running turn at a time. */
   readonly turns: HashMap.HashMap<string, Counted>
@@ -83,7 +83,7 @@ export interface State {
 }
 
 /** The state that is kept over a restart (Incidents.I4). */
-export interface Saved {
+interface Saved {
   readonly troubles: ReadonlyArray<Kept>
   readonly causes: ReadonlyArray<Causes.Cause>
 }
@@ -148,8 +148,7 @@ export const save = ({ causes, troubles }: State): Saved => ({
     isTold,
     waitsUntil,
     said,
-    ...(outcomes === undefined ? undefined : { outcomes }),
-    ...(endsAt === undefined ? undefined : { endsAt })
+    ...defined({ outcomes, endsAt })
   }))
 })
 
@@ -162,7 +161,7 @@ export const counts = ({ troubles }: State, at: number): ReadonlyArray<Count> =>
   }))
 
 /** An endpoint in trouble, for metrics. */
-export interface Count {
+interface Count {
   /** It is an incident. */
   readonly isTold: boolean
   /** It is an incident, and a turn waits for it here (Incidents.I3). */

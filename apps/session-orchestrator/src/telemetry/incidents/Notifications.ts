@@ -21,7 +21,7 @@ import * as NoticeText from "./NoticeText.ts"
 import { Outbox } from "./Outbox.ts"
 
 /** The receivers and the limits. */
-export interface Options {
+interface Options {
   readonly after: Duration.Duration
   readonly receivers: ReadonlyMap<IncidentFile.Receiver, Delivery.Deliver>
   readonly file: IncidentFile.IncidentFile
