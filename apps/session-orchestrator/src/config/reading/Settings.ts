@@ -182,8 +182,11 @@ export const ProviderSettings = Schema.Struct({
     })
   ),
   headers: Schema.optionalKey(Headers),
+  /** Merged into every request body. */
   body: Schema.optionalKey(Body),
+  /** Anthropic: the most tokens of an answer. */
   maxTokens: Schema.optionalKey(atLeastOne("an integer of tokens, 1 or more")),
+  /** Anthropic: whether the prompt is marked for the provider's cache. */
   promptCaching: Schema.optionalKey(Schema.Boolean.annotate({ message: "Expected true or false" })),
   limits: Schema.optionalKey(LimitSettings)
 })
@@ -207,6 +210,7 @@ const RetryLogSettings = Schema.Struct({
       Schema.isGreaterThanOrEqualTo(1_000, { message: `Expected ${BYTES}` })
     )
   ),
+  /** The number of older files. */
   keep: Schema.optionalKey(
     Schema.Number.annotate({ message: `Expected ${KEEP}` }).check(
       Schema.isInt({ message: `Expected ${KEEP}` }),
@@ -225,6 +229,7 @@ const TelemetrySettings = Schema.Struct({
   ),
   notifications: Schema.optionalKey(
     Schema.Struct({
+      /** How long an endpoint must have answered no turn before it is an incident. */
       after: Schema.optionalKey(Durations.NotNegative),
       /** A secret: every client with the address can post to it. */
       webhook: Schema.optionalKey(checked(isWebhook, HTTP, `an ${WEBHOOK}`).pipe(Schema.RedactedFromValue)),
@@ -262,17 +267,22 @@ export const ToolServerSettings = Schema.Struct({
   cwd: Schema.optionalKey(filled("a directory's path")),
   url: Schema.optionalKey(checked(isBaseUrl, HTTP, TOOLS_URL)),
   headers: Schema.optionalKey(named(HEADER_NAME, "a header: letters, digits and '-'", HeaderValue)),
+  /** How long a call may take. */
   timeout: Schema.optionalKey(Durations.Positive),
+  /** How long it may take from the start to the list of tools. */
   startTimeout: Schema.optionalKey(Durations.Positive),
   required: Schema.optionalKey(Schema.Boolean.annotate({ message: "Expected true or false" })),
+  /** The most bytes of an output that the model gets. */
   maxOutput: Schema.optionalKey(
     Schema.Number.annotate({ message: `Expected ${OUTPUT}` }).check(
       Schema.isInt({ message: `Expected ${OUTPUT}` }),
       Schema.isBetween({ minimum: MIN_OUTPUT_BYTES, maximum: MAX_OUTPUT_BYTES }, { message: `Expected ${OUTPUT}` })
     )
   ),
+  /** These tools run again after a crash (X8). */
   idempotent: Schema.optionalKey(ToolNames),
   allow: Schema.optionalKey(ToolNames),
+  /** Tools that are not offered, even if `allow` lists them. */
   deny: Schema.optionalKey(ToolNames)
 })
 export type ToolServerSettings = typeof ToolServerSettings.Type
@@ -324,6 +334,24 @@ interface Joined {
 
 /** The other keys of a section: the written value or the default is in force. */
 export type Plain<Section extends keyof Joined> = Omit<Required<NonNullable<Settings[Section]>>, Joined[Section]>
+
+/** The keys of a tool server's entry that are in force as written, or by their default. */
+export type PlainTool = Required<
+  Omit<ToolServerSettings, "command" | "args" | "env" | "cwd" | "url" | "headers" | "required" | "allow">
+>
+
+/** The keys of a provider's entry that are added to its requests as written. */
+export type PlainRequest = Omit<ProviderSettings, "type" | "baseUrl" | "apiKeyEnv" | "headers" | "limits">
+
+type TelemetrySection = NonNullable<Settings["telemetry"]>
+
+/** The keys of the retry log that have a default; its path is resolved together with the database's. */
+export type PlainRetryLog = Omit<Required<Exclude<TelemetrySection["retryLog"], false | undefined>>, "path">
+
+/** The keys of notifications that have a default; the others are resolved together or with the environment. */
+export type PlainNotifications = Required<
+  Omit<NonNullable<TelemetrySection["notifications"]>, "webhook" | "webhookEnv" | "headers" | "command" | "state">
+>
 
 /** The defaults of plain keys. A key that is missing here does not compile. */
 export const DEFAULTS: { readonly [Section in keyof Joined]: Plain<Section> } = {
