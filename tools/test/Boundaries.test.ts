@@ -21,7 +21,7 @@ describe("the boundaries", () => {
     ["const now = Date.now()", "a clock of its own"],
     ["const today = new Date()", "a clock of its own"],
     ["setTimeout(() => {}, 1)", "a timer"],
-    ["const spread = Math.random()", "chance of its own"],
+    ["const spread = Math.random()", "randomness of its own"],
     ["const home = process.env.HOME", "the platform"],
     ['import { HttpClient } from "effect/http"', "may not import effect/http"],
     ['import * as Backoff from "../../policy/src/Backoff.ts"', "may not import ../../policy/src/Backoff.ts"],

@@ -1,6 +1,6 @@
 /** The service as it is composed, against a provider that counts what it is asked. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import * as Service from "./service/Service.ts"
 

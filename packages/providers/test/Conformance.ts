@@ -259,17 +259,15 @@ const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
         })
       )
 
-      it.effect(
-        "C7: a JSON document cut at its length limit has no complete call without arguments at its end",
-        () =>
-          Effect.gen(function* () {
-            const { events } = yield* answer(pieces([dialect.whole("length")]))
-            expect(calls(events)).toMatchObject([
-              { toolCallId: "a", input: { path: "ü" } },
-              { toolCallId: "b", malformed: expect.stringContaining("length limit") }
-            ])
-            expect(events.at(-1)).toEqual({ type: "finish", finishReason: "length" })
-          })
+      it.effect("C7: a JSON document cut at its length limit has no complete call without arguments at its end", () =>
+        Effect.gen(function* () {
+          const { events } = yield* answer(pieces([dialect.whole("length")]))
+          expect(calls(events)).toMatchObject([
+            { toolCallId: "a", input: { path: "ü" } },
+            { toolCallId: "b", malformed: expect.stringContaining("length limit") }
+          ])
+          expect(events.at(-1)).toEqual({ type: "finish", finishReason: "length" })
+        })
       )
 
       it.effect("C3: a JSON document that is neither a response nor an error is an invalid response", () =>
@@ -333,37 +331,35 @@ const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
         })
       )
 
-      it.effect(
-        "C11: an endless text and an endless tool call fail at the limit, and are not retryable",
-        () =>
-          Effect.gen(function* () {
-            const [first, next] = dialect.endlessCall("x".repeat(100))
-            const flood =
-              (begin: string, frame: string): Handler =>
-              (response) => {
-                response.writeHead(200, SSE)
-                response.write(begin)
-                const more = () => {
-                  while (!response.destroyed && response.write(frame));
-                  if (!response.destroyed) response.once("drain", more)
-                }
-                more()
+      it.effect("C11: an endless text and an endless tool call fail at the limit, and are not retryable", () =>
+        Effect.gen(function* () {
+          const [first, next] = dialect.endlessCall("x".repeat(100))
+          const flood =
+            (begin: string, frame: string): Handler =>
+            (response) => {
+              response.writeHead(200, SSE)
+              response.write(begin)
+              const more = () => {
+                while (!response.destroyed && response.write(frame));
+                if (!response.destroyed) response.once("drain", more)
               }
-            const asked = { ...request, maxResponseCharacters: 10_000 }
-            for (const [begin, frame] of [
-              ["", dialect.delta("x".repeat(100))],
-              [first, next],
-              ["", first]
-            ] as const) {
-              const { provider, server } = yield* set(flood(dialect.preamble.join("") + begin, frame))
-              const { emitted, events, isSuccess } = yield* run(provider, undefined, asked)
-              expect(emitted).toMatchObject({ reason: "invalid-response", retryable: false })
-              expect(emitted?.message).toContain("10000 characters")
-              expect(isSuccess).toBe(false)
-              expect(text(events).length).toBeLessThanOrEqual(10_000)
-              yield* server.closed(1)
+              more()
             }
-          })
+          const asked = { ...request, maxResponseCharacters: 10_000 }
+          for (const [begin, frame] of [
+            ["", dialect.delta("x".repeat(100))],
+            [first, next],
+            ["", first]
+          ] as const) {
+            const { provider, server } = yield* set(flood(dialect.preamble.join("") + begin, frame))
+            const { emitted, events, isSuccess } = yield* run(provider, undefined, asked)
+            expect(emitted).toMatchObject({ reason: "invalid-response", retryable: false })
+            expect(emitted?.message).toContain("10000 characters")
+            expect(isSuccess).toBe(false)
+            expect(text(events).length).toBeLessThanOrEqual(10_000)
+            yield* server.closed(1)
+          }
+        })
       )
 
       it.effect("C11, A10: a call whose arguments are nested too deeply is malformed, and its text is kept", () =>

@@ -259,26 +259,28 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("events that arrive while a pull is interrupted go to the next pull, and the time until then is not counted", () =>
-    Effect.gen(function* () {
-      const inner = provider([40, delta("a")], [40, finish])
-      const limits = { firstContentMs: 50, idleMs: 50 }
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          const pull = yield* Stream.toPull(Limits.withLimits(inner, limits).stream(request))
-          const given = yield* Effect.forkChild(pull, { startImmediately: true })
-          yield* TestClock.adjust(10)
-          yield* Fiber.interrupt(given)
-          yield* TestClock.adjust(30)
-          yield* TestClock.adjust(10_000)
-          expect(yield* pull).toEqual([delta("a")])
-          yield* TestClock.adjust(10_000)
-          const next = yield* Effect.forkChild(pull, { startImmediately: true })
-          yield* TestClock.adjust(40)
-          expect(yield* Fiber.join(next)).toEqual([finish])
-        })
-      )
-    })
+  it.effect(
+    "events that arrive while a pull is interrupted go to the next pull, and the time until then is not counted",
+    () =>
+      Effect.gen(function* () {
+        const inner = provider([40, delta("a")], [40, finish])
+        const limits = { firstContentMs: 50, idleMs: 50 }
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const pull = yield* Stream.toPull(Limits.withLimits(inner, limits).stream(request))
+            const given = yield* Effect.forkChild(pull, { startImmediately: true })
+            yield* TestClock.adjust(10)
+            yield* Fiber.interrupt(given)
+            yield* TestClock.adjust(30)
+            yield* TestClock.adjust(10_000)
+            expect(yield* pull).toEqual([delta("a")])
+            yield* TestClock.adjust(10_000)
+            const next = yield* Effect.forkChild(pull, { startImmediately: true })
+            yield* TestClock.adjust(40)
+            expect(yield* Fiber.join(next)).toEqual([finish])
+          })
+        )
+      })
   )
 
   it.effect("the provider's failures and defects are passed on", () =>

@@ -44,41 +44,45 @@ describe("Proxy", () => {
     })
   )
 
-  it.effect("Proxy.X1, Proxy.X2: an https server is reached by a tunnel through its own proxy, or through that for http", () =>
-    Effect.gen(function* () {
-      const first = yield* proxy("http://127.0.0.1:9", 502)
-      const second = yield* proxy("http://127.0.0.1:9", 403)
-      for (const [proxies, status, asked] of [
-        [{ http: first.url, https: second.url, exceptions: "" }, 403, second],
-        [{ http: first.url, https: undefined, exceptions: "" }, 502, first],
-        [{ http: undefined, https: second.url, exceptions: "" }, 403, second]
-      ] as const) {
-        const before = asked.tunnels.length
-        const broken = yield* Effect.flip(ask(yield* Proxy.dispatcher(proxies), "https://provider.test/a"))
-        expect(broken).toBeInstanceOf(Broken)
-        expect(broken.cause).toMatchObject({
-          status,
-          message: `The proxy refused the connection (HTTP ${status}).`
-        })
-        // Proxy.X3: a rejected tunnel is not requested again.
-        expect(asked.tunnels.slice(before)).toEqual(["provider.test:443"])
-      }
-    })
+  it.effect(
+    "Proxy.X1, Proxy.X2: an https server is reached by a tunnel through its own proxy, or through that for http",
+    () =>
+      Effect.gen(function* () {
+        const first = yield* proxy("http://127.0.0.1:9", 502)
+        const second = yield* proxy("http://127.0.0.1:9", 403)
+        for (const [proxies, status, asked] of [
+          [{ http: first.url, https: second.url, exceptions: "" }, 403, second],
+          [{ http: first.url, https: undefined, exceptions: "" }, 502, first],
+          [{ http: undefined, https: second.url, exceptions: "" }, 403, second]
+        ] as const) {
+          const before = asked.tunnels.length
+          const broken = yield* Effect.flip(ask(yield* Proxy.dispatcher(proxies), "https://provider.test/a"))
+          expect(broken).toBeInstanceOf(Broken)
+          expect(broken.cause).toMatchObject({
+            status,
+            message: `The proxy refused the connection (HTTP ${status}).`
+          })
+          // Proxy.X3: a rejected tunnel is not requested again.
+          expect(asked.tunnels.slice(before)).toEqual(["provider.test:443"])
+        }
+      })
   )
 
-  it.effect("Proxy.X2: the error of a proxy that requires a user and a password states that, for a tunnel and for a request", () =>
-    Effect.gen(function* () {
-      const { forwarded, tunnels, url } = yield* proxy("http://127.0.0.1:9", 407)
-      const dispatcher = yield* Proxy.dispatcher({ http: url, https: undefined, exceptions: "" })
-      for (const scheme of ["http", "https"]) {
-        const { cause } = yield* Effect.flip(ask(dispatcher, `${scheme}://provider.test/a`))
-        expect(cause).toMatchObject({
-          status: 407,
-          message: "The proxy requires a user and a password, or rejected them (HTTP 407)."
-        })
-      }
-      expect([forwarded.length, tunnels.length]).toEqual([1, 1])
-    })
+  it.effect(
+    "Proxy.X2: the error of a proxy that requires a user and a password states that, for a tunnel and for a request",
+    () =>
+      Effect.gen(function* () {
+        const { forwarded, tunnels, url } = yield* proxy("http://127.0.0.1:9", 407)
+        const dispatcher = yield* Proxy.dispatcher({ http: url, https: undefined, exceptions: "" })
+        for (const scheme of ["http", "https"]) {
+          const { cause } = yield* Effect.flip(ask(dispatcher, `${scheme}://provider.test/a`))
+          expect(cause).toMatchObject({
+            status: 407,
+            message: "The proxy requires a user and a password, or rejected them (HTTP 407)."
+          })
+        }
+        expect([forwarded.length, tunnels.length]).toEqual([1, 1])
+      })
   )
 
   it.effect("Proxy.X2: any other error is passed on as it was thrown", () =>

@@ -134,20 +134,22 @@ describe("an attempt over undici", () => {
     })
   )
 
-  it.effect("a failure before the response fails the call; a later one fails the body, after the received data is read", () =>
-    Effect.gen(function* () {
-      const before = yield* call()
-      before.error(new Error("refused"))
-      expect(yield* Effect.flip(Fiber.join(before.answer))).toEqual(new Broken({ cause: new Error("refused") }))
-      const behind = yield* call()
-      behind.head()
-      const { bytes, isWhole } = yield* Fiber.join(behind.answer)
-      behind.data(3)
-      behind.error(new Error("cut"))
-      expect(isWhole()).toBe(false)
-      expect(sizesOf(yield* bytes)).toEqual([3])
-      expect(yield* Effect.flip(bytes)).toEqual(new Broken({ cause: new Error("cut") }))
-    })
+  it.effect(
+    "a failure before the response fails the call; a later one fails the body, after the received data is read",
+    () =>
+      Effect.gen(function* () {
+        const before = yield* call()
+        before.error(new Error("refused"))
+        expect(yield* Effect.flip(Fiber.join(before.answer))).toEqual(new Broken({ cause: new Error("refused") }))
+        const behind = yield* call()
+        behind.head()
+        const { bytes, isWhole } = yield* Fiber.join(behind.answer)
+        behind.data(3)
+        behind.error(new Error("cut"))
+        expect(isWhole()).toBe(false)
+        expect(sizesOf(yield* bytes)).toEqual([3])
+        expect(yield* Effect.flip(bytes)).toEqual(new Broken({ cause: new Error("cut") }))
+      })
   )
 
   it.effect("a body ends once it is read, whether its end arrives early or late", () =>

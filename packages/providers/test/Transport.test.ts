@@ -97,22 +97,20 @@ describe("Transport", () => {
     })
   )
 
-  it.effect(
-    "D3: a connection failure fails the stream at any point before the model has stopped",
-    () =>
-      Effect.gen(function* () {
-        for (const pieces of [[], ["\n"], [hi], ["{"]]) {
-          const { failure, isSuccess } = yield* attempt({ pieces, after: broken })
-          expect(failure, pieces.join()).toMatchObject({ reason: "network", code: "ECONNRESET", retryable: true })
-          expect(isSuccess).toBe(false)
-        }
-        for (const pieces of [
-          [hi, stopped],
-          [hi, stopped, done]
-        ]) {
-          expect(yield* attempt({ pieces, after: broken })).toMatchObject({ isSuccess: true, failure: undefined })
-        }
-      })
+  it.effect("D3: a connection failure fails the stream at any point before the model has stopped", () =>
+    Effect.gen(function* () {
+      for (const pieces of [[], ["\n"], [hi], ["{"]]) {
+        const { failure, isSuccess } = yield* attempt({ pieces, after: broken })
+        expect(failure, pieces.join()).toMatchObject({ reason: "network", code: "ECONNRESET", retryable: true })
+        expect(isSuccess).toBe(false)
+      }
+      for (const pieces of [
+        [hi, stopped],
+        [hi, stopped, done]
+      ]) {
+        expect(yield* attempt({ pieces, after: broken })).toMatchObject({ isSuccess: true, failure: undefined })
+      }
+    })
   )
 
   it.effect("a last frame without its blank line is read, before the model has stopped and after it", () =>
@@ -124,16 +122,18 @@ describe("Transport", () => {
     })
   )
 
-  it.effect("the attempt waits 1 s for usage after the model has stopped, and 250 ms for the end after the terminal frame", () =>
-    Effect.gen(function* () {
-      const counts = 'data: {"choices":[],"usage":{"prompt_tokens":7}}\n\n'
-      const stop = yield* endsAfter({ pieces: [hi, stopped] })
-      expect([stop.isSuccess, stop.passedMs]).toEqual([true, 1000])
-      const last = yield* endsAfter({ pieces: [hi, stopped + done] })
-      expect([last.isSuccess, last.passedMs]).toEqual([true, 250])
-      const late = yield* endsAfter({ pieces: [hi, stopped, counts, done] })
-      expect([late.isSuccess, late.passedMs, usage(late.events)]).toEqual([true, 1000, { inputTokens: 7 }])
-    })
+  it.effect(
+    "the attempt waits 1 s for usage after the model has stopped, and 250 ms for the end after the terminal frame",
+    () =>
+      Effect.gen(function* () {
+        const counts = 'data: {"choices":[],"usage":{"prompt_tokens":7}}\n\n'
+        const stop = yield* endsAfter({ pieces: [hi, stopped] })
+        expect([stop.isSuccess, stop.passedMs]).toEqual([true, 1000])
+        const last = yield* endsAfter({ pieces: [hi, stopped + done] })
+        expect([last.isSuccess, last.passedMs]).toEqual([true, 250])
+        const late = yield* endsAfter({ pieces: [hi, stopped, counts, done] })
+        expect([late.isSuccess, late.passedMs, usage(late.events)]).toEqual([true, 1000, { inputTokens: 7 }])
+      })
   )
 
   it.effect("C3: an error between the stop and the end of the body is emitted, and ends the wait", () =>

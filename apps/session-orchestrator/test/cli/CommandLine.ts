@@ -1,6 +1,6 @@
 /** Command lines, run in this process over parts that a test chooses: no disk, no signals sent, nothing started. */
 import { NodeServices } from "@effect/platform-node"
-import { Simulated } from "@holdfast/providers"
+import { Simulated } from "@holdfast/simulated"
 import { Effect, FileSystem, Layer, PlatformError, Stdio, Stream } from "effect"
 import * as Cli from "../../src/cli/Cli.ts"
 import type { Parts } from "../../src/cli/Parts.ts"

@@ -1,5 +1,5 @@
 /** What a call meets: the responses of providers and of what stands in front of them, in either wire format. */
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Schema } from "effect"
 import { toolCalls } from "../service/ToolFrames.ts"
 

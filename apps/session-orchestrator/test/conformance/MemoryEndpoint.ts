@@ -3,7 +3,7 @@
  *
  * Where a server would take its time, the test's clock does; whoever turns it is told.
  */
-import type * as ScriptedServer from "@holdfast/providers/testing"
+import type * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import * as Answers from "./Answers.ts"
 import * as Asked from "./Asked.ts"

@@ -7,7 +7,7 @@
  * V3. What a turn is explained by afterwards has each of its calls, where it went, and each of its retries (X9).
  */
 import { assert } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Message, TurnExplanation } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import * as Given from "../config/Given.ts"

@@ -13,7 +13,7 @@ const WAITS = ["4 seconds", "1 hour"] as const
 const waiting = Effect.fnUntraced(function* (directory: string, delay: string) {
   const { database, provider, start } = yield* Given.stageIn(directory, { delays: [delay] })
   provider.respond(Given.overloaded)
-  provider.otherwise(Given.answer("At last"))
+  provider.fallback(Given.answer("At last"))
   const service = yield* start
   const id = yield* service.create()
   const live = yield* service.open(Given.request(id, "one"))

@@ -12,7 +12,7 @@ const WORDS = "some words of an answer"
 const stage = Effect.fnUntraced(function* (frames: number) {
   const stage = yield* Given.stage({ isGated: false })
   const calls: Array<{ readonly prompt: string; readonly gate: ReturnType<typeof Given.gated>["gate"] }> = []
-  stage.provider.otherwise(({ body }) => {
+  stage.provider.fallback(({ body }) => {
     const prompt = ["killer", "long", "young"].findLast((prompt) => body.includes(`"${prompt}"`)) ?? ""
     const { gate, response } = Given.gated(WORDS, frames)
     calls.push({ prompt, gate })

@@ -1,6 +1,6 @@
 /** The limits of a provider, as the provider sees them. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Fiber } from "effect"
 import * as Given from "../config/Given.ts"
 import * as Service from "./Service.ts"

@@ -1,6 +1,6 @@
 /** U+0000 in what a model says, on both databases: a column of PostgreSQL cannot hold it, and nothing may stop for that. */
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Exit, Scope } from "effect"
 import { freePort } from "../FreePort.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"

@@ -91,7 +91,7 @@ describe.concurrent("a start after a process that died", () => {
   test("X1: has in its log whose turns were taken up, and how many", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* stage()
-      provider.otherwise(Given.overloaded)
+      provider.fallback(Given.overloaded)
       const first = yield* start
       yield* (yield* first.open(Given.request(yield* first.create(), "one"))).until("provider-retry")
       yield* first.end("SIGKILL")

@@ -1,6 +1,6 @@
 /** What a client assembles that comes back again and again, to one process and to the next: the text, once, without a gap. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import * as CrashStage from "./CrashStage.ts"
 import * as Given from "./Given.ts"

@@ -1,6 +1,6 @@
 /** Where a turn of the service goes when its target fails: other keys, other targets, and what is remembered of it. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Profile } from "@holdfast/policy"
 import { Effect } from "effect"
 import { temporaryFile } from "../storage/TemporaryFile.ts"

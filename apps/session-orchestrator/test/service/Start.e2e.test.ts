@@ -1,6 +1,6 @@
 /** A start that cannot succeed: it says why, and leaves everything as it was. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, type Scope, Semaphore } from "effect"
 import { createHash } from "node:crypto"
 import * as fs from "node:fs"

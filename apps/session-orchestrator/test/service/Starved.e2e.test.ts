@@ -1,6 +1,6 @@
 /** The service as a process that is starved: of its provider, of clients that read, of room on its disk. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Fiber } from "effect"
 import * as NodeSqlite from "../../src/storage/sqlite/NodeSqlite.ts"
 import * as Given from "./Given.ts"

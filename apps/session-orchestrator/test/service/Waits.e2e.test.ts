@@ -1,7 +1,7 @@
 /** Waits that are more than a time, over kill -9: at the gate of an endpoint (X5), and for a person's word (X11). */
 import { assert, describe, it } from "@effect/vitest"
 import { Records } from "@holdfast/kernel"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import { HOLD_STEP_MS } from "../../src/gate/Gatekeeper.ts"
 import * as Audience from "../cluster/Audience.ts"
