@@ -6,7 +6,7 @@ import * as ErrorBody from "../src/ErrorBody.ts"
 import * as Simulated from "../src/Simulated.ts"
 
 const page = readFileSync(new URL("../../../docs/simulated.md", import.meta.url), "utf8")
-const examples = [...page.matchAll(/^\| `([^`]+)` \| (.+) \|$/gm)].map(
+const examples = [...page.matchAll(/^\| `(simulated\/[^`]+)` \| (.+) \|$/gm)].map(
   ([, name = "", words = ""]) => [name, words] as const
 )
 
