@@ -24,7 +24,7 @@ describe("the boundaries", () => {
     ["const spread = Math.random()", "randomness of its own"],
     ["const home = process.env.HOME", "the platform"],
     ['import { HttpClient } from "effect/http"', "may not import effect/http"],
-    ['import * as Backoff from "../../policy/src/Backoff.ts"', "may not import ../../policy/src/Backoff.ts"],
+    ['import * as Backoff from "../../../policy/src/Backoff.ts"', "may not import ../../../policy/src/Backoff.ts"],
     ["const run = Effect.runFork(turn)", "an effect that it runs itself"],
     ["const answer = Effect.promise(() => call())", "a promise"],
     ["const answer = async () => await call()", "a promise"]

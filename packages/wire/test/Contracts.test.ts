@@ -71,6 +71,7 @@ it("the main entry does not load the HTTP API", () => {
   expect(Object.keys(Wire)).toEqual([
     "Command",
     "ConversationState",
+    "defined",
     "Failure",
     "Ids",
     "JsonShape",
@@ -84,7 +85,6 @@ it("the main entry does not load the HTTP API", () => {
     "Text",
     "TurnEvent",
     "TurnExplanation",
-    "TurnState",
-    "defined"
+    "TurnState"
   ])
 })
