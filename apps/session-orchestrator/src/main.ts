@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 /**
  * Where the process begins: with what is compiled already, then the program.
  *
