@@ -16,10 +16,7 @@ export interface Dependencies {
 type ResultError = StorageError | TurnStopped.TurnStopped
 
 /** A turn's row. Callers have the id from an acceptance, so the turn exists. */
-export const turnOf = (
-  { store }: Pick<Dependencies, "store">,
-  turnId: Ids.TurnId
-): Effect.Effect<Turn, StorageError> =>
+export const turnOf = ({ store }: Pick<Dependencies, "store">, turnId: Ids.TurnId): Effect.Effect<Turn, StorageError> =>
   Effect.flatMap(
     store.turn(turnId),
     Option.match({
