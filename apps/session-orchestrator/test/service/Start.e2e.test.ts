@@ -135,7 +135,7 @@ describe.concurrent("a start that cannot succeed", () => {
 describe("a second start of a running service", () => {
   it.live("leaves the turns of the first alone, and ends with 1", () =>
     Effect.gen(function* () {
-      const { config, directory, provider, start } = yield* ProcessSetup.stage()
+      const { config, directory, provider, start } = yield* ProcessSetup.setup()
       const { gate, response } = ProcessSetup.gated("Once", 1)
       provider.respond(response)
       const first = yield* start
