@@ -2,9 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { CheckpointSuite } from "@holdfast/kernel/testing"
 import { Effect, Exit, Schema, Semaphore } from "effect"
-import type { Checkpoint } from "../src/Checkpoint.ts"
-import type { Stored } from "../src/Records.ts"
-import type { TurnStopped } from "../src/TurnStopped.ts"
+import type { Checkpoint } from "../src/ports/Checkpoint.ts"
+import type { Stored } from "../src/records/Records.ts"
+import type { TurnStopped } from "../src/ports/TurnStopped.ts"
 import { Process } from "../testing/checkpoint/Process.ts"
 
 const { byName, firstBroken, forgetful, lookingAhead, suite, unnested } = CheckpointSuite

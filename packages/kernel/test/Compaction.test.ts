@@ -3,10 +3,10 @@ import { Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/
 import { Failure, Ids, Message } from "@holdfast/wire"
 import { Deferred, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { type Compacted, Compactor, type TooLong, summarising } from "../src/Compactor.ts"
-import { Provider } from "../src/Provider.ts"
-import * as Summary from "../src/internal/Summary.ts"
-import { TurnStopped } from "../src/TurnStopped.ts"
+import { type Compacted, Compactor, type TooLong, summarising } from "../src/ports/Compactor.ts"
+import { Provider } from "../src/ports/Provider.ts"
+import * as Summary from "../src/internal/calls/Summary.ts"
+import { TurnStopped } from "../src/ports/TurnStopped.ts"
 
 const { bothWays, settle, turnId } = Scenario
 const { answer, call, emits, finish, hangs, overloaded, text, tools, unauthorized } = ScriptedProvider

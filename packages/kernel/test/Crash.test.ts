@@ -5,8 +5,8 @@ import type { TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import type { EventSink } from "../src/EventSink.ts"
-import type { ToolDefinition } from "../src/Toolbox.ts"
+import type { EventSink } from "../src/ports/EventSink.ts"
+import type { ToolDefinition } from "../src/ports/Toolbox.ts"
 
 const { answer, call, emits, overloaded, text, tools } = ScriptedProvider
 

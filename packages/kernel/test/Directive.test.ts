@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import type { Failure } from "@holdfast/wire"
 import * as fc from "fast-check"
-import * as Directive from "../src/Directive.ts"
+import * as Directive from "../src/turn/Directive.ts"
 
 const { badGateway, overloaded, unauthorized } = ScriptedProvider
 

@@ -12,8 +12,8 @@ import type { Message } from "@holdfast/wire"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import { MOST_FAILED_TOOL_STEPS } from "../src/TurnLimits.ts"
-import { FinalReport } from "../src/FinalReport.ts"
+import { MOST_FAILED_TOOL_STEPS } from "../src/turn/TurnLimits.ts"
+import { FinalReport } from "../src/ports/FinalReport.ts"
 
 const { bothWays, settle } = Scenario
 const { answer, call, emits, overloaded, tools } = ScriptedProvider

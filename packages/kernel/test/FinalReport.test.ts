@@ -3,8 +3,8 @@ import { Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/
 import { Message } from "@holdfast/wire"
 import { Deferred, Effect, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { FinalReport } from "../src/FinalReport.ts"
-import type { Prospect } from "../src/TurnLimits.ts"
+import { FinalReport } from "../src/ports/FinalReport.ts"
+import type { Prospect } from "../src/turn/TurnLimits.ts"
 
 const { bothWays, settle } = Scenario
 const { answer, badGateway, call, dies, emits, overloaded, tools, unauthorized } = ScriptedProvider

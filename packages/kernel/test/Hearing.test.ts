@@ -2,12 +2,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Effect, Exit, Layer } from "effect"
-import * as Checkpoint from "../src/Checkpoint.ts"
-import { EventSink } from "../src/EventSink.ts"
-import { Provider, type ProviderEvent } from "../src/Provider.ts"
-import * as Toolbox from "../src/Toolbox.ts"
-import * as Turn from "../src/Turn.ts"
-import { TurnStopped } from "../src/TurnStopped.ts"
+import * as Checkpoint from "../src/ports/Checkpoint.ts"
+import { EventSink } from "../src/ports/EventSink.ts"
+import { Provider, type ProviderEvent } from "../src/ports/Provider.ts"
+import * as Toolbox from "../src/ports/Toolbox.ts"
+import * as Turn from "../src/turn/Turn.ts"
+import { TurnStopped } from "../src/ports/TurnStopped.ts"
 
 const { bothWays, settle } = Scenario
 const { answer, call, finish, overloaded, text } = ScriptedProvider

@@ -1,8 +1,8 @@
 /** Laws of the machine over generated results of its commands, without effects. */
 import { assert, describe, it } from "@effect/vitest"
 import { PureTurn } from "@holdfast/kernel/testing"
-import * as Machine from "../src/Machine.ts"
-import * as Records from "../src/Records.ts"
+import * as Machine from "../src/turn/Machine.ts"
+import * as Records from "../src/records/Records.ts"
 import { eventsOf, law, of, steady, turns } from "./PlayedTurns.ts"
 
 const { frozen } = PureTurn

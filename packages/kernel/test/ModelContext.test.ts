@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Scenario, ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids, type Message } from "@holdfast/wire"
 import * as fc from "fast-check"
-import * as ModelContext from "../src/ModelContext.ts"
+import * as ModelContext from "../src/turn/ModelContext.ts"
 
 const { target, turnId } = Scenario
 

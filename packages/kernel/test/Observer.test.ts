@@ -10,9 +10,9 @@ import {
 import { Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Failure } from "@holdfast/wire"
-import { Compactor } from "../src/Compactor.ts"
-import { FinalReport } from "../src/FinalReport.ts"
-import * as Observer from "../src/Observer.ts"
+import { Compactor } from "../src/ports/Compactor.ts"
+import { FinalReport } from "../src/ports/FinalReport.ts"
+import * as Observer from "../src/ports/Observer.ts"
 
 const { bothWays, settle } = Scenario
 const { answer, call, emits, hangs, overloaded, text, throws, tools, unauthorized } = ScriptedProvider

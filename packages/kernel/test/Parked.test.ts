@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { TurnParked } from "../src/TurnParked.ts"
+import { TurnParked } from "../src/ports/TurnParked.ts"
 import { RecordingSink } from "../testing/RecordingSink.ts"
 import { ReplayCheckpoint } from "../testing/ReplayCheckpoint.ts"
 

@@ -3,7 +3,7 @@ import { it } from "@effect/vitest"
 import { PureTurn } from "@holdfast/kernel/testing"
 import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
 import * as fc from "fast-check"
-import type * as Machine from "../src/Machine.ts"
+import type * as Machine from "../src/turn/Machine.ts"
 
 const earlier = (target: string): ReadonlyArray<Message.Message> => {
   const turnId = Ids.TurnId.make("t0")

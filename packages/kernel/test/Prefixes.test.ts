@@ -10,9 +10,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Life, ScriptedProvider, TestRouter } from "@holdfast/kernel/testing"
 import { Ids, Message, type TurnEvent } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
-import * as Compactor from "../src/Compactor.ts"
-import { FinalReport } from "../src/FinalReport.ts"
-import * as ModelContext from "../src/ModelContext.ts"
+import * as Compactor from "../src/ports/Compactor.ts"
+import { FinalReport } from "../src/ports/FinalReport.ts"
+import * as ModelContext from "../src/turn/ModelContext.ts"
 
 const { badGateway, call, emits, finish, overloaded, text, throws } = ScriptedProvider
 

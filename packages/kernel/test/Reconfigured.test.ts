@@ -11,7 +11,7 @@ import {
 import { Ids, type Message } from "@holdfast/wire"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import type { Route } from "../src/Route.ts"
+import type { Route } from "../src/records/Route.ts"
 
 const { answer, badGateway, call, emits, hangs, overloaded, tools } = ScriptedProvider
 

@@ -1,7 +1,7 @@
 /** The on-disk format of a turn: old names and values stay readable. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as Records from "../src/Records.ts"
+import * as Records from "../src/records/Records.ts"
 
 const record = (name: string, value: unknown = true) => ({ name, value: JSON.stringify(value) })
 

@@ -4,9 +4,9 @@ import { Property, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/ke
 import { JsonShape, type Message } from "@holdfast/wire"
 import { Effect, type Schema } from "effect"
 import * as fc from "fast-check"
-import { Content } from "../src/internal/Content.ts"
-import type { ProviderEvent } from "../src/Provider.ts"
-import * as ResponseLimit from "../src/ResponseLimit.ts"
+import { Content } from "../src/internal/calls/Content.ts"
+import type { ProviderEvent } from "../src/ports/Provider.ts"
+import * as ResponseLimit from "../src/calls/ResponseLimit.ts"
 
 const { bothWays, settle } = Scenario
 const { answer, call, finish, text, tools } = ScriptedProvider

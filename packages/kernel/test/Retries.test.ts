@@ -3,7 +3,7 @@ import { assert, describe } from "@effect/vitest"
 import { Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { SleepFailure } from "../src/RetryStrategy.ts"
+import { SleepFailure } from "../src/ports/RetryStrategy.ts"
 
 const { bothWays, settle } = Scenario
 const { answer, badGateway, breaksOff, call, dies, emits, overloaded, text, throws, tools, unauthorized } =

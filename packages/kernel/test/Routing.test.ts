@@ -3,7 +3,7 @@ import { Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/
 import { type Failure, Ids, type Message } from "@holdfast/wire"
 import { Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import type { Route } from "../src/Route.ts"
+import type { Route } from "../src/records/Route.ts"
 
 const { bothWays, settle } = Scenario
 const { answer, badGateway, call, dies, emits, hangs, overloaded, text, tools, unauthorized } = ScriptedProvider

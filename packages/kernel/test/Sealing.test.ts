@@ -1,7 +1,7 @@
 /** The last events of a turn that its host seals without running it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Ids, type TurnEvent } from "@holdfast/wire"
-import * as Turn from "../src/Turn.ts"
+import * as Turn from "../src/turn/Turn.ts"
 
 const identity = { conversationId: Ids.ConversationId.make("c1"), turnId: Ids.TurnId.make("t1") }
 const tally: Turn.Tally = { steps: 1, attempts: 3, sleptMs: 5, waitedMs: 6, usage: { inputTokens: 7 } }

@@ -4,7 +4,7 @@ import { Property, Scenario, ScriptedProvider } from "@holdfast/kernel/testing"
 import { Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import type { RetryStrategy, Spent } from "../src/RetryStrategy.ts"
+import type { RetryStrategy, Spent } from "../src/ports/RetryStrategy.ts"
 
 const { answer, badGateway, overloaded } = ScriptedProvider
 

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Scenario } from "@holdfast/kernel/testing"
 import { Ids, Message } from "@holdfast/wire"
 import * as fc from "fast-check"
-import * as ModelContext from "../src/ModelContext.ts"
-import * as Summary from "../src/internal/Summary.ts"
+import * as ModelContext from "../src/turn/ModelContext.ts"
+import * as Summary from "../src/internal/calls/Summary.ts"
 
 const { target, turnId } = Scenario
 

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
-import { TextBuffer } from "../src/TextBuffer.ts"
+import { TextBuffer } from "../src/calls/TextBuffer.ts"
 
 setFlagsFromString("--expose-gc")
 const collect: () => void = runInNewContext("gc")

@@ -4,7 +4,7 @@ import { Property, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } 
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import type { Wake } from "../src/RetryStrategy.ts"
+import type { Wake } from "../src/ports/RetryStrategy.ts"
 
 const { answer, overloaded } = ScriptedProvider
 

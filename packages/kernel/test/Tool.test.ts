@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Context, Effect, Fiber, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import * as Tool from "../src/Tool.ts"
-import { Toolbox } from "../src/Toolbox.ts"
+import * as Tool from "../src/ports/Tool.ts"
+import { Toolbox } from "../src/ports/Toolbox.ts"
 
 const { answer, call, emits, overloaded, tools } = ScriptedProvider
 

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { RecordingSink, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Deferred, Effect, Fiber } from "effect"
-import * as Turn from "../src/Turn.ts"
+import * as Turn from "../src/turn/Turn.ts"
 
 const { bothWays, settle } = Scenario
 const { answer, call, emits, overloaded, tools } = ScriptedProvider

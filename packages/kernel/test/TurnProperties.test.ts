@@ -5,8 +5,8 @@ import { Target, type TurnEvent } from "@holdfast/wire"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import type { RetryStrategy } from "../src/RetryStrategy.ts"
-import * as Summary from "../src/internal/Summary.ts"
+import type { RetryStrategy } from "../src/ports/RetryStrategy.ts"
+import * as Summary from "../src/internal/calls/Summary.ts"
 
 const { prop } = Property
 

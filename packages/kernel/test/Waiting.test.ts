@@ -5,7 +5,7 @@ import { Property, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } 
 import { Clock, Duration, Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import { endsWait, type Wake, Wake as WakeSchema } from "../src/RetryStrategy.ts"
+import { endsWait, type Wake, Wake as WakeSchema } from "../src/ports/RetryStrategy.ts"
 
 const { answer, call, emits, overloaded, tools } = ScriptedProvider
 

@@ -3,8 +3,8 @@
  * a rejected report, the last step, and a valid report.
  */
 import { Effect, Layer } from "effect"
-import { Compactor } from "../src/Compactor.ts"
-import { FinalReport } from "../src/FinalReport.ts"
+import { Compactor } from "../src/ports/Compactor.ts"
+import { FinalReport } from "../src/ports/FinalReport.ts"
 import type * as Scenario from "./Scenario.ts"
 import * as ScriptedProvider from "./ScriptedProvider.ts"
 import { TestRouter } from "./TestRouter.ts"

@@ -6,9 +6,9 @@
  * PureTurn.W2. All inputs of the machine are frozen, so that a mutation throws.
  */
 import { type Failure, Ids, type Message } from "@holdfast/wire"
-import * as Directive from "../src/Directive.ts"
-import * as Machine from "../src/Machine.ts"
-import * as Records from "../src/Records.ts"
+import * as Directive from "../src/turn/Directive.ts"
+import * as Machine from "../src/turn/Machine.ts"
+import * as Records from "../src/records/Records.ts"
 
 /** One record, and the command that it ends. */
 export interface Entry {

@@ -1,7 +1,7 @@
 /** A sink that keeps all events, and detects contradictions when a turn runs again. */
 import type { TurnEvent } from "@holdfast/wire"
 import { Effect, Equal } from "effect"
-import type { EventSink } from "../src/EventSink.ts"
+import type { EventSink } from "../src/ports/EventSink.ts"
 
 export class RecordingSink {
   /** Everything, in order. A persisted event that comes again is not listed again. */

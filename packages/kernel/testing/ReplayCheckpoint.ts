@@ -8,8 +8,8 @@
  * die after an effect, before its result is recorded: then only its mark is left (X2, X8).
  */
 import { Effect, Schema } from "effect"
-import type { Checkpoint } from "../src/Checkpoint.ts"
-import { TurnStopped } from "../src/TurnStopped.ts"
+import type { Checkpoint } from "../src/ports/Checkpoint.ts"
+import { TurnStopped } from "../src/ports/TurnStopped.ts"
 
 export class ReplayCheckpoint {
   /** All records by name, in order. */

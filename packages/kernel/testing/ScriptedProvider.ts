@@ -5,7 +5,7 @@
  */
 import { Failure } from "@holdfast/wire"
 import { Deferred, Effect, Stream } from "effect"
-import type { EmittedFailure, Provider, ProviderEvent, ProviderRequest } from "../src/Provider.ts"
+import type { EmittedFailure, Provider, ProviderEvent, ProviderRequest } from "../src/ports/Provider.ts"
 
 /** One attempt: its events in reads, and its end. */
 export interface Script {

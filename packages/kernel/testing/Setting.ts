@@ -5,10 +5,10 @@
  */
 import { Effect, Layer } from "effect"
 import * as fc from "fast-check"
-import { Compactor } from "../src/Compactor.ts"
-import { FinalReport } from "../src/FinalReport.ts"
-import type { Provider, ProviderEvent } from "../src/Provider.ts"
-import * as Summary from "../src/internal/Summary.ts"
+import { Compactor } from "../src/ports/Compactor.ts"
+import { FinalReport } from "../src/ports/FinalReport.ts"
+import type { Provider, ProviderEvent } from "../src/ports/Provider.ts"
+import * as Summary from "../src/internal/calls/Summary.ts"
 import * as ScriptedProvider from "./ScriptedProvider.ts"
 import { TestRouter } from "./TestRouter.ts"
 

@@ -1,8 +1,8 @@
 /** A router that follows a test's functions, and keeps its questions. */
 import { Effect, Layer, type Schema } from "effect"
-import type { Directive, Situation } from "../src/Directive.ts"
-import type { Route } from "../src/Route.ts"
-import { type Beginning, type Question, Router } from "../src/Router.ts"
+import type { Directive, Situation } from "../src/turn/Directive.ts"
+import type { Route } from "../src/records/Route.ts"
+import { type Beginning, type Question, Router } from "../src/ports/Router.ts"
 
 /** The route and the delay of a retry; `undefined`: there is none. */
 export type Move =

@@ -1,7 +1,7 @@
 /** A strategy over a list of delays, whose sleep a test can end. */
 import { Deferred, Duration, Effect } from "effect"
-import type { RetryStrategy, SleepFailure, Wake } from "../src/RetryStrategy.ts"
-import type { TurnParked } from "../src/TurnParked.ts"
+import type { RetryStrategy, SleepFailure, Wake } from "../src/ports/RetryStrategy.ts"
+import type { TurnParked } from "../src/ports/TurnParked.ts"
 
 export interface Options {
   /** Milliseconds before each retry; after the last there is none. */

@@ -2,7 +2,7 @@ import { Failure } from "@holdfast/wire"
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as fc from "fast-check"
-import * as Classification from "../src/Classification.ts"
+import * as Classification from "../src/classification/Classification.ts"
 import * as Codes from "../src/classification/Codes.ts"
 
 const now = Date.UTC(2026, 2, 1, 12)

@@ -1,7 +1,7 @@
 import { Failure } from "@holdfast/wire"
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as Classification from "../src/Classification.ts"
+import * as Classification from "../src/classification/Classification.ts"
 import { corpus } from "./corpus/Corpus.ts"
 import { type Input, NOW, type Origin, type Payload } from "./corpus/Payload.ts"
 

@@ -4,8 +4,8 @@ import { Router } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import * as Profile from "../src/Profile.ts"
-import * as Routers from "../src/Routers.ts"
+import * as Profile from "../src/profile/Profile.ts"
+import * as Routers from "../src/ports/Routers.ts"
 import * as Standing from "../src/routing/Standing.ts"
 
 const policy = Profile.resolve({ routing: { type: "fallback-chain", chains: { default: ["b/m"] } } })

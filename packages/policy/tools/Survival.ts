@@ -1,7 +1,7 @@
 /**
  * Makes docs/profiles.md: the outages that each profile survives, and their cost.
  *
- * Every cell is a simulated step (`Simulation.ts`), so the page always matches the policies.
+ * Every cell is a simulated step (`src/simulation/Simulation.ts`), so the page always matches the policies.
  */
 import type { Failure, Target } from "@holdfast/wire"
 import { Duration } from "effect"

@@ -4,8 +4,8 @@
  * Engine.N1. A life of the turn is a scope. When it closes, its process is dead: only records survive.
  */
 import { Effect, Schema, type Scope } from "effect"
-import { Checkpoint, layerMemory } from "../../src/Checkpoint.ts"
-import type { Stored } from "../../src/Records.ts"
+import { Checkpoint, layerMemory } from "../../src/ports/Checkpoint.ts"
+import type { Stored } from "../../src/records/Records.ts"
 
 /** One turn of an engine. */
 export interface Engine {

@@ -1,8 +1,8 @@
 /** Laws of the `Checkpoint` port alone: what it records, orders and repeats. */
 import { assert } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Fiber, Schema } from "effect"
-import type { Checkpoint } from "../../src/Checkpoint.ts"
-import * as Records from "../../src/Records.ts"
+import type { Checkpoint } from "../../src/ports/Checkpoint.ts"
+import * as Records from "../../src/records/Records.ts"
 import type { Engine } from "./Engine.ts"
 import { type Law, ofLives, ofOneLife, within } from "./Law.ts"
 

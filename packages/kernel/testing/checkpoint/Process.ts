@@ -6,8 +6,8 @@
  *     reaction does not matter.
  */
 import { Context, Effect, type Schema } from "effect"
-import type { Checkpoint } from "../../src/Checkpoint.ts"
-import { TurnStopped } from "../../src/TurnStopped.ts"
+import type { Checkpoint } from "../../src/ports/Checkpoint.ts"
+import { TurnStopped } from "../../src/ports/TurnStopped.ts"
 import { areSiblings } from "./Engine.ts"
 
 /**

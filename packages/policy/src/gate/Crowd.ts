@@ -5,7 +5,7 @@
  * are an argument. The endpoint is a plain function of the moment and of the number of calls under way.
  */
 import type { Failure } from "@holdfast/wire"
-import * as RetryPolicy from "../RetryPolicy.ts"
+import * as RetryPolicy from "../decision/RetryPolicy.ts"
 import * as Gate from "./Gate.ts"
 
 /** The behaviour of an endpoint. */

@@ -1,6 +1,6 @@
 /** The schema of budgets in a configuration. */
 import { Duration, Schema } from "effect"
-import * as Durations from "../Durations.ts"
+import * as Durations from "./Durations.ts"
 
 /** A bare duration is a total. "Infinity" means no limit in time. */
 export const BudgetSettings = Schema.Union([

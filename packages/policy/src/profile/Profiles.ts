@@ -1,10 +1,10 @@
 /** The policies of the named profiles: configuration over the same primitives. */
-import * as Backoff from "../Backoff.ts"
-import * as Budget from "../Budget.ts"
-import * as Jitter from "../Jitter.ts"
-import type { RetryPolicy } from "../RetryPolicy.ts"
+import * as Backoff from "../decision/Backoff.ts"
+import * as Budget from "../decision/Budget.ts"
+import * as Jitter from "../decision/Jitter.ts"
+import type { RetryPolicy } from "../decision/RetryPolicy.ts"
 import * as Routing from "../routing/Routing.ts"
-import * as Waits from "../Waits.ts"
+import * as Waits from "../decision/Waits.ts"
 import type { ProfileName } from "./Settings.ts"
 
 /**

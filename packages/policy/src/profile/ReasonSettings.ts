@@ -1,8 +1,8 @@
 /** The schema of waits and limits by reason in a configuration. */
 import { Failure } from "@holdfast/wire"
 import { Duration, Schema } from "effect"
-import * as Durations from "../Durations.ts"
-import type { ReasonRule, ReasonRules } from "../ReasonLimits.ts"
+import * as Durations from "./Durations.ts"
+import type { ReasonRule, ReasonRules } from "../decision/ReasonLimits.ts"
 import { BudgetSettings, toBudget } from "./BudgetSettings.ts"
 import { Schedule, toSchedule } from "./ScheduleSettings.ts"
 

@@ -1,7 +1,7 @@
 /** The schema of routing in a configuration: targets are `provider/model`. */
 import { Target } from "@holdfast/wire"
 import { Schema } from "effect"
-import * as Durations from "../Durations.ts"
+import * as Durations from "./Durations.ts"
 import { ANY_PRIMARY, noChains, type Routing } from "../routing/Routing.ts"
 
 const EXPECTED = 'a provider and a model, such as "openai/gpt-5"'

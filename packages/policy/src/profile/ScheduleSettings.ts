@@ -1,7 +1,7 @@
 /** The schema of schedules in a configuration. None of them repeats a delay of 0 without end. */
 import { Duration, Schema } from "effect"
-import * as Backoff from "../Backoff.ts"
-import * as Durations from "../Durations.ts"
+import * as Backoff from "../decision/Backoff.ts"
+import * as Durations from "./Durations.ts"
 
 const Steps = Schema.Struct({
   type: Schema.Literal("steps"),

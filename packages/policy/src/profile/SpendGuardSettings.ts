@@ -1,7 +1,7 @@
 /** The schema of the spend guard in a configuration (X11). */
 import { Schema } from "effect"
-import * as Durations from "../Durations.ts"
-import * as SpendGuard from "../SpendGuard.ts"
+import * as Durations from "./Durations.ts"
+import * as SpendGuard from "../decision/SpendGuard.ts"
 
 const Tokens = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0, { message: "Expected a number of tokens, 0 or more" }))
 

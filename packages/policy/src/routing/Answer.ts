@@ -2,9 +2,9 @@
 import type { Directive, Route } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import type { Schema } from "effect"
-import * as Basis from "../Basis.ts"
-import * as RetryPolicy from "../RetryPolicy.ts"
-import * as Waits from "../Waits.ts"
+import * as Basis from "../decision/Basis.ts"
+import * as RetryPolicy from "../decision/RetryPolicy.ts"
+import * as Waits from "../decision/Waits.ts"
 import * as Prospect from "./Prospect.ts"
 import type * as Standing from "./Standing.ts"
 

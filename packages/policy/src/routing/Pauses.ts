@@ -1,9 +1,9 @@
 /** Derives pauses of targets, credentials and accounts from failures (C12, P7, P8). */
 import type { Directive } from "@holdfast/kernel"
 import type { Target } from "@holdfast/wire"
-import * as Backoff from "../Backoff.ts"
-import type { RetryPolicy } from "../RetryPolicy.ts"
-import * as Waits from "../Waits.ts"
+import * as Backoff from "../decision/Backoff.ts"
+import type { RetryPolicy } from "../decision/RetryPolicy.ts"
+import * as Waits from "../decision/Waits.ts"
 import * as Standing from "./Standing.ts"
 
 /** The pause of a credential whose error names no reset: providers count quotas by the hour and longer. */

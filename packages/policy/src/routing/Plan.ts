@@ -6,7 +6,7 @@
  */
 import type { Route, Router } from "@holdfast/kernel"
 import { Target } from "@holdfast/wire"
-import type { Way } from "../Basis.ts"
+import type { Way } from "../decision/Basis.ts"
 import * as Models from "./Models.ts"
 import * as Prospect from "./Prospect.ts"
 import * as Routing from "./Routing.ts"

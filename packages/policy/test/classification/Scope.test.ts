@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Failure } from "@holdfast/wire"
-import * as Classification from "../../src/Classification.ts"
+import * as Classification from "../../src/classification/Classification.ts"
 import { corpus } from "../corpus/Corpus.ts"
 import { NOW } from "../corpus/Payload.ts"
 

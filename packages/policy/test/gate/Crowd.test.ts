@@ -3,7 +3,7 @@ import { Duration } from "effect"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import * as Crowd from "../../src/gate/Crowd.ts"
-import * as Profile from "../../src/Profile.ts"
+import * as Profile from "../../src/profile/Profile.ts"
 
 const HOUR = 3_600_000
 const MINUTE = 60_000

@@ -5,7 +5,7 @@
  * and be lost. The state is restored at the first effect without a record: there an abort takes effect before that effect runs.
  */
 import { Deferred, Effect, type Schema } from "effect"
-import type { Checkpoint } from "../../Checkpoint.ts"
+import type { Checkpoint } from "../../ports/Checkpoint.ts"
 
 /** A checkpoint that detects when a turn has restored its state. */
 export class AbortGate {

@@ -5,11 +5,11 @@
  */
 import type { Message, TurnEvent } from "@holdfast/wire"
 import { Clock, Effect, Exit } from "effect"
-import { type EventTold, type Listeners, type Place, type ReportOutcome, tell } from "../../Observer.ts"
-import type { ProviderRequest } from "../../Provider.ts"
-import type { AttemptOutcome, CompactionOutcome, Directive, Wake } from "../../Records.ts"
-import type { ToolOutcome } from "../../Toolbox.ts"
-import * as Judging from "../Judging.ts"
+import { type EventTold, type Listeners, type Place, type ReportOutcome, tell } from "../../ports/Observer.ts"
+import type { ProviderRequest } from "../../ports/Provider.ts"
+import type { AttemptOutcome, CompactionOutcome, Directive, Wake } from "../../records/Records.ts"
+import type { ToolOutcome } from "../../ports/Toolbox.ts"
+import * as Judging from "../machine/Judging.ts"
 import type { Ledger, Round, Setback, Wait } from "../machine/Ledger.ts"
 import type { Run } from "./Run.ts"
 

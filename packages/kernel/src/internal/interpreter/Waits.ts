@@ -7,11 +7,11 @@
  *     the time for an answer; an early wake by the shell does not.
  */
 import { Cause, Clock, Duration, Effect, Option } from "effect"
-import * as Directives from "../../Directive.ts"
-import type { Directive, Wake } from "../../Records.ts"
-import { type RetryStrategy, SleepFailure } from "../../RetryStrategy.ts"
-import type { TurnParked } from "../../TurnParked.ts"
-import type { TurnStopped } from "../../TurnStopped.ts"
+import * as Directives from "../../turn/Directive.ts"
+import type { Directive, Wake } from "../../records/Records.ts"
+import { type RetryStrategy, SleepFailure } from "../../ports/RetryStrategy.ts"
+import type { TurnParked } from "../../ports/TurnParked.ts"
+import type { TurnStopped } from "../../ports/TurnStopped.ts"
 import { isOfItself } from "../machine/Decisions.ts"
 import type { Command } from "../machine/Next.ts"
 import * as Observing from "./Observing.ts"

@@ -5,9 +5,9 @@
  * Ending.E2. The content until then stays in the history, and is not sent to the model (P12).
  */
 import { Failure, type Message, type TurnEvent } from "@holdfast/wire"
-import type { Seal } from "../../Records.ts"
-import { waitedMs } from "../../RetryStrategy.ts"
-import * as Judging from "../Judging.ts"
+import type { Seal } from "../../records/Records.ts"
+import { waitedMs } from "../../ports/RetryStrategy.ts"
+import * as Judging from "./Judging.ts"
 import * as Decisions from "./Decisions.ts"
 import type { Ledger, TurnFacts } from "./Ledger.ts"
 import * as Responses from "./Responses.ts"

@@ -5,7 +5,7 @@
  * Evolve.E2. A record that contradicts the ledger is a bug, or a damaged journal: `evolve` throws.
  */
 import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
-import * as Records from "../../Records.ts"
+import * as Records from "../../records/Records.ts"
 import * as Decisions from "./Decisions.ts"
 import * as Ending from "./Ending.ts"
 import * as LastStep from "./LastStep.ts"

@@ -6,9 +6,9 @@
  * LastStep.F2. It is announced once. Its retries after a rejected response (A9) offer the report alone too.
  * LastStep.F3. If no report is required, the step has no tools, and its text is the answer.
  */
-import * as ModelContext from "../../ModelContext.ts"
-import type { Final, FinalCause } from "../../Records.ts"
-import type { ToolDefinition } from "../../Toolbox.ts"
+import * as ModelContext from "../../turn/ModelContext.ts"
+import type { Final, FinalCause } from "../../records/Records.ts"
+import type { ToolDefinition } from "../../ports/Toolbox.ts"
 import type { Last, Ledger } from "./Ledger.ts"
 import { Batch, entering, eventOf, messagesOf, synthetic, toolsOf } from "./Saying.ts"
 

@@ -30,11 +30,11 @@
  *     over all lives.
  */
 import type { Failure, Ids, Message, Target, TurnEvent } from "@holdfast/wire"
-import type { FinalReport } from "../../FinalReport.ts"
-import type * as Records from "../../Records.ts"
-import type { Route } from "../../Route.ts"
-import type { TurnLimits } from "../../TurnLimits.ts"
-import type * as Spending from "../../Spending.ts"
+import type { FinalReport } from "../../ports/FinalReport.ts"
+import type * as Records from "../../records/Records.ts"
+import type { Route } from "../../records/Route.ts"
+import type { TurnLimits } from "../../turn/TurnLimits.ts"
+import type * as Spending from "../../turn/Spending.ts"
 
 /** The input of a turn. */
 export interface TurnFacts {

@@ -6,9 +6,9 @@
  * Responses.R3. A rejected response stays in the history, leaves the model's context, and is answered by a synthetic message (A9).
  */
 import type { TurnEvent } from "@holdfast/wire"
-import * as ModelContext from "../../ModelContext.ts"
-import type { AttemptOutcome, CompactionOutcome } from "../../Records.ts"
-import * as Judging from "../Judging.ts"
+import * as ModelContext from "../../turn/ModelContext.ts"
+import type { AttemptOutcome, CompactionOutcome } from "../../records/Records.ts"
+import * as Judging from "./Judging.ts"
 import * as LastStep from "./LastStep.ts"
 import type { Completed, Failed, Ledger, Phase, Setback, TurnFacts } from "./Ledger.ts"
 import * as Rounds from "./Rounds.ts"

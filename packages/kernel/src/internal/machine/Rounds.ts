@@ -6,10 +6,10 @@
  * Rounds.T2. The first accepted report, in the order of the calls, is the turn's (A13); a rejected report shortens the turn (A12).
  */
 import type { Message, TurnEvent } from "@holdfast/wire"
-import { MOST_FAILED_TOOL_STEPS } from "../../TurnLimits.ts"
-import * as FailedSteps from "../FailedSteps.ts"
-import type { Begun, ToolResult } from "../../Records.ts"
-import * as Judging from "../Judging.ts"
+import { MOST_FAILED_TOOL_STEPS } from "../../turn/TurnLimits.ts"
+import * as FailedSteps from "./FailedSteps.ts"
+import type { Begun, ToolResult } from "../../records/Records.ts"
+import * as Judging from "./Judging.ts"
 import * as LastStep from "./LastStep.ts"
 import type { Ledger, Round } from "./Ledger.ts"
 import { Batch, entering, eventOf, nextMessageId, persist, stepOf } from "./Saying.ts"

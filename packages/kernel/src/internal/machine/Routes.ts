@@ -9,11 +9,11 @@
  *     was added during a step is asked from the step's next failure on.
  */
 import { type Message, Target, type TurnEvent } from "@holdfast/wire"
-import * as ModelContext from "../../ModelContext.ts"
-import type { Beginning } from "../../Records.ts"
-import type { Route } from "../../Route.ts"
-import type { Question } from "../../Router.ts"
-import type { ToolDefinition } from "../../Toolbox.ts"
+import * as ModelContext from "../../turn/ModelContext.ts"
+import type { Beginning } from "../../records/Records.ts"
+import type { Route } from "../../records/Route.ts"
+import type { Question } from "../../ports/Router.ts"
+import type { ToolDefinition } from "../../ports/Toolbox.ts"
 import type { Ledger } from "./Ledger.ts"
 import { calling, eventOf, messagesOf, persist, targetNameOf, toolsOf } from "./Saying.ts"
 

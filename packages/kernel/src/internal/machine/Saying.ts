@@ -1,7 +1,7 @@
 /** Shared by the handlers of records: events, messages and counts. Pure. */
 import { type Failure, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
-import * as Spending from "../../Spending.ts"
-import type { ToolDefinition } from "../../Toolbox.ts"
+import * as Spending from "../../turn/Spending.ts"
+import type { ToolDefinition } from "../../ports/Toolbox.ts"
 import type { Emission, Ledger, Phase, Step, Tally, TurnFacts } from "./Ledger.ts"
 
 /** Collects events that are persisted together, and the ledger after them. Local to one handler. */
