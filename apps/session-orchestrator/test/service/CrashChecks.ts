@@ -62,13 +62,13 @@ export const assertWhole = Effect.fnUntraced(function* (
       ends[i]?.sleptMs,
       slept.reduce((sum, { delayMs }) => sum + delayMs, 0)
     )
-    const told = onlooker.retries.filter(({ turnId }) => turnId === turns[i])
+    const announced = onlooker.retries.filter(({ turnId }) => turnId === turns[i])
     // A death may come between the record of a wait and its event, and the wait may be over after the restart.
-    assert.isAtLeast(told.length, ofTurn.length - harness.deaths)
+    assert.isAtLeast(announced.length, ofTurn.length - harness.deaths)
     assert.deepStrictEqual(
-      told.map(({ attempt, retryAt }) => ({ attempt, retryAt })),
+      announced.map(({ attempt, retryAt }) => ({ attempt, retryAt })),
       ofTurn
-        .filter(({ retryAt }) => told.some((retry) => retry.retryAt === retryAt))
+        .filter(({ retryAt }) => announced.some((retry) => retry.retryAt === retryAt))
         .map(({ attempt, retryAt }) => ({ attempt, retryAt }))
     )
     const chains = onlooker.events.filter((event) => event.type === "retry-end" && event.turnId === turns[i])

@@ -137,11 +137,11 @@ describe.concurrent("an outage that outlasts the budget of every turn", () => {
       assert.deepInclude(gaveUp, { type: "incident-gave-up", reason: "overloaded", failed: 1 })
       assert.strictEqual(PrometheusText.valueOf(yield* metricsOf(service), "holdfast_incidents_open"), 0)
       const { stderr } = yield* service.end("SIGTERM")
-      const told = messagesOf(stderr, "INFO").filter((message) => message.includes("scripted/m"))
-      assert.strictEqual(told.length, 2)
-      assert.match(told[0] ?? "", /will go on when it answers\.$/)
+      const reported = messagesOf(stderr, "INFO").filter((message) => message.includes("scripted/m"))
+      assert.strictEqual(reported.length, 2)
+      assert.match(reported[0] ?? "", /will go on when it answers\.$/)
       assert.match(
-        told[1] ?? "",
+        reported[1] ?? "",
         /no turn waits for it any more: 1 has failed\. A turn that failed does not go on by itself\.$/
       )
       assert.strictEqual(messagesOf(stderr, "WARN").length, 1)
@@ -248,14 +248,14 @@ describe.concurrent("a night of twenty mixed turns", () => {
 
       const notices = bodiesOf(webhook.requests)
       // The count of failures in the notice depends on the machine; the log and the metrics have all of them.
-      const told = notices.filter(isFailed)
-      assert.deepStrictEqual(told.map(({ reason }) => reason).toSorted(), [
+      const reported = notices.filter(isFailed)
+      assert.deepStrictEqual(reported.map(({ reason }) => reason).toSorted(), [
         "auth",
         "context-overflow",
         "overloaded",
         "quota-exhausted"
       ])
-      for (const { failed } of told) assert.isTrue(failed >= 1 && failed <= EACH, `${failed} failed`)
+      for (const { failed } of reported) assert.isTrue(failed >= 1 && failed <= EACH, `${failed} failed`)
 
       const increase = (name: string, labels: Readonly<Record<string, string>>) =>
         PrometheusText.valueOf(after, name, labels) - PrometheusText.valueOf(before, name, labels)

@@ -17,7 +17,7 @@ const stopping = (text: string, ...counts: ReadonlyArray<number>) => {
   const frames = answerFrames("openai", text)
   const stops = counts.map((count) => ({
     gate: ScriptedServer.gate(),
-    said: text.split(" ").slice(0, count).join(" ") + " "
+    prefix: text.split(" ").slice(0, count).join(" ") + " "
   }))
   const parts = stops.flatMap(({ gate }, i) => [...frames.slice(endOf(counts[i - 1]), endOf(counts[i])), gate])
   return { stops, response: { frames: [...parts, ...frames.slice(endOf(counts.at(-1)))] } }
@@ -29,13 +29,16 @@ const endOf = (count: number | undefined): number => (count === undefined ? 0 : 
 const comesBackAt = (harness: CrashHarness.Harness, { stops }: ReturnType<typeof stopping>) =>
   Effect.forEach(
     stops,
-    ({ gate, said }) =>
+    ({ gate, prefix }) =>
       Effect.gen(function* () {
         yield* gate.reached
-        yield* harness.waitUntilSeen("what was said", ({ current }) => current === said)
+        yield* harness.waitUntilSeen("what was prefix", ({ current }) => current === prefix)
         const { begun } = harness.onlooker
         yield* harness.reconnect
-        yield* harness.waitUntilSeen("it again, from the beginning", (now) => now.begun > begun && now.current === said)
+        yield* harness.waitUntilSeen(
+          "it again, from the beginning",
+          (now) => now.begun > begun && now.current === prefix
+        )
         yield* gate.open
       }),
     { discard: true }
@@ -76,9 +79,9 @@ describe.concurrent("a client that reconnect", () => {
       yield* harness.begin("50 millis")
       yield* harness.post("one")
       yield* comesBackAt(harness, { ...lost, stops: lost.stops.slice(0, 1) })
-      yield* harness.waitUntilSeen("more of it", ({ current }) => current === lost.stops[1]?.said)
+      yield* harness.waitUntilSeen("more of it", ({ current }) => current === lost.stops[1]?.prefix)
       yield* harness.kill
-      assert.strictEqual(harness.onlooker.current, lost.stops[1]?.said)
+      assert.strictEqual(harness.onlooker.current, lost.stops[1]?.prefix)
       yield* harness.restart
       yield* comesBackAt(harness, kept)
       yield* assertOnce(harness, text)

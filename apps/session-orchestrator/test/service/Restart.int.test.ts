@@ -115,9 +115,9 @@ describe("a start with turns to take up", () => {
         Effect.provide(Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))]))
       )
       yield* second.stop
-      const told = lines.filter((line) => line.startsWith("Taking up unfinished turns"))
-      assert.match(told[0] ?? "", /: \d+ s so far, \d of 2 read\.$/)
-      assert.match(told.at(-1) ?? "", /: done after \d+ s\.$/)
+      const progress = lines.filter((line) => line.startsWith("Taking up unfinished turns"))
+      assert.match(progress[0] ?? "", /: \d+ s so far, \d of 2 read\.$/)
+      assert.match(progress.at(-1) ?? "", /: done after \d+ s\.$/)
     })
   )
 })

@@ -130,8 +130,8 @@ describe.concurrent("a process that is killed while a turn asks", () => {
 
       assert.strictEqual(yield* command(second, "retry-now", { commandId: "answer" }), 202)
       assert.strictEqual(yield* command(second, "retry-now", { commandId: "answer" }), 202)
-      const told = yield* watcher.until('"turn-end"')
-      assert.lengthOf(told.match(/"asks"/g) ?? [], 1)
+      const output = yield* watcher.until('"turn-end"')
+      assert.lengthOf(output.match(/"asks"/g) ?? [], 1)
       assert.deepStrictEqual([yield* commands, provider.count()], [["before", "answer"], 2])
       assert.deepStrictEqual(yield* second.history(id), [`user: ${PROMPT}`, "assistant: At last"])
     }).pipe(Effect.scoped)

@@ -109,7 +109,7 @@ const shownBy = (frames: ReadonlyArray<Frame>) => {
 
 describe("a watcher", () => {
   Property.prop(
-    "X3: misses nothing and sees nothing twice, wherever in a turn it subscribes and whenever it reads the disk",
+    "X3: misses no event and gets none twice, at any point of subscription and of reading the disk",
     fc.tuple(turn, fc.nat(40), fc.nat(40)),
     ([events, a, b]) =>
       Effect.gen(function* () {
@@ -147,7 +147,7 @@ describe("a watcher", () => {
   )
 
   Property.prop(
-    "V5: of a turn that was accepted here reads nothing, wherever in it it subscribes and whatever it has, and misses nothing",
+    "Watching.V5: reads nothing of a turn that was accepted here, at any point of subscription, and misses no event",
     fc.tuple(turn, fc.nat(40), fc.nat(10), fc.boolean()),
     ([events, a, b, isOfTurn]) =>
       Effect.gen(function* () {
