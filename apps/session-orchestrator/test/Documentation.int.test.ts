@@ -1,4 +1,4 @@
-/** The numbers of the program that the pages promise: whoever changes one changes both. */
+/** Checks the numbers of the program that the pages promise: a change of one must change the other. */
 import { describe, expect, it } from "@effect/vitest"
 import { Duration } from "effect"
 import { readFileSync } from "node:fs"

@@ -1,4 +1,4 @@
-/** The limits and times that pages promise are those of the program. */
+/** Checks that limits and times on pages equal those of the program. */
 import { describe, expect, it } from "@effect/vitest"
 import { Duration } from "effect"
 import { readFileSync } from "node:fs"
@@ -39,7 +39,7 @@ const MIB = 1_024 * KIB
 const pageOf = (name: string): string =>
   readFileSync(new URL(`../../../docs/${name}.md`, import.meta.url), "utf8").replaceAll(/\s+/g, " ")
 
-/** What each page says, as words with a number in them; the unit; and the limit. */
+/** A page's words with a number in them, the unit, and the limit. */
 const promises: Readonly<
   Record<string, ReadonlyArray<readonly [says: RegExp, unit: number, limit: Duration.Duration | number]>>
 > = {

@@ -217,7 +217,7 @@ describe.concurrent("a turn with tools", () => {
       assert.strictEqual((yield* service.call({ path: "/readyz" })).status, 200)
       assert.include(
         service.stderr(),
-        "The tool server broken is down: its process ended (exit code 3); the last that it said: There is no database.."
+        "The tool server broken is down: its process ended (exit code 3); its last output: There is no database.."
       )
     }).pipe(Effect.scoped))
 })
