@@ -5,10 +5,12 @@
  * B2. The core (wire, kernel, policy) imports nothing of the platform and uses no timer, no clock but the injected one and no
  *     chance of its own; it runs no effect itself and waits for no promise (D10).
  * B3. What a package keeps to itself is reached by no path from outside.
+ * B4. In the service, no import points to a higher room (`rooms`).
  *
  * Sources are read as text with comments and strings out of the way. That is less than a compiler knows, and enough: what
  * is looked for are names that nothing else in these packages has.
  */
+import { posix } from "node:path"
 
 /** What each package's `src` may import besides `effect`. `node:` stands for the platform. */
 export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
@@ -28,6 +30,28 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
     "node:"
   ]
 }
+
+/**
+ * Rooms of the service, lower ones first: a file imports from its own room and from lower ones (B4). The files beside the rooms
+ * (`Composition.ts`, `Program.ts`, `main.ts`) put them together.
+ */
+export const rooms: ReadonlyArray<string> = [
+  "text",
+  "tokens",
+  "config",
+  "storage/migrations",
+  "storage",
+  "durable",
+  "tools",
+  "conversation",
+  "driver",
+  "cluster",
+  "inspection",
+  "telemetry",
+  "transport/http",
+  "cli",
+  "."
+]
 
 /** Packages in which B2 holds, and the parts of `effect` that they may use; sockets, files and databases are others. */
 const core: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
@@ -80,7 +104,36 @@ export const violations = ({ path, text }: Source): ReadonlyArray<string> => {
   ]
 }
 
+/** B4: imports of the service that point to a higher room, one line each. A room without a place in the order counts as its parent. */
+export const upwardImports = (
+  sources: ReadonlyArray<Source>,
+  order: ReadonlyArray<string> = rooms
+): ReadonlyArray<string> =>
+  sources.flatMap(({ path, text }) => {
+    const from = roomOf(path)
+    if (from === undefined) return []
+    return importsOf(text)
+      .filter((specifier) => specifier.startsWith("."))
+      .flatMap((specifier) => {
+        const target = new URL(specifier, `file:///${path}`).pathname.slice(1)
+        const to = roomOf(target)
+        const isUpward = to !== undefined && to !== from && rankOf(to, order) > rankOf(from, order)
+        return isUpward ? [`${path}: imports ${target}, of a higher room`] : []
+      })
+  })
+
 // --- internal
+
+const SERVICE = "apps/session-orchestrator/src/"
+
+/** The folder of a file of the service. */
+const roomOf = (path: string): string | undefined =>
+  path.startsWith(SERVICE) ? posix.dirname(path.slice(SERVICE.length)) : undefined
+
+const rankOf = (room: string, order: ReadonlyArray<string>): number => {
+  const rank = order.indexOf(room)
+  return rank >= 0 || room === "." ? rank : rankOf(posix.dirname(room), order)
+}
 
 const exceptionsFor = (path: string): ReadonlyArray<string> =>
   Object.entries(exceptions)
