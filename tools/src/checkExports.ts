@@ -1,8 +1,9 @@
 /**
- * Fails the build where an exported name has a word that docs/GLOSSARY.md avoids, or an export has no doc comment, beyond the records in
+ * Fails the build where an exported name or a module's name has a word that docs/GLOSSARY.md avoids, or an export has no doc comment, beyond the records in
  * `tools/names.json` and `tools/undocumented.json`. The records may only fall: `--write` lowers them.
  */
 import { readFileSync, writeFileSync } from "node:fs"
+import { basename } from "node:path"
 import * as AvoidedNames from "./AvoidedNames.ts"
 import * as Files from "./Files.ts"
 import * as Ratchet from "./Ratchet.ts"
@@ -12,7 +13,13 @@ import { parse } from "./survey/Source.ts"
 
 const root = new URL("../../", import.meta.url).pathname
 
-const exports = Files.read(root, Files.SOURCES).flatMap((file) => exportsOf(parse(file)))
+const files = Files.read(root, Files.SOURCES)
+const exports = files.flatMap((file) => exportsOf(parse(file)))
+/** Modules are imported whole, so a file's name is a name as well. */
+const named = [
+  ...exports.map(({ line, name, path }) => ({ name, place: `${path}:${line}` })),
+  ...files.map(({ path }) => ({ name: basename(path, ".ts"), place: path }))
+]
 
 /** The problems of one record, which `--write` lowers. */
 const held = (
@@ -29,7 +36,7 @@ const held = (
 
 const avoided = AvoidedNames.avoidedIn(readFileSync(`${root}docs/GLOSSARY.md`, "utf8"))
 const found = AvoidedNames.countsOf(
-  exports.map(({ name }) => name),
+  named.map(({ name }) => name),
   avoided
 )
 const missing = Map.groupBy(
@@ -40,8 +47,8 @@ const missing = Map.groupBy(
 const problems = [
   ...held("names.json", new Map(Array.from(found, ([name, { count }]) => [name, count])), (name) => {
     const by = found.get(name)?.by
-    const places = exports.filter((one) => one.name === name).map(({ line, path }) => `${path}:${line}`)
-    return `${places.join(", ")}: ${name} has the word "${by?.word}", which docs/GLOSSARY.md avoids for "${by?.term}". Rename the export.`
+    const places = named.filter((one) => one.name === name).map(({ place }) => place)
+    return `${places.join(", ")}: ${name} has the word "${by?.word}", which docs/GLOSSARY.md avoids for "${by?.term}". Rename it.`
   }),
   ...held(
     "undocumented.json",
