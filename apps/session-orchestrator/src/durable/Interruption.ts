@@ -12,7 +12,7 @@
  */
 import { ModelContext, Records } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
-import type { Record } from "../storage/Journal.ts"
+import type { Record } from "./Journal.ts"
 
 /** What is on disk of a turn that was in the middle of something when its process ended, or that a defect stopped. */
 export interface Interruption {
