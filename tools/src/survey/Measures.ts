@@ -94,7 +94,7 @@ export const measuresOf = ({ english, sources }: Tree): ReadonlyArray<Measure> =
     ...undocumented(sources),
     counted("file names that occur twice", sameFileNames(sources.map(({ path }) => path))),
     counted("types exported by two files under one name", homonyms(sources.flatMap(({ exports }) => exports))),
-    counted("imports of a higher room of the service", Boundaries.upwardImports(sources)),
+    counted("imports of a higher room of the service", upwardImports(sources)),
     counted(`folders of more than ${MOST_FILES} files`, crowdedFolders(sources.map(({ path }) => path))),
     { name: "idioms per 1,000 words", value: PlainEnglish.rateOf(english).toFixed(1), places: [] }
   ]
@@ -169,6 +169,9 @@ const undocumented = (sources: ReadonlyArray<Reading>): ReadonlyArray<Measure> =
         places: missing.map(({ line, name, path }) => `${path}:${line} ${name}`)
       }
     })
+
+const upwardImports = (sources: ReadonlyArray<Reading>): ReadonlyArray<string> =>
+  Boundaries.upwardImports(sources, Boundaries.orderOf(sources)).map(({ path, target }) => `${path} imports ${target}`)
 
 const occurringTwice = <A>(
   items: ReadonlyArray<A>,
