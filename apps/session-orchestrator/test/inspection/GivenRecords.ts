@@ -1,4 +1,4 @@
-/** A turn's journal, record by record, as the kernel writes it. */
+/** Makes a turn's journal for tests, record by record, as the kernel writes it. */
 import { Directive, Records, RetryStrategy, Router } from "@holdfast/kernel"
 import { type Failure, Ids } from "@holdfast/wire"
 import { Schema } from "effect"
@@ -49,7 +49,7 @@ export const giveUp = (n: number, step = 0): Record =>
 export const wake = (n: number, part: number, wake: RetryStrategy.Wake, step = 0): Record =>
   record(`step/${step}/sleep/${n}${part === 0 ? "" : `/${part}`}`, RetryStrategy.Wake, wake)
 
-/** Where a step begins: the model `m` of a provider. */
+/** The beginning of a step: the model `m` of a provider. */
 export const begins = (provider: string, step = 0): Record =>
   record(`step/${step}/route`, Router.Beginning, { route: { target: { provider, model: "m" } } })
 

@@ -1,14 +1,14 @@
 /**
- * A crowd that waits for one endpoint, in simulation: what a night costs with the gate and without it (X5, X10).
+ * Simulates a crowd that waits for one endpoint, with and without the gate (X5, X10).
  *
- * The turns follow a `RetryPolicy`, the gate is `Gate.ts`, time is a queue of moments: no clock, no socket, no chance but the
- * one that is handed in. The endpoint is a plain function of the moment and of how many calls are under way.
+ * The turns follow a `RetryPolicy`, the gate is `Gate.ts`, time is a queue of moments: there is no clock and no socket, and random numbers
+ * are an argument. The endpoint is a plain function of the moment and of the number of calls under way.
  */
 import type { Failure } from "@holdfast/wire"
-import * as RetryPolicy from "../RetryPolicy.ts"
+import * as RetryPolicy from "../decision/RetryPolicy.ts"
 import * as Gate from "./Gate.ts"
 
-/** An endpoint, as a crowd meets it. */
+/** The behaviour of an endpoint. */
 export interface Endpoint {
   /** Whether it answers a call that comes at `now` (milliseconds from the start) while `busy` others are under way. */
   readonly answers: (now: number, busy: number) => boolean
@@ -22,7 +22,7 @@ export interface Options {
   readonly turns: number
   readonly policy: RetryPolicy.RetryPolicy
   readonly endpoint: Endpoint
-  /** Milliseconds from the start in which the turns make their first attempts, evenly. */
+  /** Milliseconds from the start over which the turns' first attempts are spread evenly. */
   readonly arrivalMs: number
   readonly gated: boolean
 }
@@ -39,7 +39,7 @@ export interface Outcome {
   readonly doneMs: number
 }
 
-/** Plays a crowd to its end. */
+/** Simulates a crowd until every turn has ended. */
 export const play = (options: Options): Outcome => new Play(options).run()
 
 // --- internal
@@ -50,7 +50,7 @@ interface Turn {
   sleptMs: number
   firstFailureAt: number
   waitedMs: number
-  /** The moment of its alarm; one that was woken early has another by then, or none. */
+  /** The moment of its alarm; a turn that was woken early has another alarm by then, or none. */
   alarm: number | undefined
 }
 
@@ -140,7 +140,7 @@ class Play {
     this.settle(now)
   }
 
-  /** Lets in who may come in, and wakes whom there is room for, until nothing changes any more. */
+  /** Admits turns and wakes waiting turns into free room, until nothing changes. */
   private settle(now: number): void {
     if (!this.options.gated) return
     for (;;) {
@@ -180,13 +180,13 @@ class Play {
   }
 }
 
-/** What happens when, as a heap; what comes first among equals was put in first. */
+/** A queue of events by time, as a heap; equal times keep their order of insertion. */
 class Agenda {
   private readonly heap: Array<{ readonly at: number; readonly order: number; readonly act: (now: number) => void }> =
     []
   private order = 0
 
-  /** Returns a number that no other entry has. */
+  /** Returns the unique number of the entry. */
   add(at: number, act: (now: number) => void): number {
     const entry = { at, order: this.order++, act }
     const { heap } = this
