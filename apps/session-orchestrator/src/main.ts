@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 /**
  * Starts the process: enables Node's compile cache, then loads the program.
  *
