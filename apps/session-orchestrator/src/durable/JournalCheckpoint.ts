@@ -1,20 +1,20 @@
 /**
  * The kernel's `Checkpoint` over a turn's journal.
  *
- * K1. What has succeeded under a name is never run again for that turn: its record is given instead.
- * K2. A result is on disk before anybody acts on it, so a turn that is run again from its start reaches the point where it
- *     was.
- * K3. Records are handed in one by one, and a number is used up when its record is on disk: whatever dies when, there is no
- *     gap. Behind one, a turn that is taken up again would find its next number taken, and stop for good.
- * K4. An attempt that failed before any content is recorded together with the decision about it, which the kernel makes on the
- *     spot: nobody acts on the one without the other. A process that dies between the two has lost an attempt that showed
- *     nothing, and makes it again.
- * K8. An attempt that was answered, and the decision to give up, are recorded together with the events that follow from them: no
- *     client sees the one without the other. This holds where the events are handed over through `carrying`.
- * K5. Whoever listens hears of an effect before it is run, and of its record when it is on disk.
- * K6. A defect while a record is encoded, written or decoded stops the turn, and the service counts it (C10): the recording failed, and
- *     not what was to be recorded.
- * K7. The seal is not recorded: the turn's last event says the same, and is on the same disk.
+ * JournalCheckpoint.K1. An effect that has succeeded under a name is never run again for that turn: its record is returned instead.
+ * JournalCheckpoint.K2. A result is on disk before the turn continues with it, so a turn that is run again from its start reaches the
+ *     point where it was.
+ * JournalCheckpoint.K3. Records are written one after the other, and a number is used when its record is on disk, so a crash at any moment
+ *     leaves no gap. Behind a gap, a resumed turn would find its next number taken, and stop for good.
+ * JournalCheckpoint.K4. An attempt that failed before any content is recorded together with the decision about it, which the kernel makes
+ *     synchronously: the turn continues with neither before both are on disk. A process that dies between the two has lost an attempt
+ *     that showed nothing, and makes it again.
+ * JournalCheckpoint.K5. The listener is called before an effect runs, and again when its record is on disk.
+ * JournalCheckpoint.K6. A defect while a record is encoded, written or decoded stops the turn, and the service counts it (rule C10): the
+ *     recording failed, not the recorded effect.
+ * JournalCheckpoint.K7. The seal is not recorded: the turn's last event has the same facts, and is on the same disk.
+ * JournalCheckpoint.K8. An attempt that was answered, and the decision to give up, are recorded together with the events that follow from
+ *     them: no client sees the one without the other. This holds where the events are written through `carrying`.
  */
 import { type Checkpoint, Records, TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
@@ -23,41 +23,42 @@ import type { Events, Journal, JournalConflict, Record } from "../storage/Journa
 import type { StorageError, StoredEvent } from "../storage/Store.ts"
 import * as LongJson from "../text/LongJson.ts"
 
-/** How an append is made to succeed, or to stop the turn. */
+/** Makes an append succeed, by retrying it where that helps, or stops the turn. */
 export type Persist = <A>(
   append: Effect.Effect<A, StorageError | JournalConflict>
 ) => Effect.Effect<A, TurnStopped.TurnStopped>
 
-/** Somebody who follows what a turn does (K5). What is on record already when the turn is taken up is not told. */
+/** Follows a turn (K5). It is not called for records of earlier lives. */
 export interface Listener {
-  /** An effect without a record is about to be run. */
+  /** An effect without a record is about to run. */
   readonly begins: (name: string) => void
   /** Its record is on disk. */
   readonly recorded: (record: Record) => void
 }
 
+/** Options of a checkpoint. */
 export interface Options {
   readonly listener?: Listener
-  /** All events of the turn are handed over through `carrying`, so records are held back for them (K8). */
+  /** All events of the turn are written through `carrying`, so records wait for them (K8). */
   readonly isJoined?: boolean
 }
 
-/** What a turn goes on with. */
+/** A checkpoint, and what belongs to the same journal. */
 export interface Resumed {
   readonly checkpoint: Checkpoint.Checkpoint["Service"]
-  /** Records events, with the records that were held back for them (K8); where there are none, by `alone`. */
+  /** Writes events together with the records that waited for them (K8); without such records it runs `alone`. */
   readonly carrying: (
     events: Events,
     alone: Effect.Effect<ReadonlyArray<StoredEvent>, StorageError>
   ) => Effect.Effect<ReadonlyArray<StoredEvent>, TurnStopped.TurnStopped>
-  /** Commands that are on record, so that they are not taken again (X4). */
+  /** Ids of recorded commands, so that the same command again does nothing (rule X4). */
   readonly commandIds: ReadonlyArray<string>
 }
 
-/** Commands that are on record (X4). */
+/** The ids of the commands in some records (rule X4). */
 export const commandIdsOf = (known: ReadonlyArray<Record>): ReadonlyArray<string> => known.flatMap(commandIdOf)
 
-/** A checkpoint over what has been recorded of a turn until now. */
+/** A checkpoint over the records of a turn, which it loads. */
 export const make = (
   journal: Journal["Service"],
   turnId: Ids.TurnId,
@@ -66,7 +67,7 @@ export const make = (
 ): Effect.Effect<Resumed, StorageError> =>
   Effect.map(journal.load(turnId), (known) => over(journal, turnId, known, persist, options))
 
-/** The same, of a turn whose records are known. */
+/** A checkpoint over records that were loaded before. */
 export const over = (
   journal: Pick<Journal["Service"], "append" | "appendWith">,
   turnId: Ids.TurnId,
@@ -78,7 +79,7 @@ export const over = (
   const inOrder = Semaphore.makeUnsafe(1)
   let next = known.length
   let held: ReadonlyArray<Record> = []
-  /** Makes a write of the records that are held back, and of more. */
+  /** Writes the records that were held back, and more. */
   const writing = <A>(
     more: ReadonlyArray<Record>,
     write: (records: ReadonlyArray<Record>) => Effect.Effect<A, StorageError | JournalConflict>
@@ -143,7 +144,7 @@ const commandIdOf = (record: Record): ReadonlyArray<string> => {
   return id === undefined ? [] : [id]
 }
 
-/** A mark says that it was reached, and nothing else. */
+/** The value of a mark: it was reached. */
 const MARKED = "true"
 
 interface Codec<A> {
@@ -153,10 +154,10 @@ interface Codec<A> {
 
 const codecs = new WeakMap<object, unknown>()
 
-/** A codec compiles its parsers once, and there is a handful of schemas in all. */
+/** The codec of a schema. It compiles its parsers once; there are about ten schemas. */
 const codecOf = <A, I>(schema: Schema.Codec<A, I>): Codec<A> => {
   const known = codecs.get(schema)
-  if (known !== undefined) return known as Codec<A> // what was put there for this very schema
+  if (known !== undefined) return known as Codec<A> // stored below under this schema
   const codec = Schema.toCodecJson(schema)
   const encode = Schema.encodeEffect(codec)
   const made = {

@@ -1,23 +1,22 @@
 /**
- * When turns start whose wake time passed while no process was up: one after another within a bounded window, not all at once
- * (X1). A plain function of the wake times and the present.
+ * Spreads the starts of turns whose wake time passed while no process ran (rule X1).
  *
- * A provider that comes back finds everybody who waited at its door; and a start that loads ten thousand conversations in one
- * go can do nothing else meanwhile.
+ * A pure function of the wake times and the present. Without it a provider that recovers would receive the calls of all waiting turns
+ * at once, and a start that loads ten thousand conversations together could do nothing else meanwhile.
  *
- * S1. A turn that is not due yet is not in the answer: it sleeps what is left, to the millisecond.
- * S2. The first starts at once, the others in the order of their wake times, `STEP_MS` apart while that fits into `WINDOW_MS`.
- * S3. Every one has started before `WINDOW_MS` are over, however many they are.
+ * Spread.S1. A turn that is not due yet is not in the result: it sleeps the rest of its wait, to the millisecond.
+ * Spread.S2. The first starts at once, the others in the order of their wake times, `STEP_MS` apart while that fits into `WINDOW_MS`.
+ * Spread.S3. Every due turn has started before `WINDOW_MS` have passed, whatever their number.
  */
 import type { Ids } from "@holdfast/wire"
 
-/** A hundred starts a second: a tenth of what one process was measured to do, and less than a client's burst. */
+/** Milliseconds between two starts: a hundred starts a second, a tenth of the measured rate of one process, and less than a client's burst. */
 export const STEP_MS = 10
 
-/** The longest that a person may have to wait for a turn that is due. From 3,000 turns on the steps are shorter. */
+/** The longest time, in milliseconds, that a person waits for a turn that is due. From 3,000 turns on the steps are shorter. */
 export const WINDOW_MS = 30_000
 
-/** A turn asleep. */
+/** A turn that waits, and the end of its wait. */
 export interface Sleeper {
   readonly conversationId: Ids.ConversationId
   readonly turnId: Ids.TurnId

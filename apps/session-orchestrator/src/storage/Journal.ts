@@ -1,8 +1,8 @@
 /**
- * The port to a turn's records: what the kernel's `Checkpoint` has recorded, in the order in which it did.
+ * The port to a turn's records, in the order in which the kernel's `Checkpoint` wrote them.
  *
- * J1. When an append has succeeded it survives `kill -9` and a power cut.
- * J2. (turn, seq) is the fence: of two processes that believe they run a turn, one collides on its next append, even if both
+ * Journal.J1. When an append has succeeded it survives `kill -9` and a power cut.
+ * Journal.J2. (turn, seq) is the fence: of two processes that believe they run a turn, one collides on its next append, even if both
  *     append the same.
  */
 import type { Ids, TurnEvent } from "@holdfast/wire"
@@ -18,19 +18,20 @@ export interface Record {
 /** Records of a turn, and the number of the first of them. */
 export interface Append {
   readonly turnId: Ids.TurnId
+  /** The number of the first record in its turn, 0-based. */
   readonly seq: number
   readonly records: Array.NonEmptyReadonlyArray<Record>
 }
 
-/** Events of a turn. */
+/** Persisted events of a turn, to be written with records. */
 export interface Events {
   readonly conversationId: Ids.ConversationId
   readonly events: Array.NonEmptyReadonlyArray<TurnEvent.PersistedEvent>
-  /** The place of the first of them among the events of the turn. */
+  /** The position of the first of them among the events of the turn, 0-based. */
   readonly position: number
 }
 
-/** Somebody else has written this turn's next record: it is not ours any more. */
+/** Another process has written this turn's next record, so this process does not own the turn any more. */
 export class JournalConflict extends Schema.TaggedError<JournalConflict>()("JournalConflict", {
   turnId: Schema.String
 }) {
@@ -39,26 +40,27 @@ export class JournalConflict extends Schema.TaggedError<JournalConflict>()("Jour
   }
 }
 
+/** Keeps the records of turns. */
 export class Journal extends Context.Service<
   Journal,
   {
-    /** Everything recorded of a turn, oldest first. */
+    /** All records of a turn, oldest first; none for a turn that is not known. */
     readonly load: (turnId: Ids.TurnId) => Effect.Effect<ReadonlyArray<Record>, StorageError>
     /**
-     * Appends records, the first of them with number `seq` (0-based), all or none. The same again, by the same process, changes
-     * nothing: it may not have heard that it succeeded.
+     * Appends records, the first of them with number `seq` (0-based), all or none. The same append again, by the same process, changes
+     * nothing: its first result may have been lost.
      */
     readonly append: (
       turnId: Ids.TurnId,
       seq: number,
       ...records: Array.NonEmptyReadonlyArray<Record>
     ) => Effect.Effect<void, StorageError | JournalConflict>
-    /** The same for several turns, each with an outcome of its own: what one is refused another is not. */
+    /** Appends for several turns, each with its own outcome: a refused append leaves the others alone. */
     readonly appendAll: (
       appends: ReadonlyArray<Append>
     ) => Effect.Effect<ReadonlyArray<Exit.Exit<void, StorageError | JournalConflict>>>
     /**
-     * Appends records, and the events that follow from them: all or none of both. Gives the events with their ids
+     * Appends records and the events that follow from them: all or none of both. Returns the events with their ids
      * (`Store.appendEvents`).
      */
     readonly appendWith: (
@@ -68,8 +70,8 @@ export class Journal extends Context.Service<
       events: Events
     ) => Effect.Effect<ReadonlyArray<StoredEvent>, StorageError | JournalConflict>
     /**
-     * Deletes the records of turns that were sealed before a moment, of a few turns at a time, and gives the turn to go on
-     * after; `undefined` once it has been through all. History and events stay.
+     * Deletes the records of turns that were sealed before a moment, in epoch milliseconds; a few turns a call. `next` is the turn after
+     * which the following call continues; `undefined` when all turns have been read. History and events stay.
      */
     readonly forget: (
       sealedBefore: number,

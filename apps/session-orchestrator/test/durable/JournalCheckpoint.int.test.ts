@@ -1,4 +1,4 @@
-/** The service's journal, on a SQLite file that each life opens anew, passes the suite of `Checkpoint`. */
+/** Runs the suite of `Checkpoint` over the journal of a SQLite file, which each life opens again. */
 import { TurnStopped } from "@holdfast/kernel"
 import { CheckpointSuite } from "@holdfast/kernel/testing"
 import { Context, Effect, Layer } from "effect"
@@ -25,5 +25,5 @@ const engine: CheckpointSuite.MakeEngine = Effect.gen(function* () {
   }
 })
 
-// Each life opens the file anew, which takes some milliseconds. The seal is the turn's last event, on the same disk (K7).
+// Each life opens the file again, which takes some milliseconds. The seal is the turn's last event, on the same disk (K7).
 CheckpointSuite.suite("the journal on a SQLite file", engine, { sealIsInEvents: true, runs: 8 })

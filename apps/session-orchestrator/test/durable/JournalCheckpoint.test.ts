@@ -1,4 +1,4 @@
-/** A turn's records, through whatever happens to their disk. */
+/** Tests a turn's records while their database fails, is slow or belongs to another process. */
 import { assert, describe, it } from "@effect/vitest"
 import { Records, TurnStopped } from "@holdfast/kernel"
 import { Deferred, Effect, Exit, Fiber, Schema } from "effect"
@@ -38,7 +38,7 @@ const failed = (contentSeen: boolean): Records.AttemptOutcome => ({
 const count = (effects: { runs: number }) => Effect.sync(() => ++effects.runs)
 
 describe("JournalCheckpoint", () => {
-  it.effect("K1: what has succeeded is not run again, in this life or the next", () =>
+  it.effect("K1: an effect that has succeeded is not run again, in this life or the next", () =>
     Effect.gen(function* () {
       const effects = { runs: 0 }
       const first = yield* resume()
@@ -51,7 +51,7 @@ describe("JournalCheckpoint", () => {
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 
-  it.effect("K4: who listens hears of an effect before it is run, and of its record when it is on disk", () =>
+  it.effect("K5: the listener is called before an effect runs, and again when its record is on disk", () =>
     Effect.gen(function* () {
       yield* Effect.ignore(Given.oneTurn)
       const heard: Array<string> = []
@@ -71,7 +71,7 @@ describe("JournalCheckpoint", () => {
       yield* Deferred.succeed(disk, undefined)
       yield* Fiber.join(fiber)
       assert.deepStrictEqual(heard.slice(2), ["recorded a: 2"])
-      // Of what is on record already nobody hears again.
+      // The listener is not called for records of earlier lives.
       yield* (yield* make).checkpoint.run("a", Schema.Number, run)
       assert.strictEqual(heard.length, 3)
     }).pipe(Effect.provide(SqlStore.layerMemory))
@@ -85,7 +85,7 @@ describe("JournalCheckpoint", () => {
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 
-  it.effect("K2: nobody acts on a result whose record is refused, and in its next life the turn makes it anew", () =>
+  it.effect("K2: a turn does not continue with a result whose record is refused, and its next life runs the effect again", () =>
     Effect.gen(function* () {
       const effects = { runs: 0 }
       const refused = new StorageError({ message: "disk full" })
@@ -98,7 +98,7 @@ describe("JournalCheckpoint", () => {
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 
-  it.effect("K3: a record that is kept waiting by its disk keeps those behind it waiting, so there is no gap", () =>
+  it.effect("K3: a record that waits for its disk keeps the following records waiting, so there is no gap", () =>
     Effect.gen(function* () {
       const isFull = yield* Deferred.make<void>()
       let isFirst = true
@@ -113,18 +113,18 @@ describe("JournalCheckpoint", () => {
       const quick = yield* run("quick")
       yield* Effect.repeat(Effect.yieldNow, { times: 100 })
       assert.deepStrictEqual(yield* names, [])
-      // What a process would find that is started now: it goes on, and its numbers are free.
+      // A process that starts now continues, and its numbers are free.
       const other = yield* resume()
       assert.strictEqual(yield* other.run("other", Schema.String, Effect.succeed("x")), "x")
       yield* Deferred.succeed(isFull, undefined)
-      // The one that was started before is not the owner any more.
+      // The process that started first is not the owner any more.
       assert.isTrue(Exit.isFailure(yield* Fiber.await(slow)))
       assert.isTrue(Exit.isFailure(yield* Fiber.await(quick)))
       assert.deepStrictEqual(yield* names, ["other"])
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 
-  it.effect("J2: of two that believe they run a turn one is stopped at its next record", () =>
+  it.effect("J2: of two processes that believe they run a turn one is stopped at its next record", () =>
     Effect.gen(function* () {
       const [one, other] = [yield* resume(), yield* resume()]
       yield* one.run("a", Schema.Number, Effect.succeed(1))
@@ -134,7 +134,7 @@ describe("JournalCheckpoint", () => {
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 
-  it.effect("an interrupted effect leaves no record; one that has succeeded is recorded all the same", () =>
+  it.effect("an interrupted effect leaves no record; an effect that has succeeded is recorded all the same", () =>
     Effect.gen(function* () {
       const reached = yield* Deferred.make<void>()
       const open = yield* Deferred.make<void>()
@@ -156,7 +156,7 @@ describe("JournalCheckpoint", () => {
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 
-  it.effect("C10: a record that cannot be read is a defect that is counted, and is not taken for missing", () =>
+  it.effect("C10: a record that cannot be read is a counted defect, and does not count as missing", () =>
     Effect.gen(function* () {
       const effects = { runs: 0 }
       yield* Effect.flatMap(resume(), (first) => first.run("a", Schema.Number, Effect.succeed(1)))
@@ -169,7 +169,7 @@ describe("JournalCheckpoint", () => {
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 
-  it.effect("C10: a result that cannot be recorded is a defect that is counted", () =>
+  it.effect("C10: a result that cannot be recorded is a counted defect", () =>
     Effect.gen(function* () {
       const checkpoint = yield* resume()
       let deep: Schema.Json = []
@@ -193,7 +193,7 @@ describe("JournalCheckpoint", () => {
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 
-  it.effect("K4: one that failed after content is on disk before anybody knows of it", () =>
+  it.effect("K4: an attempt that failed after content is on disk before the turn continues", () =>
     Effect.gen(function* () {
       const checkpoint = yield* resume()
       yield* checkpoint.run("step/0/attempt/0", Records.AttemptOutcome, Effect.succeed(failed(true)))
@@ -201,7 +201,7 @@ describe("JournalCheckpoint", () => {
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 
-  it.effect("K4, A9: so is a whole response that would not do", () =>
+  it.effect("K4, A9: a whole response that is an invalid response is on disk before the turn continues", () =>
     Effect.gen(function* () {
       const checkpoint = yield* resume()
       const outcome = { ...failed(false), whole: true } as const
@@ -226,7 +226,7 @@ describe("JournalCheckpoint", () => {
       return { ...journaled, write: journaled.carrying(events, alone), ends }
     })
 
-  it.effect("K8: an answer is on disk with the events that follow from it, and is told of then", () =>
+  it.effect("K8: an answer is on disk with the events that follow from it, and the listener is called then", () =>
     Effect.gen(function* () {
       const told: Array<string> = []
       const appends = { runs: 0 }
@@ -242,7 +242,7 @@ describe("JournalCheckpoint", () => {
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 
-  it.effect("K8: the decision to give up is on disk with the failure before it and the events behind it", () =>
+  it.effect("K8: the decision to give up is on disk with the failure before it and the events after it", () =>
     Effect.gen(function* () {
       const { checkpoint, ends, write } = yield* joined()
       yield* checkpoint.run("step/0/attempt/0", Records.AttemptOutcome, Effect.succeed(failed(false)))
@@ -253,7 +253,7 @@ describe("JournalCheckpoint", () => {
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 
-  it.effect("K3, K8: an answer whose write is refused leaves nothing, and no gap", () =>
+  it.effect("K3, K8: an answer whose write is refused leaves no record and no gap", () =>
     Effect.gen(function* () {
       const refused = new StorageError({ message: "disk full" })
       const { checkpoint, ends, write } = yield* joined((append) =>
@@ -269,7 +269,7 @@ describe("JournalCheckpoint", () => {
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 
-  it.effect("K8: an answer that is written again, because nobody heard whether it was, is there once", () =>
+  it.effect("K8: an answer that is written again, because its first result was lost, is stored once", () =>
     Effect.gen(function* () {
       const lost = new StorageError({ message: "the connection was lost" })
       const twice: JournalCheckpoint.Persist = (append) =>
@@ -281,7 +281,7 @@ describe("JournalCheckpoint", () => {
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 
-  it.effect("J2, K8: of an answer whose place another process has, nothing is written", () =>
+  it.effect("J2, K8: when another process has written under an answer's number, none of the answer is written", () =>
     Effect.gen(function* () {
       const { checkpoint, ends, write } = yield* joined()
       yield* checkpoint.run("step/0/attempt/0", Records.AttemptOutcome, Effect.succeed(answered))

@@ -113,7 +113,7 @@ describe("a backup", () => {
       const { copies, filename, to } = yield* given
       fs.writeFileSync(to, "mine")
       const { message } = yield* Effect.flip(Backup.make(filename, to, quietly))
-      expect(message).toBe(`${to} exists, and is left as it is. Choose another name.`)
+      expect(message).toBe(`${to} exists and was not changed. Choose another name.`)
       expect(fs.readFileSync(to, "utf8")).toBe("mine")
       expect(fs.readdirSync(copies)).toEqual(["copy.db"])
     })

@@ -1,4 +1,4 @@
-/** What every `Journal` does, whatever it stores in. */
+/** Tests the laws of every `Journal`, over any database. */
 import { expect, it } from "@effect/vitest"
 import type { Ids } from "@holdfast/wire"
 import { Property } from "@holdfast/kernel/testing"
@@ -13,20 +13,20 @@ const record = (n: number, value: unknown = { n, text: '"quoted", \u{1f6f6}, lin
   value: JSON.stringify(value)
 })
 
-/** Runs the suite; each test builds the layer anew, and finds it empty. */
+/** Runs the suite. Each test builds the layer again, and finds it empty. */
 export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageError>) => {
   const test = <E>(title: string, body: (journal: Journal["Service"]) => Effect.Effect<void, E, Store>) =>
     it.effect(`${name}: ${title}`, () =>
       Effect.andThen(Given.oneTurn, Effect.flatMap(Journal, body)).pipe(Effect.provide(layer))
     )
 
-  test("a turn of which nothing is recorded has an empty journal, and so has one that is not there", (journal) =>
+  test("a turn without records has an empty journal, and so has an unknown turn", (journal) =>
     Effect.gen(function* () {
       expect(yield* journal.load(Given.turnId(1))).toEqual([])
       expect(yield* journal.load(Given.turnId(9))).toEqual([])
     }))
 
-  test("J1: records come back as they were given, in the order of their numbers", (journal) =>
+  test("J1: records come back as they were written, in the order of their numbers", (journal) =>
     Effect.gen(function* () {
       const records = Array.from({ length: 30 }, (_, n) => record(n))
       for (const [seq, each] of records.entries()) yield* journal.append(Given.turnId(1), seq, each)
@@ -39,7 +39,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
       expect(yield* journal.load(Given.turnId(1))).toEqual([record(0, { text: "a\0b" })])
     }))
 
-  test("each turn has its own records, however many are written at once", (journal) =>
+  test("each turn has its own records when many are written at once", (journal) =>
     Effect.gen(function* () {
       const store = yield* Store
       const turns = Array.from({ length: 80 }, (_, n) => n + 1)
@@ -54,7 +54,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
       }
     }))
 
-  test("the same record again in its place changes nothing", (journal) =>
+  test("the same record again under its number changes nothing", (journal) =>
     Effect.gen(function* () {
       yield* journal.append(Given.turnId(1), 0, record(0))
       yield* journal.append(Given.turnId(1), 0, record(0))
@@ -67,7 +67,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
       expect(yield* journal.load(Given.turnId(1))).toEqual([record(0), record(1)])
     }))
 
-  test("J2: another record in a place that is taken is a conflict, and the first one stays", (journal) =>
+  test("J2: a different record under a taken number is a conflict, and the first one stays", (journal) =>
     Effect.gen(function* () {
       yield* journal.append(Given.turnId(1), 0, record(0))
       for (const other of [record(0, "another value"), { ...record(0), name: "step/0/sleep/0" }]) {
@@ -78,7 +78,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
       expect(yield* journal.load(Given.turnId(1))).toEqual([record(0)])
     }))
 
-  test("records that are handed in together are there together, or not at all", (journal) =>
+  test("records of one append are stored together, or not at all", (journal) =>
     Effect.gen(function* () {
       yield* journal.append(Given.turnId(1), 0, record(0), record(1))
       yield* journal.append(Given.turnId(1), 0, record(0), record(1), record(2))
@@ -87,7 +87,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
       expect(yield* journal.load(Given.turnId(1))).toEqual([record(0), record(1), record(2)])
     }))
 
-  test("J2: of many who write the same place at once one succeeds", (journal) =>
+  test("J2: of many writers of one number at once one succeeds", (journal) =>
     Effect.gen(function* () {
       const writers = Array.from({ length: 20 }, (_, writer) =>
         Effect.result(journal.append(Given.turnId(1), 0, record(0, { writer })))
@@ -98,7 +98,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
       expect(yield* journal.load(Given.turnId(1))).toEqual([record(0, { writer: winners[0] })])
     }))
 
-  test("the newest record of every turn that is not sealed is found, whatever the order of writing", (journal) =>
+  test("the newest record of every turn without a seal is found, whatever the order of writing", (journal) =>
     Effect.gen(function* () {
       const store = yield* Store
       for (const n of [2, 3, 4]) yield* store.acceptTurn(Given.turn(n, 1))
@@ -120,7 +120,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
       expect(yield* store.unsealedTurnsOf(Given.conversationId(2))).toEqual([])
     }))
 
-  test("records of turns that were sealed long ago are forgotten, and no others", (journal) =>
+  test("the records of turns that were sealed long ago are deleted, and no others", (journal) =>
     Effect.gen(function* () {
       const store = yield* Store
       yield* store.acceptTurn(Given.turn(2, 1))
@@ -144,13 +144,13 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
       expect(yield* store.turnEvents(Given.turnId(1))).toHaveLength(1)
     }))
 
-  test("J2: records and the events that follow from them are there together, once, however often they are written", (journal) =>
+  test("J2: records and the events that follow from them are stored together and once, also when they are written again", (journal) =>
     Effect.gen(function* () {
       const store = yield* Store
       const answer = answerOf(1)
       const stored = yield* journal.appendWith(Given.turnId(1), 0, [record(0)], answer)
       expect(stored.map(({ event }) => event)).toEqual(answer.events)
-      // As where nobody heard that it was made.
+      // As after a lost result.
       expect(yield* journal.appendWith(Given.turnId(1), 0, [record(0)], answer)).toEqual(stored)
       expect(yield* store.turnEvents(Given.turnId(1))).toEqual(stored)
       expect(yield* journal.load(Given.turnId(1))).toEqual([record(0)])
@@ -158,7 +158,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
     }))
 
   Property.prop(
-    `${name}: J2: of what many turns write at once, each has all of its records and events or none, whatever is refused beside it`,
+    `${name}: J2: when many turns write at once, each has all of its records and events or none, whatever is refused beside it`,
     fc.array(fc.constantFrom<Kind>("both", "records", "events", "taken", "misplaced", "unknown"), {
       minLength: 1,
       maxLength: 12
