@@ -53,7 +53,7 @@ const LONGEST = [
   "service/Tools.e2e",
   "service/Commands.e2e",
   "service/DeathsInARow.e2e",
-  "storage/Postgres.int",
+  "storage/sql/Postgres.int",
   "conformance/Conformance.int",
   "service/PostgresAway.int",
   "tools/HttpTransport.int",

@@ -10,30 +10,30 @@ import * as Undici from "@holdfast/providers/undici"
 import { Effect, Layer } from "effect"
 import { Config, type Credential, type ProviderConfig } from "./config/Config.ts"
 import * as ModelChoice from "./config/ModelChoice.ts"
-import * as Secrets from "./config/Secrets.ts"
-import * as Condition from "./conversation/Condition.ts"
+import * as Secrets from "./redaction/Secrets.ts"
+import * as Condition from "./system/Condition.ts"
 import { Defaults } from "./conversation/Defaults.ts"
-import * as Gates from "./conversation/Gates.ts"
-import * as Orchestrator from "./conversation/Orchestrator.ts"
+import * as Gates from "./gate/Gates.ts"
+import * as Orchestrator from "./orchestrator/Orchestrator.ts"
 import { Providers } from "./conversation/Providers.ts"
-import * as Quarantine from "./conversation/Quarantine.ts"
-import * as RightOfWay from "./conversation/RightOfWay.ts"
+import * as Quarantine from "./pacing/Quarantine.ts"
+import * as RightOfWay from "./pacing/RightOfWay.ts"
 import * as Tools from "./conversation/Tools.ts"
 import * as Retention from "./durable/Retention.ts"
 import * as Timer from "./durable/Timer.ts"
 import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
 import * as TurnStates from "./inspection/TurnStates.ts"
-import { nameOf } from "./storage/DatabaseUrl.ts"
-import * as GateTable from "./storage/GateTable.ts"
-import { Journal } from "./storage/Journal.ts"
-import * as SqlStore from "./storage/SqlStore.ts"
-import * as Tenancy from "./storage/Tenancy.ts"
-import * as CommandMetrics from "./telemetry/CommandMetrics.ts"
+import { nameOf } from "./storage/sql/DatabaseUrl.ts"
+import * as GateTable from "./storage/tables/GateTable.ts"
+import { Journal } from "./durable/Journal.ts"
+import * as SqlStore from "./storage/sql/SqlStore.ts"
+import * as Tenancy from "./storage/sqlite/Tenancy.ts"
+import * as CommandMetrics from "./telemetry/metrics/CommandMetrics.ts"
 import * as Telemetry from "./telemetry/Telemetry.ts"
-import * as Drain from "./transport/http/Drain.ts"
-import * as HttpServer from "./transport/http/HttpServer.ts"
-import * as Loopback from "./Loopback.ts"
+import * as Drain from "./system/Drain.ts"
+import * as HttpServer from "./http/HttpServer.ts"
+import * as Loopback from "./system/Loopback.ts"
 
 const makeProvider = (
   config: ProviderConfig,
@@ -106,7 +106,7 @@ const gates = Layer.unwrap(
     if (!gate.enabled) return Gates.layerLimits(allowanceOf)
     if (database.url === undefined) return Gates.layer(endpointOf, allowanceOf)
     const url = database.url
-    const { layerClient } = yield* Effect.promise(() => import("./storage/Postgres.ts"))
+    const { layerClient } = yield* Effect.promise(() => import("./storage/sql/Postgres.ts"))
     return Gates.layerShared(endpointOf, allowanceOf).pipe(
       Layer.provide(GateTable.layer(nameOf(url))),
       // One of its own, so that a database that is busy with turns does not keep it waiting, nor it them.
@@ -202,7 +202,7 @@ export const inspection = Layer.unwrap(
     const options = { defaults: { model, models, retry } }
     if (database.url === undefined) return Inspection.layerSqlite(database.path, options)
     const url = database.url
-    const { layerClient } = yield* Effect.promise(() => import("./storage/Postgres.ts"))
+    const { layerClient } = yield* Effect.promise(() => import("./storage/sql/Postgres.ts"))
     return Inspection.layerShared(nameOf(url), options).pipe(Layer.provide(layerClient({ url })))
   })
 )

@@ -3,7 +3,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Runtime } from "effect"
 import * as Cli from "./cli/Cli.ts"
 import * as ExitCode from "./cli/ExitCode.ts"
-import * as Terminal from "./cli/Terminal.ts"
+import * as Terminal from "./cli/terminal/Terminal.ts"
 import * as ProgramParts from "./ProgramParts.ts"
 
 /** Ends the process once what was written has left it; whatever else is open by now is of no use. */

@@ -7,7 +7,7 @@
 import manifest from "../package.json" with { type: "json" }
 import { Simulated } from "@holdfast/providers"
 import { Effect, Layer } from "effect"
-import type { Environment } from "./config/Environment.ts"
+import type { Environment } from "./config/reading/Environment.ts"
 
 const composition = Effect.promise(() => import("./Composition.ts"))
 
@@ -18,6 +18,6 @@ export const make = (environment: Environment) => ({
   conversations: Layer.unwrap(Effect.map(composition, ({ conversations }) => conversations)),
   continued: Layer.unwrap(Effect.map(composition, ({ continued }) => continued)),
   inspection: Layer.unwrap(Effect.map(composition, ({ inspection }) => inspection)),
-  backup: Effect.promise(() => import("./storage/Backup.ts").then(({ make }) => make)),
+  backup: Effect.promise(() => import("./storage/sqlite/Backup.ts").then(({ make }) => make)),
   service: Layer.unwrap(Effect.map(composition, ({ service }) => service))
 })

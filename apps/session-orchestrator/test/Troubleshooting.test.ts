@@ -4,9 +4,9 @@ import { Ids } from "@holdfast/wire"
 import { describe, expect, it } from "@effect/vitest"
 import { Duration } from "effect"
 import { readFileSync } from "node:fs"
-import { HOLD_LIMIT_MS } from "../src/conversation/Gatekeeper.ts"
-import * as MissingTools from "../src/conversation/MissingTools.ts"
-import * as Warnings from "../src/conversation/Warnings.ts"
+import { HOLD_LIMIT_MS } from "../src/gate/Gatekeeper.ts"
+import * as MissingTools from "../src/turn/MissingTools.ts"
+import * as Warnings from "../src/turn/Warnings.ts"
 import * as Words from "../src/inspection/Words.ts"
 
 const pageOf = (name: string): string => readFileSync(new URL(`../../../docs/${name}.md`, import.meta.url), "utf8")

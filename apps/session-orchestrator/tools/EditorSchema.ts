@@ -7,7 +7,7 @@
  */
 import { Ajv } from "ajv"
 import { JsonSchema, Schema } from "effect"
-import { Settings } from "../src/config/Settings.ts"
+import { Settings } from "../src/config/reading/Settings.ts"
 
 /** The whole schema. `page` is docs/configuration.md. */
 export const make = (page: string): JsonSchema.JsonSchema => {

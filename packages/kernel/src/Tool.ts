@@ -19,7 +19,7 @@
  * const layer = Tool.layer(weather)
  * ```
  */
-import type { Message } from "@holdfast/wire"
+import { defined, type Message } from "@holdfast/wire"
 import { Effect, Layer, Schema } from "effect"
 import { Toolbox, type ToolDefinition, type ToolOutcome, unknownTool } from "./Toolbox.ts"
 
@@ -63,8 +63,7 @@ export const make = <Input extends Schema.ConstraintDecoder<unknown>, E, R>({
     definition: {
       name,
       inputSchema: jsonSchemaOf(input),
-      ...(description === undefined ? undefined : { description }),
-      ...(isIdempotent === undefined ? undefined : { isIdempotent })
+      ...defined({ description, isIdempotent })
     },
     call: (given) =>
       decode(given).pipe(

@@ -1,5 +1,6 @@
 export * as Command from "./Command.ts"
 export * as ConversationState from "./ConversationState.ts"
+export { type Defined, defined } from "./Defined.ts"
 export * as Failure from "./Failure.ts"
 export * as Ids from "./Ids.ts"
 export * as JsonShape from "./JsonShape.ts"

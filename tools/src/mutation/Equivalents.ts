@@ -361,7 +361,7 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "the longest delay is a whole number: rounded it is itself"
   },
   {
-    path: "apps/session-orchestrator/src/transport/http/ScalarScript.ts",
+    path: "apps/session-orchestrator/src/http/docs/ScalarScript.ts",
     operator: "dropped",
     before: "await dispose()",
     line: "await dispose()",
@@ -410,182 +410,182 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "a millisecond of 1970: no wait ends so early"
   },
   {
-    path: "apps/session-orchestrator/src/storage/SqlStore.ts",
+    path: "apps/session-orchestrator/src/storage/sql/SqlStore.ts",
     operator: "constant",
     before: "0",
     line: "pg: () => globalThis.crypto.randomUUID().slice(0, WRITER_LENGTH),",
     reason: "any part of a UUID tells writers apart"
   },
   {
-    path: "apps/session-orchestrator/src/conversation/Backlog.ts",
+    path: "apps/session-orchestrator/src/session/Backlog.ts",
     operator: "constant",
     before: "0",
     line: "private first = 0",
     reason: "positions are compared with each other only: it does not matter where they begin"
   },
   {
-    path: "apps/session-orchestrator/src/conversation/Backlog.ts",
+    path: "apps/session-orchestrator/src/session/Backlog.ts",
     operator: "constant",
     before: "0",
     line: "private total = 0",
     reason: "what was counted is compared with what was counted before: it does not matter where that begins"
   },
   {
-    path: "apps/session-orchestrator/src/config/Nearest.ts",
+    path: "apps/session-orchestrator/src/config/reading/Nearest.ts",
     operator: "constant",
     before: "1",
     line: "let last: ReadonlyArray<number> = Array.from({ length: b.length + 1 }, (_, j) => j)",
     reason: "nothing reads a row behind the length of the other name"
   },
   {
-    path: "apps/session-orchestrator/src/storage/SqliteClient.ts",
+    path: "apps/session-orchestrator/src/storage/sqlite/SqliteClient.ts",
     operator: "constant",
     before: "32",
     line: "const CACHE_KIB = 32 * 1024",
     reason: "how much of a file is kept in memory is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/SqliteClient.ts",
+    path: "apps/session-orchestrator/src/storage/sqlite/SqliteClient.ts",
     operator: "constant",
     before: "1024",
     line: "const CACHE_KIB = 32 * 1024",
     reason: "how much of a file is kept in memory is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/SqliteClient.ts",
+    path: "apps/session-orchestrator/src/storage/sqlite/SqliteClient.ts",
     operator: "constant",
     before: "1024",
     line: "const MAPPED_BYTES = 1024 * 1024 * 1024",
     reason: "how much of a file is kept in memory is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/SqliteClient.ts",
+    path: "apps/session-orchestrator/src/storage/sqlite/SqliteClient.ts",
     operator: "constant",
     before: "200",
     line: "const PREPARED_STATEMENTS = 200",
     reason: "how many statements are kept prepared is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/config/ReportSchema.ts",
+    path: "apps/session-orchestrator/src/report/ReportSchema.ts",
     operator: "constant",
     before: "100",
     line: "const MOST_COMPILED = 100",
     reason: "how many checks are kept compiled is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/conversation/Hub.ts",
+    path: "apps/session-orchestrator/src/session/Hub.ts",
     operator: "constant",
     before: "64",
     line: "const MOST_AT_ONCE = 64",
     reason: "how many are woken at once is a matter of time"
   },
   {
-    path: "apps/session-orchestrator/src/conversation/Waking.ts",
+    path: "apps/session-orchestrator/src/parking/Waking.ts",
     operator: "constant",
     before: "64",
     line: "const AT_ONCE = 64",
     reason: "how many are read at once is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/conversation/Waking.ts",
+    path: "apps/session-orchestrator/src/parking/Waking.ts",
     operator: "constant",
     before: "16",
     line: "const AHEAD: ReadAhead.Limits = { atOnce: 16, most: 2_048, mostSize: 64 * 1024 * 1024 }",
     reason: "how much is read ahead is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/conversation/Waking.ts",
+    path: "apps/session-orchestrator/src/parking/Waking.ts",
     operator: "constant",
     before: "2_048",
     line: "const AHEAD: ReadAhead.Limits = { atOnce: 16, most: 2_048, mostSize: 64 * 1024 * 1024 }",
     reason: "how much is read ahead is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/conversation/Waking.ts",
+    path: "apps/session-orchestrator/src/parking/Waking.ts",
     operator: "constant",
     before: "64",
     line: "const AHEAD: ReadAhead.Limits = { atOnce: 16, most: 2_048, mostSize: 64 * 1024 * 1024 }",
     reason: "how much is read ahead is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/conversation/Waking.ts",
+    path: "apps/session-orchestrator/src/parking/Waking.ts",
     operator: "constant",
     before: "1024",
     line: "const AHEAD: ReadAhead.Limits = { atOnce: 16, most: 2_048, mostSize: 64 * 1024 * 1024 }",
     reason: "how much is read ahead is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/SqlStore.ts",
+    path: "apps/session-orchestrator/src/storage/sql/SqlStore.ts",
     operator: "constant",
     before: "256",
     line: "export const PAGE = 256",
     reason: "how many rows are read at once is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/SqlStore.ts",
+    path: "apps/session-orchestrator/src/storage/sql/SqlStore.ts",
     operator: "constant",
     before: "32",
     line: "const FORGOTTEN_AT_ONCE = 32",
     reason: "how many journals go at once is a matter of time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/SqlStore.ts",
+    path: "apps/session-orchestrator/src/storage/sql/SqlStore.ts",
     operator: "constant",
     before: "64",
     line: "const READS_AT_ONCE = 64",
     reason: "how many are read at once is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/Resumptions.ts",
+    path: "apps/session-orchestrator/src/storage/sql/Resumptions.ts",
     operator: "constant",
     before: "64",
     line: "export const AT_ONCE = 64",
     reason: "how many are read at once is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/Inserts.ts",
+    path: "apps/session-orchestrator/src/storage/tables/Inserts.ts",
     operator: "constant",
     before: "64",
     line: "const SIZES = [64, 8, 1] as const",
     reason: "how many rows one statement writes is a matter of time, as long as one of them writes one"
   },
   {
-    path: "apps/session-orchestrator/src/storage/Inserts.ts",
+    path: "apps/session-orchestrator/src/storage/tables/Inserts.ts",
     operator: "constant",
     before: "8",
     line: "const SIZES = [64, 8, 1] as const",
     reason: "how many rows one statement writes is a matter of time, as long as one of them writes one"
   },
   {
-    path: "apps/session-orchestrator/src/storage/Backup.ts",
+    path: "apps/session-orchestrator/src/storage/sqlite/Backup.ts",
     operator: "constant",
     before: "1024",
     line: "const PAGES_AT_ONCE = 1024",
     reason: "how many pages are copied at once is a matter of time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/SqliteClient.ts",
+    path: "apps/session-orchestrator/src/storage/sqlite/SqliteClient.ts",
     operator: "comparison",
     before: "prepared.size >= PREPARED_STATEMENTS",
     line: "if (prepared.size >= PREPARED_STATEMENTS) {",
     reason: "how many statements are kept prepared is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/SqliteClient.ts",
+    path: "apps/session-orchestrator/src/storage/sqlite/SqliteClient.ts",
     operator: "boundary",
     before: "prepared.size >= PREPARED_STATEMENTS",
     line: "if (prepared.size >= PREPARED_STATEMENTS) {",
     reason: "how many statements are kept prepared is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/SqliteClient.ts",
+    path: "apps/session-orchestrator/src/storage/sqlite/SqliteClient.ts",
     operator: "dropped",
     before: "prepared.delete(oldest)",
     line: "prepared.delete(oldest)",
     reason: "how many statements are kept prepared is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/SqliteClient.ts",
+    path: "apps/session-orchestrator/src/storage/sqlite/SqliteClient.ts",
     operator: "dropped",
     before: "prepared.set(sql, statement)",
     line: "prepared.set(sql, statement)",
@@ -599,49 +599,49 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "either number is no more than 1"
   },
   {
-    path: "apps/session-orchestrator/src/cli/RetryText.ts",
+    path: "apps/session-orchestrator/src/cli/terminal/RetryText.ts",
     operator: "constant",
     before: "0",
     line: "const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))",
     reason: "all rows have as many cells"
   },
   {
-    path: "apps/session-orchestrator/src/cli/RetryText.ts",
+    path: "apps/session-orchestrator/src/cli/terminal/RetryText.ts",
     operator: "constant",
     before: "0",
     line: 'row.map((cell, column) => (column < row.length - 1 ? cell.padStart(widths[column] ?? 0) : cell)).join("   ")',
     reason: "all rows have as many cells"
   },
   {
-    path: "apps/session-orchestrator/src/cli/RetryText.ts",
+    path: "apps/session-orchestrator/src/cli/terminal/RetryText.ts",
     operator: "constant",
     before: "0",
     line: "const sofar = Span.format(shown.at(-1)?.atMs ?? 0)",
     reason: "a table without rows is told before"
   },
   {
-    path: "apps/session-orchestrator/src/cli/RetryText.ts",
+    path: "apps/session-orchestrator/src/cli/terminal/RetryText.ts",
     operator: "constant",
     before: "0",
     line: ": `there are no more than ${count(RetryPolicy.mostRetries(policy) ?? 0)} (retry.maxRetries).`",
     reason: "only a limit ends a schedule by that limit"
   },
   {
-    path: "apps/session-orchestrator/src/cli/RetryText.ts",
+    path: "apps/session-orchestrator/src/cli/terminal/RetryText.ts",
     operator: "constant",
     before: "0",
     line: "return `the next wait would be longer than ${Span.format(policy.maxDelayMs ?? 0)} (retry.maxDelay).`",
     reason: "only a limit ends a schedule by that limit"
   },
   {
-    path: "apps/session-orchestrator/src/cli/RetryText.ts",
+    path: "apps/session-orchestrator/src/cli/terminal/RetryText.ts",
     operator: "constant",
     before: "0",
     line: "return `the next wait would not fit into the budget of ${Span.format(policy.budget.totalMs ?? 0)} (retry.budget).`",
     reason: "only a limit ends a schedule by that limit"
   },
   {
-    path: "apps/session-orchestrator/src/storage/FileLock.ts",
+    path: "apps/session-orchestrator/src/storage/sqlite/FileLock.ts",
     operator: "branch",
     before: 'Predicate.hasProperty(error, "errcode") && Predicate.isNumber(error.errcode)',
     line: 'Predicate.hasProperty(error, "errcode") &&',

@@ -1,13 +1,13 @@
 /** `holdfast backup FILE`: a copy of the database, made while the service works on it, and checked. */
 import { Clock, Effect, Option } from "effect"
 import { Argument, Command } from "effect/cli"
-import * as CopyProgress from "./CopyProgress.ts"
+import * as CopyProgress from "./terminal/CopyProgress.ts"
 import { Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as Setup from "./Setup.ts"
 import * as Signals from "./Signals.ts"
-import { Terminal } from "./Terminal.ts"
+import { Terminal } from "./terminal/Terminal.ts"
 
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
   Command.make(

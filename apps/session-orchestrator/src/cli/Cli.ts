@@ -7,7 +7,7 @@
 import { Cause, Effect, type FileSystem, Layer, type Path, type Stdio, type Terminal as EffectTerminal } from "effect"
 import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
 import type { ChildProcessSpawner } from "effect/process"
-import * as Secrets from "../config/Secrets.ts"
+import * as Secrets from "../redaction/Secrets.ts"
 import * as Prose from "../text/Prose.ts"
 import * as Backup from "./Backup.ts"
 import * as ConfigCheck from "./ConfigCheck.ts"
@@ -18,7 +18,7 @@ import type { Parts, StartFailure } from "./Parts.ts"
 import * as Run from "./Run.ts"
 import * as Schedule from "./Schedule.ts"
 import * as Serve from "./Serve.ts"
-import { paint, Terminal } from "./Terminal.ts"
+import { paint, Terminal } from "./terminal/Terminal.ts"
 import * as Turns from "./Turns.ts"
 
 /** What `effect/cli` wants of the platform. */

@@ -2,7 +2,7 @@
 import { Ids } from "@holdfast/wire"
 import { Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { Secrets } from "../config/Secrets.ts"
+import { Secrets } from "../redaction/Secrets.ts"
 import * as Explanation from "../inspection/Explanation.ts"
 import * as ExplanationText from "../inspection/ExplanationText.ts"
 import { Inspection } from "../inspection/Inspection.ts"
@@ -11,7 +11,7 @@ import { Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as Setup from "./Setup.ts"
-import { Terminal } from "./Terminal.ts"
+import { Terminal } from "./terminal/Terminal.ts"
 
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
   Command.make(

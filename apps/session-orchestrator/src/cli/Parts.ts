@@ -6,12 +6,12 @@
 import type { Effect, Layer } from "effect"
 import type { HttpServer } from "effect/http"
 import type { Config } from "../config/Config.ts"
-import type { Environment } from "../config/Environment.ts"
+import type { Environment } from "../config/reading/Environment.ts"
 import type { SimulatedModels } from "../config/ModelChoice.ts"
-import type { Secrets } from "../config/Secrets.ts"
+import type { Secrets } from "../redaction/Secrets.ts"
 import type { Conversations } from "../conversation/Conversations.ts"
 import type { Inspection } from "../inspection/Inspection.ts"
-import type * as Backup from "../storage/Backup.ts"
+import type * as Backup from "../storage/sqlite/Backup.ts"
 import type { Store } from "../storage/Store.ts"
 
 /** A failure to start that can be told in its message. */

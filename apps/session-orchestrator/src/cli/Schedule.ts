@@ -3,9 +3,9 @@ import { Profile } from "@holdfast/policy"
 import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import type { Parts, StartFailure } from "./Parts.ts"
-import * as RetryText from "./RetryText.ts"
+import * as RetryText from "./terminal/RetryText.ts"
 import * as Setup from "./Setup.ts"
-import { Terminal } from "./Terminal.ts"
+import { Terminal } from "./terminal/Terminal.ts"
 
 /** More rows than a night has retries. */
 const DEFAULT_ROWS = 60

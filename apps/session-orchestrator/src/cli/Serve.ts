@@ -10,13 +10,13 @@ import { Context, Effect, Layer, Option, Result } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import type { Values } from "../config/Config.ts"
-import * as MemoryReturn from "../MemoryReturn.ts"
-import * as DatabaseUrl from "../storage/DatabaseUrl.ts"
+import * as MemoryReturn from "../system/MemoryReturn.ts"
+import * as DatabaseUrl from "../storage/sql/DatabaseUrl.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
-import * as RetryText from "./RetryText.ts"
+import * as RetryText from "./terminal/RetryText.ts"
 import * as Setup from "./Setup.ts"
 import * as Signals from "./Signals.ts"
-import { paint, Terminal } from "./Terminal.ts"
+import { paint, Terminal } from "./terminal/Terminal.ts"
 
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
   Command.make(

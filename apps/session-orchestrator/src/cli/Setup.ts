@@ -8,15 +8,15 @@
 import { Effect, type FileSystem, Layer, Option, type Path, References, String as Str } from "effect"
 import { Flag, GlobalFlag } from "effect/cli"
 import { Config, ConfigError, type Values } from "../config/Config.ts"
-import * as Environment from "../config/Environment.ts"
+import * as Environment from "../config/reading/Environment.ts"
 import * as Load from "../config/Load.ts"
 import type { Flags } from "../config/Sources.ts"
-import * as SafeLogger from "../config/SafeLogger.ts"
-import * as Secrets from "../config/Secrets.ts"
+import * as SafeLogger from "../redaction/SafeLogger.ts"
+import * as Secrets from "../redaction/Secrets.ts"
 import { Ended, Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
-import { Terminal } from "./Terminal.ts"
+import { Terminal } from "./terminal/Terminal.ts"
 
 /** `--config`, the same for every command. */
 export const configFlag = Flag.String("config").pipe(

@@ -1,7 +1,7 @@
 /** `holdfast turns`: what runs and what sleeps, until when, and why; from the database, with a service on it or without. */
 import { Clock, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
-import { Secrets } from "../config/Secrets.ts"
+import { Secrets } from "../redaction/Secrets.ts"
 import { Inspection, type Service } from "../inspection/Inspection.ts"
 import type { TurnReport } from "../inspection/TurnReport.ts"
 import * as Prose from "../text/Prose.ts"
@@ -10,9 +10,9 @@ import * as ExitCode from "./ExitCode.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as Setup from "./Setup.ts"
 import * as Since from "./Since.ts"
-import { paint, Terminal } from "./Terminal.ts"
+import { paint, Terminal } from "./terminal/Terminal.ts"
 import * as TurnsFilter from "./TurnsFilter.ts"
-import * as TurnsTable from "./TurnsTable.ts"
+import * as TurnsTable from "./terminal/TurnsTable.ts"
 
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
   Command.make(

@@ -14,7 +14,7 @@
  */
 import type { Ids } from "@holdfast/wire"
 import type { TurnCounts } from "../conversation/Conversations.ts"
-import type { Awaited, Pass, Sleeper } from "../conversation/Gatekeeper.ts"
+import type { Awaited, Pass, Sleeper } from "../gate/Gatekeeper.ts"
 import type { Timer } from "../durable/Timer.ts"
 
 /** A conversation that is not in memory. */

@@ -7,9 +7,9 @@
 import type { Allowance, Models, Profile } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
 import { Context, Data, type Duration, type Redacted } from "effect"
-import * as Problem from "./Problem.ts"
-import type { Body } from "./RequestSettings.ts"
-import type { Plain } from "./Settings.ts"
+import * as Problem from "./reading/Problem.ts"
+import type { Body } from "./reading/RequestSettings.ts"
+import type { Plain } from "./reading/Settings.ts"
 
 /** One of a provider's keys, and the variable that it came from. */
 export interface Credential {

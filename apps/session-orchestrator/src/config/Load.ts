@@ -7,12 +7,12 @@
  */
 import { Text } from "@holdfast/wire"
 import { Effect, FileSystem, Layer, Path, type PlatformError, Result } from "effect"
-import { causeOf } from "../PlatformFailure.ts"
+import { causeOf } from "../system/PlatformFailure.ts"
 import { Config, ConfigError, type Values } from "./Config.ts"
-import * as Environment from "./Environment.ts"
-import * as JsonText from "./JsonText.ts"
+import * as Environment from "./reading/Environment.ts"
+import * as JsonText from "./reading/JsonText.ts"
 import type { SimulatedModels } from "./ModelChoice.ts"
-import * as Problem from "./Problem.ts"
+import * as Problem from "./reading/Problem.ts"
 import * as Resolve from "./Resolve.ts"
 import type * as Sources from "./Sources.ts"
 

@@ -12,10 +12,10 @@ import { Quote, Target } from "@holdfast/wire"
 import { Result } from "effect"
 import * as BuiltIn from "./BuiltIn.ts"
 import type { Origin, Values } from "./Config.ts"
-import { nearest } from "./Nearest.ts"
-import type { Problem } from "./Problem.ts"
+import { nearest } from "./reading/Nearest.ts"
+import type { Problem } from "./reading/Problem.ts"
 import * as ProviderTable from "./ProviderTable.ts"
-import type { Settings } from "./Settings.ts"
+import type { Settings } from "./reading/Settings.ts"
 
 /** The models of the simulated provider, which are scripts. */
 export interface SimulatedModels {

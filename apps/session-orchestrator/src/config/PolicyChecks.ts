@@ -3,9 +3,9 @@ import { Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import type { Values } from "./Config.ts"
 import * as ModelChoice from "./ModelChoice.ts"
-import * as Problem from "./Problem.ts"
-import * as ReportSchema from "./ReportSchema.ts"
-import type { Settings } from "./Settings.ts"
+import * as Problem from "./reading/Problem.ts"
+import * as ReportSchema from "../report/ReportSchema.ts"
+import type { Settings } from "./reading/Settings.ts"
 
 /** Everything that is wrong there. */
 export const problems = (

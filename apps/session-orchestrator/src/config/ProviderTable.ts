@@ -9,11 +9,11 @@ import { Target } from "@holdfast/wire"
 import { Redacted, Schema } from "effect"
 import * as BuiltIn from "./BuiltIn.ts"
 import type { Credential, ProviderConfig, RequestOptions } from "./Config.ts"
-import * as Environment from "./Environment.ts"
-import * as Expansion from "./Expansion.ts"
-import * as Problem from "./Problem.ts"
-import * as RequestSettings from "./RequestSettings.ts"
-import * as Settings from "./Settings.ts"
+import * as Environment from "./reading/Environment.ts"
+import * as Expansion from "./reading/Expansion.ts"
+import * as Problem from "./reading/Problem.ts"
+import * as RequestSettings from "./reading/RequestSettings.ts"
+import * as Settings from "./reading/Settings.ts"
 
 export interface ProviderTable {
   readonly providers: ReadonlyMap<string, ProviderConfig>

@@ -7,8 +7,8 @@
 import type { Proxies } from "@holdfast/providers/proxy"
 import { Redacted } from "effect"
 import type { Values } from "./Config.ts"
-import * as Environment from "./Environment.ts"
-import type { Problem } from "./Problem.ts"
+import * as Environment from "./reading/Environment.ts"
+import type { Problem } from "./reading/Problem.ts"
 
 export interface ProxyChoice {
   /** Absent: every server is reached directly. */

@@ -5,10 +5,10 @@
  * Sources.S2. A file that cannot be read is a mistake like any other; the other two are checked all the same.
  */
 import type { Origin } from "./Config.ts"
-import * as Environment from "./Environment.ts"
+import * as Environment from "./reading/Environment.ts"
 import type * as ModelChoice from "./ModelChoice.ts"
-import * as Partial from "./Partial.ts"
-import * as Problem from "./Problem.ts"
+import * as Partial from "./reading/Partial.ts"
+import * as Problem from "./reading/Problem.ts"
 
 /** The configuration file: its name as the person knows it, where it is, and its content as JSON gave it. */
 export interface File {

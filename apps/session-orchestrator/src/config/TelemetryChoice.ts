@@ -10,9 +10,9 @@
  */
 import { Duration, Redacted } from "effect"
 import type { Values } from "./Config.ts"
-import * as Environment from "./Environment.ts"
-import type { Problem } from "./Problem.ts"
-import * as Settings from "./Settings.ts"
+import * as Environment from "./reading/Environment.ts"
+import type { Problem } from "./reading/Problem.ts"
+import * as Settings from "./reading/Settings.ts"
 
 export type Telemetry = Values["telemetry"]
 

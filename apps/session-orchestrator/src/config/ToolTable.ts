@@ -7,10 +7,10 @@
  */
 import { Duration, type Redacted } from "effect"
 import type { ToolServer, ToolServerReach } from "./Config.ts"
-import type * as Environment from "./Environment.ts"
-import * as Expansion from "./Expansion.ts"
-import * as Problem from "./Problem.ts"
-import type * as Settings from "./Settings.ts"
+import type * as Environment from "./reading/Environment.ts"
+import * as Expansion from "./reading/Expansion.ts"
+import * as Problem from "./reading/Problem.ts"
+import type * as Settings from "./reading/Settings.ts"
 
 export interface ToolTable {
   /** In the order in which they were written. */

@@ -6,15 +6,15 @@
  */
 import type { Toolbox } from "@holdfast/kernel"
 import { Cause, Effect, Option } from "effect"
-import type { Session } from "../conversation/Session.ts"
-import * as TurnLife from "../conversation/TurnLife.ts"
-import type { TurnServices } from "../conversation/TurnServices.ts"
+import type { Session } from "../session/Session.ts"
+import * as TurnLife from "../session/TurnLife.ts"
+import type { TurnServices } from "../turn/TurnServices.ts"
 import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
-import type { Record } from "../storage/Journal.ts"
+import type { Record } from "../durable/Journal.ts"
 import type { Resumption } from "../storage/Store.ts"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import * as DrivenTurn from "./DrivenTurn.ts"
-import type * as Handover from "./Handover.ts"
+import type * as Handover from "../turn/Handover.ts"
 
 /** A turn that is about to run. */
 export interface Fresh {

@@ -5,7 +5,7 @@
  */
 import { Records } from "@holdfast/kernel"
 import { Schema } from "effect"
-import type { Record } from "../storage/Journal.ts"
+import type { Record } from "../durable/Journal.ts"
 
 /** An attempt that failed before content, the decision about one, or the end of a wait. */
 export type Written = Records.RecordOf<"Attempt"> | Records.RecordOf<"Decision"> | Records.RecordOf<"Wake">

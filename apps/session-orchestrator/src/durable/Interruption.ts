@@ -12,7 +12,7 @@
  */
 import { ModelContext, Records } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
-import type { Record } from "../storage/Journal.ts"
+import type { Record } from "./Journal.ts"
 
 /** The state on disk of a turn that was interrupted: its process ended during a call or a tool, or a defect stopped it. */
 export interface Interruption {

@@ -19,7 +19,7 @@
 import { type Checkpoint, Records, TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Array as Arr, Effect, Schema, Semaphore } from "effect"
-import type { Events, Journal, JournalConflict, Record } from "../storage/Journal.ts"
+import type { Events, Journal, JournalConflict, Record } from "./Journal.ts"
 import type { StorageError, StoredEvent } from "../storage/Store.ts"
 import * as LongJson from "../text/LongJson.ts"
 

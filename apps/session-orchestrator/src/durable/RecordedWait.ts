@@ -6,7 +6,7 @@
 import { Directive, Records, RetryStrategy, Route } from "@holdfast/kernel"
 import { type Failure, Target, type TurnEvent } from "@holdfast/wire"
 import { Effect, Option, Predicate, Schema } from "effect"
-import type { Journal, Record } from "../storage/Journal.ts"
+import type { Journal, Record } from "./Journal.ts"
 import type { StorageError, Unsealed } from "../storage/Store.ts"
 
 /** The wait of a parked turn. */

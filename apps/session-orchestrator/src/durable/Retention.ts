@@ -10,7 +10,7 @@
  */
 import type { Ids } from "@holdfast/wire"
 import { Clock, Duration, Effect } from "effect"
-import type { Journal } from "../storage/Journal.ts"
+import type { Journal } from "./Journal.ts"
 import type { StorageError } from "../storage/Store.ts"
 
 /** The time between two rounds. */

@@ -8,7 +8,7 @@ import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Effect, Option } from "effect"
 import type { Interruption } from "../durable/Interruption.ts"
 import { Interruptions } from "../storage/Interruptions.ts"
-import { Journal, type Record } from "../storage/Journal.ts"
+import { Journal, type Record } from "../durable/Journal.ts"
 import { type Conversation, type StorageError, Store, type Turn } from "../storage/Store.ts"
 
 /** Everything that is on disk about a turn. */

@@ -1,10 +1,10 @@
 /** Explains turns to clients of the service (X9). */
 import type { Ids, TurnExplanation } from "@holdfast/wire"
 import { Context, Effect, Layer, Option } from "effect"
-import { Secrets } from "../config/Secrets.ts"
+import { Secrets } from "../redaction/Secrets.ts"
 import { ConversationNotFound } from "../conversation/Conversations.ts"
 import type { Interruptions } from "../storage/Interruptions.ts"
-import type { Journal } from "../storage/Journal.ts"
+import type { Journal } from "../durable/Journal.ts"
 import { type StorageError, Store } from "../storage/Store.ts"
 import * as Evidence from "./Evidence.ts"
 import * as Explanation from "./Explanation.ts"

@@ -4,9 +4,9 @@
  */
 import { Budget, ReasonLimits, type RetryPolicy } from "@holdfast/policy"
 import { Failure, type Ids, type Message, type TurnEvent } from "@holdfast/wire"
-import type * as Holders from "../cluster/Holders.ts"
+import type * as Holders from "./Holders.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
-import * as Account from "./Account.ts"
+import * as Account from "../recovery/Account.ts"
 
 /** What a turn that is not sealed does, or how it ended. */
 export type State = "queued" | "running" | "waiting" | TurnEvent.TurnStatus

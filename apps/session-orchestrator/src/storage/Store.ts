@@ -10,7 +10,7 @@
 import type { Ids, Message, TurnEvent } from "@holdfast/wire"
 import { type Array, Context, type Effect, type Option, Schema, type Stream } from "effect"
 import type { Interruption } from "../durable/Interruption.ts"
-import type { Record } from "./Journal.ts"
+import type { Record } from "../durable/Journal.ts"
 
 /** The database refused: its disk is full, it is read-only, locked or corrupt. Nothing of the write is stored. */
 export class StorageError extends Schema.TaggedError<StorageError>()("StorageError", {

@@ -10,7 +10,7 @@ import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio"
 import { Deferred, Duration, Effect, Fiber, Queue, type Scope, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import type { ToolServerReach } from "../config/Config.ts"
-import { causeOf } from "../PlatformFailure.ts"
+import { causeOf } from "../system/PlatformFailure.ts"
 import { StartError, type Way } from "./Connection.ts"
 import { LineTransport } from "./LineTransport.ts"
 

@@ -10,7 +10,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Cli from "../../src/cli/Cli.ts"
-import * as Terminal from "../../src/cli/Terminal.ts"
+import * as Terminal from "../../src/cli/terminal/Terminal.ts"
 import * as ProgramParts from "../../src/ProgramParts.ts"
 import * as Recorder from "./Recorder.ts"
 

@@ -4,7 +4,7 @@ import { Simulated } from "@holdfast/providers"
 import { Effect, FileSystem, Layer, PlatformError, Stdio, Stream } from "effect"
 import * as Cli from "../../src/cli/Cli.ts"
 import type { Parts } from "../../src/cli/Parts.ts"
-import * as Terminal from "../../src/cli/Terminal.ts"
+import * as Terminal from "../../src/cli/terminal/Terminal.ts"
 import { StorageError } from "../../src/storage/Store.ts"
 import * as Recorder from "./Recorder.ts"
 

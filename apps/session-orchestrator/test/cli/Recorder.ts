@@ -1,6 +1,6 @@
 /** A terminal whose output can be read. */
-import type { Environment } from "../../src/config/Environment.ts"
-import * as Terminal from "../../src/cli/Terminal.ts"
+import type { Environment } from "../../src/config/reading/Environment.ts"
+import * as Terminal from "../../src/cli/terminal/Terminal.ts"
 
 export interface Recorder {
   readonly terminal: Terminal.Terminal["Service"]

@@ -3,7 +3,7 @@ import type { Ids } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { AGAIN_MS, type Alarm, AlarmClock, PASS_MS } from "../../src/cluster/AlarmClock.ts"
-import { Gatekeeper } from "../../src/conversation/Gatekeeper.ts"
+import { Gatekeeper } from "../../src/gate/Gatekeeper.ts"
 import * as Timer from "../../src/durable/Timer.ts"
 import * as Given from "../storage/Given.ts"
 

@@ -5,7 +5,7 @@
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { Context, Data, Duration, Effect, Layer, Redacted, type Scope, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import * as Postgres from "../../src/storage/Postgres.ts"
+import * as Postgres from "../../src/storage/sql/Postgres.ts"
 import * as Process from "../service/Process.ts"
 import { freePort } from "../FreePort.ts"
 import type * as PostgresServer from "../storage/PostgresServer.ts"

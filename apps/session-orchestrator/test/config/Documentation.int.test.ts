@@ -2,9 +2,9 @@ import { describe, expect, it } from "@effect/vitest"
 import { Schema, type SchemaAST } from "effect"
 import { readFileSync } from "node:fs"
 import * as BuiltIn from "../../src/config/BuiltIn.ts"
-import * as Environment from "../../src/config/Environment.ts"
-import { formerNames } from "../../src/config/FormerNames.ts"
-import { Settings, PARSE_OPTIONS } from "../../src/config/Settings.ts"
+import * as Environment from "../../src/config/reading/Environment.ts"
+import { formerNames } from "../../src/config/reading/FormerNames.ts"
+import { Settings, PARSE_OPTIONS } from "../../src/config/reading/Settings.ts"
 
 const page = readFileSync(new URL("../../../../docs/configuration.md", import.meta.url), "utf8")
 

@@ -2,7 +2,7 @@
 import { Simulated } from "@holdfast/providers"
 import { Result } from "effect"
 import type { Values } from "../../src/config/Config.ts"
-import type { Environment } from "../../src/config/Environment.ts"
+import type { Environment } from "../../src/config/reading/Environment.ts"
 import * as Resolve from "../../src/config/Resolve.ts"
 import type * as Sources from "../../src/config/Sources.ts"
 

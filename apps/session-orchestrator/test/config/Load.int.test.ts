@@ -2,7 +2,7 @@ import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Simulated } from "@holdfast/providers"
 import { Effect, FileSystem, Path, PlatformError } from "effect"
-import type { Environment } from "../../src/config/Environment.ts"
+import type { Environment } from "../../src/config/reading/Environment.ts"
 import * as Load from "../../src/config/Load.ts"
 
 /** Loads a file of this text, or of this name where there is none. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as ConfigCheck from "../../src/cli/ConfigCheck.ts"
 import * as ProxyChoice from "../../src/config/ProxyChoice.ts"
-import * as Secrets from "../../src/config/Secrets.ts"
+import * as Secrets from "../../src/redaction/Secrets.ts"
 import * as Given from "./Given.ts"
 
 const proxiesOf = (environment: Readonly<Record<string, string>>) =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Duration, Redacted } from "effect"
 import * as Given from "./Given.ts"
-import * as Secrets from "../../src/config/Secrets.ts"
+import * as Secrets from "../../src/redaction/Secrets.ts"
 
 const telemetryOf = (given: Given.Given) => Given.config(given).telemetry
 

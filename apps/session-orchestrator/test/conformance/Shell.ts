@@ -9,7 +9,7 @@ import { Compactor, FinalReport, type Provider, Router, type TurnLimits } from "
 import { type RetryPolicy, Standing } from "@holdfast/policy"
 import type { Message } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
-import * as TurnPorts from "../../src/conversation/TurnPorts.ts"
+import * as TurnPorts from "../../src/turn/TurnPorts.ts"
 import type { Scenario } from "./Scenario.ts"
 
 /** What one turn gets, on the conversation before it. */

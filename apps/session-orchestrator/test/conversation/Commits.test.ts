@@ -5,8 +5,8 @@ import { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Layer } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
-import * as SqliteClient from "../../src/storage/SqliteClient.ts"
-import * as SqlStore from "../../src/storage/SqlStore.ts"
+import * as SqliteClient from "../../src/storage/sqlite/SqliteClient.ts"
+import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { type Options, watching, withService } from "./Given.ts"
 
 const { answer, call, hangs, text, tools, unauthorized } = ScriptedProvider

@@ -2,8 +2,8 @@
 import { assert, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
 import { Effect, Exit, Fiber, Stream } from "effect"
-import { MAX_BEHIND } from "../../src/conversation/Backlog.ts"
-import { Hub } from "../../src/conversation/Hub.ts"
+import { MAX_BEHIND } from "../../src/session/Backlog.ts"
+import { Hub } from "../../src/session/Hub.ts"
 
 const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
 const delta = (text: string) => ({ type: "text-delta", ...ids, delta: text }) as const

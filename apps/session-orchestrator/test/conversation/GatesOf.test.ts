@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Failure } from "@holdfast/wire"
 import { Effect } from "effect"
-import * as Gates from "../../src/conversation/Gates.ts"
+import * as Gates from "../../src/gate/Gates.ts"
 import * as Timer from "../../src/durable/Timer.ts"
 
 const target = { provider: "a", model: "m" }

@@ -15,7 +15,7 @@ import { Clock, Duration, Effect, Logger, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import * as Interruption from "../../src/durable/Interruption.ts"
-import { type Record } from "../../src/storage/Journal.ts"
+import { type Record } from "../../src/durable/Journal.ts"
 import { type Attempt, memory, Rig } from "./Rig.ts"
 
 // --- what may happen

@@ -4,9 +4,9 @@ import type { RetryStrategy } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Effect, Stream } from "effect"
-import * as Admission from "../../src/conversation/Admission.ts"
-import { Gatekeeper, type Pass } from "../../src/conversation/Gatekeeper.ts"
-import * as TurnLife from "../../src/conversation/TurnLife.ts"
+import * as Admission from "../../src/turn/Admission.ts"
+import { Gatekeeper, type Pass } from "../../src/gate/Gatekeeper.ts"
+import * as TurnLife from "../../src/session/TurnLife.ts"
 
 const gatekeeper = () => new Gatekeeper({ now: () => 0, at: () => () => {} })
 

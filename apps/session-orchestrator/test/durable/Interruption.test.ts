@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { ModelContext } from "@holdfast/kernel"
 import * as fc from "fast-check"
 import * as Interruption from "../../src/durable/Interruption.ts"
-import type { Record } from "../../src/storage/Journal.ts"
+import type { Record } from "../../src/durable/Journal.ts"
 import { completed, failed, retry } from "../inspection/GivenRecords.ts"
 
 const record = (name: string, value: unknown = true): Record => ({ name, value: JSON.stringify(value) })

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { type Failure, Ids } from "@holdfast/wire"
 import { Effect } from "effect"
 import * as RecordedWait from "../../src/durable/RecordedWait.ts"
-import type { Record } from "../../src/storage/Journal.ts"
+import type { Record } from "../../src/durable/Journal.ts"
 
 const record = (name: string, value: unknown = true) => ({ name, value: JSON.stringify(value) })
 

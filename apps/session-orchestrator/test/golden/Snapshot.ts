@@ -1,7 +1,7 @@
 /** The rows of a database, as a JSON file keeps them. */
 import { Effect } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
-import * as Migrations from "../../src/storage/Migrations.ts"
+import * as Migrations from "../../src/storage/migrations/Migrations.ts"
 import { migration as initial } from "../../src/storage/migrations/0001_initial.ts"
 import { migration as fewerRows } from "../../src/storage/migrations/0002_fewer_rows.ts"
 import { migration as standings } from "../../src/storage/migrations/0003_standings.ts"

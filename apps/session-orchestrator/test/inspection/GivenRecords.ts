@@ -2,7 +2,7 @@
 import { Directive, Records, RetryStrategy, Router } from "@holdfast/kernel"
 import { type Failure, Ids } from "@holdfast/wire"
 import { Schema } from "effect"
-import type { Record } from "../../src/storage/Journal.ts"
+import type { Record } from "../../src/durable/Journal.ts"
 
 const record = <A, I>(name: string, schema: Schema.Codec<A, I>, value: A): Record => ({
   name,

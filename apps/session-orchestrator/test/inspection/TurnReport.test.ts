@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Profile } from "@holdfast/policy"
 import { Duration } from "effect"
-import * as Account from "../../src/inspection/Account.ts"
+import * as Account from "../../src/recovery/Account.ts"
 import * as TurnReport from "../../src/inspection/TurnReport.ts"
 import * as Given from "../storage/Given.ts"
 import * as Records from "./GivenRecords.ts"

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
-import * as Secrets from "../../src/config/Secrets.ts"
+import * as Secrets from "../../src/redaction/Secrets.ts"
 import type { Evidence } from "../../src/inspection/Evidence.ts"
 import * as TurnStates from "../../src/inspection/TurnStates.ts"
-import * as SqlStore from "../../src/storage/SqlStore.ts"
+import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import * as Given from "../storage/Given.ts"
 import * as Records from "./GivenRecords.ts"
 

@@ -9,7 +9,7 @@
  */
 import { Message, TurnEvent } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
-import type { Live } from "../transport/http/Socket.ts"
+import type { Live } from "../http/Socket.ts"
 
 export class Onlooker {
   /** Persisted events as they came, over all connections. */

@@ -2,7 +2,7 @@
 import { assert, describe } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import * as Net from "node:net"
-import { ANSWER_GRACE } from "../../src/transport/http/HttpServer.ts"
+import { ANSWER_GRACE } from "../../src/http/HttpServer.ts"
 import { stillWaits, withWait } from "./BeforeItsTime.ts"
 import * as Given from "./Given.ts"
 import * as Process from "./Process.ts"

@@ -11,7 +11,7 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
-import * as Socket from "../transport/http/Socket.ts"
+import * as Socket from "../http/Socket.ts"
 
 const MAIN = path.join(import.meta.dirname, "../../src/main.ts")
 

@@ -2,9 +2,9 @@
 import { type Directive, Records, RetryStrategy } from "@holdfast/kernel"
 import { Ids } from "@holdfast/wire"
 import { Schema } from "effect"
-import * as EventText from "../../src/storage/EventText.ts"
-import * as NodeSqlite from "../../src/storage/NodeSqlite.ts"
-import type { Record } from "../../src/storage/Journal.ts"
+import * as EventText from "../../src/storage/tables/EventText.ts"
+import * as NodeSqlite from "../../src/storage/sqlite/NodeSqlite.ts"
+import type { Record } from "../../src/durable/Journal.ts"
 
 /** A turn's journal, in order. */
 export const journalOf = (database: string, turnId: string): ReadonlyArray<Record> =>

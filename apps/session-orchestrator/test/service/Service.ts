@@ -10,7 +10,7 @@ import { Context, Duration, Effect, Exit, Layer, Redacted, Schema, Scope } from 
 import { HttpServer } from "effect/http"
 import * as Composition from "../../src/Composition.ts"
 import { Config, type Values } from "../../src/config/Config.ts"
-import * as Socket from "../transport/http/Socket.ts"
+import * as Socket from "../http/Socket.ts"
 
 export { shown } from "./Shown.ts"
 

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { Effect, Fiber } from "effect"
-import * as NodeSqlite from "../../src/storage/NodeSqlite.ts"
+import * as NodeSqlite from "../../src/storage/sqlite/NodeSqlite.ts"
 import * as Given from "./Given.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"

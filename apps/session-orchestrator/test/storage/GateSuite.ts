@@ -2,7 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import type { Failure } from "@holdfast/wire"
 import { Effect, type Layer } from "effect"
-import { GateTable, type Posted, STALE_MS } from "../../src/storage/GateTable.ts"
+import { GateTable, type Posted, STALE_MS } from "../../src/storage/tables/GateTable.ts"
 
 const overloaded: Failure.Failure = { reason: "overloaded", message: 'It\'s "busy"', retryable: true, status: 529 }
 const limited: Failure.Failure = { reason: "rate-limited", message: "Slower", retryable: true }

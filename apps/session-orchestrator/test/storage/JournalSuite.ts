@@ -4,7 +4,7 @@ import type { Ids } from "@holdfast/wire"
 import { Property } from "@holdfast/kernel/testing"
 import { Effect, type Layer, Option, Result } from "effect"
 import * as fc from "fast-check"
-import { type Events, Journal, JournalConflict, type Record } from "../../src/storage/Journal.ts"
+import { type Events, Journal, JournalConflict, type Record } from "../../src/durable/Journal.ts"
 import { type StorageError, Store } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
 

@@ -9,7 +9,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import process from "node:process"
-import * as Postgres from "../../src/storage/Postgres.ts"
+import * as Postgres from "../../src/storage/sql/Postgres.ts"
 import { freePort } from "../FreePort.ts"
 
 /** A unique text, so that a test can search messages for it. */

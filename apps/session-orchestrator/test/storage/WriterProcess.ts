@@ -5,7 +5,7 @@
 import type { TurnEvent } from "@holdfast/wire"
 import { Effect } from "effect"
 import process from "node:process"
-import * as SqlStore from "../../src/storage/SqlStore.ts"
+import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
 

@@ -1,7 +1,7 @@
 /** A log of lines on a disk in memory: which files it makes, and what it does when the disk refuses. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Logger, Path, PlatformError } from "effect"
-import * as LineFile from "../../src/telemetry/LineFile.ts"
+import * as LineFile from "../../src/telemetry/logs/LineFile.ts"
 
 const failure = (tag: "NotFound" | "Unknown") =>
   PlatformError.systemError({ _tag: tag, module: "FileSystem", method: "any" })

@@ -1,7 +1,7 @@
 import { NodeChildProcessSpawner, NodeFileSystem, NodePath } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Layer, Redacted } from "effect"
-import * as Secrets from "../../src/config/Secrets.ts"
+import * as Secrets from "../../src/redaction/Secrets.ts"
 import * as StdioTransport from "../../src/tools/StdioTransport.ts"
 import * as Given from "./Given.ts"
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { Redacted } from "effect"
-import * as Secrets from "../../src/config/Secrets.ts"
+import * as Secrets from "../../src/redaction/Secrets.ts"
 import * as ToolOutput from "../../src/tools/ToolOutput.ts"
 
 const text = (text: string) => ({ type: "text", text }) as const

@@ -1,0 +1,233 @@
+/** A retry policy in words and in a table. Pure. */
+import { ResponseLimit, TurnLimits } from "@holdfast/kernel"
+import { Preview, ReasonLimits, RetryPolicy, type Routing, type SpendGuard, type Waits } from "@holdfast/policy"
+import { Failure, Target } from "@holdfast/wire"
+import * as Span from "../../text/Span.ts"
+
+/** One line: how often, how long, and then what. */
+export const summary = (policy: RetryPolicy.RetryPolicy): string => {
+  const preview = Preview.rows(policy)
+  const retries = count(preview.rows.length)
+  if (preview.because === undefined) {
+    const { totalMs } = policy.budget
+    // More of them than anybody would list; the budget ends them all the same.
+    return totalMs === undefined ? "retries without end" : `more than ${retries} over ${Span.format(totalMs)}`
+  }
+  return preview.rows.length === 0 ? "no retries" : `${retries} over ${Span.format(preview.totalMs)}`
+}
+
+/** The schedule as a table of `most` rows at most, with its sum, what follows those rows, and why the turn fails in the end. */
+export const table = (policy: RetryPolicy.RetryPolicy, most: number): ReadonlyArray<string> => {
+  const whole = Preview.rows(policy, Math.max(most, FURTHEST))
+  if (whole.rows.length === 0) return [`No retries: ${because(policy, whole)}`]
+  const shown = whole.rows.slice(0, most)
+  const cells = shown.map((row) => [
+    String(row.attempt + 1),
+    Span.format(row.delayMs) + (row.clipped ? " (cut)" : ""),
+    Span.format(row.atMs)
+  ])
+  const lines = aligned([["retry", "wait", "since the first failure"], ...cells])
+  return [...lines, "", conclusion(policy, whole, shown)]
+}
+
+/**
+ * What is done about each kind of failure while it lasts, where the schedule alone does not tell: waits of its own, or other
+ * targets. Empty where it does.
+ */
+export const byKind = (policy: RetryPolicy.RetryPolicy, primary: Target.Target): ReadonlyArray<string> => {
+  if (Object.keys(policy.reasons).length === 0 && !hasOthers(policy.routing)) return []
+  const outlooks = Preview.byKind(policy, primary, SHOWN)
+  return [
+    "",
+    `By kind of failure, on ${Target.format(primary)} and while it lasts everywhere:`,
+    "",
+    ...outlooks.flatMap(({ because, kinds, steps }) => [
+      `  ${kinds.join(", ")}`,
+      `    ${[...steps.map(step), because === undefined ? "and so on" : `${steps.length === 0 ? "" : "then "}the turn fails (${because})`].join(", ")}`
+    ])
+  ]
+}
+
+/** What else there is to know of a policy, a sentence each. */
+export const remarks = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> => [
+  ...(policy.jitter.factor > 0
+    ? [
+        `Jitter adds up to ${Math.round(policy.jitter.factor * 100)} % of the schedule's wait to each; it is not in the table.`
+      ]
+    : []),
+  policy.hints
+    ? "A provider that asks for a longer wait gets it; one that asks for a shorter wait does not."
+    : "What a provider asks for is not followed.",
+  ...hintsByReason(policy),
+  ...limitsByReason(policy),
+  ...guard(policy),
+  `An attempt fails after ${Span.format(policy.requestTimeout.firstContentMs)} without content, or ${Span.format(policy.requestTimeout.idleMs)} between contents.`
+]
+
+/** The primitives, by the names that they have in the configuration. */
+export const primitives = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<readonly [name: string, value: string]> => [
+  ["enabled", String(policy.enabled)],
+  ["schedule", schedule(policy.schedule)],
+  ["jitter", policy.jitter.factor === 0 ? "none" : `up to ${Math.round(policy.jitter.factor * 100)} % more`],
+  ["reasons", Object.keys(policy.reasons).join(", ") || "none of its own"],
+  ["maxRetries", policy.maxRetries === undefined ? "no limit" : String(policy.maxRetries)],
+  ["counts", policy.counts],
+  [
+    "budget",
+    policy.budget.totalMs === undefined
+      ? "no limit"
+      : `${Span.format(policy.budget.totalMs)}${policy.budget.clip ? ", the last wait is cut to fit" : ""}`
+  ],
+  ["measure", policy.budget.measure],
+  ["maxDelay", policy.maxDelayMs === undefined || policy.maxDelayMs <= 0 ? "no limit" : Span.format(policy.maxDelayMs)],
+  ["hints", policy.hints ? "followed" : "ignored"],
+  [
+    "spendGuard",
+    policy.spendGuard === undefined
+      ? "off"
+      : `asks after ${Span.format(policy.spendGuard.afterMs)} of waiting, ${bounds(policy.spendGuard)}`
+  ],
+  ["requestTimeout.firstContent", Span.format(policy.requestTimeout.firstContentMs)],
+  ["requestTimeout.idle", Span.format(policy.requestTimeout.idleMs)],
+  ["maxResponseCharacters", String(policy.maxResponseCharacters ?? ResponseLimit.MOST_CHARACTERS)],
+  ["routing", routing(policy.routing)],
+  ["maxTurns", policy.maxTurns === undefined ? "no limit" : String(policy.maxTurns)],
+  ["maxFailedToolSteps", String((policy.maxFailedToolSteps ?? TurnLimits.MOST_FAILED_TOOL_STEPS) || "no limit")],
+  ["finalReport", policy.finalReport === undefined ? "none" : "required"]
+]
+
+/** Columns under each other: the first two to the right, the last as it is. */
+export const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  return rows.map((row) =>
+    row.map((cell, column) => (column < row.length - 1 ? cell.padStart(widths[column] ?? 0) : cell)).join("   ")
+  )
+}
+
+// --- internal
+
+/** The most retries that are counted to find the end of a schedule. */
+const FURTHEST = 10_000
+
+/** The sum of the rows that are shown, and what follows them. */
+const conclusion = (
+  policy: RetryPolicy.RetryPolicy,
+  whole: Preview.Preview,
+  shown: ReadonlyArray<Preview.Row>
+): string => {
+  const most = whole.rows.length
+  const left = most - shown.length
+  const sofar = Span.format(shown.at(-1)?.atMs ?? 0)
+  if (whole.because === undefined) {
+    const isEndless =
+      policy.budget.totalMs === undefined && policy.maxRetries === undefined && (policy.maxDelayMs ?? 0) <= 0
+    const end = isEndless ? "nothing in this configuration ends it" : `it ends after more than ${count(most)}`
+    return `${count(shown.length)}, ${sofar} of waiting so far. And so on: ${end}.`
+  }
+  return left === 0
+    ? `${count(most)}, ${sofar} of waiting in all. Then the turn fails: ${because(policy, whole)}`
+    : `${shown.length} of ${count(most)}, ${sofar} of waiting so far. ${left} more follow${left === 1 ? "s" : ""}, ` +
+        `${Span.format(whole.totalMs)} of waiting in all. Then the turn fails: ${because(policy, whole)}`
+}
+
+/** Where a provider's own delay counts otherwise than everywhere else. */
+const hintsByReason = ({ hints, reasons }: RetryPolicy.RetryPolicy): ReadonlyArray<string> => {
+  const having = (hint: Waits.ReasonWait["hint"]) =>
+    Object.entries(reasons).flatMap(([reason, rule]) => (rule.hint === hint ? [reason] : []))
+  const replaced = having("replace")
+  const ignored = having("ignore")
+  return hints
+    ? [
+        ...(replaced.length > 0 ? [`For ${replaced.join(", ")} its own wait stands instead, longer or shorter.`] : []),
+        ...(ignored.length > 0 ? [`For ${ignored.join(", ")} it is not followed.`] : [])
+      ]
+    : []
+}
+
+/** What failures of one reason may cost (X11). */
+const limitsByReason = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> =>
+  Failure.Reason.literals.flatMap((reason) => {
+    const budget = ReasonLimits.budgetOf(policy, reason)
+    const retries = RetryPolicy.mostRetriesOn(policy, reason)
+    const parts = [
+      ...(retries === undefined ? [] : [count(retries)]),
+      ...(budget?.totalMs === undefined
+        ? []
+        : [`${Span.format(budget.totalMs)} of ${budget.measure === "scheduled" ? "waiting" : "time"}`])
+    ]
+    return parts.length === 0
+      ? []
+      : [
+          `After ${reason} there are no more than ${parts.join(" and ")}, within what the step has (retry.reasons; X11).`
+        ]
+  })
+
+/** When the turn asks before it goes on (X11). */
+const guard = ({ spendGuard }: RetryPolicy.RetryPolicy): ReadonlyArray<string> => {
+  if (spendGuard === undefined) return []
+  const { afterMs, answerWithinMs } = spendGuard
+  return [
+    `After ${Span.format(afterMs)} of waiting the turn asks before it goes on ${bounds(spendGuard)}; without an answer within ` +
+      `${Span.format(answerWithinMs)} it fails (retry.spendGuard; X11).`
+  ]
+}
+
+const bounds = ({ maxInputTokens, maxTurnTokens }: SpendGuard.SpendGuard): string =>
+  [
+    ...(maxInputTokens === undefined ? [] : [`with a request of more than ${maxInputTokens} tokens`]),
+    ...(maxTurnTokens === undefined ? [] : [`after more than ${maxTurnTokens} tokens`])
+  ].join(", or ")
+
+/** Retries of each kind that are told. */
+const SHOWN = 8
+
+const hasOthers = (routing: Routing.Routing): boolean =>
+  routing.type === "round-robin" ? routing.targets.length > 0 : Object.keys(routing.chains).length > 0
+
+const step = ({ delayMs, target }: Preview.Step): string =>
+  `${target} ${delayMs === 0 ? "at once" : `after ${Span.format(delayMs)}`}`
+
+const routing = (routing: Routing.Routing): string => {
+  const named = (targets: ReadonlyArray<Target.Target>) => targets.map(Target.format).join(", ")
+  if (routing.type === "round-robin") {
+    return routing.targets.length === 0 ? "the same target each time" : `${named(routing.targets)} in turn`
+  }
+  const chains = Object.entries(routing.chains).map(([role, targets]) => `${role}: ${named(targets) || "none"}`)
+  return chains.length === 0
+    ? "no fallback chains"
+    : `${chains.join("; ")}; cooldown ${Span.format(routing.cooldownMs)}; revert ${routing.revert}`
+}
+
+const count = (retries: number): string => `${retries} ${retries === 1 ? "retry" : "retries"}`
+
+const because = (policy: RetryPolicy.RetryPolicy, preview: Preview.Preview): string => {
+  switch (preview.because) {
+    case "disabled":
+      return "they are switched off (retry.enabled)."
+    case "max-retries":
+      return policy.counts === "attempts"
+        ? `there are no more than ${policy.maxRetries} attempts (retry.maxRetries).`
+        : `there are no more than ${count(RetryPolicy.mostRetries(policy) ?? 0)} (retry.maxRetries).`
+    case "max-delay":
+      return `the next wait would be longer than ${Span.format(policy.maxDelayMs ?? 0)} (retry.maxDelay).`
+    case "budget":
+      return `the next wait would not fit into the budget of ${Span.format(policy.budget.totalMs ?? 0)} (retry.budget).`
+    case undefined:
+      return "none was asked for."
+    default:
+      return preview.because satisfies never
+  }
+}
+
+const schedule = (schedule: RetryPolicy.RetryPolicy["schedule"]): string => {
+  switch (schedule.type) {
+    case "steps":
+      return `${schedule.delaysMs.map(Span.format).join(", ")}, then every ${Span.format(schedule.tailMs)}`
+    case "exponential":
+      return `${Span.format(schedule.baseMs)}, then ${schedule.factor} times as long each time`
+    case "linear":
+      return `${Span.format(schedule.baseMs)}, then ${Span.format(schedule.incrementMs)} longer each time`
+    default:
+      return schedule satisfies never
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * Turns as an operator reads them: a table where there is room, and otherwise a few lines a turn. Plain values: no terminal
+ * here, no clock.
+ *
+ * T1. No line is wider than the room there is.
+ * T2. Ids are never cut, whatever the room: they are there to be copied.
+ */
+import type { State, TurnReport } from "../../inspection/TurnReport.ts"
+import * as Prose from "../../text/Prose.ts"
+import * as Span from "../../text/Span.ts"
+import type { Color } from "./Terminal.ts"
+
+/** How wide it may be, how people here write a moment, and what was read. */
+export interface Surroundings {
+  readonly database: string
+  readonly columns: number
+  readonly moment: (epochMs: number) => string
+  readonly paint: (color: Color, text: string) => string
+}
+
+/** Below this there is no room for a table with whole ids (T2); above it there may be, by what else the turns have. */
+export const TABLE_COLUMNS = 170
+
+/** The turns, and their sum. */
+export const view = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): ReadonlyArray<string> => {
+  if (turns.length === 0) {
+    return Prose.wrap(`There are no such turns in ${surroundings.database}.`, surroundings.columns, 2)
+  }
+  const lines = table(turns, surroundings) ?? cards(turns, surroundings)
+  return [...lines, "", ...Prose.wrap(sum(turns, surroundings), surroundings.columns, 2)]
+}
+
+// --- internal
+
+const COLORS: { readonly [S in State]: Color } = {
+  running: "cyan",
+  waiting: "yellow",
+  queued: "dim",
+  completed: "dim",
+  failed: "red",
+  aborted: "dim"
+}
+
+/** A column: its name, and its text for a turn. A column without any text is not printed. */
+type Column = readonly [name: string, of: (turn: TurnReport, surroundings: Surroundings) => string]
+
+const ALWAYS = new Set(["STATE", "CONVERSATION", "TURN"])
+
+const COLUMNS: ReadonlyArray<Column> = [
+  ["STATE", ({ state }) => state],
+  ["CONVERSATION", ({ conversationId }) => conversationId],
+  ["TURN", ({ turnId }) => turnId],
+  ["RUNNER", ({ runner }) => (runner === null ? "none" : (runner ?? ""))],
+  ["RETRY", (turn) => retryOf(turn)],
+  ["DUE", (turn, surroundings) => dueOf(turn, surroundings)],
+  ["BUDGET LEFT", (turn) => budgetOf(turn)],
+  ["TARGET", (turn) => targetOf(turn)],
+  ["ATTEMPTS", (turn) => (turn.endedAt === undefined ? "" : String(turn.attempts))],
+  ["BEGUN", (turn, { moment }) => (turn.endedAt === undefined ? "" : moment(turn.acceptedAt))],
+  ["ENDED", ({ endedAt }, { moment }) => (endedAt === undefined ? "" : moment(endedAt))],
+  ["WAITED", (turn) => waitedOf(turn)],
+  ["TOKENS", (turn) => tokensOf(turn)],
+  ["RETRIED BY", ({ retriedBy = "" }) => retriedBy],
+  ["AGE", ({ ageMs }) => Span.rough(ageMs)]
+]
+
+/** Room for why and prompt together: with less a few lines a turn are easier to read. */
+const LEAST_TEXT = 20
+
+/** Room for each of them where no terminal sets a limit. */
+const LONGEST_TEXT = 60
+
+/** `undefined` where there is no room for it. */
+const table = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): ReadonlyArray<string> | undefined => {
+  if (surroundings.columns < TABLE_COLUMNS) return undefined
+  const columns = COLUMNS.filter(
+    ([name, of]) => ALWAYS.has(name) || turns.some((turn) => of(turn, surroundings) !== "")
+  )
+  const head = columns.map(([name]) => name)
+  const rows = turns.map((turn) => columns.map(([, of]) => of(turn, surroundings)))
+  const widths = head.map((head, column) =>
+    rows.reduce((width, row) => Math.max(width, row[column]?.length ?? 0), head.length)
+  )
+  const fixed = widths.reduce((total, width) => total + width + GAP.length, 0)
+  if (fixed + GAP.length + LEAST_TEXT > surroundings.columns) return undefined // T1
+  const rest = Number.isFinite(surroundings.columns) ? surroundings.columns - fixed - GAP.length : 2 * LONGEST_TEXT
+  const longestWhy = turns.reduce((width, turn) => Math.max(width, Prose.widthOf(whyOf(turn))), "WHY".length)
+  const whyWidth = Math.min(longestWhy, LONGEST_TEXT, Math.ceil(rest / 2))
+  const line = (cells: ReadonlyArray<string>, why: string, prompt: string): string => {
+    const start = cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(GAP)
+    return `${start}${GAP}${pad(Prose.clip(why, whyWidth), whyWidth)}${GAP}${Prose.clip(prompt, rest - whyWidth)}`.trimEnd()
+  }
+  return [
+    surroundings.paint("bold", line(head, "WHY", "PROMPT")),
+    ...turns.map((turn, row) =>
+      surroundings.paint(COLORS[turn.state], line(rows[row] ?? [], whyOf(turn), promptOf(turn)))
+    )
+  ]
+}
+
+const GAP = "  "
+
+const cards = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): ReadonlyArray<string> => {
+  const { columns, paint } = surroundings
+  return turns.flatMap((turn, index) => {
+    const facts: ReadonlyArray<readonly [string, string]> = [
+      ["runner", turn.runner === null ? "none at the moment" : (turn.runner ?? "")],
+      ["due", dueOf(turn, surroundings)],
+      ["retry", retryOf(turn)],
+      ["why", whyOf(turn)],
+      ["budget", budgetOf(turn) === "" ? "" : `${budgetOf(turn)} left`],
+      ["target", targetOf(turn)],
+      ["ended", endedOf(turn, surroundings)],
+      ["tokens", tokensOf(turn)],
+      ["age", turn.endedAt === undefined ? Span.rough(turn.ageMs) : ""]
+    ]
+    const head = Prose.clip(`${turn.state}  ${promptOf(turn)}`, columns)
+    return [
+      ...(index === 0 ? [] : [""]),
+      paint(COLORS[turn.state], head),
+      `  ${turn.turnId}`,
+      `  ${turn.conversationId}`,
+      ...(turn.retriedBy === undefined ? [] : ["  retried by", `  ${turn.retriedBy}`]),
+      ...facts
+        .filter(([, text]) => text !== "")
+        .map(([name, text]) => Prose.clip(`  ${name.padEnd(6)}  ${text}`, columns))
+    ]
+  })
+}
+
+/** Empty while a turn goes on: its target may still change. */
+const targetOf = ({ endedAt, model }: TurnReport): string => (endedAt === undefined ? "" : model)
+
+const waitedOf = ({ waitedMs }: TurnReport): string =>
+  waitedMs === undefined || waitedMs === 0 ? "" : Span.rough(waitedMs)
+
+const tokensOf = ({ tokens }: TurnReport): string =>
+  tokens === undefined ? "" : `${tokens.input ?? "?"} in, ${tokens.output ?? "?"} out`
+
+const endedOf = (turn: TurnReport, { moment }: Surroundings): string => {
+  if (turn.endedAt === undefined) return ""
+  const waited = waitedOf(turn)
+  const attempts = `${turn.attempts} ${turn.attempts === 1 ? "attempt" : "attempts"}`
+  return [
+    `${moment(turn.endedAt)}, begun ${moment(turn.acceptedAt)}, ${attempts}`,
+    ...(waited === "" ? [] : [`waited ${waited}`])
+  ].join(", ")
+}
+
+/** People count retries from 1. */
+const retryOf = ({ wait }: TurnReport): string => (wait === undefined ? "" : String(wait.retry + 1))
+
+const dueOf = ({ wait }: TurnReport, { moment }: Surroundings): string => {
+  if (wait === undefined) return ""
+  if (wait.asks !== undefined) return `asks until ${moment(wait.retryAt)}`
+  return `${moment(wait.retryAt)}, ${wait.leftMs === 0 ? "now" : `in ${Span.rough(wait.leftMs)}`}`
+}
+
+const budgetOf = ({ budget }: TurnReport): string => {
+  if (budget === undefined) return ""
+  return budget.leftMs === undefined ? "no limit" : Span.rough(budget.leftMs)
+}
+
+const whyOf = ({ error, wait }: TurnReport): string => {
+  if (wait?.asks !== undefined) return Prose.oneLine(wait.asks.message)
+  if (error === undefined) return ""
+  const message = Prose.oneLine(error.message)
+  const coded =
+    error.code === undefined || message.startsWith(error.code) ? message : `${Prose.oneLine(error.code)} ${message}`
+  return `${error.reason}: ${coded}`
+}
+
+const promptOf = ({ prompt }: TurnReport): string =>
+  prompt === undefined ? "(the last prompt again)" : Prose.oneLine(prompt)
+
+const sum = (turns: ReadonlyArray<TurnReport>, { database, moment }: Surroundings): string => {
+  const states = Object.keys(COLORS).flatMap((state) => {
+    const count = turns.filter((turn) => turn.state === state).length
+    return count === 0 ? [] : [`${count} ${state}`]
+  })
+  const waits = turns.flatMap(({ wait }) => (wait === undefined ? [] : [wait]))
+  const next = waits.reduce(
+    (first, { asks, retryAt }) => (asks === undefined ? Math.min(first, retryAt) : first),
+    Infinity
+  )
+  const left = turns.filter(({ runner }) => runner === null).length
+  const asking = waits.filter(({ asks }) => asks !== undefined).length
+  return [
+    `${turns.length} ${turns.length === 1 ? "turn" : "turns"} in ${database}: ${states.join(", ")}.`,
+    ...(left > 0 ? [`${left} ${left === 1 ? "has" : "have"} no runner at the moment.`] : []),
+    ...(Number.isFinite(next) ? [`The next is due at ${moment(next)}.`] : []),
+    ...(asking > 0 ? [`${asking} ${asking === 1 ? "waits" : "wait"} for an answer (holdfast explain).`] : [])
+  ].join(" ")
+}
+
+const pad = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - Prose.widthOf(text)))

@@ -1,0 +1,56 @@
+/** The calls about a conversation, over the service that keeps them. */
+import { Api, Problem } from "@holdfast/wire/api"
+import type { Command } from "@holdfast/wire"
+import { Effect, Option } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Conversations } from "../conversation/Conversations.ts"
+import { orProblem } from "./DomainProblems.ts"
+import { Drain } from "../system/Drain.ts"
+
+export const layer = HttpApiBuilder.group(
+  Api.Api,
+  "conversations",
+  Effect.fnUntraced(function* (handlers) {
+    const conversations = yield* Conversations
+    const drain = yield* Drain
+    /** Answers for a command: it is on disk, or why nobody can say so. */
+    const command = <A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<void, E | Problem.ShuttingDown, R> =>
+      Effect.raceFirst(Effect.asVoid(call), Effect.andThen(drain.ended, Effect.fail(goingDown)))
+    const steer = (steering: Command.Steering, request: HttpServerRequest.HttpServerRequest) =>
+      command(orProblem(conversations.steer(steering, originOf(request))))
+
+    return handlers.handleAll({
+      create: ({ payload }) =>
+        conversations.create(payload ?? {}).pipe(
+          Effect.map((conversationId) => ({ conversationId })),
+          orProblem
+        ),
+      state: ({ params }) => orProblem(conversations.state(params.conversationId)),
+      messages: ({ params }) =>
+        conversations.messages(params.conversationId).pipe(
+          Effect.map((messages) => ({ messages })),
+          orProblem
+        ),
+      abort: ({ params }) => command(orProblem(conversations.abort(params.conversationId))),
+      abortRetry: ({ params, payload, request }) => steer({ type: "abort-retry", ...params, ...payload }, request),
+      retryNow: ({ params, payload, request }) => steer({ type: "retry-now", ...params, ...payload }, request),
+      waitUntil: ({ params, payload, request }) => steer({ type: "wait-until", ...params, ...payload }, request),
+      switchTarget: ({ params, payload, request }) => steer({ type: "switch-target", ...params, ...payload }, request),
+      extendBudget: ({ params, payload, request }) => steer({ type: "extend-budget", ...params, ...payload }, request),
+      setAutoRetry: ({ params, payload }) =>
+        orProblem(conversations.setAutoRetry(params.conversationId, payload.enabled))
+    })
+  })
+)
+
+// --- internal
+
+const goingDown = new Problem.ShuttingDown({
+  detail:
+    "The command is not on disk. Send it again when the service is back, with the same commandId where it has one."
+})
+
+/** For the record of a command (X4). */
+const originOf = (request: HttpServerRequest.HttpServerRequest): string =>
+  `HTTP from ${Option.getOrElse(request.remoteAddress, () => "an unknown address")}`

@@ -1,0 +1,32 @@
+/** What the HTTP server counts. `/metrics` shows these beside whatever else the process counts. */
+import { Effect, Metric } from "effect"
+import * as Series from "../telemetry/metrics/Series.ts"
+
+const requests = Metric.counter("holdfast_http_requests_total", {
+  description: "Requests that were answered, by method and status.",
+  incremental: true
+})
+
+const open = Metric.gauge("holdfast_http_requests_open", {
+  description: "Requests that are being answered now: streams and waits among them."
+})
+
+/** Creates the series that alerts are about, and those of ordinary answers; other statuses appear with their first answer. */
+export const create: Effect.Effect<void> = Effect.map(Effect.context<never>(), (context) => {
+  Series.create(requests, { method: ["GET", "POST", "PUT"], status: ["200", "500", "503"] }, context)
+  Series.create(open, {}, context)
+})
+
+/** Counts a request while it is answered, and by what it was answered with. */
+export const counted = <A extends { readonly status: number }, E, R>(
+  method: string,
+  answer: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.acquireUseRelease(
+    Metric.modify(open, 1),
+    () =>
+      Effect.tap(answer, (response) =>
+        Metric.update(Metric.withAttributes(requests, { method, status: String(response.status) }), 1)
+      ),
+    () => Metric.modify(open, -1)
+  )

@@ -1,0 +1,54 @@
+/** The calls that there are, to tell a wrong method from a wrong path. */
+import { Api } from "@holdfast/wire/api"
+import { HttpApi } from "effect/http-api"
+import * as DocsRoutes from "./docs/DocsRoutes.ts"
+
+interface Route {
+  readonly method: string
+  readonly pattern: RegExp
+}
+
+/** A path as the API writes it, as a pattern: `:name` stands for one segment. */
+const patternOf = (path: string): RegExp =>
+  new RegExp(
+    `^${path
+      .split("/")
+      .map((segment) => (segment.startsWith(":") ? "[^/]+" : segment.replace(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)))
+      .join("/")}/?$`
+  )
+
+const routes: ReadonlyArray<Route> = (() => {
+  const found: Array<Route> = [
+    { method: "GET", pattern: patternOf(Api.OPENAPI_PATH) },
+    ...DocsRoutes.paths.map((path) => ({ method: "GET", pattern: patternOf(path) }))
+  ]
+  HttpApi.reflect(Api.Api, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint }) => found.push({ method: endpoint.method, pattern: patternOf(endpoint.path) })
+  })
+  return found
+})()
+
+/** The first segment of a path whose percent-encoding means nothing: the router finds no call for it. */
+export const undecodable = (url: string): string | undefined => pathOf(url).split("/").find(isUndecodable)
+
+/** The methods that a path may be called with, as an `Allow` header lists them; none where there is no such path. */
+export const methodsOf = (url: string): ReadonlyArray<string> => {
+  const path = pathOf(url)
+  const methods = new Set(routes.filter((route) => route.pattern.test(path)).map((route) => route.method))
+  if (methods.has("GET")) methods.add("HEAD")
+  return [...methods].sort()
+}
+
+// --- internal
+
+const pathOf = (url: string): string => url.split("?", 1)[0] ?? url
+
+const isUndecodable = (segment: string): boolean => {
+  try {
+    decodeURIComponent(segment)
+    return false
+  } catch {
+    return true
+  }
+}

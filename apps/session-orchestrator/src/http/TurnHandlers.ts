@@ -1,0 +1,178 @@
+/**
+ * The calls that run a turn, or watch one.
+ *
+ * T1. The head of an answer leaves after the turn is on disk, never before.
+ * T2. A client that goes away leaves the turn alone.
+ */
+import { type Ids, Ndjson, Sse, type TurnExplanation } from "@holdfast/wire"
+import { Api, Problem, TurnsGroup } from "@holdfast/wire/api"
+import { Effect, Stream } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Conversations, type Frame, ShuttingDown, type TurnResult } from "../conversation/Conversations.ts"
+import * as SharedFrames from "../session/SharedFrames.ts"
+import { Explanations } from "../inspection/Explanations.ts"
+import * as ExplanationText from "../inspection/ExplanationText.ts"
+import { TurnStates } from "../inspection/TurnStates.ts"
+import * as LongJson from "../text/LongJson.ts"
+import { orProblem } from "./DomainProblems.ts"
+import { Drain } from "../system/Drain.ts"
+import * as Encoding from "./body/Encoding.ts"
+import * as LiveResponse from "./body/LiveResponse.ts"
+import * as Negotiation from "./Negotiation.ts"
+import * as Prefer from "./Prefer.ts"
+
+const JSON_TYPE = "application/json"
+
+type Answer = Effect.Effect<
+  HttpServerResponse.HttpServerResponse | TurnsGroup.TurnResult | typeof TurnsGroup.Submitted.Type,
+  Problem.StorageUnavailable | Problem.TurnStopped | Problem.ShuttingDown
+>
+
+export const layer = HttpApiBuilder.group(
+  Api.Api,
+  "turns",
+  Effect.fnUntraced(function* (handlers) {
+    const conversations = yield* Conversations
+    const explanations = yield* Explanations
+    const states = yield* TurnStates
+    const drain = yield* Drain
+
+    const unlessGoingDown = Effect.flatMap(drain.hasBegun, (hasBegun) =>
+      hasBegun ? Effect.fail(new ShuttingDown()) : Effect.void
+    )
+
+    /** Answers for a turn that was accepted. */
+    const answer = (
+      request: HttpServerRequest.HttpServerRequest,
+      within: Ids.ConversationId,
+      turnId: Ids.TurnId
+    ): Answer => {
+      if (Prefer.isAsync(request.headers["prefer"])) return Effect.succeed(TurnsGroup.submitted(turnId)) // X15
+      switch (Negotiation.choose(request.headers["accept"], [JSON_TYPE, Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE])) {
+        case Ndjson.CONTENT_TYPE:
+          return LiveResponse.send(request, drain, {
+            ...ndjson,
+            items: conversations.watchTurn(turnId, within),
+            endless: false
+          })
+        case Sse.CONTENT_TYPE:
+          return LiveResponse.send(request, drain, {
+            ...sse,
+            items: conversations.watchTurn(turnId, within),
+            endless: false
+          })
+        default:
+          return answerSealed(request, conversations.result(turnId, within), drain)
+      }
+    }
+
+    return handlers.handleAll({
+      run: ({ params, payload, request }) =>
+        Effect.andThen(unlessGoingDown, conversations.prompt(params.conversationId, payload)).pipe(
+          orProblem,
+          Effect.flatMap((turnId) => answer(request, params.conversationId, turnId))
+        ),
+      retry: ({ params, payload, request }) =>
+        Effect.andThen(unlessGoingDown, conversations.retry(params.conversationId, payload ?? {})).pipe(
+          orProblem,
+          Effect.flatMap((turnId) => answer(request, params.conversationId, turnId))
+        ),
+      events: ({ headers, params, query, request }) =>
+        // Whether there is such a conversation must be known before the head leaves.
+        orProblem(conversations.state(params.conversationId)).pipe(
+          Effect.andThen(
+            LiveResponse.send(request, drain, {
+              ...sse,
+              items: conversations.watch(params.conversationId, headers["last-event-id"] ?? query.after ?? 0),
+              endless: true
+            })
+          )
+        ),
+      turn: ({ params, request }) =>
+        Effect.flatMap(orProblem(states.find(params.turnId)), (state) => whole(request, drain, state, state.text)),
+      explain: ({ params, request }) =>
+        orProblem(explanations.explain(params.conversationId, params.turnId)).pipe(
+          Effect.map((explanation) =>
+            Negotiation.choose(request.headers["accept"], [JSON_TYPE, TurnsGroup.TEXT_CONTENT_TYPE]) === JSON_TYPE
+              ? explanation
+              : HttpServerResponse.text(inWords(explanation))
+          )
+        )
+    })
+  })
+)
+
+// --- internal
+
+const ndjson = {
+  contentType: Ndjson.CONTENT_TYPE,
+  keepAlive: Ndjson.KEEP_ALIVE,
+  encode: Encoding.sharing(({ json }: Frame) => `${json}\n`, SharedFrames.isMarked)
+}
+
+const sse = {
+  contentType: Sse.CONTENT_TYPE,
+  keepAlive: Sse.KEEP_ALIVE,
+  farewell: Sse.reconnect,
+  encode: Encoding.sharing(({ id, json }: Frame) => Sse.frame(json, id), SharedFrames.isMarked)
+}
+
+const toJson = ({ end, text, turnId }: TurnResult): TurnsGroup.TurnResult => ({
+  turnId,
+  status: end.status,
+  text,
+  ...(end.error === undefined ? {} : { error: end.error })
+})
+
+/** For people, wherever they are. */
+const inWords = (explanation: TurnExplanation.TurnExplanation): string =>
+  `${ExplanationText.lines(explanation, { timeZone: "UTC", columns: ExplanationText.COLUMNS }).join("\n")}\n`
+
+/**
+ * Answers when a turn has sealed. A long answer leaves in pieces. Once that has taken long enough for clients and proxies to wonder, the head leaves, and
+ * spaces follow until the document does: JSON may begin with them (RFC 8259, section 2).
+ */
+const answerSealed = (
+  request: HttpServerRequest.HttpServerRequest,
+  result: ReturnType<Conversations["Service"]["result"]>,
+  drain: Drain["Service"]
+): Answer => {
+  const sealed = Effect.map(result, toJson)
+  return orProblem(sealed).pipe(
+    Effect.raceFirst(Effect.as(Effect.sleep(LiveResponse.KEEP_ALIVE_INTERVAL), undefined)),
+    Effect.raceFirst(Effect.andThen(drain.ended, Effect.fail(goingDown))),
+    Effect.flatMap((answer): Answer => {
+      return answer === undefined ? inPieces(request, drain, sealed) : whole(request, drain, answer, answer.text)
+    })
+  )
+}
+
+/** A document as it is, or in pieces where its text is long. */
+const whole = <A>(
+  request: HttpServerRequest.HttpServerRequest,
+  drain: Drain["Service"],
+  document: A,
+  text = ""
+): Effect.Effect<A | HttpServerResponse.HttpServerResponse> =>
+  LongJson.isLong(text) ? inPieces(request, drain, Effect.succeed(document)) : Effect.succeed(document)
+
+/** A document of megabytes leaves piece by piece, and its client is waited for in between (LiveResponse.L3). */
+const inPieces = <A, E>(
+  request: HttpServerRequest.HttpServerRequest,
+  drain: Drain["Service"],
+  document: Effect.Effect<A, E>
+) =>
+  LiveResponse.send(request, drain, {
+    contentType: JSON_TYPE,
+    keepAlive: Ndjson.KEEP_ALIVE,
+    items: Stream.flatMap(Stream.fromEffect(document), (value) =>
+      Stream.fromIterable(LongJson.pieces(value), { chunkSize: 1 })
+    ),
+    encode: (pieces) => Buffer.from(pieces.join("")),
+    endless: false
+  })
+
+const goingDown = new Problem.ShuttingDown({
+  detail: "The turn is on disk and goes on when the service is back. Ask again with the same turnId."
+})

@@ -1,0 +1,81 @@
+/**
+ * The page at `/docs/problems`: what each problem means, under the anchor that its `type` ends with.
+ *
+ * It is plain HTML with one style inside, so it works without scripts, and its policy forbids everything else.
+ */
+import { Api, Problem } from "@holdfast/wire/api"
+import { Predicate } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { OpenApi } from "effect/http-api"
+import { createHash } from "node:crypto"
+import * as ResponseHeaders from "../body/ResponseHeaders.ts"
+
+/** Where it is. */
+export const PATH = `${Api.DOCS_PATH}/problems`
+
+export const response = (): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.setHeaders(HttpServerResponse.html(render()), headers)
+
+/** The page as HTML. It is made for the first request. */
+export const render = (): string => (made ??= make())
+
+// --- internal
+
+let made: string | undefined = undefined
+
+const make = (): string => {
+  const { schemas } = OpenApi.fromApi(Api.Api).components
+  const sections = Object.entries(Problem.problems).map(([name, { identifier }]) => {
+    const schema = schemas[identifier] ?? {}
+    const properties = Predicate.hasProperty(schema, "properties") ? schema.properties : {}
+    return `<section id="problem-${name}">
+<h2>${constantOf(properties, "status")} ${escape(constantOf(properties, "title"))}</h2>
+<p><code>${Api.DOCS_PATH}#problem-${name}</code></p>
+<p>${prose(Predicate.hasProperty(schema, "description") ? String(schema.description) : "")}</p>
+</section>`
+  })
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Holdfast: problems</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<main>
+<p><a href="${Api.DOCS_PATH}">The HTTP API</a></p>
+<h1>Problems</h1>
+<p>Every error is <code>application/problem+json</code> with <code>type</code>, <code>title</code>, <code>status</code> and mostly a <code>detail</code> that says what happened and what to do.</p>
+${sections.join("\n")}
+</main>
+</body>
+</html>
+`
+}
+
+const STYLE = `
+:root{color-scheme:light dark}
+body{margin:0;font:16px/1.55 system-ui,sans-serif}
+main{max-width:46rem;margin:auto;padding:1.5rem 1rem 50vh}
+h2{font-size:1.15rem;margin:2rem 0 .3rem}
+p{margin:.3rem 0}
+section:target{outline:3px solid;outline-offset:.6rem;border-radius:3px}
+code{font:.87em ui-monospace,monospace;overflow-wrap:anywhere}
+`
+
+const headers = ResponseHeaders.page(`style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'`)
+
+/** The one value that a key of an object's schema can have. */
+const constantOf = (properties: unknown, key: string): string => {
+  const property = Predicate.hasProperty(properties, key) ? properties[key] : undefined
+  const values = Predicate.hasProperty(property, "enum") ? property.enum : undefined
+  return Array.isArray(values) ? String(values[0]) : ""
+}
+
+const escape = (text: string): string =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")
+
+/** Text with what stands between backticks as code. */
+const prose = (text: string): string => escape(text).replace(/`([^`]+)`/g, "<code>$1</code>")

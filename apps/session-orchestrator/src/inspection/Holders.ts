@@ -1,0 +1,87 @@
+/**
+ * Reads which runner has each conversation, from the locks that PostgreSQL holds for the runners' sessions.
+ *
+ * H1. The lock is what ownership is (`Cluster`, L1), so the answer holds after a take-over, and after a `kill -9`: the locks of a
+ *     process go with its connection.
+ * H2. Nothing is written for it, and the cluster is not asked: it costs one query.
+ */
+import type { Ids } from "@holdfast/wire"
+import { Effect } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import * as SessionName from "../storage/sql/SessionName.ts"
+
+/** The runner of a conversation: its address, `UNKNOWN`, or null where no runner has it at the moment. */
+export type Holder = string | null
+
+/** A runner whose version does not name its sessions may have it. */
+export const UNKNOWN = "unknown"
+
+export interface Holders {
+  readonly of: (id: Ids.ConversationId) => Holder
+  /** The runners that have anything, by address. */
+  readonly runners: ReadonlyArray<string>
+}
+
+/** Who has what at this moment; `undefined` for a database that runners do not share. */
+export const read = (sql: SqlClient.SqlClient): Effect.Effect<Holders | undefined, SqlError.SqlError> =>
+  sql.onDialectOrElse({
+    pg: () => Effect.flatMap(locksOf(sql), (locks) => holders(sql, locks)),
+    orElse: () => Effect.succeed(undefined)
+  })
+
+/** The shard of a conversation, from 1 to `shards`: what `Sharding.getShardId` answers, without a cluster. */
+export const shardOf = (id: Ids.ConversationId, shards: number): number => {
+  let hash = 5381
+  for (let i = id.length - 1; i >= 0; i--) hash = (hash * 33) ^ id.charCodeAt(i)
+  hash = (hash & 0xbf_ff_ff_ff) | ((hash >>> 1) & 0x40_00_00_00)
+  return Math.abs(hash % shards) + 1
+}
+
+// --- internal
+
+/** The key of all locks of the cluster: in `SqlRunnerStorage`, the FNV-1a hash of `effect-cluster:cluster`, which never changes. */
+const LOCKS = 2_839_596_291
+
+/** Locks of the first group of shards, which is the only one here, are numbered from here on. */
+const FIRST_GROUP = 1_000_000
+
+interface Lock {
+  readonly shard: number
+  /** The name of the session that holds it. */
+  readonly session: string
+}
+
+const locksOf = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Lock>, SqlError.SqlError> =>
+  sql<Lock>`
+    SELECT l.objid::int4 - ${sql.literal(String(FIRST_GROUP))} AS shard, a.application_name AS session
+    FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+    WHERE l.locktype = 'advisory' AND l.granted AND l.classid = ${sql.literal(String(LOCKS))} AND l.objsubid = 2
+      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+
+const holders = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  locks: ReadonlyArray<Lock>
+): Effect.fn.Return<Holders, SqlError.SqlError> {
+  const sessions = Array.from(
+    Map.groupBy(locks, ({ session }) => session),
+    ([name, held]) => ({ owner: SessionName.parse(name), shards: new Set(held.map(({ shard }) => shard)) })
+  )
+  const hashed = sessions.some(({ owner }) => owner?.isHashed)
+  const addresses = hashed ? yield* addressesByHash(sql) : new Map<string, string>()
+  const named = sessions.flatMap(({ owner, shards }) =>
+    owner === undefined ? [] : [{ ...owner, held: shards, address: addresses.get(owner.address) ?? owner.address }]
+  )
+  const isAnyUnnamed = sessions.length > named.length
+  const noneNamed = isAnyUnnamed ? UNKNOWN : null
+  return {
+    of: (id) => named.find(({ held, shards }) => held.has(shardOf(id, shards)))?.address ?? noneNamed,
+    runners: [...named.map(({ address }) => address).toSorted(), ...(isAnyUnnamed ? [UNKNOWN] : [])]
+  }
+})
+
+/** The addresses of the runners that have signed in. */
+const addressesByHash = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyMap<string, string>, SqlError.SqlError> =>
+  Effect.map(
+    sql<{ readonly address: string }>`SELECT address FROM cluster_runners`,
+    (rows) => new Map(rows.map(({ address }) => [SessionName.hashOf(address), address]))
+  )

@@ -1,0 +1,75 @@
+/**
+ * Accepts a prompt for a turn or a conversation that the database may have already.
+ *
+ * Continuation.C1. The same turn id again is the same turn, in the conversation that it is in.
+ * Continuation.C2. A turn is accepted only where it can run next: no other turn of its conversation is unsealed.
+ *
+ * The caller owns the database (`Tenancy.layerOwner`), so no service runs a turn of the same conversation meanwhile.
+ */
+import type { Ids } from "@holdfast/wire"
+import { Effect, Option } from "effect"
+import { type Conversation, Store } from "../storage/Store.ts"
+import * as Tenancy from "../storage/sqlite/Tenancy.ts"
+import { ConversationNotFound, Conversations, InvalidRequest, TurnConflict } from "../conversation/Conversations.ts"
+
+export interface Wanted {
+  readonly prompt: string
+  /** Otherwise the conversation of the turn, or a new one. */
+  readonly conversationId: Ids.ConversationId | undefined
+  readonly turnId: Ids.TurnId | undefined
+  /** The value for a new conversation; an existing conversation must have the same. */
+  readonly system: string | undefined
+  /** `provider/model`, where one was asked for; a conversation that exists must have the same. */
+  readonly model: string | undefined
+}
+
+/** A turn on disk that runs here, or has ended. */
+export interface Accepted {
+  readonly conversationId: Ids.ConversationId
+  readonly turnId: Ids.TurnId
+}
+
+export const accept = Effect.fnUntraced(function* (wanted: Wanted) {
+  const conversations = yield* Conversations
+  const store = yield* Store
+  const tenancy = yield* Tenancy.Tenancy
+  const { prompt, system, turnId } = wanted
+  const known = turnId === undefined ? undefined : Option.getOrUndefined(yield* store.turn(turnId))
+  const existing = wanted.conversationId ?? known?.conversationId
+  if (existing === undefined) {
+    const conversationId = yield* conversations.create({ system })
+    return { conversationId, turnId: yield* conversations.prompt(conversationId, { prompt, turnId }) }
+  }
+  const conversation = Option.getOrUndefined(yield* store.conversation(existing))
+  if (conversation === undefined) return yield* new ConversationNotFound({ conversationId: existing })
+  if (known !== undefined && known.conversationId !== existing) {
+    return yield* new TurnConflict({
+      message: `Turn ${known.turnId} belongs to conversation ${known.conversationId}, not to ${existing}. Choose a new turn id.`
+    })
+  }
+  const difference = differenceOf(wanted, conversation)
+  if (difference !== undefined) return yield* new InvalidRequest({ message: difference })
+  const [next] = known?.end === undefined ? yield* store.unsealedTurnsOf(existing) : []
+  if (next !== undefined && (next.turnId !== turnId || tenancy.isElsewhere(next.turnId))) {
+    return yield* new TurnConflict({
+      message: tenancy.isElsewhere(next.turnId)
+        ? `Turn ${next.turnId} of conversation ${existing} has not ended: another process runs it. Wait for its end, and try again.`
+        : `Turn ${next.turnId} of conversation ${existing} has not ended, and no process runs it. Start the service, which takes it up, or give its id and its prompt again.`
+    })
+  }
+  return { conversationId: existing, turnId: yield* conversations.prompt(existing, { prompt, turnId }) }
+})
+
+// --- internal
+
+/** What was asked for and the conversation does not have. */
+const differenceOf = ({ model, system }: Wanted, conversation: Conversation): string | undefined => {
+  const { conversationId } = conversation
+  if (system !== undefined && system !== conversation.system) {
+    return `Conversation ${conversationId} has ${conversation.system === undefined ? "no system prompt" : "another system prompt"}, and it cannot be changed. Leave it out, or begin a new conversation.`
+  }
+  if (model !== undefined && model !== conversation.model) {
+    return `Conversation ${conversationId} is on ${conversation.model}, not on ${model}. Leave the model out, or begin a new conversation.`
+  }
+  return undefined
+}

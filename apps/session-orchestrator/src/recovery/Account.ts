@@ -1,0 +1,243 @@
+/**
+ * What a turn's records say of it: a plain function from the journal to attempts, decisions, waits and tool calls, in order.
+ *
+ * C1. The same records always give the same account, in a service or long after it.
+ * C2. A record of another kind, or one that cannot be read, is passed over and counted; the rest is told all the same. So an
+ *     older Holdfast can look at what a newer one wrote.
+ */
+import { Directive, Records, RetryStrategy } from "@holdfast/kernel"
+import { type Failure, Target, type TurnEvent } from "@holdfast/wire"
+import type { Record } from "../durable/Journal.ts"
+
+/** One attempt, or one call for a summary (P19), and what followed from it. */
+export interface AttemptAccount {
+  readonly step: number
+  /** 0-based within its step. */
+  readonly number: number
+  /** `provider/model` that it went to, where a command (X4) or a router has sent the turn somewhere. */
+  readonly target: string | undefined
+  /** Some of its answer had left the process. */
+  readonly hasContent: boolean
+  /** Absent while it is under way, or when its process died before anything had come of it. */
+  readonly outcome: Records.AttemptOutcome | Records.CompactionOutcome | undefined
+  /** What was decided about its failure. */
+  readonly decision: Directive.Directive | undefined
+  /** What the wait that was decided on met with, in order: commands, and its end. */
+  readonly wakes: ReadonlyArray<RetryStrategy.Wake>
+}
+
+/** One tool call that was begun. */
+export interface ToolAccount {
+  readonly step: number
+  /** 0-based: its place among the calls of its step. */
+  readonly number: number
+  /** Absent while it runs, or when its process died while it did. */
+  readonly result: Records.ToolResult | undefined
+}
+
+/** Where a turn is. */
+export type Place =
+  /** Nothing has been recorded. */
+  | { readonly _tag: "Fresh" }
+  /** Between two records: an attempt or a tool is under way, or the next thing has not begun. */
+  | { readonly _tag: "Working"; readonly step: number; readonly attempt: number }
+  | Waiting
+
+export interface Waiting {
+  readonly _tag: "Waiting"
+  readonly step: number
+  /** The retry that is waited for; 0-based within its step. */
+  readonly retry: number
+  /** When it is due, as commands have moved it, or until when there can be an answer; epoch milliseconds. */
+  readonly wakeAt: number
+  /** It waits for a person (X11). */
+  readonly asks: TurnEvent.Asks | undefined
+  /** When the wait began; epoch milliseconds. */
+  readonly since: number
+  /** What is waited for to pass. */
+  readonly failure: Failure.Failure
+  /** `provider/model` that failed, where a command (X4) or a router has sent the turn there. */
+  readonly target: string | undefined
+}
+
+/** What the step that a turn is in has spent on waiting; the wait in progress counts in full. */
+export interface Spending {
+  readonly scheduledMs: number
+  /** What was added to its budget (X4). */
+  readonly extendedMs: number
+  /** Epoch milliseconds; absent before the first failure. */
+  readonly firstFailureAt: number | undefined
+  /** The part of it that failures of the last one's reason have cost (X11). */
+  readonly onReason:
+    | { readonly reason: Failure.Reason; readonly scheduledMs: number; readonly firstFailureAt: number }
+    | undefined
+}
+
+export interface Account {
+  readonly attempts: ReadonlyArray<AttemptAccount>
+  /** In the order of their steps; of one step, in that in which they were begun. */
+  readonly tools: ReadonlyArray<ToolAccount>
+  /** Why a step was the last (A11). */
+  readonly finals: ReadonlyArray<{ readonly step: number; readonly cause: Records.FinalCause }>
+  readonly place: Place
+  readonly spending: Spending
+  /** `provider/model` of the next attempt, where a command (X4) or a router has sent the turn there. */
+  readonly target: string | undefined
+  /** Names of records that this reader knows nothing to do with. */
+  readonly unread: ReadonlyArray<string>
+}
+
+/** Reads a turn's records, oldest first. */
+export const of = (records: ReadonlyArray<Record>): Account => {
+  const drafts: Drafts = { attempts: new Map(), tools: new Map(), finals: [], target: undefined }
+  const unread: Array<string> = []
+  for (const record of records) {
+    const read = Records.parse(record)
+    if (read === undefined) unread.push(record.name)
+    else take(drafts, read)
+  }
+  const attempts = Array.from(drafts.attempts.values())
+  const tools = Array.from(drafts.tools.values())
+  const { finals, target } = drafts
+  return { attempts, tools, finals, place: placeOf(attempts), spending: spendingOf(attempts), target, unread }
+}
+
+/** How long the waits of a turn really took. One that no record ends has lasted until `now`. */
+export const waitedMs = (attempts: ReadonlyArray<AttemptAccount>, now: number): number =>
+  attempts.reduce(
+    (sum, { decision, wakes }) =>
+      decision?._tag === "Retry" && !Directive.isImmediate(decision)
+        ? sum + RetryStrategy.waitedMs(decision, wakes, now)
+        : sum,
+    0
+  )
+
+/** Calls of a provider that have come to an end. */
+export const endedCalls = (attempts: ReadonlyArray<AttemptAccount>): number =>
+  attempts.filter(
+    ({ outcome }) =>
+      outcome !== undefined && (outcome._tag !== "Nothing" || outcome.failure !== undefined) && !isShared(outcome)
+  ).length
+
+// --- internal
+
+/** Whether another turn's failure was taken for it, without a call (X5). */
+const isShared = (outcome: Records.AttemptOutcome | Records.CompactionOutcome): boolean =>
+  outcome._tag === "Failed" && outcome.failure.shared === true
+
+type Draft<A> = { -readonly [Key in keyof A]: A[Key] }
+
+interface Drafts {
+  readonly attempts: Map<string, Draft<AttemptAccount>>
+  readonly tools: Map<string, Draft<ToolAccount>>
+  readonly finals: Array<Account["finals"][number]>
+  /** Where the next attempt goes. */
+  target: string | undefined
+}
+
+/** Puts a record where it belongs. */
+const take = (drafts: Drafts, record: Records.TurnRecord): void => {
+  switch (record.kind) {
+    case "Content":
+      attemptOf(drafts, record).hasContent = true
+      break
+    case "Attempt":
+    case "Compaction":
+      attemptOf(drafts, record).outcome = record.value
+      break
+    case "Decision":
+      attemptOf(drafts, record).decision = record.value
+      break
+    case "Wake": {
+      const attempt = attemptOf(drafts, record)
+      attempt.wakes = [...attempt.wakes, record.value]
+      break
+    }
+    case "Begun":
+      toolOf(drafts, record)
+      break
+    case "Tool":
+      toolOf(drafts, record).result = record.value
+      break
+    case "Final":
+      drafts.finals.push({ step: record.step, cause: record.value.cause })
+      break
+    case "Route":
+    case "Seal":
+      break
+    default:
+      record satisfies never
+  }
+  const target = Records.targetOf(record)
+  if (target !== undefined) drafts.target = Target.format(target)
+}
+
+const attemptOf = ({ attempts, target }: Drafts, { number, step }: Records.Place): Draft<AttemptAccount> =>
+  ofPlace(attempts, { step, number }, (place) => ({
+    ...place,
+    target,
+    hasContent: false,
+    outcome: undefined,
+    decision: undefined,
+    wakes: []
+  }))
+
+const toolOf = ({ tools }: Drafts, { number, step }: Records.Place): Draft<ToolAccount> =>
+  ofPlace(tools, { step, number }, (place) => ({ ...place, result: undefined }))
+
+const ofPlace = <A>(known: Map<string, A>, place: Records.Place, make: (place: Records.Place) => A): A => {
+  const key = `${place.step}/${place.number}`
+  const found = known.get(key) ?? make(place)
+  known.set(key, found)
+  return found
+}
+
+const placeOf = (attempts: ReadonlyArray<AttemptAccount>): Place => {
+  const last = attempts.at(-1)
+  if (last === undefined) return { _tag: "Fresh" }
+  const { decision, outcome, step, wakes } = last
+  if (decision?._tag !== "Retry" || outcome?._tag !== "Failed" || isNext(last)) {
+    return { _tag: "Working", step, attempt: isNext(last) ? last.number + 1 : last.number }
+  }
+  const moved = wakes.findLast((wake) => wake.type === "until" || wake.type === "asked")
+  return {
+    _tag: "Waiting",
+    step,
+    retry: decision.attempt,
+    wakeAt: moved?.until ?? decision.retryAt,
+    asks: moved?.type === "asked" ? moved.asks : undefined,
+    since: decision.retryAt - decision.delayMs,
+    failure: outcome.failure,
+    target: last.target
+  }
+}
+
+/** Whether what is under way comes after an attempt. */
+const isNext = ({ decision, outcome, wakes }: AttemptAccount): boolean =>
+  wakes.some(RetryStrategy.endsWait) ||
+  outcome?._tag === "Lost" ||
+  outcome?._tag === "Compacted" ||
+  (decision?._tag === "Retry" && Directive.isImmediate(decision))
+
+const spendingOf = (attempts: ReadonlyArray<AttemptAccount>): Spending => {
+  const step = attempts.at(-1)?.step
+  const own = attempts.filter((attempt) => attempt.step === step)
+  const failed = own.flatMap(({ decision, outcome }) => (outcome?._tag === "Failed" ? [{ decision, outcome }] : []))
+  const reason = failed.at(-1)?.outcome.failure.reason
+  const alike = failed.filter(({ outcome }) => outcome.failure.reason === reason)
+  const [first] = alike
+  return {
+    scheduledMs: scheduledOf(own),
+    extendedMs: own
+      .flatMap(({ wakes }) => wakes)
+      .reduce((sum, wake) => sum + (wake.type === "extended" ? wake.byMs : 0), 0),
+    firstFailureAt: failed[0]?.outcome.endedAt,
+    onReason:
+      reason === undefined || first === undefined
+        ? undefined
+        : { reason, scheduledMs: scheduledOf(alike), firstFailureAt: first.outcome.endedAt }
+  }
+}
+
+const scheduledOf = (attempts: ReadonlyArray<Pick<AttemptAccount, "decision">>): number =>
+  attempts.reduce((sum, { decision }) => sum + (decision?._tag === "Retry" ? decision.delayMs : 0), 0)

@@ -1,0 +1,93 @@
+/**
+ * Seals a turn without running it, from what is on disk of it (C10, X14).
+ *
+ * For turns that cannot come to an end of their own: running them takes the process down, or a defect stops them each time.
+ */
+import { Directive, Observer, RetryStrategy, Turn as KernelTurn, TurnStopped } from "@holdfast/kernel"
+import { type Failure, type Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
+import { Array as Arr, Clock, Effect, Option } from "effect"
+import * as Account from "./Account.ts"
+import type { Session } from "../session/Session.ts"
+import type { TurnServices } from "../turn/TurnServices.ts"
+
+/** How a turn ends. */
+export interface Outcome {
+  readonly status: "failed" | "aborted"
+  readonly failure: Failure.Failure
+}
+
+/** Seals a turn; one that is sealed already stays as it is. */
+export const seal = Effect.fnUntraced(function* (
+  services: TurnServices,
+  session: Session,
+  turnId: Ids.TurnId,
+  outcome: Outcome
+): Effect.fn.Return<TurnEvent.TurnEnd, TurnStopped.TurnStopped> {
+  const { journal, store } = services
+  const patiently = services.patiently(turnId)
+  const turn = Option.getOrThrow(yield* patiently(store.turn(turnId)))
+  if (turn.end !== undefined) return turn.end
+  const { acceptedAt, conversationId, prompt } = turn
+  const known = (yield* patiently(store.turnEvents(turnId))).map(({ event }) => event)
+  const { model } = Option.getOrThrow(yield* patiently(store.conversation(conversationId)))
+  const account = Account.of(yield* patiently(journal.load(turnId)))
+  const endedAt = yield* Clock.currentTimeMillis
+  const { discarded, tally, unclosed } = standingOf(account, known, endedAt)
+  const { end, events } = KernelTurn.sealing(turn, tally, { ...outcome, endedAt, discarded, unclosed })
+  const start = { conversationId, turnId, startedAt: acceptedAt, ...(prompt === undefined ? undefined : { prompt }) }
+  const all = known.length === 0 ? Arr.appendAll(KernelTurn.opening(start), events) : events
+  const stored = yield* patiently(store.appendEvents(conversationId, turnId, all, known.length))
+  if (stored.at(-1)?.event.type !== "turn-end") {
+    return yield* new TurnStopped.TurnStopped({ message: `Turn ${turnId} is being run elsewhere.` })
+  }
+  session.hub.persisted(stored)
+  const target = Target.parse(account.target ?? model) ?? { provider: "", model }
+  const place = { conversationId, turnId, step: tally.steps, stepStartedAt: acceptedAt, target }
+  const observer = Option.getOrUndefined(yield* Effect.serviceOption(Observer.Observer))
+  Observer.sealed(observer, all, { ...place, startedAt: acceptedAt, end, retryLoopMs: 0 })
+  return end
+})
+
+// --- internal
+
+interface Standing {
+  readonly tally: KernelTurn.Tally
+  /** The last attempt of the chain of retries that is open (P11). */
+  readonly unclosed: number | undefined
+  /** The step whose text was shown when its process died (X2). */
+  readonly discarded: number | undefined
+}
+
+const standingOf = (
+  { attempts }: Account.Account,
+  events: ReadonlyArray<TurnEvent.PersistedEvent>,
+  endedAt: number
+): Standing => {
+  const last = attempts.at(-1)
+  const isCutOff = last !== undefined && last.hasContent && last.outcome === undefined
+  const retries = attempts.flatMap(({ decision, step }) =>
+    decision?._tag === "Retry" ? [{ step, attempt: decision.attempt }] : []
+  )
+  // Each step has one chain at most.
+  const chains = new Set(retries.map(({ step }) => step)).size
+  const closed = events.filter(({ type }) => type === "retry-end").length
+  return {
+    tally: {
+      steps: last?.step ?? 0,
+      attempts: Account.endedCalls(attempts) + (isCutOff ? 1 : 0),
+      sleptMs: attempts.reduce((sum, attempt) => sum + sleptOf(attempt), 0),
+      waitedMs: Account.waitedMs(attempts, endedAt),
+      usage: attempts.reduce((sum, attempt) => Message.addUsage(sum, usageOf(attempt)), {})
+    },
+    unclosed: chains > closed ? retries.at(-1)?.attempt : undefined,
+    discarded: isCutOff ? last.step : undefined
+  }
+}
+
+const sleptOf = ({ decision, wakes }: Account.AttemptAccount): number =>
+  decision?._tag === "Retry" && !Directive.isImmediate(decision) && wakes.some(RetryStrategy.endsWait)
+    ? decision.delayMs
+    : 0
+
+const usageOf = ({ outcome }: Account.AttemptAccount): Message.Usage =>
+  outcome?._tag === "Completed" || outcome?._tag === "Compacted" ? (outcome.usage ?? {}) : {}

@@ -1,0 +1,16 @@
+/**
+ * Marks arrays of frames that several subscribers may get, so that a transport remembers what it made of them.
+ *
+ * Most arrays go to one subscriber: remembering each would cost more than the rest of a read.
+ */
+import type { Frame } from "../conversation/Conversations.ts"
+
+const marked = new WeakSet<ReadonlyArray<Frame>>()
+
+/** The same array, marked. */
+export const mark = (frames: ReadonlyArray<Frame>): ReadonlyArray<Frame> => {
+  marked.add(frames)
+  return frames
+}
+
+export const isMarked = (frames: ReadonlyArray<Frame>): boolean => marked.has(frames)

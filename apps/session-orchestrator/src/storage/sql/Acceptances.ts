@@ -1,0 +1,78 @@
+/**
+ * Writes accepted turns, with their first events.
+ *
+ * A turn that runs at once has its first events written in the transaction that accepts it: one sync of the disk less before its
+ * provider is called.
+ */
+import type { Ids } from "@holdfast/wire"
+import { type Array as Arr, Effect, type Schema } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import * as ConversationTable from "../tables/ConversationTable.ts"
+import type { Append } from "../tables/EventNumbers.ts"
+import * as EventTable from "../tables/EventTable.ts"
+import type { Acceptance, StoredEvent } from "../Store.ts"
+import * as TurnTable from "../tables/TurnTable.ts"
+
+type Failure = SqlError.SqlError | Schema.SchemaError
+
+/** A turn to accept, and the first of its events, encoded. */
+export interface Arrival {
+  readonly turn: TurnTable.NewTurn
+  /** Its first events; absent: they are written later. */
+  readonly opening: Append["events"] | undefined
+  /** Called when the write is queued and the disk works (`Store.acceptTurn`). */
+  readonly ahead?: (() => void) | undefined
+}
+
+/** Records turns whose ids are free, with their openings, and returns each turn's outcome. Of two turns of a group with one id the first gets it. */
+export const accept =
+  (sql: SqlClient.SqlClient) =>
+  (arrivals: Arr.NonEmptyReadonlyArray<Arrival>): Effect.Effect<ReadonlyArray<Acceptance>, Failure> =>
+    Effect.gen(function* () {
+      const ids = arrivals.map(({ turn }) => turn.turnId)
+      const known = new Map((yield* TurnTable.findAll(sql, ids)).map((turn) => [turn.turnId, turn]))
+      const answers = arrivals.map(({ turn }): Acceptance | undefined => {
+        const first = known.get(turn.turnId)
+        if (first !== undefined) return { _tag: isSame(first, turn) ? "Known" : "Conflict", turn: first }
+        known.set(turn.turnId, { ...turn, end: undefined })
+        return undefined
+      })
+      const openings = yield* add(
+        sql,
+        arrivals.filter((_, i) => answers[i] === undefined)
+      )
+      return arrivals.map(({ turn }, i) => answers[i] ?? accepted(openings.get(turn.turnId)))
+    })
+
+// --- internal
+
+/** Writes new turns, and returns the events of the turns that have an opening. */
+const add = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  arrivals: ReadonlyArray<Arrival>
+): Effect.fn.Return<ReadonlyMap<Ids.TurnId, ReadonlyArray<StoredEvent>>, Failure> {
+  if (arrivals.length === 0) return new Map()
+  const turns = arrivals.map(({ turn }) => turn)
+  const places = yield* ConversationTable.places(
+    sql,
+    turns.map(({ conversationId }) => conversationId)
+  )
+  const numbers = yield* TurnTable.insert(sql, turns, places)
+  const openings = arrivals.flatMap(({ opening, turn }) =>
+    opening === undefined ? [] : [{ turn, append: appendOf(turn, opening) }]
+  )
+  return yield* EventTable.open(sql, openings, places, numbers)
+})
+
+const appendOf = ({ conversationId, turnId }: TurnTable.NewTurn, events: Append["events"]): Append => ({
+  conversationId,
+  turnId,
+  position: 0,
+  events
+})
+
+const accepted = (opening: ReadonlyArray<StoredEvent> | undefined): Acceptance =>
+  opening === undefined ? { _tag: "Accepted" } : { _tag: "Accepted", opening }
+
+const isSame = (known: TurnTable.NewTurn, turn: TurnTable.NewTurn): boolean =>
+  known.conversationId === turn.conversationId && known.prompt === turn.prompt

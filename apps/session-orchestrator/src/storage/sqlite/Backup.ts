@@ -1,0 +1,203 @@
+/**
+ * Copies a SQLite database while other processes write to it.
+ *
+ * Backup.B1. The copy is the database as it was at one moment, however long copying takes; writers are not delayed.
+ * Backup.B2. An existing file is never overwritten, and an unfinished copy never has the name of a copy.
+ * Backup.B3. Only its owner can read it, like the database (0600).
+ * Backup.B4. Before the copy gets its name it is read from the first page to the last, and synced to the disk.
+ *
+ * B1 is a read transaction that stays open: SQLite copies the state of that transaction, and does not start again when others write.
+ *
+ * Read: https://www.sqlite.org/backup.html, and `sqlite3_backup_step` in SQLite's backup.c for what an open transaction does.
+ */
+import { Effect, Predicate, type Scope } from "effect"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import type { DatabaseSync } from "node:sqlite"
+import * as DatabaseFile from "./DatabaseFile.ts"
+import * as NodeSqlite from "./NodeSqlite.ts"
+import { StorageError } from "../Store.ts"
+
+/** The progress of a copy. */
+export interface Progress {
+  readonly copiedBytes: number
+  readonly totalBytes: number
+}
+
+/** The contents of a finished copy. */
+export interface Summary {
+  readonly bytes: number
+  readonly conversations: number
+  readonly turns: number
+  /** Turns without a seal: a service that starts on the copy resumes them. */
+  readonly unsealed: number
+}
+
+/**
+ * Copies a database into a file that does not exist yet.
+ *
+ * @param onProgress is called some hundred times a gigabyte, and once when everything is copied, before the copy is checked
+ */
+export const make = (
+  from: string,
+  to: string,
+  onProgress: (progress: Progress) => void
+): Effect.Effect<Summary, StorageError> =>
+  Effect.gen(function* () {
+    yield* refuse(from, to)
+    yield* DatabaseFile.refuseLinks(from)
+    const part = yield* partOf(to)
+    yield* copy(from, part, to, onProgress)
+    const summary = yield* attempt(to, () => check(part))
+    yield* attempt(to, () => publish(part, to))
+    return summary
+  }).pipe(Effect.scoped)
+
+// --- internal
+
+/** 4 MiB at a time with pages of 4 KiB: often enough for a progress display, and large enough to cost nothing. */
+const PAGES_AT_ONCE = 1024
+
+const refuse = (from: string, to: string): Effect.Effect<void, StorageError> =>
+  Effect.suspend(() => {
+    if (!fs.existsSync(from)) {
+      return failed(`There is no database at ${from}, so there is nothing to back up. Check database.path.`)
+    }
+    return fs.existsSync(to) ? failed(exists(to)) : Effect.void
+  })
+
+/** The copy's name while it is made. No file of that name is left afterwards, also after a failure. */
+const partOf = (to: string): Effect.Effect<string, StorageError, Scope.Scope> => {
+  const part = `${to}.part-${globalThis.crypto.randomUUID().slice(0, 8)}`
+  return Effect.acquireRelease(
+    Effect.as(
+      attempt(to, () => DatabaseFile.createMissing(part)), // B3
+      part
+    ),
+    () =>
+      Effect.sync(() => {
+        for (const suffix of ["", "-journal", "-wal", "-shm"]) fs.rmSync(part + suffix, { force: true })
+      })
+  )
+}
+
+const copy = (
+  from: string,
+  part: string,
+  to: string,
+  onProgress: (progress: Progress) => void
+): Effect.Effect<void, StorageError> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const source = yield* Effect.acquireRelease(
+        attempt(to, () => openSnapshot(from)),
+        (source) => Effect.sync(() => source.close())
+      )
+      const { pageSize, pages } = yield* attempt(to, () => sizeOf(source))
+      yield* Effect.tryPromise({
+        try: (signal) =>
+          NodeSqlite.load().backup(source, part, {
+            rate: PAGES_AT_ONCE,
+            progress: ({ remainingPages, totalPages }) => {
+              signal.throwIfAborted()
+              onProgress({ copiedBytes: (totalPages - remainingPages) * pageSize, totalBytes: totalPages * pageSize })
+            }
+          }),
+        catch: (cause) => explain(to, cause)
+      })
+      onProgress({ copiedBytes: pages * pageSize, totalBytes: pages * pageSize })
+    })
+  )
+
+/** A connection that reads the state of one moment until it is closed (B1). */
+const openSnapshot = (from: string): DatabaseSync => {
+  const { DatabaseSync } = NodeSqlite.load()
+  const source = new DatabaseSync(from, { readOnly: true })
+  try {
+    source.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
+    source.exec("BEGIN")
+    // A transaction begins with its first read.
+    source.prepare("SELECT count(*) FROM sqlite_schema").get()
+    return source
+  } catch (error) {
+    source.close()
+    throw error
+  }
+}
+
+/** Long, because this process does nothing else. */
+const BUSY_TIMEOUT_MS = 5_000
+
+const sizeOf = (source: DatabaseSync): { readonly pageSize: number; readonly pages: number } => ({
+  pageSize: numberIn(source, "PRAGMA page_size", "page_size"),
+  pages: numberIn(source, "PRAGMA page_count", "page_count")
+})
+
+/** B4. The copy becomes one plain file, without a log beside it. */
+const check = (part: string): Summary => {
+  const { DatabaseSync } = NodeSqlite.load()
+  const copied = new DatabaseSync(part)
+  try {
+    copied.exec("PRAGMA journal_mode = DELETE")
+    const found = copied
+      .prepare("PRAGMA integrity_check")
+      .all()
+      .map((row) => Object.values(row).join(" "))
+    if (found.length !== 1 || found[0] !== "ok") {
+      throw new Error(`the copy is damaged, as the database may be: ${found.slice(0, 3).join("; ")}`)
+    }
+    const { pageSize, pages } = sizeOf(copied)
+    return {
+      bytes: pageSize * pages,
+      conversations: numberIn(copied, "SELECT count(*) AS n FROM conversations", "n"),
+      turns: numberIn(copied, "SELECT count(*) AS n FROM turns", "n"),
+      unsealed: numberIn(copied, "SELECT count(*) AS n FROM turns WHERE end_event_id IS NULL", "n")
+    }
+  } finally {
+    copied.close()
+  }
+}
+
+const numberIn = (database: DatabaseSync, sql: string, column: string): number =>
+  Number(database.prepare(sql).get()?.[column])
+
+/** Gives a finished copy its name (B2), and syncs both to the disk. */
+const publish = (part: string, to: string): void => {
+  sync(part)
+  try {
+    fs.linkSync(part, to)
+  } catch (error) {
+    if (!isWithoutLinks(error)) throw error
+    // A memory stick has no links: between these two lines another process could create the file.
+    if (fs.existsSync(to)) throw Object.assign(new Error(exists(to), { cause: error }), { code: "EEXIST" })
+    fs.renameSync(part, to)
+  }
+  if (process.platform !== "win32") sync(path.dirname(path.resolve(to)))
+}
+
+const sync = (name: string): void => {
+  const file = fs.openSync(name, "r")
+  try {
+    fs.fsyncSync(file)
+  } finally {
+    fs.closeSync(file)
+  }
+}
+
+const isWithoutLinks = (error: unknown): boolean =>
+  Predicate.hasProperty(error, "code") && ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"].includes(String(error.code))
+
+const exists = (to: string): string => `${to} exists and was not changed. Choose another name.`
+
+const failed = (message: string): Effect.Effect<never, StorageError> => Effect.fail(new StorageError({ message }))
+
+const attempt = <A>(to: string, act: () => A): Effect.Effect<A, StorageError> =>
+  Effect.try({ try: act, catch: (cause) => explain(to, cause) })
+
+const explain = (to: string, cause: unknown): StorageError => {
+  if (Predicate.hasProperty(cause, "code") && cause.code === "EEXIST") return new StorageError({ message: exists(to) })
+  const said = cause instanceof Error ? cause.message : String(cause)
+  return new StorageError({
+    message: `Could not back up to ${to}: the system said "${said}". Check that there is room and that this user may write there. The unfinished copy was deleted.`
+  })
+}

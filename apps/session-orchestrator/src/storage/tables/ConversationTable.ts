@@ -1,0 +1,102 @@
+/** Reads and writes the rows of conversations. */
+import { Ids } from "@holdfast/wire"
+import { Effect, Schema } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import * as IdList from "./IdList.ts"
+import { insertAll } from "./Inserts.ts"
+import * as RowNumbers from "./RowNumbers.ts"
+import type { Conversation } from "../Store.ts"
+
+/** A change of a conversation's switch for automatic retries. */
+export interface AutoRetry {
+  readonly conversationId: Ids.ConversationId
+  readonly enabled: boolean
+}
+
+/** Adds conversations. Fails if an id is taken. */
+export const insert =
+  (sql: SqlClient.SqlClient) =>
+  (conversations: ReadonlyArray<Conversation>): Effect.Effect<ReadonlyArray<void>, SqlError.SqlError> =>
+    insertAll(
+      sql,
+      "conversations",
+      conversations.map((conversation) => ({
+        conversation_id: conversation.conversationId,
+        model: conversation.model,
+        system_prompt: conversation.system ?? null,
+        retry: conversation.retry === undefined ? null : JSON.stringify(conversation.retry),
+        auto_retry_enabled: conversation.autoRetryEnabled ? 1 : 0,
+        created_at: conversation.createdAt
+      }))
+    ).pipe(Effect.as(conversations.map(() => undefined)))
+
+/** Sets switches, in order. Does nothing for an unknown conversation. */
+export const setAutoRetry =
+  (sql: SqlClient.SqlClient) =>
+  (switches: ReadonlyArray<AutoRetry>): Effect.Effect<ReadonlyArray<void>, SqlError.SqlError> =>
+    Effect.forEach(switches, ({ conversationId, enabled }) =>
+      Effect.asVoid(
+        sql`UPDATE conversations SET auto_retry_enabled = ${enabled ? 1 : 0} WHERE conversation_id = ${conversationId}`
+      )
+    )
+
+/** The row of a conversation that gets a turn. */
+export interface Place {
+  /** The row's number. */
+  readonly number: number
+  /** The id of its last event; 0 before the first. */
+  readonly lastEventId: number
+}
+
+/** The rows of some conversations; unknown ids are left out. Each takes one step into an index, for any length. */
+export const places = (
+  sql: SqlClient.SqlClient,
+  ids: ReadonlyArray<Ids.ConversationId>
+): Effect.Effect<ReadonlyMap<Ids.ConversationId, Place>, SqlError.SqlError> =>
+  Effect.map(
+    // Keys and numbers, so there is nothing to decode.
+    sql<Place & { readonly id: Ids.ConversationId }>`
+      SELECT c.conversation_id AS id, ${RowNumbers.read(sql, "c.number")} AS "number",
+        COALESCE((SELECT max(e.event_id) FROM events e WHERE e.conversation = c.number), 0) AS "lastEventId"
+      FROM conversations c WHERE ${IdList.has(sql, "c.conversation_id", ids)}`,
+    (rows) => new Map(rows.map((row) => [row.id, row]))
+  )
+
+/** The conversations with these ids; unknown ids are left out. */
+export const findAll = (
+  sql: SqlClient.SqlClient,
+  ids: ReadonlyArray<Ids.ConversationId>
+): Effect.Effect<ReadonlyMap<Ids.ConversationId, Conversation>, SqlError.SqlError | Schema.SchemaError> =>
+  Effect.flatMap(
+    sql`SELECT ${sql.literal(COLUMNS)} FROM conversations c WHERE ${IdList.has(sql, "c.conversation_id", ids)}`,
+    (rows) => Effect.map(read(rows), (found) => new Map(found.map((each) => [each.conversationId, each])))
+  )
+
+/** The columns for `read`. */
+export const COLUMNS = "c.conversation_id, c.model, c.system_prompt, c.retry, c.auto_retry_enabled, c.created_at"
+
+/** The conversations in rows that have these columns. */
+export const read = (rows: ReadonlyArray<object>): Effect.Effect<ReadonlyArray<Conversation>, Schema.SchemaError> =>
+  Effect.map(decodeRows(rows), (rows) => rows.map(conversationOf))
+
+// --- internal
+
+const Row = Schema.Struct({
+  conversation_id: Ids.ConversationId,
+  model: Schema.String,
+  system_prompt: Schema.NullOr(Schema.String),
+  retry: Schema.NullOr(Schema.fromJsonString(Schema.Json)),
+  auto_retry_enabled: Schema.Literals([0, 1]),
+  created_at: Schema.Finite
+})
+
+const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
+
+const conversationOf = (row: typeof Row.Type): Conversation => ({
+  conversationId: row.conversation_id,
+  model: row.model,
+  system: row.system_prompt ?? undefined,
+  retry: row.retry ?? undefined,
+  autoRetryEnabled: row.auto_retry_enabled === 1,
+  createdAt: row.created_at
+})

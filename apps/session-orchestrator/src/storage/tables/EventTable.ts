@@ -1,0 +1,253 @@
+/**
+ * Reads and writes the rows of events; a message is an event.
+ *
+ * EventTable.E1. No two events of a turn have one position, though no index enforces it. The ids of a conversation have no gap, and one
+ *     query reads the next id and the turn's last position. A process that has not seen another's event would use that event's id
+ *     again, and the key refuses that.
+ * EventTable.E2. A turn's positions have no gap (`EventSink.S3` of the kernel), so its newest event has the last of them.
+ */
+import { Ids, type Message, TurnEvent } from "@holdfast/wire"
+import { Effect, Schema } from "effect"
+import { type SqlClient, SqlError, type Statement } from "effect/sql"
+import type { Place } from "./ConversationTable.ts"
+import { type Append, type Placed, plan } from "./EventNumbers.ts"
+import * as LongJson from "../../text/LongJson.ts"
+import * as EventText from "./EventText.ts"
+import * as IdList from "./IdList.ts"
+import { insertAll } from "./Inserts.ts"
+import * as RowNumbers from "./RowNumbers.ts"
+import type { StoredEvent } from "../Store.ts"
+import * as TurnTable from "./TurnTable.ts"
+
+type Failure = SqlError.SqlError | Schema.SchemaError
+
+/** Writes the new events of a group, seals the turns whose end is among them (`Store.W3`), and returns the events of each append. */
+export const append =
+  (sql: SqlClient.SqlClient) =>
+  (appends: ReadonlyArray<Append>): Effect.Effect<ReadonlyArray<ReadonlyArray<StoredEvent>>, Failure> =>
+    Effect.gen(function* () {
+      const ends = yield* findEnds(sql, appends)
+      const misplaced = findMisplaced(appends, ends)
+      if (misplaced !== undefined) return yield* misplaced
+      const lastOf = ({ turnId }: Append): number => ends.get(turnId)?.lastPosition ?? -1
+      const repeated = appends.filter((append) => append.position <= lastOf(append))
+      const stored = yield* Effect.forEach(repeated, (repeat) => findRepeated(sql, repeat))
+      const opened = appends.filter((append) => append.position === 0 && lastOf(append) < 0).map(({ turnId }) => turnId)
+      const turns = opened.length === 0 ? [] : yield* TurnTable.findAll(sql, opened)
+      const openings = new Map(turns.map((turn) => [turn.turnId, turn]))
+      const lastIds = new Map([...ends.values()].map((end) => [end.conversationId, end.lastEventId]))
+      const { added, results } = plan(appends, stored.flat(), lastIds)
+      yield* insert(sql, added, (placed) => {
+        const { conversation = null, number = null } = ends.get(placed.turnId) ?? {}
+        return { conversation, number, opening: openings.get(placed.turnId) }
+      })
+      return results
+    })
+
+/** The first events of a turn that is being accepted. */
+export interface Opening {
+  readonly turn: TurnTable.NewTurn
+  readonly append: Append
+}
+
+/**
+ * Writes the first events of turns, in the transaction that accepts them, and returns the events of each.
+ *
+ * @param places the row number and last event id of each conversation
+ * @param numbers the numbers of the turns' rows
+ */
+export const open = (
+  sql: SqlClient.SqlClient,
+  openings: ReadonlyArray<Opening>,
+  places: ReadonlyMap<Ids.ConversationId, Place>,
+  numbers: ReadonlyMap<Ids.TurnId, number>
+): Effect.Effect<ReadonlyMap<Ids.TurnId, ReadonlyArray<StoredEvent>>, SqlError.SqlError> => {
+  const lastIds = new Map(Array.from(places, ([id, { lastEventId }]) => [id, lastEventId]))
+  const appends = openings.map(({ append }) => append)
+  const { added, results } = plan(appends, [], lastIds)
+  const turns = new Map(openings.map(({ turn }) => [turn.turnId, turn]))
+  return Effect.as(
+    insert(sql, added, ({ conversationId, turnId }) => ({
+      conversation: places.get(conversationId)?.number ?? null,
+      number: numbers.get(turnId) ?? null,
+      opening: turns.get(turnId)
+    })),
+    new Map(appends.map(({ turnId }, i) => [turnId, results[i] ?? []]))
+  )
+}
+
+/** The next events of a conversation after an id, at most `limit`. */
+export const page = (
+  sql: SqlClient.SqlClient,
+  id: Ids.ConversationId,
+  after: number,
+  limit: number
+): Effect.Effect<ReadonlyArray<StoredEvent>, Failure> =>
+  select(sql, sql`${ofConversation(sql, id)} AND e.event_id > ${after} ORDER BY e.event_id LIMIT ${limit}`)
+
+/** The events of a turn, up to its end. */
+export const ofTurn = (sql: SqlClient.SqlClient, id: Ids.TurnId): Effect.Effect<ReadonlyArray<StoredEvent>, Failure> =>
+  // In a long conversation many events may follow it.
+  select(sql, sql`${ofOne(sql, id)} AND e.event_id <= COALESCE(t.end_event_id, ${MAX_ID}) ORDER BY e.event_id`)
+
+/** The messages of a conversation. */
+export const messages = (
+  sql: SqlClient.SqlClient,
+  id: Ids.ConversationId
+): Effect.Effect<ReadonlyArray<Message.Message>, Failure> =>
+  Effect.map(select(sql, sql`${ofConversation(sql, id)} AND e.type = 'message' ORDER BY e.event_id`), (events) =>
+    events.flatMap(({ event }) => (event.type === "message" ? [event.message] : []))
+  )
+
+/** The target that each turn changed to last, `provider/model`; turns without a change have no entry. */
+export const modelChanges = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyMap<Ids.TurnId, string>, Failure> =>
+  Effect.map(
+    select(
+      sql,
+      sql`FROM events e JOIN turns t ON t.number = e.turn JOIN conversations c ON c.number = e.conversation
+        WHERE e.type = 'model-change' ORDER BY e.conversation, e.event_id`
+    ),
+    (events) =>
+      new Map(events.flatMap(({ event }) => (event.type === "model-change" ? [[event.turnId, event.to] as const] : [])))
+  )
+
+/** Reads the pages that the next event of the newest conversation would change: damage there is found before a prompt is accepted. */
+export const probe = (sql: SqlClient.SqlClient): Effect.Effect<void, SqlError.SqlError> =>
+  Effect.asVoid(sql`
+    SELECT (SELECT max(number) FROM turns) AS turns,
+      (SELECT max(event_id) FROM events WHERE conversation = (SELECT max(number) FROM conversations)) AS events`)
+
+// --- internal
+
+/** PostgreSQL's largest INTEGER. */
+const MAX_ID = 2_147_483_647
+
+/** The row numbers, last ids and last positions of the turns of a group. Each subquery is one step into an index, for any length (E2). */
+const findEnds = (sql: SqlClient.SqlClient, appends: ReadonlyArray<Append>) => {
+  const ids = [...new Set(appends.map((append) => append.turnId))]
+  return Effect.map(
+    // Keys and numbers, so there is nothing to decode.
+    sql<End>`
+      SELECT t.turn_id AS "turnId", ${RowNumbers.read(sql, "t.number")} AS "number",
+        c.conversation_id AS "conversationId", ${RowNumbers.read(sql, "c.number")} AS "conversation",
+        COALESCE((SELECT max(e.event_id) FROM events e WHERE e.conversation = t.conversation), 0) AS "lastEventId",
+        (SELECT e.position FROM events e
+          WHERE e.conversation = t.conversation AND e.event_id > t.after_event_id AND e.turn = t.number
+          ORDER BY e.event_id DESC LIMIT 1) AS "lastPosition"
+      FROM turns t JOIN conversations c ON c.number = t.conversation
+      WHERE ${IdList.has(sql, "t.turn_id", ids)}`,
+    (rows) => new Map(rows.map((row) => [row.turnId, row]))
+  )
+}
+
+interface End {
+  readonly turnId: Ids.TurnId
+  readonly number: number
+  readonly conversationId: Ids.ConversationId
+  /** Its row's number. */
+  readonly conversation: number
+  readonly lastEventId: number
+  readonly lastPosition: number | null
+}
+
+/** The error for the first append of a group whose turn is missing or in another conversation, or whose position leaves a gap (E2). */
+const findMisplaced = (
+  appends: ReadonlyArray<Append>,
+  ends: ReadonlyMap<Ids.TurnId, End>
+): SqlError.SqlError | undefined => {
+  const next = new Map(Array.from(ends, ([id, { lastPosition }]) => [id, (lastPosition ?? -1) + 1]))
+  for (const { conversationId, events, position, turnId } of appends) {
+    const at = next.get(turnId)
+    if (at === undefined || ends.get(turnId)?.conversationId !== conversationId) {
+      return refused(`conversation ${conversationId} has no turn ${turnId}`)
+    }
+    if (position > at) return refused(`turn ${turnId} has ${at} events, and this would be its event ${position + 1}`)
+    next.set(turnId, Math.max(at, position + events.length))
+  }
+  return undefined
+}
+
+const refused = (message: string): SqlError.SqlError =>
+  new SqlError.SqlError({
+    reason: new SqlError.ConstraintError({ message, cause: new Error(message), operation: "append" })
+  })
+
+/** Numbers of the rows that an event belongs to; the table refuses null. */
+interface RowKeys {
+  readonly conversation: number | null
+  readonly number: number | null
+  readonly opening: EventText.Opening | undefined
+}
+
+const insert = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  added: ReadonlyArray<Placed>,
+  keysOf: (placed: Placed) => RowKeys
+): Effect.fn.Return<void, SqlError.SqlError> {
+  const rows = added.map((placed) => {
+    const { conversationId, event, id, json, position, turnId } = placed
+    const { conversation, number, opening } = keysOf(placed)
+    const { type } = event
+    const payload = EventText.pack(json, { conversationId, turnId, type }, opening)
+    return { conversation, event_id: id, turn: number, position, type, payload }
+  })
+  yield* insertAll(sql, "events", rows)
+  for (const { event, id, turnId } of added) if (event.type === "turn-end") yield* TurnTable.seal(sql, turnId, id)
+})
+
+const findRepeated = (sql: SqlClient.SqlClient, { events, position, turnId }: Append) =>
+  selectPlaced(
+    sql,
+    sql`${ofOne(sql, turnId)} AND e.position >= ${position} AND e.position < ${position + events.length} ORDER BY e.event_id`
+  )
+
+/** Events of a conversation: what follows `SELECT`, to go on with `AND`. */
+const ofConversation = (sql: SqlClient.SqlClient, id: Ids.ConversationId): Statement.Fragment =>
+  sql`FROM conversations c JOIN events e ON e.conversation = c.number JOIN turns t ON t.number = e.turn
+    WHERE c.conversation_id = ${id}`
+
+/** Events of a turn. */
+const ofOne = (sql: SqlClient.SqlClient, id: Ids.TurnId): Statement.Fragment =>
+  sql`FROM turns t JOIN conversations c ON c.number = t.conversation
+    JOIN events e ON e.conversation = t.conversation AND e.event_id > t.after_event_id AND e.turn = t.number
+    WHERE t.turn_id = ${id}`
+
+const Row = Schema.Struct({
+  event_id: Schema.Int,
+  turn_id: Ids.TurnId,
+  conversation_id: Ids.ConversationId,
+  position: Schema.Int,
+  type: Schema.String,
+  payload: Schema.String,
+  accepted_at: Schema.Finite,
+  /** Only for a turn's first events, whose payload leaves it out. */
+  prompt: Schema.NullOr(Schema.String)
+})
+const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
+const decodeEvent = Schema.decodeUnknownEffect(Schema.fromJsonString(TurnEvent.PersistedEvent))
+
+const selectPlaced = (sql: SqlClient.SqlClient, from: Statement.Fragment): Effect.Effect<Array<Placed>, Failure> =>
+  sql`
+    SELECT e.event_id, t.turn_id, c.conversation_id, e.position, e.type, e.payload, t.accepted_at,
+      CASE e.payload WHEN '' THEN t.prompt END AS prompt
+    ${from}`.pipe(
+    Effect.flatMap((rows) => decodeRows(rows)),
+    Effect.flatMap(Effect.forEach(placedOf))
+  )
+
+const placedOf = (row: typeof Row.Type): Effect.Effect<Placed, Schema.SchemaError> => {
+  const identity = { conversationId: row.conversation_id, turnId: row.turn_id }
+  const opening = { acceptedAt: row.accepted_at, prompt: row.prompt ?? undefined }
+  const json = EventText.unpack(row.payload, { ...identity, type: row.type }, opening)
+  const placed = Effect.map(decodeEvent(json), (event) => ({
+    ...identity,
+    id: row.event_id,
+    position: row.position,
+    event,
+    json
+  }))
+  return LongJson.isLong(json) ? Effect.andThen(Effect.yieldNow, placed) : placed
+}
+
+const select = (sql: SqlClient.SqlClient, from: Statement.Fragment): Effect.Effect<Array<StoredEvent>, Failure> =>
+  Effect.map(selectPlaced(sql, from), (rows) => rows.map(({ event, id, json }) => ({ id, event, json })))

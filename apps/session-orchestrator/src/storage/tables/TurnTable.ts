@@ -1,0 +1,138 @@
+/**
+ * Reads and writes the rows of turns.
+ *
+ * A turn's end is in its `turn-end` event, to which the row points (`Store.W3`). `number` is the order of acceptance over all
+ * conversations; it does not depend on a clock.
+ */
+import { Ids, TurnEvent } from "@holdfast/wire"
+import { Effect, Option, Schema } from "effect"
+import type { SqlClient, SqlError, Statement } from "effect/sql"
+import type { Place } from "./ConversationTable.ts"
+import * as EventText from "./EventText.ts"
+import * as IdList from "./IdList.ts"
+import { insertAll } from "./Inserts.ts"
+import * as RowNumbers from "./RowNumbers.ts"
+import type { Turn } from "../Store.ts"
+
+type Failure = SqlError.SqlError | Schema.SchemaError
+
+/** A turn that is being accepted. */
+export type NewTurn = Omit<Turn, "end">
+
+/**
+ * Adds turns, in order, and returns the numbers of their rows. Fails if an id is taken.
+ *
+ * @param places the row number and last event id of each conversation: a turn's events follow that event. An unknown conversation has no
+ *   number, and the table refuses a turn without one
+ */
+export const insert = (
+  sql: SqlClient.SqlClient,
+  turns: ReadonlyArray<NewTurn>,
+  places: ReadonlyMap<Ids.ConversationId, Place>
+): Effect.Effect<ReadonlyMap<Ids.TurnId, number>, SqlError.SqlError> =>
+  Effect.map(
+    insertAll<{ readonly turn_id: Ids.TurnId; readonly number: number }>(
+      sql,
+      "turns",
+      turns.map((turn) => {
+        const place = places.get(turn.conversationId)
+        return {
+          turn_id: turn.turnId,
+          conversation: place?.number ?? null,
+          prompt: turn.prompt ?? null,
+          accepted_at: turn.acceptedAt,
+          after_event_id: place?.lastEventId ?? 0
+        }
+      }),
+      sql`RETURNING turn_id, ${RowNumbers.read(sql, "number")} AS "number"`
+    ),
+    (rows) => new Map(rows.map(({ number, turn_id }) => [turn_id, number]))
+  )
+
+/** A turn by its id. */
+export const find = (sql: SqlClient.SqlClient, id: Ids.TurnId): Effect.Effect<Option.Option<Turn>, Failure> =>
+  Effect.map(select(sql, sql`t.turn_id = ${id}`), ([turn]) => Option.fromUndefinedOr(turn))
+
+/** The turns with these ids, oldest first; unknown ids are left out. */
+export const findAll = (
+  sql: SqlClient.SqlClient,
+  ids: ReadonlyArray<Ids.TurnId>
+): Effect.Effect<ReadonlyArray<Turn>, Failure> => select(sql, IdList.has(sql, "t.turn_id", ids))
+
+/** The newest turn of a conversation. */
+export const last = (sql: SqlClient.SqlClient, id: Ids.ConversationId): Effect.Effect<Option.Option<Turn>, Failure> =>
+  Effect.map(
+    select(
+      sql,
+      sql`t.number = (
+        SELECT max(o.number) FROM turns o
+        WHERE o.conversation = (SELECT number FROM conversations WHERE conversation_id = ${id}))`
+    ),
+    ([turn]) => Option.fromUndefinedOr(turn)
+  )
+
+/** The turns without an end, oldest first. */
+export const unsealed = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Turn>, Failure> =>
+  select(sql, sql`t.end_event_id IS NULL`)
+
+/** Every turn, oldest first. */
+export const all = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Turn>, Failure> =>
+  select(sql, sql`t.number > 0`)
+
+/** Seals a turn with the event that ended it. A sealed turn is not changed. */
+export const seal = (
+  sql: SqlClient.SqlClient,
+  id: Ids.TurnId,
+  endEventId: number
+): Effect.Effect<void, SqlError.SqlError> =>
+  Effect.asVoid(sql`UPDATE turns SET end_event_id = ${endEventId} WHERE turn_id = ${id} AND end_event_id IS NULL`)
+
+/** The columns for `read`. */
+export const COLUMNS = "t.turn_id, c.conversation_id, t.prompt, t.accepted_at, e.payload AS end_event"
+/** The tables for `COLUMNS`: turns with the events that ended them; a `WHERE` follows. */
+export const TABLES = `turns t
+  JOIN conversations c ON c.number = t.conversation
+  LEFT JOIN events e ON e.conversation = t.conversation AND e.event_id = t.end_event_id`
+
+/** The turns in rows that have these columns. */
+export const read = (rows: ReadonlyArray<object>): Effect.Effect<ReadonlyArray<Turn>, Schema.SchemaError> =>
+  Effect.flatMap(decodeRows(rows), Effect.forEach(turnOf))
+
+// --- internal
+
+const Row = Schema.Struct({
+  turn_id: Ids.TurnId,
+  conversation_id: Ids.ConversationId,
+  prompt: Schema.NullOr(Schema.String),
+  accepted_at: Schema.Finite,
+  end_event: Schema.NullOr(Schema.String)
+})
+
+const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
+const decodeEnd = Schema.decodeUnknownEffect(Schema.fromJsonString(TurnEvent.TurnEnd))
+
+/** Turns, oldest first, each with the event that ended it. */
+const select = (sql: SqlClient.SqlClient, where: Statement.Fragment): Effect.Effect<ReadonlyArray<Turn>, Failure> =>
+  Effect.flatMap(
+    sql`SELECT ${sql.literal(COLUMNS)} FROM ${sql.literal(TABLES)} WHERE ${where} ORDER BY t.number`,
+    (rows) => read(rows)
+  )
+
+const turnOf = (row: typeof Row.Type): Effect.Effect<Turn, Schema.SchemaError> => {
+  const turn: NewTurn = {
+    turnId: row.turn_id,
+    conversationId: row.conversation_id,
+    prompt: row.prompt ?? undefined,
+    acceptedAt: row.accepted_at
+  }
+  return row.end_event === null
+    ? Effect.succeed({ ...turn, end: undefined })
+    : Effect.map(endOf(row.end_event, turn), (end) => ({ ...turn, end }))
+}
+
+/** Decodes the event that ended a turn from its stored text. */
+export const endOf = (
+  payload: string,
+  { conversationId, turnId }: Pick<Turn, "conversationId" | "turnId">
+): Effect.Effect<TurnEvent.TurnEnd, Schema.SchemaError> =>
+  decodeEnd(EventText.unpack(payload, { conversationId, turnId, type: "turn-end" }, undefined))

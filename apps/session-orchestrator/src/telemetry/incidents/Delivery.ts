@@ -1,0 +1,113 @@
+/**
+ * A notice to where it is wanted: posted to a webhook, or handed to a command on its standard input.
+ *
+ * Y1. It is tried again as turns are: classified by the one classifier, waited for by `PATIENCE` and the receiver's own hints.
+ *     What will not get better (a wrong address, a refusal) is not tried again.
+ * Y2. The same notice may come twice, when the service died between the delivery and its record: its `id` is the same, and is
+ *     in the header `idempotency-key` too.
+ * Y3. Errors never quote the webhook's address, nor the command's arguments.
+ */
+import { Backoff, Budget, Classification, Jitter, RetryPolicy, Routing } from "@holdfast/policy"
+import type { Failure } from "@holdfast/wire"
+import { Clock, Duration, Effect, Redacted, Stream } from "effect"
+import type { HttpClient } from "effect/http"
+import { HttpClientRequest } from "effect/http"
+import type { ChildProcessSpawner } from "effect/process"
+import { ChildProcess } from "effect/process"
+import type { Values } from "../../config/Config.ts"
+import { causeOf } from "../../system/PlatformFailure.ts"
+import * as NoticeText from "./NoticeText.ts"
+import type { Notice } from "./Notice.ts"
+
+type Webhook = NonNullable<NonNullable<Values["telemetry"]["notifications"]>["webhook"]>
+
+/** Hands over one notice, once. */
+export type Deliver = (notice: Notice) => Effect.Effect<void, Failure.Failure>
+
+/** 9 tries within two hours: who has not taken it by then reads it in the log. */
+export const PATIENCE: RetryPolicy.RetryPolicy = {
+  enabled: true,
+  schedule: Backoff.steps([1_000, 5_000, 30_000, 120_000, 600_000, 1_800_000]),
+  reasons: {},
+  jitter: Jitter.none,
+  maxRetries: 8,
+  counts: "retries",
+  budget: Budget.unlimited,
+  maxDelayMs: 3_600_000,
+  hints: true,
+  requestTimeout: { firstContentMs: 10_000, idleMs: 10_000 },
+  routing: Routing.noChains
+}
+
+/** Posts JSON. */
+export const toWebhook =
+  ({ headers, url }: Webhook, client: HttpClient.HttpClient): Deliver =>
+  (notice) => {
+    const body = NoticeText.bodyOf(notice)
+    const request = HttpClientRequest.post(Redacted.value(url)).pipe(
+      HttpClientRequest.setHeaders(
+        Object.entries(headers).map(([name, value]) => [name, Redacted.value(value)] as const)
+      ),
+      HttpClientRequest.setHeader("idempotency-key", body.id),
+      HttpClientRequest.bodyJsonUnsafe(body)
+    )
+    return Effect.gen(function* () {
+      const response = yield* client.execute(request)
+      const text = yield* response.text
+      if (response.status >= 200 && response.status < 300) return
+      const now = yield* Clock.currentTimeMillis
+      return yield* Effect.fail(
+        Classification.ofResponse({ status: response.status, headers: response.headers, body: text, now })
+      )
+    }).pipe(
+      Effect.catchTag("HttpClientError", (error) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fail(Classification.ofThrown(error.reason, now)))
+      ),
+      timed
+    )
+  }
+
+/** Runs a program; it has the JSON on its standard input, and has taken it when it ends with 0. */
+export const toCommand =
+  (
+    [program, ...args]: readonly [string, ...ReadonlyArray<string>],
+    spawner: ChildProcessSpawner.ChildProcessSpawner["Service"]
+  ): Deliver =>
+  (notice) => {
+    const input = new TextEncoder().encode(`${JSON.stringify(NoticeText.bodyOf(notice))}\n`)
+    const command = ChildProcess.make(program, args, { stdin: Stream.make(input), stdout: "ignore", stderr: "ignore" })
+    return spawner.exitCode(command).pipe(
+      Effect.catchTag("PlatformError", (error) => Effect.fail(failed(`${program} did not run: ${causeOf(error)}.`))),
+      Effect.flatMap((code) => (code === 0 ? Effect.void : Effect.fail(failed(`${program} ended with ${code}.`)))),
+      timed
+    )
+  }
+
+/** The same, as often as it takes and as is worth it (Y1). */
+export const patiently =
+  (deliver: Deliver, sleep: (duration: Duration.Duration) => Effect.Effect<void>): Deliver =>
+  (notice) => {
+    const go = (retry: number): Effect.Effect<void, Failure.Failure> =>
+      Effect.catch(deliver(notice), (failure) => {
+        const delayMs = failure.retryable ? RetryPolicy.delay(PATIENCE, retry, failure) : undefined
+        return delayMs === undefined
+          ? Effect.fail(failure)
+          : Effect.andThen(
+              sleep(Duration.millis(delayMs)),
+              Effect.suspend(() => go(retry + 1))
+            )
+      })
+    return go(0)
+  }
+
+// --- internal
+
+const failed = (message: string): Failure.Failure => ({ reason: "unknown", message, retryable: true })
+
+const timed = (delivery: Effect.Effect<void, Failure.Failure>): Effect.Effect<void, Failure.Failure> => {
+  const { firstContentMs } = PATIENCE.requestTimeout
+  return Effect.timeoutOrElse(delivery, {
+    duration: Duration.millis(firstContentMs),
+    orElse: () => Effect.fail(Classification.timedOut("first-content", firstContentMs))
+  })
+}

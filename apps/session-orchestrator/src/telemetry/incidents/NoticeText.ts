@@ -1,0 +1,95 @@
+/** A notice as an operator reads it: the JSON that is posted, and the sentence in it, without control characters. Pure. */
+import { Target } from "@holdfast/wire"
+import { Duration } from "effect"
+import * as Prose from "../../text/Prose.ts"
+import { NO_OUTCOMES, type Notice, type Outcomes } from "./Notice.ts"
+
+export interface Body {
+  /** The same when it is delivered a second time. */
+  readonly id: string
+  readonly type: Notice["type"]
+  readonly incidentId: string
+  readonly provider: string
+  readonly model: string
+  /** Since when the endpoint has answered no turn, or turns have failed: ISO 8601. */
+  readonly since: string
+  readonly at: string
+  readonly durationMs: number
+  readonly waiting: number
+  /** Turns that have failed, of those that waited or of this cause. */
+  readonly failed: number
+  readonly aborted: number
+  /** Turns that waited, and that another endpoint answered. */
+  readonly elsewhere: number
+  readonly reason: string
+  readonly message: string
+  readonly code?: string
+  /** One sentence for people; chat services that take webhooks look for it under this name. */
+  readonly text: string
+}
+
+/** What is posted, and what a command reads. */
+export const bodyOf = (notice: Notice): Body => {
+  const { at, incidentId, outcomes = NO_OUTCOMES, said, since, target, type, waiting } = notice
+  return {
+    id: `${incidentId}/${type}`,
+    type,
+    incidentId,
+    ...target,
+    since: new Date(since).toISOString(),
+    at: new Date(at).toISOString(),
+    durationMs: at - since,
+    waiting,
+    ...outcomes,
+    ...said,
+    message: Prose.plain(said.message),
+    text: Prose.oneLine(textOf(notice))
+  }
+}
+
+/** The sentence. */
+export const textOf = ({ at, outcomes = NO_OUTCOMES, said, since, target, type, waiting }: Notice): string => {
+  const name = Target.format(target)
+  const lasted = Duration.format(Duration.seconds(Math.max(1, Math.round((at - since) / 1_000))))
+  const code = said.code === undefined ? "" : ` ${said.code}`
+  const because = `(${said.reason}${code}: ${said.message})`
+  const { failed } = outcomes
+  switch (type) {
+    case "incident-began": {
+      const turns = waiting === 0 ? "Turns wait" : `${counted(waiting)} ${waiting === 1 ? "waits" : "wait"}`
+      return `${name} has answered no turn for ${lasted} ${because}. ${turns} for it, and will go on when it answers.`
+    }
+    case "incident-ended": {
+      const lost = failed === 0 ? "" : ` ${counted(failed)} that waited for it ${have(failed)} failed. ${NOT_BY_ITSELF}`
+      return `${name} answers again, after ${lasted}.${lost}`
+    }
+    case "incident-gave-up":
+      return (
+        `${name} has answered no turn for ${lasted} ${because}, and no turn waits for it any more: ${endsOf(outcomes)}. ` +
+        NOT_BY_ITSELF
+      )
+    case "turns-failed": {
+      const others = waiting === 0 ? "" : ` ${counted(waiting)} still ${waiting === 1 ? "waits" : "wait"} for it.`
+      return `${counted(failed)} at ${name} ${have(failed)} failed ${because}. ${NOT_BY_ITSELF}${others} ${IN_THE_LOG}`
+    }
+    default:
+      return type satisfies never
+  }
+}
+
+// --- internal
+
+const NOT_BY_ITSELF = "A turn that failed does not go on by itself."
+
+const IN_THE_LOG = "Further turns that fail of this are in the log alone."
+
+const counted = (turns: number): string => (turns === 1 ? "1 turn" : `${turns} turns`)
+
+const have = (turns: number): string => (turns === 1 ? "has" : "have")
+
+const endsOf = ({ aborted, elsewhere, failed }: Outcomes): string =>
+  [
+    ...(failed === 0 ? [] : [`${failed} ${have(failed)} failed`]),
+    ...(aborted === 0 ? [] : [`${aborted} ${aborted === 1 ? "was" : "were"} aborted`]),
+    ...(elsewhere === 0 ? [] : [`${elsewhere} ${elsewhere === 1 ? "was" : "were"} answered elsewhere`])
+  ].join(", ")

@@ -1,0 +1,53 @@
+/** What clients ask of conversations, counted where it enters the service, whoever owns the conversation. */
+import type { Command } from "@holdfast/wire"
+import { Effect, Layer, Metric } from "effect"
+import { Conversations } from "../../conversation/Conversations.ts"
+import * as Series from "./Series.ts"
+
+const commands = Metric.counter("holdfast_commands_total", {
+  description: "Commands, by command and outcome: done, idle (there was nothing to do it to), refused.",
+  incremental: true
+})
+
+/** The same conversations, counted. */
+export const layer: Layer.Layer<Conversations, never, Conversations> = Layer.effect(
+  Conversations,
+  Effect.gen(function* () {
+    const conversations = yield* Conversations
+    Series.create(
+      commands,
+      { command: Object.keys(NAMES), outcome: ["done", "idle", "refused"] },
+      yield* Effect.context<never>()
+    )
+    return Conversations.of({
+      ...conversations,
+      prompt: (id, options) => counted("prompt", conversations.prompt(id, options)),
+      retry: (id, options) => counted("retry", conversations.retry(id, options)),
+      abort: (...meant) => counted("abort", conversations.abort(...meant)),
+      steer: (steering, ...meant) => counted(steering.type, conversations.steer(steering, ...meant)),
+      setAutoRetry: (id, enabled) => counted("set-auto-retry", conversations.setAutoRetry(id, enabled))
+    })
+  })
+)
+
+// --- internal
+
+const NAMES: Readonly<Record<Command.Command["type"], true>> = {
+  prompt: true,
+  retry: true,
+  abort: true,
+  "abort-retry": true,
+  "retry-now": true,
+  "wait-until": true,
+  "switch-target": true,
+  "extend-budget": true,
+  "set-auto-retry": true
+}
+
+const counted = <A, E>(command: Command.Command["type"], effect: Effect.Effect<A, E>): Effect.Effect<A, E> => {
+  const count = (outcome: string) => Metric.update(Metric.withAttributes(commands, { command, outcome }), 1)
+  return effect.pipe(
+    Effect.tap((result) => count(result === false ? "idle" : "done")),
+    Effect.tapError(() => count("refused"))
+  )
+}

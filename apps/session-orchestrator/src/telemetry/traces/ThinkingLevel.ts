@@ -1,0 +1,47 @@
+/**
+ * The thinking level that a request asks for, as the operator's fields for its body set it (M4). Pure.
+ *
+ * Providers name it differently: `reasoning_effort` (chat completions), `reasoning.effort` (Responses, OpenRouter),
+ * `output_config.effort` and `thinking` (Anthropic). A budget of tokens is written as `4096 tokens`.
+ */
+import type { Schema } from "effect"
+import type { ProviderConfig } from "../../config/Config.ts"
+
+type Body = Readonly<Record<string, Schema.Json>>
+
+/** The level of a model's requests; `undefined` where none is set. */
+export const of = (provider: ProviderConfig | undefined, model: string): string | undefined => {
+  if (provider === undefined || provider.type === "simulated" || provider.request === undefined) return undefined
+  const { body, modelBody } = provider.request
+  const own = modelBody.get(model)
+  for (const level of LEVELS) {
+    const set = level(own ?? {})
+    if (set === null) continue // the model's own fields take the provider's away
+    const found = set ?? level(body ?? {})
+    if (typeof found === "string") return found
+  }
+  return undefined
+}
+
+// --- internal
+
+/** `null`: the field is dropped. */
+type Level = (body: Body) => string | null | undefined
+
+const LEVELS: ReadonlyArray<Level> = [
+  (body) => effort(body["reasoning_effort"]),
+  (body) => inside(body["reasoning"], ({ effort: level }) => effort(level)),
+  (body) => inside(body["output_config"], ({ effort: level }) => effort(level)),
+  (body) =>
+    inside(body["thinking"], ({ budget_tokens: tokens, type }) =>
+      typeof tokens === "number" ? `${tokens} tokens` : effort(type)
+    )
+]
+
+const effort = (value: Schema.Json | undefined): string | null | undefined =>
+  value === null || typeof value === "string" ? value : undefined
+
+const inside = (value: Schema.Json | undefined, level: Level): string | null | undefined => {
+  if (value === null) return null
+  return typeof value === "object" && !Array.isArray(value) ? level(value as Body) : undefined
+}

@@ -1,0 +1,47 @@
+/** Collects what the turns of a conversation run on. */
+import { Observer } from "@holdfast/kernel"
+import type { Ids } from "@holdfast/wire"
+import { Clock, Deferred, Effect, Option, Random } from "effect"
+import { Life } from "../durable/Life.ts"
+import { Timer } from "../durable/Timer.ts"
+import { Interruptions } from "../storage/Interruptions.ts"
+import { Journal } from "../durable/Journal.ts"
+import { Standings } from "../storage/Standings.ts"
+import { Store } from "../storage/Store.ts"
+import { Defaults } from "../conversation/Defaults.ts"
+import { Gates } from "../gate/Gates.ts"
+import { ParkingPlace } from "./ParkingPlace.ts"
+import { Providers } from "../conversation/Providers.ts"
+import { Quarantine } from "../pacing/Quarantine.ts"
+import { RightOfWay } from "../pacing/RightOfWay.ts"
+import type { Sessions } from "../session/Sessions.ts"
+import { Tools } from "../conversation/Tools.ts"
+import * as TurnRunner from "./TurnRunner.ts"
+
+export type TurnServices = Effect.Success<ReturnType<typeof collect>>
+
+/** `down` is done when the service goes down. */
+export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: Deferred.Deferred<void>) {
+  return {
+    sessions,
+    isStopping: Deferred.isDone(down),
+    patiently: (turnId: Ids.TurnId) => TurnRunner.untilItWorks(turnId, Deferred.await(down)),
+    /** The name of this process. */
+    life: yield* Life,
+    clock: yield* Clock.Clock,
+    chance: yield* Random.Random,
+    observer: Option.getOrUndefined(yield* Effect.serviceOption(Observer.Observer)),
+    timer: yield* Timer,
+    store: yield* Store,
+    journal: yield* Journal,
+    interruptions: yield* Interruptions,
+    quarantine: yield* Quarantine,
+    place: yield* ParkingPlace,
+    rightOfWay: yield* RightOfWay,
+    providers: yield* Providers,
+    gates: yield* Gates,
+    tools: yield* Tools,
+    defaults: yield* Defaults,
+    standings: yield* Standings
+  }
+})

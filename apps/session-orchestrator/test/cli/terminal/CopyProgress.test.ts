@@ -1,0 +1,107 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as CopyProgress from "../../../src/cli/terminal/CopyProgress.ts"
+import * as Recorder from "../Recorder.ts"
+
+const MIB = 1024 * 1024
+const at = (copied: number, total: number) => ({ copiedBytes: copied * MIB, totalBytes: total * MIB })
+
+/** A copy of 1 GiB, a tenth of it each second, as a terminal or a file gets it. */
+const copied = (isTerminal: boolean, columns = 80) => {
+  const recorder = Recorder.make({ stdout: isTerminal, stderr: isTerminal }, { NO_COLOR: "1" }, columns)
+  const progress = CopyProgress.make(recorder.terminal, 0)
+  const seen: Array<string> = []
+  for (let tenth = 1; tenth <= 20; tenth++) {
+    progress.show(at(tenth * 51.2, 1024), tenth * 500)
+    seen.push(recorder.seen().join("\n"))
+  }
+  progress.close()
+  return { recorder, seen }
+}
+
+describe("the progress of a copy", () => {
+  it("is a bar on a terminal that is painted anew, and gone at the end", () => {
+    const { recorder, seen } = copied(true)
+    expect(seen[9]).toBe("[###############---------------] 50 % of 1.0 GiB, 102.4 MiB/s, 5 s left")
+    expect(seen.at(-1)).toBe("[##############################] checking 1.0 GiB")
+    expect(recorder.seen().join("\n")).toBe("")
+    expect(recorder.stdout()).toBe("")
+  })
+
+  it("is no wider than its terminal, with a shorter bar or none", () => {
+    for (const columns of [2, 20, 40, 50, 60, 80, 200]) {
+      for (const line of copied(true, columns).seen) expect(line.length).toBeLessThan(columns)
+    }
+    expect(copied(true, 60).seen[9]).toMatch(/^\[#+-+\] 50 %/)
+    expect(copied(true, 30).seen[9]).toMatch(/^50 %/)
+  })
+
+  it("is a line each tenth where there is no terminal, without an escape code", () => {
+    const { recorder } = copied(false)
+    const lines = recorder.stderr().trimEnd().split("\n")
+    expect(lines).toHaveLength(11)
+    expect([lines[0], lines[5], lines[10]]).toEqual([
+      "Copied 0 % of 1.0 GiB",
+      "Copied 50 % of 1.0 GiB",
+      "Checking 1.0 GiB"
+    ])
+    expect(recorder.stderr()).not.toContain("\u001b")
+  })
+
+  it("has no rate before there is time to measure it, and a whole bar for a copy of nothing", () => {
+    expect(CopyProgress.bar(at(512, 1024), 0, 80)).toBe("[###############---------------] 50 % of 1.0 GiB, 0 bytes/s")
+    expect(CopyProgress.bar(at(0, 1024), 1_000, 80)).toBe("[------------------------------] 0 % of 1.0 GiB, 0 bytes/s")
+    expect(CopyProgress.bar(at(0, 0), 1_000, 80)).toBe("[##############################] checking 0 bytes")
+  })
+
+  it("measures its rate from the first millisecond on, however slow it is", () => {
+    expect(CopyProgress.bar(at(1, 2), 1, 80)).toMatch(/ 50 % of 2\.0 MiB, 1000\.0 MiB\/s, 1 s left$/)
+    expect(CopyProgress.bar({ copiedBytes: 500, totalBytes: 1_500 }, 1_000, 80)).toMatch(/500 bytes\/s, 2 s left$/)
+  })
+
+  it("is not whole before everything is copied", () => {
+    expect(CopyProgress.bar(at(1_019, 1_024), 1_000, 80)).toContain("] 99 % of 1.0 GiB,")
+    const recorder = Recorder.make({ stdout: false, stderr: false })
+    CopyProgress.make(recorder.terminal, 0).show(at(1_019, 1_024), 0)
+    expect(recorder.all()).toBe("Copied 90 % of 1.0 GiB\n")
+  })
+
+  it("has a bar from five cells on, beside its words", () => {
+    const words = "checking 1.0 GiB"
+    const bar = (columns: number) => CopyProgress.bar(at(1024, 1024), 1_000, columns)
+    // The last column stays free, and two brackets and a space stand around the bar.
+    expect(bar(words.length + 1 + 3 + 5)).toBe(`[#####] ${words}`)
+    expect(bar(words.length + 1 + 3 + 4)).toBe(words)
+    expect(bar(words.length + 1 + 3 + 30)).toBe(`[${"#".repeat(30)}] ${words}`)
+    expect(bar(words.length + 1 + 3 + 31)).toBe(`[${"#".repeat(30)}] ${words}`)
+  })
+
+  it("counts bytes in the largest unit that they fill", () => {
+    expect([0, 1023, 1024, 1536, MIB, 1024 ** 4, 1024 ** 5].map(CopyProgress.size)).toEqual([
+      "0 bytes",
+      "1023 bytes",
+      "1.0 KiB",
+      "1.5 KiB",
+      "1.0 MiB",
+      "1.0 TiB",
+      "1024.0 TiB"
+    ])
+  })
+
+  it("is shown of a copy of 64 MiB at once", () => {
+    const recorder = Recorder.make({ stdout: false, stderr: false })
+    CopyProgress.make(recorder.terminal, 0).show({ copiedBytes: 1, totalBytes: 64 * MIB - 1 }, 0)
+    expect(recorder.all()).toBe("")
+    CopyProgress.make(recorder.terminal, 0).show(at(1, 64), 0)
+    expect(recorder.all()).toBe("Copied 0 % of 64.0 MiB\n")
+  })
+
+  it("is nothing for a small copy, but where that takes long", () => {
+    const recorder = Recorder.make({ stdout: true, stderr: true })
+    const progress = CopyProgress.make(recorder.terminal, 0)
+    progress.show(at(1, 2), 1_999)
+    expect(recorder.all()).toBe("")
+    progress.show(at(1, 2), 2_000)
+    expect(recorder.all()).toContain("50 % of 2.0 MiB")
+    progress.close()
+  })
+})

@@ -1,0 +1,272 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Profile } from "@holdfast/policy"
+import { Result } from "effect"
+import * as RetryText from "../../../src/cli/terminal/RetryText.ts"
+
+const policy = (settings: unknown) => Profile.resolve(Result.getOrThrow(Profile.decode(settings)))
+
+const last = (settings: unknown, most = 100): string => RetryText.table(policy(settings), most).at(-1) ?? ""
+
+describe("RetryText", () => {
+  it("sums up a schedule that is too long to list by what ends it", () => {
+    const schedule = { type: "steps", delays: ["3 seconds"] }
+    expect(RetryText.summary(policy({ schedule }))).toMatch(/^more than \d+ retries over 8 h$/)
+    expect(RetryText.summary(policy({ schedule, budget: "Infinity" }))).toBe("retries without end")
+  })
+
+  it("D1: the overnight schedule is 21 retries over 7 h 31 m 45 s", () => {
+    expect(RetryText.summary(policy({}))).toBe("21 retries over 7 h 31 m 45 s")
+    const table = RetryText.table(policy({}), 100)
+    expect(table).toHaveLength(24)
+    expect(table.slice(0, 3)).toEqual([
+      "retry   wait   since the first failure",
+      "    1    5 s   5 s",
+      "    2   10 s   15 s"
+    ])
+    expect(table[21]).toBe("   21   30 m   7 h 31 m 45 s")
+    expect(last({})).toBe(
+      "21 retries, 7 h 31 m 45 s of waiting in all. Then the turn fails: the next wait would not fit into the budget of 8 h (retry.budget)."
+    )
+  })
+
+  it("D1: of a schedule that is printed in part, says what follows the rows and what ends it", () => {
+    expect(RetryText.table(policy({}), 2).slice(2)).toEqual([
+      "    2   10 s   15 s",
+      "",
+      "2 of 21 retries, 15 s of waiting so far. 19 more follow, 7 h 31 m 45 s of waiting in all. " +
+        "Then the turn fails: the next wait would not fit into the budget of 8 h (retry.budget)."
+    ])
+    expect(last({}, 20)).toContain("1 more follows,")
+  })
+
+  it("D1: as many rows as there are retries are all of them", () => {
+    expect(RetryText.table(policy({}), 21)).toEqual(RetryText.table(policy({}), 100))
+    expect(last({ profile: "interactive" }, 3)).toBe(last({ profile: "interactive" }))
+  })
+
+  it("D1: a clipped budget shows its last wait cut", () => {
+    const table = RetryText.table(policy({ budget: { clip: true } }), 100)
+    expect(table[22]).toBe("   22   28 m 15 s (cut)   8 h")
+  })
+
+  it("P4: the interactive schedule is 2 s, 4 s, 8 s, and says why it ends", () => {
+    expect(last({ profile: "interactive" })).toBe(
+      "3 retries, 14 s of waiting in all. Then the turn fails: there are no more than 3 retries (retry.maxRetries)."
+    )
+  })
+
+  it("says so when retries are switched off, never end, or grow beyond the cap", () => {
+    expect(last({ enabled: false })).toBe("No retries: they are switched off (retry.enabled).")
+    expect(last({ budget: "Infinity" }, 5)).toBe(
+      "5 retries, 6 m 45 s of waiting so far. And so on: nothing in this configuration ends it."
+    )
+    expect(last({ schedule: { type: "steps", delays: ["1 second"] } }, 5)).toBe(
+      "5 retries, 5 s of waiting so far. And so on: it ends after more than 10000 retries."
+    )
+    expect(last({ schedule: { type: "exponential", base: "1 second" }, maxDelay: "10 seconds" })).toContain(
+      "the next wait would be longer than 10 s (retry.maxDelay)."
+    )
+  })
+
+  it("says how much jitter may add, in whole percents", () => {
+    const jittered = policy({ jitter: { factor: 0.5 } })
+    expect(RetryText.remarks(jittered)[0]).toMatch(/^Jitter adds up to 50 % /)
+    expect(RetryText.primitives(jittered)).toContainEqual(["jitter", "up to 50 % more"])
+  })
+
+  it("A schedule without a longest wait can be without end", () => {
+    const { maxDelayMs: _maxDelayMs, ...endless } = policy({ budget: "Infinity" })
+    expect(RetryText.table(endless, 5).at(-1)).toContain("nothing in this configuration ends it.")
+  })
+
+  it("A6: says which kinds of failure have no wait of a provider's", () => {
+    const one = (reasons: object) => RetryText.remarks(policy({ reasons }))
+    expect(one({ overloaded: { hint: "ignore" } })).toContain("For overloaded it is not followed.")
+    expect(one({}).join()).not.toContain("it is not followed")
+  })
+
+  it("A2: cycling is told in attempts", () => {
+    expect(last({ profile: "cycling" })).toContain("there are no more than 3 attempts (retry.maxRetries).")
+  })
+
+  it("A6: says where a provider's own wait counts otherwise", () => {
+    expect(RetryText.remarks(policy({ profile: "cycling" }))).toContain(
+      "For rate-limited its own wait stands instead, longer or shorter."
+    )
+    expect(RetryText.remarks(policy({ profile: "cycling", hints: false })).join()).not.toContain("stands instead")
+  })
+
+  it("A5, A7: tells by kind of failure what is waited and where it goes", () => {
+    const routing = { type: "round-robin", targets: ["a/a", "b/b"] }
+    const lines = RetryText.byKind(policy({ profile: "cycling", routing }), { provider: "a", model: "a" })
+    expect(lines).toEqual([
+      "",
+      "By kind of failure, on a/a and while it lasts everywhere:",
+      "",
+      "  rate-limited",
+      "    b/b at once, a/a after 2 s, then the turn fails (max-retries)",
+      "  overloaded, server-error, quota-exhausted, auth, model-unavailable, bad-request, refused",
+      "    b/b at once, a/a at once, then the turn fails (max-retries)",
+      "  an error inside an answer, invalid-response, unknown",
+      "    a/a at once, a/a at once, then the turn fails (max-retries)",
+      "  network, timeout, aborted",
+      "    a/a after 1 s, a/a after 2 s, then the turn fails (max-retries)"
+    ])
+  })
+
+  it("P8: tells where a chain goes, and says nothing where the schedule says all", () => {
+    const chained = policy({
+      profile: "interactive",
+      routing: { type: "fallback-chain", chains: { default: ["b/b"] } }
+    })
+    expect(RetryText.byKind(chained, { provider: "a", model: "a" }).slice(3, 7)).toEqual([
+      "  rate-limited, overloaded, server-error, an error inside an answer, network, timeout, aborted, invalid-response, unknown",
+      "    b/b at once, a/a after 4 s, b/b after 8 s, then the turn fails (max-retries)",
+      "  quota-exhausted, auth, model-unavailable",
+      "    b/b at once, then the turn fails (not-retryable)"
+    ])
+    expect(RetryText.byKind(policy({}), { provider: "a", model: "a" })).toEqual([])
+  })
+
+  it("X11: tells what failures of one reason may cost", () => {
+    const limited = policy({
+      reasons: { "rate-limited": { budget: "30 minutes", maxRetries: 5 }, network: { maxRetries: 1 } }
+    })
+    expect(RetryText.remarks(limited)).toEqual(
+      expect.arrayContaining([
+        "After rate-limited there are no more than 5 retries and 30 m of waiting, within what the step has (retry.reasons; X11).",
+        "After network there are no more than 1 retry, within what the step has (retry.reasons; X11)."
+      ])
+    )
+    expect(RetryText.byKind(limited, { provider: "a", model: "a" })).toEqual(
+      expect.arrayContaining(["  network", "    a/a after 5 s, then the turn fails (max-retries of its reason)"])
+    )
+  })
+
+  it("X11: tells when a turn asks before it spends", () => {
+    const guarded = policy({ spendGuard: { after: "2 hours", maxInputTokens: 200_000, maxTurnTokens: 500_000 } })
+    expect(RetryText.remarks(guarded)).toContain(
+      "After 2 h of waiting the turn asks before it goes on with a request of more than 200000 tokens, or after more than 500000 tokens; without an answer within 8 h it fails (retry.spendGuard; X11)."
+    )
+    const value = (settings: unknown) =>
+      RetryText.primitives(policy(settings)).find(([name]) => name === "spendGuard")?.[1]
+    expect(value({})).toBe("off")
+    expect(value({ spendGuard: { maxTurnTokens: 9 } })).toBe("asks after 1 h of waiting, after more than 9 tokens")
+  })
+
+  it("tells each primitive in the words of its settings", () => {
+    const values = (settings: unknown) => Object.fromEntries(RetryText.primitives(policy(settings)))
+    expect(values({})).toMatchObject({
+      schedule: "5 s, 10 s, 30 s, 1 m, 5 m, 10 m, 15 m, 30 m, then every 30 m",
+      jitter: "none",
+      reasons: "none of its own",
+      maxRetries: "no limit",
+      budget: "8 h",
+      measure: "scheduled",
+      hints: "followed",
+      routing: "no fallback chains",
+      finalReport: "none"
+    })
+    expect(values({ profile: "interactive" })).toMatchObject({
+      schedule: "2 s, then 2 times as long each time",
+      budget: "no limit",
+      maxDelay: "5 m"
+    })
+    expect(values({ maxDelay: "0 seconds" })["maxDelay"]).toBe("no limit")
+    expect(values({ maxDelay: "1 millis" })["maxDelay"]).toBe("1 ms")
+    const others = {
+      schedule: { type: "linear", base: "1 second", increment: "2 seconds" },
+      jitter: { factor: 0.256 },
+      reasons: { network: { maxRetries: 1 }, timeout: { hint: "ignore" } },
+      maxRetries: 7,
+      budget: { total: "1 hour", clip: true },
+      measure: "wall-clock",
+      hints: false,
+      maxTurns: 3,
+      maxFailedToolSteps: 0,
+      maxResponseCharacters: 1_000,
+      finalReport: { schema: {} }
+    }
+    expect(values(others)).toMatchObject({
+      schedule: "1 s, then 2 s longer each time",
+      jitter: "up to 26 % more",
+      reasons: "network, timeout",
+      maxRetries: "7",
+      budget: "1 h, the last wait is cut to fit",
+      measure: "wall-clock",
+      hints: "ignored",
+      maxTurns: "3",
+      maxFailedToolSteps: "no limit",
+      maxResponseCharacters: "1000",
+      finalReport: "required"
+    })
+    const routing = (routing: unknown) => values({ routing })["routing"]
+    expect(routing({ type: "round-robin", targets: [] })).toBe("the same target each time")
+    expect(routing({ type: "round-robin", targets: ["a/a", "b/b"] })).toBe("a/a, b/b in turn")
+    const chains = { default: ["b/b", "c/c"], "a/a": [] }
+    expect(routing({ type: "fallback-chain", chains, cooldown: "3 minutes", revert: "never" })).toBe(
+      "default: b/b, c/c; a/a: none; cooldown 3 m; revert never"
+    )
+  })
+
+  it("remarks what the table does not show", () => {
+    const remarks = (settings: unknown) => RetryText.remarks(policy(settings))
+    const longer = "A provider that asks for a longer wait gets it; one that asks for a shorter wait does not."
+    const limit = "An attempt fails after 10 m without content, or 5 m between contents."
+    expect(remarks({})).toEqual([longer, limit])
+    expect(remarks({ jitter: { factor: 0.256 }, hints: false })).toEqual([
+      "Jitter adds up to 26 % of the schedule's wait to each; it is not in the table.",
+      "What a provider asks for is not followed.",
+      limit
+    ])
+    expect(remarks({ reasons: { timeout: { hint: "ignore" }, network: { hint: "ignore" } } })).toEqual([
+      longer,
+      "For timeout, network it is not followed.",
+      limit
+    ])
+    expect(remarks({ measure: "wall-clock", reasons: { network: { budget: "1 minute" } } })).toContain(
+      "After network there are no more than 1 m of time, within what the step has (retry.reasons; X11)."
+    )
+    const guard = { after: "1 hour", maxInputTokens: 9 }
+    expect(remarks({ spendGuard: guard }).join()).toContain("goes on with a request of more than 9 tokens; without")
+  })
+
+  it("tells of targets in turn where there are any, and of one retry in the singular", () => {
+    const primary = { provider: "a", model: "a" }
+    expect(RetryText.byKind(policy({ routing: { type: "round-robin", targets: [] } }), primary)).toEqual([])
+    expect(RetryText.byKind(policy({ routing: { type: "round-robin", targets: ["a/a"] } }), primary)).not.toEqual([])
+    const endless = policy({ reasons: { network: { maxRetries: 1 } } })
+    expect(RetryText.byKind(endless, primary).find((line) => line.includes("and so on"))).toBe(
+      "    a/a after 5 s, a/a after 10 s, a/a after 30 s, a/a after 1 m, a/a after 5 m, a/a after 10 m, a/a after 15 m, a/a after 30 m, and so on"
+    )
+    expect(RetryText.summary(policy({ maxRetries: 1 }))).toBe("1 retry over 5 s")
+    expect(RetryText.summary(policy({ enabled: false }))).toBe("no retries")
+    expect(last({ budget: "Infinity", maxDelay: "1 hour" }, 5)).toMatch(
+      /And so on: it ends after more than 10000 retries\.$/
+    )
+    expect(last({ budget: "Infinity", maxDelay: "0 seconds" }, 5)).toMatch(/And so on: nothing in this configuration/)
+  })
+
+  it("every primitive is named as the configuration names it", () => {
+    expect(RetryText.primitives(policy({})).map(([name]) => name)).toEqual([
+      "enabled",
+      "schedule",
+      "jitter",
+      "reasons",
+      "maxRetries",
+      "counts",
+      "budget",
+      "measure",
+      "maxDelay",
+      "hints",
+      "spendGuard",
+      "requestTimeout.firstContent",
+      "requestTimeout.idle",
+      "maxResponseCharacters",
+      "routing",
+      "maxTurns",
+      "maxFailedToolSteps",
+      "finalReport"
+    ])
+  })
+})

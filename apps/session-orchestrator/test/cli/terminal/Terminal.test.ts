@@ -1,0 +1,68 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Terminal from "../../../src/cli/terminal/Terminal.ts"
+import type { Environment } from "../../../src/config/reading/Environment.ts"
+
+const columnsOf = (stdout: number | undefined, stderr: number | undefined): number => {
+  const stream = (columns: number | undefined): Terminal.Stream => ({
+    isTTY: true,
+    write: () => true,
+    ...(columns === undefined ? {} : { columns })
+  })
+  return Terminal.make(stream(stdout), stream(stderr), {}).columns()
+}
+
+/** What each stream gets of a text. */
+const written = (isTTY: boolean, text: string): ReadonlyArray<string> => {
+  const got: Array<string> = []
+  const stream = (): Terminal.Stream => ({ isTTY, columns: 80, write: (text) => got.push(text) })
+  const terminal = Terminal.make(stream(), stream(), {})
+  terminal.stdout(text)
+  terminal.stderr(text)
+  return got
+}
+
+describe("Terminal", () => {
+  it("shows no control character but colours and what repaints a line, whoever wrote it", () => {
+    const own = "\r\u001b[K\u001b[2A\u001b[J\u001b[33mwait\u001b[0m\n"
+    expect(written(true, own)).toEqual([own, own])
+    const outside = "a\u202eb\u001b]0;title\u0007c\u001b[5;5Hd\u009be\u2066f\u0008g"
+    expect(written(true, outside)).toEqual(["ab]0;titlec[5;5Hdefg", "ab]0;titlec[5;5Hdefg"])
+  })
+
+  it("gives a file or a pipe every byte", () => {
+    expect(written(false, "a\u202eb\u0000")).toEqual(["a\u202eb\u0000", "a\u202eb\u0000"])
+  })
+
+  it("is as wide as its window", () => {
+    expect(columnsOf(120, 100)).toBe(100)
+    expect(columnsOf(120, undefined)).toBe(120)
+  })
+
+  it("has colours where that is a terminal that knows them, or where they are asked for", () => {
+    const colors = (environment: Environment, isTTY = true) => {
+      const stream = { isTTY, write: () => true }
+      const terminal = Terminal.make(stream, stream, environment)
+      return [terminal.colors.stdout, terminal.colors.stderr, terminal.canRepaint]
+    }
+    expect(colors({})).toEqual([true, true, true])
+    expect(colors({}, false)).toEqual([false, false, false])
+    expect(colors({ TERM: "dumb" })).toEqual([false, false, false])
+    expect(colors({ NO_COLOR: "1", FORCE_COLOR: "1" })).toEqual([false, false, true])
+    expect(colors({ FORCE_COLOR: "1" }, false)).toEqual([true, true, false])
+    expect(colors({ FORCE_COLOR: "3", TERM: "dumb" })).toEqual([true, true, false])
+    for (const forced of ["0", "false"]) expect(colors({ FORCE_COLOR: forced })).toEqual([false, false, true])
+  })
+
+  it("paints where that is wanted, and nothing of nothing", () => {
+    expect(Terminal.paint(true, "red", "a")).toBe("\u001b[31ma\u001b[0m")
+    expect(Terminal.paint(true, "red", "")).toBe("")
+    expect(Terminal.paint(false, "red", "a")).toBe("a")
+  })
+
+  it("has its usual width where nobody has said how wide it is: one without a window says 0", () => {
+    expect(columnsOf(undefined, undefined)).toBe(80)
+    expect(columnsOf(0, 0)).toBe(80)
+    expect(columnsOf(120, 0)).toBe(120)
+    expect(columnsOf(120, 1)).toBe(1)
+  })
+})

@@ -1,0 +1,244 @@
+import { describe, expect, it } from "@effect/vitest"
+import type { TurnEvent } from "@holdfast/wire"
+import { CliOutput } from "effect/cli"
+import * as fc from "fast-check"
+import * as TurnView from "../../../src/cli/terminal/TurnView.ts"
+import { answer, delta, end, modelChange, retry, retryEnd, stepDiscarded, stepStart } from "../GivenTurn.ts"
+
+const surroundings = { columns: 80, timeOfDay: () => "02:14:05" }
+
+const after = (...events: ReadonlyArray<TurnEvent.TurnEvent>): TurnView.State =>
+  events.reduce((state, event) => TurnView.update(state, event)[0], TurnView.initial)
+
+const written = (...events: ReadonlyArray<TurnEvent.TurnEvent>): ReadonlyArray<string> => {
+  let state = TurnView.initial
+  return events.flatMap((event) => {
+    const [next, outputs] = TurnView.update(state, event)
+    state = next
+    return outputs.map((output) => (output._tag === "Answer" ? output.text : `[${output.tone}] ${output.text}`))
+  })
+}
+
+describe("TurnView", () => {
+  it("D13: a wait shows its error, its code, which retry it is, and the time left", () => {
+    const state = after(retry({ attempt: 2 }))
+    expect(TurnView.view(state, 1000, surroundings)).toEqual([
+      "! anthropic/claude: 529 Overloaded",
+      "  Retry 3 in 4 m 59 s, at 02:14:05 (Ctrl-C aborts)"
+    ])
+  })
+
+  it("D13: says how to abort where there is room for it, and time", () => {
+    const line = "  Retry 1 in 5 m 0 s, at 02:14:05 (Ctrl-C aborts)"
+    const last = (columns: number, now = 0) => TurnView.view(after(retry()), now, { ...surroundings, columns }).at(-1)
+    expect(last(line.length)).toBe(line)
+    expect(last(line.length - 1)).toBe("  Retry 1 in 5 m 0 s, at 02:14:05")
+    expect(last(80, 300_000)).toBe("  Retry 1 runs now …")
+  })
+
+  it("D13: a retry out of a number says the number", () => {
+    expect(TurnView.view(after(retry({ maxAttempts: 3 })), 0, surroundings)[1]).toContain("Retry 1/3 in 5 m 0 s")
+  })
+
+  it("a code that the message begins with is said once", () => {
+    expect(TurnView.view(after(retry({ code: "502", message: "502 Bad Gateway" })), 0, surroundings)[0]).toBe(
+      "! anthropic/claude: 502 Bad Gateway"
+    )
+  })
+
+  it("a wait that is over leaves one line behind, and nothing below", () => {
+    expect(written(retry(), delta("Hello"), end("completed"))).toEqual([
+      "[wait] ! anthropic/claude: 529 Overloaded - retry 1 after 5 m",
+      "Hello"
+    ])
+    expect(TurnView.view(after(retry(), delta("Hello")), 0, surroundings)).toEqual([])
+  })
+
+  it("X3: an answer that was on disk before anybody watched is shown, and one that was seen as it came is not again", () => {
+    expect(written(answer("Hello"), end("completed"))).toEqual(["Hello"])
+    expect(written(answer("One."), answer("Two."), stepStart(2), delta("Three."), answer("Three."))).toEqual([
+      "One.",
+      "\nTwo.",
+      "\n",
+      "Three."
+    ])
+    expect(written(stepStart(0), delta("Hel"), delta("lo"), answer("Hello"), stepStart(1), delta("Bye"))).toEqual([
+      "Hel",
+      "lo",
+      "\n",
+      "Bye"
+    ])
+  })
+
+  it("X11: a wait that asks shows what it asks, and until when there can be an answer", () => {
+    const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 0, message: "May it go on?" }
+    const asking = retry({ asks })
+    expect(TurnView.view(after(retry(), asking), 1000, surroundings)).toEqual([
+      "! anthropic/claude: 529 Overloaded",
+      "? May it go on?",
+      "  Gives up without an answer in 4 m 59 s, at 02:14:05 (Ctrl-C aborts)"
+    ])
+    expect(written(retry(), asking, delta("Hello"))).toEqual(["[wait] ? May it go on?", "Hello"])
+    expect(TurnView.plainLine(asking, 0, undefined, () => "02:14:05")).toBe(
+      "May it go on? - gives up without an answer in 5 m 0 s, at 02:14:05"
+    )
+  })
+
+  it("each wait of a chain has its line", () => {
+    expect(written(retry(), retry({ attempt: 1, delayMs: 10_000 }), retryEnd(true))).toEqual([
+      "[wait] ! anthropic/claude: 529 Overloaded - retry 1 after 5 m",
+      "[wait] ! anthropic/claude: 529 Overloaded - retry 2 after 10 s"
+    ])
+  })
+
+  it("a wait that was aborted claims no retry", () => {
+    const [aborting] = TurnView.aborting(after(retry()))
+    expect(TurnView.view(aborting, 0, surroundings)[1]).toBe("  Retry 1 in 5 m 0 s, at 02:14:05")
+    const [, outputs] = TurnView.update(aborting, end("aborted"))
+    expect(outputs).toEqual([
+      { _tag: "Line", tone: "wait", text: "! anthropic/claude: 529 Overloaded" },
+      { _tag: "Line", tone: "failure", text: "Aborted." }
+    ])
+  })
+
+  it("a turn that failed says with what, how often it tried and how long it waited", () => {
+    const error = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 } as const
+    const saysOf = (tally: { readonly sleptMs: number; readonly waitedMs?: number }) =>
+      written(end("failed", { error, attempts: 22, ...tally }))
+    expect(saysOf({ sleptMs: 27_105_000, waitedMs: 27_105_040 })).toEqual([
+      "[failure] Failed: 529 Overloaded (22 attempts, 7 h 31 m 45 s of waiting)"
+    ])
+    // A wait that was cut short counts as what it was.
+    expect(saysOf({ sleptMs: 27_105_000, waitedMs: 7_200_000 })).toEqual([
+      "[failure] Failed: 529 Overloaded (22 attempts, 2 h of waiting (7 h 31 m 45 s were scheduled))"
+    ])
+    const once = end("failed", { error, attempts: 1, sleptMs: 5_000, waitedMs: 5_000 })
+    expect(written(once)).toEqual(["[failure] Failed: 529 Overloaded"])
+    expect(written({ ...once, attempts: 2 })).toEqual(["[failure] Failed: 529 Overloaded (2 attempts, 5 s of waiting)"])
+    expect(written(end("failed", { attempts: 1 }))).toEqual(["[failure] Failed: no reason was given"])
+    expect(saysOf({ sleptMs: 0, waitedMs: 0 })).toEqual(["[failure] Failed: 529 Overloaded (22 attempts)"])
+    expect(saysOf({ sleptMs: 5_000 })).toEqual([
+      "[failure] Failed: 529 Overloaded (22 attempts, 5 s of scheduled waiting)"
+    ])
+  })
+
+  it("says which tools a turn waits for or runs without, what it calls, and where it goes on", () => {
+    const ids = { conversationId: end("completed").conversationId, turnId: end("completed").turnId }
+    const servers = [
+      { server: "files", message: "exit code 3" },
+      { server: "web", message: "refused" }
+    ]
+    const missing = { type: "tools-missing", ...ids, servers } as const
+    const call = { type: "tool-call", ...ids, toolCallId: "1", toolName: "search", input: {} } as const
+    expect(written(missing, { ...missing, until: 9 }, retry(), call, modelChange("openai/gpt-5"))).toEqual([
+      "[notice] Runs without the tools of files (exit code 3), web (refused).",
+      "[notice] Waits for the tools of files (exit code 3), web (refused).",
+      "[wait] ! anthropic/claude: 529 Overloaded - retry 1 after 5 m",
+      "[aside] calls search",
+      "[notice] Goes on with openai/gpt-5 instead of anthropic/claude."
+    ])
+  })
+
+  it("the answers of two steps are two lines", () => {
+    expect(written(stepStart(0), delta("One."), stepStart(1), delta("Two.")).join("")).toBe("One.\nTwo.")
+  })
+
+  it("a countdown is never negative and never grows, and no line is too wide", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: -1000, max: 10_000_000 }),
+        fc.integer({ min: -10_000_000, max: 10_000_000 }),
+        fc.array(fc.nat({ max: 100_000 }), { maxLength: 20 }),
+        fc.integer({ min: 10, max: 120 }),
+        fc.string({ maxLength: 300, unit: "grapheme" }),
+        (delayMs, retryAt, steps, columns, message) => {
+          const wait = retry({ delayMs, retryAt, message })
+          let now = 0
+          let last = Infinity
+          for (const step of steps) {
+            now += step
+            const left = TurnView.timeLeft(wait, now)
+            expect(left).toBeGreaterThanOrEqual(0)
+            expect(left).toBeLessThanOrEqual(last)
+            last = left
+            const lines = TurnView.view(after(wait), now, { ...surroundings, columns })
+            expect(lines.join("")).not.toMatch(/ -\d/)
+            for (const line of lines) expect(CliOutput.displayWidth(line)).toBeLessThanOrEqual(columns)
+          }
+        }
+      )
+    )
+  })
+
+  it("D13: a wait that is over, or has no length, has no time left, and the last millisecond is one", () => {
+    expect(TurnView.timeLeft(retry(), 1_000_000)).toBe(0)
+    expect(TurnView.timeLeft(retry({ delayMs: 0 }), 0)).toBe(0)
+    expect(TurnView.timeLeft(retry({ delayMs: -5 }), 0)).toBe(0)
+    expect(TurnView.view(after(retry()), 299_999, surroundings).at(-1)).toBe(
+      "  Retry 1 in 1 s, at 02:14:05 (Ctrl-C aborts)"
+    )
+    expect(TurnView.plainLine(retry(), 299_999, 300_001, () => "")).toBe("retry 1 in 1 s")
+    expect(TurnView.plainLine(retry(), 300_000, 300_001, () => "")).toBeUndefined()
+  })
+
+  it("P7: a retry without a wait is at once, and one with the shortest is not", () => {
+    const begins = (delayMs: number) =>
+      TurnView.plainLine(retry({ delayMs, retryAt: delayMs }), 0, undefined, () => "02:14:05")
+    expect(begins(0)).toBe("anthropic/claude: 529 Overloaded - retry 1 at once")
+    expect(begins(1)).toBe("anthropic/claude: 529 Overloaded - retry 1 in 1 s, at 02:14:05")
+  })
+
+  it("counts waits", () => {
+    expect([after(), after(retry()), after(retry(), retryEnd(true), retry())].map(({ waits }) => waits)).toEqual([
+      0, 1, 2
+    ])
+  })
+
+  it("shows three lines of an error, however long it is", () => {
+    const wait = retry({ message: "an error page ".repeat(100) })
+    expect(TurnView.view(after(wait), 0, { ...surroundings, columns: 40 })).toHaveLength(3 + 1)
+  })
+
+  it("steps without text leave no empty lines behind, and what is void is answered anew", () => {
+    expect(written(stepStart(0), delta("One."), stepStart(1), stepStart(2), delta("Two."))).toEqual([
+      "One.",
+      "\n",
+      "Two."
+    ])
+    expect(written(delta("Hel"), stepDiscarded("The line broke."), answer("Hello"))).toEqual([
+      "Hel",
+      "[notice] What was shown is void: The line broke. It is answered anew.",
+      "Hello"
+    ])
+  })
+
+  it("the next look is when the seconds change", () => {
+    const state = after(retry({ delayMs: 5000, retryAt: 5000 }))
+    expect(TurnView.untilChange(state, 0)).toBe(1000)
+    expect(TurnView.untilChange(state, 250)).toBe(750)
+    expect(TurnView.untilChange(state, 2000)).toBe(1000)
+    expect(TurnView.untilChange(state, 3750)).toBe(250)
+    expect(TurnView.untilChange(state, 4999)).toBe(1)
+    expect(TurnView.untilChange(TurnView.initial, 0)).toBe(1000)
+  })
+
+  it("where nothing can be repainted, a wait has a line when it begins and one every five minutes", () => {
+    const wait = retry({ delayMs: 1_800_000, retryAt: 1_800_000 })
+    const lines: Array<string> = []
+    let said: number | undefined
+    for (let now = 0; now <= 1_800_000; now += 1000) {
+      const line = TurnView.plainLine(wait, now, said, surroundings.timeOfDay)
+      if (line === undefined) continue
+      lines.push(line)
+      said = TurnView.timeLeft(wait, now)
+    }
+    expect(lines).toEqual([
+      "anthropic/claude: 529 Overloaded - retry 1 in 30 m 0 s, at 02:14:05",
+      "retry 1 in 25 m 0 s",
+      "retry 1 in 20 m 0 s",
+      "retry 1 in 15 m 0 s",
+      "retry 1 in 10 m 0 s",
+      "retry 1 in 5 m 0 s"
+    ])
+  })
+})

@@ -1,0 +1,78 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Environment from "../../../src/config/reading/Environment.ts"
+import * as Given from "../Given.ts"
+
+describe("Environment", () => {
+  it("two variables of one section both count, and so does one that is a section by itself", () => {
+    const environment = {
+      HOLDFAST_HOST: "::1",
+      HOLDFAST_PORT: "80",
+      HOLDFAST_MODEL: "a/b",
+      HOLDFAST_RETRY_ENABLED: "false"
+    }
+    expect(Environment.toSettings(environment)).toEqual({
+      server: { host: "::1", port: 80 },
+      model: "a/b",
+      retry: { enabled: false }
+    })
+  })
+
+  it.each([
+    ["HOLDFAST_PORT", "0x50", { server: { port: "0x50" } }],
+    ["HOLDFAST_PORT", "1234567890", { server: { port: "1234567890" } }],
+    ["HOLDFAST_PORT", "123456789", { server: { port: 123_456_789 } }],
+    ["HOLDFAST_PORT", "-1", { server: { port: "-1" } }],
+    ["HOLDFAST_RETRY_ENABLED", "true", { retry: { enabled: true } }],
+    ["HOLDFAST_RETRY_ENABLED", "yes", { retry: { enabled: "yes" } }],
+    ["HOLDFAST_MODEL", "", {}]
+  ])("%s=%s is read as far as it can be, for the schema to refuse", (name, value, expected) => {
+    expect(Environment.toSettings({ [name]: value })).toEqual(expected)
+  })
+
+  it("a place is the variable that it came from, or else the path", () => {
+    expect(Environment.placeOf(["server", "port"])).toBe("HOLDFAST_PORT")
+    expect(Environment.placeOf(["retry", "profile"])).toBe("HOLDFAST_RETRY_PROFILE")
+    expect(Environment.placeOf(["model"])).toBe("HOLDFAST_MODEL")
+    expect(Environment.placeOf(["server", "nonsense"])).toBe("server.nonsense")
+  })
+
+  it("variables that look like ours are pointed out, and those that mean something are not", () => {
+    const known = Object.fromEntries(Environment.names.map((name) => [name, "x"]))
+    const environment = {
+      ...known,
+      HOLDFAST_MINE: "x",
+      HOLDFAST_XYZZY: "x",
+      HOLDFAST_TOKN: "x",
+      MY_HOLDFAST_MODEL: "x"
+    }
+    expect(Environment.strangers(environment, new Set(["HOLDFAST_MINE"]))).toEqual([
+      "HOLDFAST_XYZZY is set and means nothing to Holdfast.",
+      "HOLDFAST_TOKN is set and means nothing to Holdfast. Did you mean HOLDFAST_TOKEN?"
+    ])
+  })
+
+  it("every variable that a configuration names means something", () => {
+    const environment = {
+      HOLDFAST_BEARER: "a-token-of-24-characters",
+      HOLDFAST_KEY: "sk-test-0123456789",
+      HOLDFAST_HOOK: "https://hooks.example.org/x",
+      HOLDFAST_IN_TOOL: "t",
+      HOLDFAST_IN_HEADER: "h"
+    }
+    const file = {
+      server: { tokenEnv: "HOLDFAST_BEARER" },
+      model: "own/m",
+      providers: {
+        own: {
+          type: "openai-compatible",
+          baseUrl: "http://localhost/v1",
+          apiKeyEnv: "HOLDFAST_KEY",
+          headers: { "X-A": "${HOLDFAST_IN_HEADER}" }
+        }
+      },
+      tools: { a: { command: "a", env: { A: "${HOLDFAST_IN_TOOL}" } } },
+      telemetry: { notifications: { webhookEnv: "HOLDFAST_HOOK" } }
+    }
+    expect(Given.config({ file, environment }).notices).toEqual([])
+  })
+})

@@ -1,0 +1,78 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Profile } from "@holdfast/policy"
+import { Result } from "effect"
+import * as FormerNames from "../../../src/config/reading/FormerNames.ts"
+import * as Problem from "../../../src/config/reading/Problem.ts"
+import * as Given from "../Given.ts"
+
+describe("names of settings elsewhere", () => {
+  it("a number that is too large to be one is written as its default", () => {
+    const advice = (found: unknown) => FormerNames.adviceFor(["retry", "maxDelayMs"], found)
+    expect(advice(JSON.parse("1e999"))).toContain('write "maxDelay": "300 seconds".')
+    expect(advice("soon")).toContain('write "maxDelay": "300 seconds".')
+    expect(advice(1_500)).toContain('write "maxDelay": "1500 millis".')
+  })
+
+  it.each<[string, unknown, ReadonlyArray<string>]>([
+    [
+      "in retry",
+      {
+        retry: {
+          baseDelayMs: 2500,
+          maxDelayMs: -1,
+          fallbackChains: {},
+          fallbackRevertPolicy: "never"
+        }
+      },
+      [
+        'retry.baseDelayMs: unknown key. Here it is retry.schedule.base: in "retry", write "schedule": { "type": "exponential", "base": "2500 millis" }.',
+        'retry.maxDelayMs: unknown key. Here it is retry.maxDelay: in "retry", write "maxDelay": "0 seconds".',
+        'retry.fallbackChains: unknown key. Here it is retry.routing.chains: in "retry", write "routing": { "type": "fallback-chain", "chains": ... }.',
+        'retry.fallbackRevertPolicy: unknown key. Here it is retry.routing.revert: in "retry", write "routing": { "type": "fallback-chain", "revert": "never" }.'
+      ]
+    ],
+    [
+      "beside everything else",
+      { maxRetries: 5, maxTurns: 30, llmTimeout: 600000, targets: ["openai/gpt-5"], models: ["openai/gpt-5"] },
+      [
+        'maxRetries: unknown key. Here it is retry.maxRetries: in "retry", write "maxRetries": 5, "counts": "attempts".',
+        'maxTurns: unknown key. Here it is retry.maxTurns: in "retry", write "maxTurns": 30.',
+        'llmTimeout: unknown key. Here it is retry.requestTimeout: in "retry", write "requestTimeout": { "firstContent": "600 seconds", "idle": "600 seconds" }.',
+        'targets: unknown key. Here it is retry.routing.targets: in "retry", write "routing": { "type": "round-robin", "targets": [...] }.',
+        'models: found a list; expected object. Here it is retry.routing.targets: in "retry", write "routing": { "type": "round-robin", "targets": [...] }.'
+      ]
+    ],
+    [
+      "in another section they are unknown keys like any other",
+      { gate: { targets: [] } },
+      ["gate.targets: unknown key. Known here: enabled."]
+    ]
+  ])("%s are refused with the key that replaces them", (_, file, expected) => {
+    expect(Given.problems({ file }).toSorted()).toEqual(expected.toSorted())
+  })
+
+  it("a conversation's own settings are told the same", () => {
+    const retry = { llmTimeout: 1000 }
+    const problem = Result.match(Profile.decode(retry), {
+      onSuccess: () => "",
+      onFailure: ({ issue }) => Problem.firstOf(issue, retry, (path) => Problem.formatPath(["retry", ...path]))
+    })
+    expect(problem).toBe(
+      'retry.llmTimeout: unknown key. Here it is retry.requestTimeout: in "retry", write "requestTimeout": { "firstContent": "1 seconds", "idle": "1 seconds" }.'
+    )
+  })
+
+  it.each(Array.from(FormerNames.formerNames).filter(([, { write }]) => !write(undefined).includes("...")))(
+    "what %s is told to write is accepted",
+    (name, { write }) => {
+      for (const found of [undefined, 0, -1, 1500, "never", false]) {
+        const retry: unknown = JSON.parse(`{ ${write(found)} }`)
+        // A schedule cannot begin with no wait at all, here or there.
+        if (name === "baseDelayMs" && (found === 0 || found === -1)) continue
+        if ((name === "maxTurns" || name === "llmTimeout") && (found === 0 || found === -1)) continue
+        if (name === "maxRetries" && found === -1) continue
+        expect(Result.isSuccess(Profile.decode(retry)), JSON.stringify(retry)).toBe(true)
+      }
+    }
+  )
+})

@@ -1,0 +1,170 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Scope } from "effect"
+import * as fc from "fast-check"
+import { Limiter, type Permit } from "../../src/gate/Limiter.ts"
+import { World } from "../conversation/World.ts"
+
+/** A call that asks for a permit; `end` gives it back, or stops waiting. */
+const ask = Effect.fnUntraced(function* (limiter: Limiter, tokens = 0) {
+  const scope = yield* Scope.make()
+  const asked: { permit: Permit | undefined; readonly end: Effect.Effect<void> } = {
+    permit: undefined,
+    end: Effect.suspend(() => Effect.andThen(Fiber.interrupt(fiber), Scope.close(scope, Exit.void)))
+  }
+  const fiber = yield* Effect.forkDetach(
+    Effect.map(Scope.provide(limiter.permit(tokens), scope), (permit) => {
+      asked.permit = permit
+    }),
+    { startImmediately: true }
+  )
+  return asked
+})
+
+describe("Limiter", () => {
+  it.effect("L1, L2: calls begin in the order in which they asked, each when one before it has ended", () =>
+    Effect.gen(function* () {
+      const limiter = new Limiter({ calls: 2 }, new World())
+      const calls = yield* Effect.forEach([1, 2, 3, 4, 5], () => ask(limiter))
+      const begun = () => calls.flatMap(({ permit }, i) => (permit === undefined ? [] : [i]))
+      expect(begun()).toEqual([0, 1])
+      expect(limiter.waiting).toBe(3)
+      yield* calls[1]?.end ?? Effect.void
+      expect(begun()).toEqual([0, 1, 2])
+      calls[2]?.permit?.release()
+      calls[2]?.permit?.release() // L2: given back once
+      expect(begun()).toEqual([0, 1, 2, 3])
+      expect(limiter.use.underway).toBe(2)
+    })
+  )
+
+  it.effect("L3: a call that is given up while it waits leaves its turn to the next", () =>
+    Effect.gen(function* () {
+      const limiter = new Limiter({ calls: 1 }, new World())
+      const [first, second, third] = yield* Effect.all([ask(limiter), ask(limiter), ask(limiter)])
+      yield* second.end
+      expect(limiter.waiting).toBe(1)
+      yield* first.end
+      expect(second.permit).toBeUndefined()
+      expect(third.permit).toBeDefined()
+      yield* third.end
+      expect(limiter.use.underway).toBe(0)
+    })
+  )
+
+  it.effect("a minute's requests wait for the clock, which is set once", () =>
+    Effect.gen(function* () {
+      const world = new World()
+      const limiter = new Limiter({ requestsPerMinute: 1 }, world)
+      const [first, second, third] = yield* Effect.all([ask(limiter), ask(limiter), ask(limiter)])
+      yield* first.end
+      expect(world.size).toBe(1)
+      world.move(60_999)
+      expect(second.permit).toBeUndefined()
+      world.move(1)
+      expect(second.permit).toBeDefined()
+      expect(third.permit).toBeUndefined()
+      expect(world.size).toBe(1)
+      yield* third.end
+      yield* second.end
+      expect(world.size).toBe(0)
+    })
+  )
+
+  it.effect("tokens that a call did not use are given back, and those that it used beyond the estimate count", () =>
+    Effect.gen(function* () {
+      const limiter = new Limiter({ tokensPerMinute: 100 }, new World())
+      expect(limiter.countsTokens).toBe(true)
+      const [first, second] = yield* Effect.all([ask(limiter, 90), ask(limiter, 60)])
+      expect(second.permit).toBeUndefined()
+      first.permit?.counted({ inputTokens: 30, outputTokens: 15 })
+      expect(second.permit).toBeUndefined()
+      first.permit?.counted({ inputTokens: 30, outputTokens: 20 })
+      expect(second.permit).toBeUndefined()
+      first.permit?.counted({ inputTokens: 20, outputTokens: 20 })
+      expect(second.permit).toBeDefined()
+      expect(limiter.use.seconds.reduce((sum, { tokens }) => sum + tokens, 0)).toBe(100)
+    })
+  )
+
+  it.effect("a provider that reports no input is charged the estimate", () =>
+    Effect.gen(function* () {
+      const limiter = new Limiter({ tokensPerMinute: 100 }, new World())
+      const call = yield* ask(limiter, 40)
+      call.permit?.counted({ outputTokens: 5 })
+      expect(limiter.use.seconds).toMatchObject([{ tokens: 45, requests: 1 }])
+      call.permit?.counted({ inputTokens: 30 })
+      expect(limiter.use.seconds).toMatchObject([{ tokens: 30, requests: 1 }])
+    })
+  )
+
+  it.effect("L4: what others use counts, and is looked at again where nothing else would wake the call", () =>
+    Effect.gen(function* () {
+      const world = new World()
+      const limiter = new Limiter({ calls: 1 }, world)
+      limiter.hear([{ underway: 1, seconds: [] }])
+      const call = yield* ask(limiter)
+      expect(call.permit).toBeUndefined()
+      expect(world.size).toBe(1)
+      limiter.hear([])
+      expect(call.permit).toBeDefined()
+      expect(world.size).toBe(0)
+    })
+  )
+
+  it.effect("L4: others that call nothing are not looked at again: an end of its own wakes the call", () =>
+    Effect.gen(function* () {
+      const world = new World()
+      const limiter = new Limiter({ calls: 1 }, world)
+      const first = yield* ask(limiter)
+      limiter.hear([{ underway: 0, seconds: [] }])
+      const second = yield* ask(limiter)
+      expect(world.size).toBe(0)
+      yield* first.end
+      expect(second.permit).toBeDefined()
+    })
+  )
+
+  it("without limits nothing waits, and nothing has to be measured", () => {
+    const limiter = new Limiter({}, new World())
+    expect(limiter.countsTokens).toBe(false)
+    Effect.runSync(Effect.scoped(Effect.andThen(limiter.permit(1e9), limiter.permit(1e9))))
+    expect(limiter.use.underway).toBe(0)
+  })
+
+  it("L1, L2, A1: under any order of calls, ends and time, no limit is passed, and nobody waits for nothing", async () => {
+    const event = fc.oneof(
+      fc.record({ type: fc.constant("ask" as const), tokens: fc.integer({ min: 0, max: 50 }) }),
+      fc.record({ type: fc.constant("end" as const), which: fc.nat(20) }),
+      fc.record({ type: fc.constant("pass" as const), ms: fc.integer({ min: 0, max: 90_000 }) })
+    )
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 3 }),
+        fc.integer({ min: 1, max: 6 }),
+        fc.array(event, { maxLength: 40 }),
+        (calls, requestsPerMinute, events) =>
+          Effect.runPromise(
+            Effect.gen(function* () {
+              const world = new World()
+              const limiter = new Limiter({ calls, requestsPerMinute }, world)
+              const open: Array<Effect.Success<ReturnType<typeof ask>>> = []
+              for (const event of events) {
+                if (event.type === "ask") open.push(yield* ask(limiter, event.tokens))
+                else if (event.type === "pass") world.move(event.ms)
+                else yield* open.splice(event.which % Math.max(1, open.length), 1)[0]?.end ?? Effect.void
+                const begun = open.filter(({ permit }) => permit !== undefined)
+                expect(begun.length).toBe(limiter.use.underway)
+                expect(begun.length).toBeLessThanOrEqual(calls)
+                expect(open.slice(0, begun.length)).toEqual(begun)
+                expect(limiter.waiting).toBe(open.length - begun.length)
+                // Who waits does so for an end or for the clock.
+                if (limiter.waiting > 0 && begun.length < calls) expect(world.size).toBe(1)
+              }
+              for (const { end } of open.toReversed()) yield* end
+              expect([limiter.use.underway, limiter.waiting, world.size]).toEqual([0, 0, 0])
+            })
+          )
+      )
+    )
+  })
+})

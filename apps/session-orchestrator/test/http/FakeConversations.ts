@@ -1,0 +1,256 @@
+/**
+ * Conversations at the edge, played by the test: what is emitted here is what a transport sees.
+ *
+ * It keeps what the port promises to transports: a turn is accepted once, frames come in the chunks they were emitted in,
+ * persisted ones are numbered, and a watcher that falls behind fails with `SubscriberTooSlow`.
+ */
+import { Ids, TurnEvent } from "@holdfast/wire"
+import { Deferred, Effect, Exit, Layer, Queue, Stream } from "effect"
+import {
+  ConversationNotFound,
+  Conversations,
+  type CreateOptions,
+  type Frame,
+  ShuttingDown,
+  SubscriberTooSlow,
+  TurnConflict,
+  type TurnResult
+} from "../../src/conversation/Conversations.ts"
+import { Explanations } from "../../src/inspection/Explanations.ts"
+import { TurnNotFound } from "../../src/inspection/TurnNotFound.ts"
+import { TurnStates } from "../../src/inspection/TurnStates.ts"
+import { StorageError, Store } from "../../src/storage/Store.ts"
+
+type Watcher = Queue.Queue<ReadonlyArray<Frame>, SubscriberTooSlow>
+
+interface Turn {
+  readonly turnId: Ids.TurnId
+  readonly conversationId: Ids.ConversationId
+  readonly prompt: string | undefined
+  readonly chunks: Array<ReadonlyArray<Frame>>
+  readonly watchers: Set<Watcher>
+  readonly result: Deferred.Deferred<TurnResult, StorageError>
+  /** Somebody waits for the result. */
+  readonly awaited: Deferred.Deferred<void>
+  /** Somebody watched, and has stopped. */
+  readonly unwatched: Deferred.Deferred<void>
+}
+
+interface Conversation {
+  readonly options: CreateOptions
+  readonly chunks: Array<ReadonlyArray<Frame>>
+  readonly watchers: Set<Watcher>
+  lastId: number
+  autoRetryEnabled: boolean
+}
+
+/** Chunks that may wait for a watcher before it is given up. */
+const BACKLOG = 64
+
+export const make = () => {
+  const conversations = new Map<string, Conversation>()
+  const turns = new Map<string, Turn>()
+  const arrivals = new Map<string, Deferred.Deferred<Turn>>()
+  const calls: Array<string> = []
+  const broken = { storage: false, isShuttingDown: false, holdsCommands: false, defect: undefined as unknown }
+  let ids = 0
+
+  const arrival = (id: string): Deferred.Deferred<Turn> => {
+    const found = arrivals.get(id) ?? Deferred.makeUnsafe<Turn>()
+    arrivals.set(id, found)
+    return found
+  }
+
+  const existing = (id: Ids.ConversationId) =>
+    Effect.suspend((): Effect.Effect<Conversation, ConversationNotFound | StorageError> => {
+      if (broken.defect !== undefined) return Effect.die(broken.defect)
+      if (broken.storage) return Effect.fail(new StorageError({ message: "The disk is full." }))
+      const conversation = conversations.get(id)
+      return conversation === undefined
+        ? Effect.fail(new ConversationNotFound({ conversationId: id }))
+        : Effect.succeed(conversation)
+    })
+
+  const accept = (conversationId: Ids.ConversationId, prompt: string | undefined, wanted: Ids.TurnId | undefined) =>
+    Effect.flatMap(existing(conversationId), (): Effect.Effect<Ids.TurnId, TurnConflict | ShuttingDown> => {
+      if (broken.isShuttingDown) return Effect.fail(new ShuttingDown())
+      const turnId = wanted ?? Ids.TurnId.make(`t_${++ids}`)
+      const known = turns.get(turnId)
+      if (known === undefined) {
+        const turn: Turn = {
+          turnId,
+          conversationId,
+          prompt,
+          chunks: [],
+          watchers: new Set(),
+          result: Deferred.makeUnsafe(),
+          awaited: Deferred.makeUnsafe(),
+          unwatched: Deferred.makeUnsafe()
+        }
+        turns.set(turnId, turn)
+        Deferred.doneUnsafe(arrival(turnId), Exit.succeed(turn))
+      } else if (known.prompt !== prompt) {
+        return Effect.fail(new TurnConflict({ message: `${turnId} is another turn.` }))
+      }
+      return Effect.succeed(turnId)
+    })
+
+  const turn = (id: string): Turn => {
+    const found = turns.get(id)
+    if (found === undefined) throw new Error(`no turn ${id}`)
+    return found
+  }
+
+  const watching = (
+    chunks: ReadonlyArray<ReadonlyArray<Frame>>,
+    watchers: Set<Watcher>,
+    onEnd: Effect.Effect<unknown>
+  ) =>
+    Stream.unwrap(
+      Effect.gen(function* () {
+        const queue = yield* Effect.acquireRelease(
+          Effect.tap(Queue.dropping<ReadonlyArray<Frame>, SubscriberTooSlow>(BACKLOG), (queue) =>
+            Effect.sync(() => watchers.add(queue))
+          ),
+          (queue) =>
+            Effect.andThen(
+              Effect.sync(() => watchers.delete(queue)),
+              onEnd
+            )
+        )
+        return Stream.fromIterable([...chunks]).pipe(
+          Stream.flatMap((chunk) => Stream.fromArray(chunk)),
+          Stream.concat(
+            Stream.fromEffectRepeat(Queue.take(queue)).pipe(Stream.flatMap((chunk) => Stream.fromArray(chunk)))
+          )
+        )
+      })
+    )
+
+  const tell = (watchers: Set<Watcher>, chunk: ReadonlyArray<Frame>) => {
+    for (const watcher of watchers) {
+      if (Queue.offerUnsafe(watcher, chunk)) continue
+      watchers.delete(watcher)
+      Effect.runSync(Queue.fail(watcher, new SubscriberTooSlow({ message: "The client is too slow." })))
+    }
+  }
+
+  const command = (id: Ids.ConversationId, name: string) =>
+    Effect.flatMap(existing(id), () => {
+      calls.push(name)
+      return broken.holdsCommands ? Effect.never : Effect.void
+    })
+
+  const service = Conversations.of({
+    create: (options) =>
+      Effect.sync(() => {
+        const id = Ids.ConversationId.make(`c_${++ids}`)
+        conversations.set(id, { options, chunks: [], watchers: new Set(), lastId: 0, autoRetryEnabled: true })
+        return id
+      }),
+    prompt: (id, { prompt, turnId }) => accept(id, prompt, turnId),
+    retry: (id, { turnId }) => accept(id, undefined, turnId),
+    result: (id) => Effect.andThen(Deferred.succeed(turn(id).awaited, undefined), Deferred.await(turn(id).result)),
+    watchTurn: (id) => {
+      const { chunks, unwatched, watchers } = turn(id)
+      return watching(chunks, watchers, Deferred.succeed(unwatched, undefined)).pipe(
+        Stream.takeUntil((frame) => frame.event.type === "turn-end")
+      )
+    },
+    watch: (id, after) =>
+      Stream.unwrap(
+        Effect.map(existing(id), ({ chunks, watchers }) =>
+          watching(chunks, watchers, Effect.void).pipe(
+            Stream.filter((frame) => frame.id === undefined || frame.id > after)
+          )
+        )
+      ),
+    abort: (id) => Effect.as(command(id, "abort"), false),
+    steer: ({ conversationId, type }) => Effect.as(command(conversationId, type), true),
+    setAutoRetry: (id, enabled) =>
+      Effect.map(existing(id), (conversation) => {
+        conversation.autoRetryEnabled = enabled
+      }),
+    counts: Effect.sync(() => ({ running: turns.size, retrying: 0, queued: 0 })),
+    state: (conversationId) =>
+      Effect.map(existing(conversationId), ({ autoRetryEnabled, options }) => ({
+        conversationId,
+        status: [...turns.values()].some((turn) => turn.conversationId === conversationId) ? "running" : "idle",
+        model: options.model ?? "simulated/steady",
+        autoRetryEnabled,
+        isRetrying: false,
+        queued: []
+      })),
+    messages: (id) => Effect.as(existing(id), [])
+  })
+
+  const die = Effect.die("not part of this test")
+
+  return {
+    calls,
+    broken,
+    /** The turn, once it has been asked for. */
+    arrival: (id: string) => Deferred.await(arrival(id)),
+    turn,
+    /** How many watch a conversation. */
+    watchersOf: (id: string) => conversations.get(id)?.watchers.size ?? 0,
+    /** Emits events of a turn, in one chunk. */
+    emit: (id: string, events: ReadonlyArray<TurnEvent.TurnEvent>) => {
+      const { chunks, conversationId, watchers } = turn(id)
+      const conversation = conversations.get(conversationId)
+      if (conversation === undefined) throw new Error(`no conversation ${conversationId}`)
+      const chunk = events.map((event): Frame => ({
+        event,
+        json: JSON.stringify(event),
+        id: TurnEvent.isPersisted(event) ? ++conversation.lastId : undefined
+      }))
+      chunks.push(chunk)
+      conversation.chunks.push(chunk)
+      tell(watchers, chunk)
+      tell(conversation.watchers, chunk)
+    },
+    layer: Layer.mergeAll(
+      Layer.succeed(Conversations, service),
+      Layer.succeed(Explanations, {
+        explain: (conversationId, turnId) =>
+          Effect.andThen(existing(conversationId), Effect.fail(new TurnNotFound({ conversationId, turnId })))
+      }),
+      Layer.succeed(TurnStates, {
+        find: (turnId) => Effect.fail(new TurnNotFound({ turnId }))
+      }),
+      Layer.succeed(Store, {
+        createConversation: () => die,
+        conversation: () => die,
+        setAutoRetry: () => die,
+        acceptTurn: () => die,
+        turn: () => die,
+        resumption: () => die,
+        lastTurn: () => die,
+        unsealedTurnsOf: () => die,
+        unsealedTurns: Effect.suspend(() =>
+          broken.storage
+            ? Effect.fail(new StorageError({ message: "The disk is full." }))
+            : Effect.succeed(
+                [...turns.values()].map((turn) => ({
+                  ...turn,
+                  model: "simulated/steady",
+                  tail: undefined,
+                  records: 0,
+                  interruption: undefined
+                }))
+              )
+        ),
+        appendEvents: () => die,
+        events: () => Stream.die("not part of this test"),
+        turnEvents: () => die,
+        history: () => die,
+        messages: () => die,
+        check: Effect.suspend(() =>
+          broken.storage ? Effect.fail(new StorageError({ message: "The disk is full." })) : Effect.void
+        )
+      })
+    )
+  }
+}
+
+export type FakeConversations = ReturnType<typeof make>

@@ -1,0 +1,31 @@
+/** The HTTP server on a free port, over conversations that the test plays. */
+import { Context, Effect, Layer } from "effect"
+import { HttpServer as EffectHttpServer } from "effect/http"
+import * as Condition from "../../src/system/Condition.ts"
+import * as Drain from "../../src/system/Drain.ts"
+import * as HttpServer from "../../src/http/HttpServer.ts"
+import * as FakeConversations from "./FakeConversations.ts"
+import * as Socket from "./Socket.ts"
+
+export const start = (options: HttpServer.Options = {}) =>
+  Effect.gen(function* () {
+    const conversations = FakeConversations.make()
+    const layer = HttpServer.layer({ port: 0, ...options }).pipe(Layer.provide(conversations.layer))
+    const context = yield* Layer.build(layer)
+    const { address } = Context.get(context, EffectHttpServer.HttpServer)
+    if (address._tag === "UnixPathAddress") return yield* Effect.die("bound to a path")
+    const { port } = address
+    const create = Effect.map(
+      Socket.call(port, { path: "/v1/conversations", body: {} }),
+      ({ text }): string => JSON.parse(text).conversationId
+    )
+    return {
+      port,
+      conversations,
+      condition: Context.get(context, Condition.Condition),
+      drain: Context.get(context, Drain.Drain),
+      create,
+      call: (request: Socket.Request) => Socket.call(port, request),
+      open: (request: Socket.Request) => Socket.open(port, request)
+    }
+  })

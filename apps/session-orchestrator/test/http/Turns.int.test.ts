@@ -1,0 +1,282 @@
+import { expect, it } from "@effect/vitest"
+import { Ndjson, Sse, TurnEvent } from "@holdfast/wire"
+import { Deferred, Effect, Exit, Fiber, Schema, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { StorageError } from "../../src/storage/Store.ts"
+import type { FakeConversations } from "./FakeConversations.ts"
+import * as Events from "./Events.ts"
+import * as TestServer from "./TestServer.ts"
+
+const NDJSON = { accept: "application/x-ndjson" }
+const SSE = { accept: "text/event-stream" }
+
+/** A conversation with a turn `t` that was asked for and is answered as `headers` say. */
+const ask = Effect.fnUntraced(function* (headers: Record<string, string>) {
+  const server = yield* TestServer.start()
+  const conversation = yield* server.create
+  const live = yield* server.open({
+    path: `/v1/conversations/${conversation}/turns`,
+    headers,
+    body: { prompt: "hello", turnId: "t" }
+  })
+  return { server, conversation, live, events: Events.of(conversation, "t") }
+})
+
+const decodeNdjson = (text: string) =>
+  Stream.make(new TextEncoder().encode(text)).pipe(Stream.pipeThroughChannel(Ndjson.decode()), Stream.runCollect)
+
+it.effect("a turn is streamed as one JSON object a line, up to its end", () =>
+  Effect.gen(function* () {
+    const { events, live, server } = yield* ask(NDJSON)
+    const sent = [events.start, events.wait, events.delta("a"), events.delta("b\u2028c"), events.end]
+    server.conversations.emit("t", sent)
+    const text = yield* live.rest
+    expect(live.status).toBe(200)
+    expect(live.headers["content-type"]).toBe("application/x-ndjson")
+    expect(
+      text
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+    ).toEqual(sent)
+    expect([...(yield* decodeNdjson(text))]).toEqual(sent)
+  })
+)
+
+it.effect("D12: provider-retry reaches a client unchanged, as NDJSON and as SSE", () =>
+  Effect.gen(function* () {
+    for (const accept of [NDJSON, SSE]) {
+      const { events, live, server } = yield* ask(accept)
+      server.conversations.emit("t", [events.wait, events.end])
+      const text = yield* live.rest
+      const line = text.split("\n").find((line) => line.includes("provider-retry")) ?? ""
+      expect(JSON.parse(line.replace(/^data: /, ""))).toEqual(events.wait)
+    }
+  })
+)
+
+it.effect.prop(
+  "D12: whatever a turn tells reaches a client unchanged, over a socket, as NDJSON and as SSE",
+  { chunks: Schema.Array(Schema.Array(TurnEvent.TurnEvent)) },
+  ({ chunks }) =>
+    Effect.gen(function* () {
+      const sent = chunks.map((events) => events.filter(({ type }) => type !== "turn-end"))
+      const expected = (end: TurnEvent.TurnEvent) => JSON.parse(JSON.stringify([...sent.flat(), end]))
+      for (const accept of [NDJSON, SSE]) {
+        const { events, live, server } = yield* ask(accept)
+        for (const chunk of [...sent, [events.end]]) server.conversations.emit("t", chunk)
+        const bytes = new TextEncoder().encode(yield* live.rest)
+        const received =
+          accept === NDJSON
+            ? yield* Stream.make(bytes).pipe(Stream.pipeThroughChannel(Ndjson.decode()), Stream.runCollect)
+            : yield* Stream.make(bytes).pipe(
+                Stream.decodeText,
+                Stream.pipeThroughChannel(Sse.decode<never, unknown>()),
+                Stream.map(({ event }) => event),
+                Stream.runCollect
+              )
+        expect([...received]).toEqual(expected(events.end))
+      }
+    }).pipe(Effect.scoped),
+  { arbitrary: { runs: 30 } }
+)
+
+it.effect("SSE frames carry ids for persisted events and none for transient ones", () =>
+  Effect.gen(function* () {
+    const { events, live, server } = yield* ask(SSE)
+    server.conversations.emit("t", [events.start, events.delta("a"), events.end])
+    const text = yield* live.rest
+    expect(live.headers["content-type"]).toBe("text/event-stream")
+    expect(text).toBe([Sse.encode(events.start, 1), Sse.encode(events.delta("a")), Sse.encode(events.end, 2)].join(""))
+  })
+)
+
+it.effect("the events of one read leave in one write", () =>
+  Effect.gen(function* () {
+    const { events, live, server } = yield* ask(NDJSON)
+    const deltas = Array.from({ length: 50 }, (_, index) => events.delta(String(index)))
+    server.conversations.emit("t", deltas)
+    expect((yield* live.next).trimEnd().split("\n")).toHaveLength(50)
+  })
+)
+
+/** Asks for turn `t` as JSON and waits until its result is awaited. */
+const askForResult = Effect.fnUntraced(function* () {
+  const server = yield* TestServer.start()
+  const conversation = yield* server.create
+  const answer = yield* Effect.forkChild(
+    server.open({ path: `/v1/conversations/${conversation}/turns`, body: { prompt: "hello", turnId: "t" } })
+  )
+  const turn = yield* server.conversations.arrival("t")
+  yield* Deferred.await(turn.awaited)
+  const { end } = Events.of(conversation, "t")
+  return { server, turn, answer, conversation, result: { turnId: end.turnId, end, text: "fine" } }
+})
+
+it.effect("without a stream asked for, a turn is answered once it has sealed", () =>
+  Effect.gen(function* () {
+    const { answer, result, turn } = yield* askForResult()
+    const error = { reason: "auth", message: "no key", retryable: false } as const
+    yield* Deferred.succeed(turn.result, { ...result, end: { ...result.end, status: "failed", error } })
+    const live = yield* Fiber.join(answer)
+    expect(live.status).toBe(200)
+    expect(live.headers["content-type"]).toBe("application/json")
+    expect(JSON.parse(yield* live.rest)).toEqual({ turnId: "t", status: "failed", text: "fine", error })
+  })
+)
+
+it.effect("a JSON answer that takes long begins, and shows signs of life that are JSON", () =>
+  Effect.gen(function* () {
+    const { answer, result, turn } = yield* askForResult()
+    yield* TestClock.adjust("15 seconds")
+    const live = yield* Fiber.join(answer)
+    expect(live.status).toBe(200)
+    for (let hours = 0; hours < 3; hours++) {
+      yield* TestClock.adjust("15 seconds")
+      expect(yield* live.next).toBe(" ")
+    }
+    yield* Deferred.succeed(turn.result, result)
+    expect(JSON.parse(yield* live.rest)).toEqual({ turnId: "t", status: "completed", text: "fine" })
+  })
+)
+
+it.effect("C11: an answer of megabytes leaves in pieces, at once and late, and is whole", () =>
+  Effect.gen(function* () {
+    const text = "word \u{1f600} ".repeat(400_000)
+    for (const isLate of [false, true]) {
+      const { answer, result, turn } = yield* askForResult()
+      if (isLate) yield* TestClock.adjust("15 seconds")
+      yield* Deferred.succeed(turn.result, { ...result, text })
+      const live = yield* Fiber.join(answer)
+      expect([live.headers["content-type"], live.headers["transfer-encoding"]]).toEqual(["application/json", "chunked"])
+      expect(JSON.parse(yield* live.rest)).toEqual({ turnId: "t", status: "completed", text })
+    }
+  })
+)
+
+it.effect("a client that waits for JSON and goes away leaves the turn alone", () =>
+  Effect.gen(function* () {
+    const { answer, conversation, result, server, turn } = yield* askForResult()
+    yield* Fiber.interrupt(answer)
+    yield* Deferred.succeed(turn.result, result)
+    const again = yield* server.call({
+      path: `/v1/conversations/${conversation}/turns`,
+      body: { prompt: "hello", turnId: "t" }
+    })
+    expect(JSON.parse(again.text)).toMatchObject({ turnId: "t", status: "completed" })
+    expect(server.conversations.calls).toEqual([])
+  })
+)
+
+it.effect("a disk that fails while a turn is waited for is told as a problem", () =>
+  Effect.gen(function* () {
+    const { answer, turn } = yield* askForResult()
+    yield* Deferred.fail(turn.result, new StorageError({ message: "The disk is full." }))
+    const live = yield* Fiber.join(answer)
+    expect([live.status, live.headers["content-type"]]).toEqual([503, "application/problem+json"])
+    expect(JSON.parse(yield* live.rest)).toMatchObject({ detail: "The disk is full." })
+  })
+)
+
+it.effect("the head of a stream leaves once the turn is accepted, before there is any event", () =>
+  Effect.gen(function* () {
+    const { live, server } = yield* ask(NDJSON)
+    expect(live.status).toBe(200)
+    expect(server.conversations.turn("t").prompt).toBe("hello")
+  })
+)
+
+it.effect("D12: a stream that waits stays one object a line: its signs of life stand before the next object", () =>
+  Effect.gen(function* () {
+    const { events, live, server } = yield* ask(NDJSON)
+    server.conversations.emit("t", [events.wait])
+    yield* live.until("\n")
+    yield* TestClock.adjust("15 seconds") // in which the wait was written
+    yield* TestClock.adjust("15 seconds")
+    expect(yield* live.next).toBe(" ")
+    server.conversations.emit("t", [events.delta("a"), events.end])
+    const text = yield* live.rest
+    expect(
+      text
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+    ).toEqual([events.wait, events.delta("a"), events.end])
+    expect([...(yield* decodeNdjson(text))]).toHaveLength(3)
+  })
+)
+
+it.effect("an SSE stream that waits sends comments every 15 seconds", () =>
+  Effect.gen(function* () {
+    const { events, live, server } = yield* ask(SSE)
+    for (let quarter = 0; quarter < 4; quarter++) {
+      yield* TestClock.adjust("15 seconds")
+      expect(yield* live.next).toBe(Sse.KEEP_ALIVE)
+    }
+    server.conversations.emit("t", [events.end])
+    expect(yield* live.rest).toContain(Sse.encode(events.end, 1))
+  })
+)
+
+it.effect("a client that hangs up ends its own stream, never the turn", () =>
+  Effect.gen(function* () {
+    const { conversation, events, live, server } = yield* ask(NDJSON)
+    server.conversations.emit("t", [events.start])
+    yield* live.until("turn-start")
+    yield* live.hangUp
+    yield* Deferred.await(server.conversations.turn("t").unwatched)
+    expect(server.conversations.calls).toEqual([])
+    server.conversations.emit("t", [events.delta("a"), events.end])
+    const again = yield* server.call({
+      path: `/v1/conversations/${conversation}/turns`,
+      headers: NDJSON,
+      body: { prompt: "hello", turnId: "t" }
+    })
+    expect(again.text.trimEnd().split("\n")).toHaveLength(3)
+  })
+)
+
+/** Lets sockets have their turn. */
+const macrotask = Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
+
+/** More than a socket and the queue before it take of a client that does not read. */
+const flood = (server: { readonly conversations: FakeConversations }, event: TurnEvent.TurnEvent) => {
+  for (let count = 0; count < 200; count++) server.conversations.emit("t", [event])
+}
+
+it.effect("a client of a turn that is too slow is cut off: its stream has no false end", () =>
+  Effect.gen(function* () {
+    const { events, live, server } = yield* ask(NDJSON)
+    yield* live.pause
+    // The first write fills the socket; the rest waits for it, as far as it may.
+    server.conversations.emit("t", [events.delta("x".repeat(32_000_000))])
+    flood(server, events.delta("y"))
+    yield* live.resume
+    const exit = yield* Effect.exit(live.rest)
+    expect(Exit.isFailure(exit)).toBe(true)
+  })
+)
+
+it.effect("a client of a turn that reads nothing at all is cut off after a minute", () =>
+  Effect.gen(function* () {
+    const { events, live, server } = yield* ask(SSE)
+    yield* live.pause
+    server.conversations.emit("t", [events.delta("x".repeat(32_000_000))])
+    const minutes = Effect.forever(Effect.andThen(macrotask, TestClock.adjust("60 seconds")))
+    yield* Effect.raceFirst(Deferred.await(server.conversations.turn("t").unwatched), minutes)
+  })
+)
+
+it.effect("a manual retry is answered like a turn, with or without a body", () =>
+  Effect.gen(function* () {
+    const server = yield* TestServer.start()
+    const conversation = yield* server.create
+    const path = `/v1/conversations/${conversation}/retry`
+    const live = yield* server.open({ path, headers: NDJSON, body: { turnId: "r" } })
+    const { end } = Events.of(conversation, "r")
+    server.conversations.emit("r", [end])
+    expect(JSON.parse(yield* live.rest)).toEqual(end)
+    const bare = yield* server.open({ path, method: "POST", headers: NDJSON })
+    expect(bare.status).toBe(200)
+  })
+)

@@ -1,0 +1,174 @@
+import { expect, it } from "@effect/vitest"
+import { Sse } from "@holdfast/wire"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { ServerResponse } from "node:http"
+import { MOST_AT_ONCE } from "../../src/http/body/WriteBudget.ts"
+import * as Events from "./Events.ts"
+import * as TestServer from "./TestServer.ts"
+
+/** A conversation with a finished turn `t`: four persisted events, and a delta between them. */
+const withHistory = Effect.gen(function* () {
+  const server = yield* TestServer.start()
+  const conversation = yield* server.create
+  yield* server.open({
+    path: `/v1/conversations/${conversation}/turns`,
+    headers: { accept: "application/x-ndjson" },
+    body: { prompt: "hello", turnId: "t" }
+  })
+  const events = Events.of(conversation, "t")
+  return { server, conversation, events, path: `/v1/conversations/${conversation}/events` }
+})
+
+it.effect("watching begins with what is persisted and goes on live", () =>
+  Effect.gen(function* () {
+    const { events, path, server } = yield* withHistory
+    server.conversations.emit("t", [events.start])
+    const live = yield* server.open({ path })
+    expect(live.headers["content-type"]).toBe("text/event-stream")
+    yield* live.until(Sse.encode(events.start, 1))
+    server.conversations.emit("t", [events.wait])
+    yield* live.until(Sse.encode(events.wait))
+    server.conversations.emit("t", [events.end])
+    yield* live.until(Sse.encode(events.end, 2))
+  })
+)
+
+it.effect("X3: a client that comes back with the last id it saw gets what came after it", () =>
+  Effect.gen(function* () {
+    const { events, path, server } = yield* withHistory
+    server.conversations.emit("t", [events.start, events.end])
+    for (const request of [
+      { path, headers: { "last-event-id": "1" } },
+      { path: `${path}?after=1` },
+      { path: `${path}?after=0`, headers: { "last-event-id": "1" } }
+    ]) {
+      const live = yield* server.open(request)
+      expect(yield* live.until("turn-end")).toBe(Sse.encode(events.end, 2))
+    }
+  })
+)
+
+it.effect("a conversation that is quiet shows signs of life", () =>
+  Effect.gen(function* () {
+    const { path, server } = yield* withHistory
+    const live = yield* server.open({ path })
+    yield* TestClock.adjust("15 seconds")
+    expect(yield* live.next).toBe(Sse.KEEP_ALIVE)
+  })
+)
+
+it.effect("a watcher that is too slow is sent away in a way that makes a browser come back", () =>
+  Effect.gen(function* () {
+    const { events, path, server } = yield* withHistory
+    const live = yield* server.open({ path })
+    yield* live.pause
+    server.conversations.emit("t", [events.delta("x".repeat(32_000_000))])
+    for (let count = 0; count < 200; count++) server.conversations.emit("t", [events.delta("y")])
+    yield* live.resume
+    // It ends as it should, so EventSource reconnects with the last id it has; who listens is told why.
+    expect(lastOf(yield* live.rest)).toEqual({ code: "too-slow", message: "The client is too slow." })
+  })
+)
+
+/** What the last frame says, where that is named `reconnect`. */
+const lastOf = (text: string): unknown => {
+  const [, data] = /\nevent: reconnect\ndata: (.*)\n\n$/.exec(text) ?? []
+  return data === undefined ? undefined : JSON.parse(data)
+}
+
+/** Lets Node do what it has to do. */
+const turnsOfTheLoop = Effect.promise(async () => {
+  for (let n = 0; n < 20; n++) await new Promise((resolve) => setImmediate(resolve))
+})
+
+/** A client that has stopped reading, with more sent to it than fits; and how many seconds later it was let go of. */
+const stalled = Effect.gen(function* () {
+  const { conversation, events, path, server } = yield* withHistory
+  const live = yield* server.open({ path })
+  yield* live.pause
+  const watchers = Effect.sync(() => server.conversations.watchersOf(conversation))
+  yield* Effect.repeat(turnsOfTheLoop, { until: () => Effect.map(watchers, (count) => count === 1) })
+  server.conversations.emit("t", [events.start, events.delta("x".repeat(32_000_000))])
+  yield* turnsOfTheLoop
+  let seconds = 0
+  while ((yield* watchers) > 0 && seconds < 120) {
+    yield* TestClock.adjust("1 second")
+    yield* turnsOfTheLoop
+    seconds++
+  }
+  return { live, seconds }
+})
+
+it.effect("X3: a client that takes nothing for a minute is let go of, and finds out why when it reads again", () =>
+  Effect.gen(function* () {
+    const { live, seconds } = yield* stalled
+    expect(seconds).toBe(60)
+    yield* live.resume
+    expect(lastOf(yield* live.rest)).toEqual({ code: "too-slow", message: "The client has read nothing for 1m." })
+  })
+)
+
+it.effect("X3: a client that is dead is cut off some seconds later, and nothing is kept for it", () =>
+  Effect.gen(function* () {
+    const { live } = yield* stalled
+    for (let second = 0; second < 6; second++) yield* Effect.andThen(TestClock.adjust("1 second"), turnsOfTheLoop)
+    yield* live.resume
+    yield* Effect.flip(live.rest)
+  })
+)
+
+it.effect("LiveResponse.L7: many clients that read fast are not all written to in one turn of the event loop", () =>
+  Effect.gen(function* () {
+    const { events, path, server } = yield* withHistory
+    const clients = yield* Effect.forEach(Array.from({ length: 24 }), () => server.open({ path }))
+    server.conversations.emit("t", [events.start])
+    for (const live of clients) yield* live.until(Sse.encode(events.start, 1))
+    const written = yield* writesPerTurn
+    for (let n = 0; n < 8; n++) server.conversations.emit("t", [events.delta("x".repeat(200_000))])
+    server.conversations.emit("t", [events.end])
+    for (const live of clients) yield* live.until("turn-end")
+    const total = written.reduce((sum, bytes) => sum + bytes, 0)
+    expect(total).toBeGreaterThan(24 * 8 * 200_000)
+    expect(Math.max(...written)).toBeLessThanOrEqual(MOST_AT_ONCE)
+  })
+)
+
+/** What all responses together write in each turn of the event loop from now on, in bytes. */
+const writesPerTurn = Effect.gen(function* () {
+  const turns = [0]
+  const { write } = ServerResponse.prototype
+  ServerResponse.prototype.write = new Proxy(write, {
+    apply: (target, response, args: ReadonlyArray<string>) => {
+      turns[turns.length - 1] = (turns.at(-1) ?? 0) + (args[0]?.length ?? 0)
+      return Reflect.apply(target, response, args)
+    }
+  })
+  let next = setImmediate(function count() {
+    turns.push(0)
+    next = setImmediate(count)
+  })
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      ServerResponse.prototype.write = write
+      clearImmediate(next)
+    })
+  )
+  return turns
+})
+
+it.effect("HEAD tells what watching would answer with, and does not watch", () =>
+  Effect.gen(function* () {
+    const { path, server } = yield* withHistory
+    const { headers, status, text } = yield* server.call({ path, method: "HEAD" })
+    expect([status, headers["content-type"], text]).toEqual([200, "text/event-stream", ""])
+  })
+)
+
+it.effect("watching a conversation that does not exist is a problem, not a stream", () =>
+  Effect.gen(function* () {
+    const { server } = yield* withHistory
+    const { headers, status } = yield* server.call({ path: "/v1/conversations/c_none/events" })
+    expect([status, headers["content-type"]]).toEqual([404, "application/problem+json"])
+  })
+)

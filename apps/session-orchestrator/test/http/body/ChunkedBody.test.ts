@@ -1,0 +1,80 @@
+import { assert, it } from "@effect/vitest"
+import { createServer, request, type IncomingMessage, type ServerResponse } from "node:http"
+import { type AddressInfo, connect } from "node:net"
+import { ChunkedBody } from "../../../src/http/body/ChunkedBody.ts"
+
+/** Runs `use` against a server that answers with `answer`. */
+const serving = async <A>(
+  answer: (body: ChunkedBody, response: ServerResponse) => void,
+  use: (port: number) => Promise<A>
+): Promise<A> => {
+  const server = createServer((_request, response) => {
+    response.writeHead(200)
+    response.flushHeaders()
+    answer(new ChunkedBody(response), response)
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  try {
+    return await use((server.address() as AddressInfo).port)
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+}
+
+/** The text of an answer, and whether it was whole. */
+const read = (port: number): Promise<{ readonly text: string; readonly isWhole: boolean }> =>
+  new Promise((resolve, reject) => {
+    const outgoing = request({ host: "127.0.0.1", port }, (response: IncomingMessage) => {
+      let text = ""
+      response.setEncoding("utf8").on("data", (part: string) => (text += part))
+      response.on("error", () => {})
+      response.on("close", () => resolve({ text, isWhole: response.complete }))
+    })
+    outgoing.on("error", reject)
+    outgoing.end()
+  })
+
+/** What a client gets that writes its request itself. */
+const raw = (port: number, head: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    let text = ""
+    const socket = connect(port, "127.0.0.1", () => socket.write(head))
+    socket.setEncoding("latin1").on("data", (part: string) => (text += part))
+    socket.on("close", () => resolve(text.slice(text.indexOf("\r\n\r\n") + 4)))
+    socket.on("error", reject)
+  })
+
+const TEXTS = ["one\n", "", "zwölf — 十二\n", "é\n", "x".repeat(100_000), Buffer.from("schön, as bytes\n")]
+
+const writeAll = (body: ChunkedBody, done: () => void): void => {
+  for (const text of TEXTS) body.write(text)
+  body.end("last", done)
+}
+
+it("ChunkedBody.C1: a client reads what was written, whatever its characters, and sees that it is whole", async () => {
+  const answer = await serving((body) => writeAll(body, () => {}), read)
+  assert.deepStrictEqual(answer, { text: `${TEXTS.map(String).join("")}last`, isWhole: true })
+})
+
+it("ChunkedBody.C1: what is cut is not whole", async () => {
+  const answer = await serving((body, response) => void body.write("one\n", () => response.destroy()), read)
+  assert.deepStrictEqual(answer, { text: "one\n", isWhole: false })
+})
+
+it("ChunkedBody.C1: a connection is used again behind it", async () => {
+  const twice = "GET / HTTP/1.1\r\nhost: a\r\n\r\nGET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"
+  const answer = await serving(
+    (body) => body.end("one", () => {}),
+    (port) => raw(port, twice)
+  )
+  assert.match(answer, /^3\r\none\r\n0\r\n\r\nHTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n3\r\none\r\n0\r\n\r\n$/)
+})
+
+it("ChunkedBody.C2: a client of HTTP/1.0 gets the text without lengths", async () => {
+  const answer = await serving(
+    (body) => writeAll(body, () => {}),
+    (port) => raw(port, "GET / HTTP/1.0\r\n\r\n")
+  )
+  assert.strictEqual(Buffer.from(answer, "latin1").toString(), `${TEXTS.map(String).join("")}last`)
+})

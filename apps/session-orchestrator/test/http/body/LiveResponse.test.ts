@@ -1,0 +1,228 @@
+/** A response that may take hours, over a connection that a test plays: what is written when, and how it ends. */
+import { assert, describe, it } from "@effect/vitest"
+import { TurnStopped } from "@holdfast/kernel"
+import type { Sse } from "@holdfast/wire"
+import { Effect, Exit, Fiber, Stream } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { TestClock } from "effect/testing"
+import { EventEmitter } from "node:events"
+import { SubscriberTooSlow } from "../../../src/conversation/Conversations.ts"
+import { StorageError } from "../../../src/storage/Store.ts"
+import * as Drain from "../../../src/system/Drain.ts"
+import * as LiveResponse from "../../../src/http/body/LiveResponse.ts"
+
+/** Node's response, as far as it is used. */
+class Connection extends EventEmitter {
+  readonly done: Array<string> = []
+  /** Whether the client reads: otherwise every write has to wait for `drain`, and the end for ever. */
+  isReading = true
+  destroyed = false
+  writableNeedDrain = false
+
+  writeHead(status: number, headers: Readonly<Record<string, string>>): void {
+    this.done.push(`head ${status} ${headers["content-type"]} ${headers["x-accel-buffering"]}`)
+  }
+  flushHeaders(): void {
+    this.done.push("flushed")
+  }
+  write(text: string, onWritten?: () => void): boolean {
+    this.done.push(`write ${text}`)
+    if (this.isReading) onWritten?.()
+    return this.isReading
+  }
+  end(text: string, onEnded: () => void): void {
+    this.done.push(`end ${text}`)
+    if (this.isReading) onEnded()
+  }
+  destroy(): void {
+    this.destroyed = true
+    this.done.push("cut")
+  }
+}
+
+const HEAD = ["head 200 text/plain no", "flushed"]
+
+/** Sends items to such a connection; `written` is what came of it behind the head, since the last time. */
+const sending = Effect.fnUntraced(function* <E>(
+  items: Stream.Stream<string, E>,
+  { endless = false, farewell = true, method = "GET" } = {}
+) {
+  const connection = new Connection()
+  const drain = yield* Drain.Drain
+  // The request of the platform has its response beside it, and the method; nothing else is asked of it.
+  const request = { method, response: connection } as unknown as HttpServerRequest.HttpServerRequest
+  const fiber = yield* LiveResponse.send(request, drain, {
+    contentType: "text/plain",
+    keepAlive: "alive",
+    items,
+    encode: (all) => all.join(""),
+    endless,
+    ...(farewell ? { farewell: ({ code, message }: Sse.Reconnect) => `${code}: ${message}` } : {})
+  }).pipe(Effect.exit, Effect.forkChild({ startImmediately: true }))
+  yield* TestClock.adjust(0)
+  return { connection, drain, fiber, done: () => connection.done.splice(0) }
+}, Effect.provide(Drain.layer))
+
+const FIFTEEN = "15 seconds"
+
+describe("a live response", () => {
+  it.effect("LiveResponse.L1: writes the items of a chunk at once, and is ended when they are all there", () =>
+    Effect.gen(function* () {
+      const { done, fiber } = yield* sending(Stream.concat(Stream.make("a", "b"), Stream.make("c")))
+      assert.deepStrictEqual(done(), [...HEAD, "write ab", "write c", "end "])
+      assert.isTrue(Exit.isSuccess(yield* Fiber.join(fiber)))
+    })
+  )
+
+  it.effect("of HEAD has a head alone", () =>
+    Effect.gen(function* () {
+      const { done, fiber } = yield* sending(Stream.never, { method: "HEAD" })
+      assert.deepStrictEqual(done(), [])
+      const exit = yield* Fiber.join(fiber)
+      assert(Exit.isSuccess(exit))
+      assert.deepStrictEqual([exit.value.status, exit.value.headers["content-type"]], [200, "text/plain"])
+    })
+  )
+
+  it.effect(
+    "LiveResponse.L2: shows a sign of life each 15 seconds of silence, and none to a client that does not read",
+    () =>
+      Effect.gen(function* () {
+        const { connection, done } = yield* sending(Stream.never)
+        assert.deepStrictEqual(done(), HEAD)
+        yield* TestClock.adjust("14999 millis")
+        assert.deepStrictEqual(done(), [])
+        yield* TestClock.adjust("1 milli")
+        assert.deepStrictEqual(done(), ["write alive"])
+        yield* TestClock.adjust("30 seconds")
+        assert.deepStrictEqual(done(), ["write alive", "write alive"])
+        connection.writableNeedDrain = true
+        yield* TestClock.adjust(FIFTEEN)
+        assert.deepStrictEqual(done(), [])
+        connection.writableNeedDrain = false
+        connection.destroyed = true
+        yield* TestClock.adjust(FIFTEEN)
+        assert.deepStrictEqual(done(), [])
+      })
+  )
+
+  it.effect("LiveResponse.L3: pulls nothing while the client does not take what was written", () =>
+    Effect.gen(function* () {
+      let pulled = 0
+      const items = Stream.fromIterable(["a", "b", "c"]).pipe(
+        Stream.rechunk(1),
+        Stream.tap(() => Effect.sync(() => pulled++))
+      )
+      const { connection, done, fiber } = yield* sending(Stream.unwrap(Effect.as(Effect.sleep("1 second"), items)))
+      connection.isReading = false
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(done(), [...HEAD, "write a"])
+      yield* TestClock.adjust("59999 millis")
+      assert.deepStrictEqual([pulled, done().filter((what) => what !== "write alive")], [1, []])
+      connection.isReading = true
+      connection.emit("drain")
+      yield* TestClock.adjust("1 milli")
+      assert.deepStrictEqual(done(), ["write b", "write c", "end "])
+      assert.strictEqual(connection.listenerCount("drain"), 0)
+      yield* Fiber.join(fiber)
+    })
+  )
+
+  it.effect(
+    "LiveResponse.L3, L6: lets go of a client that takes nothing for a minute, and says so for five seconds",
+    () =>
+      Effect.gen(function* () {
+        const { connection, done, fiber } = yield* sending(
+          Stream.unwrap(Effect.as(Effect.sleep("1 second"), Stream.make("a")))
+        )
+        connection.isReading = false
+        connection.writableNeedDrain = true
+        yield* TestClock.adjust("61 seconds")
+        const told = "write too-slow: The client has read nothing for 1m."
+        assert.deepStrictEqual(done(), [...HEAD, "write a", told])
+        yield* TestClock.adjust("4999 millis")
+        assert.deepStrictEqual(done(), [])
+        yield* TestClock.adjust("1 milli")
+        assert.deepStrictEqual(done(), ["cut"])
+        yield* Fiber.join(fiber)
+      })
+  )
+
+  it.effect("is cut where the client does not take its end in a minute", () =>
+    Effect.gen(function* () {
+      const { connection, done, fiber } = yield* sending(
+        Stream.unwrap(Effect.as(Effect.sleep("1 second"), Stream.empty))
+      )
+      connection.isReading = false
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(done(), [...HEAD, "end "])
+      yield* TestClock.adjust("59999 millis")
+      assert.deepStrictEqual(done(), [])
+      yield* TestClock.adjust("1 milli")
+      assert.deepStrictEqual(done(), ["cut"])
+      yield* Fiber.join(fiber)
+      assert.strictEqual(connection.listenerCount("close"), 0)
+    })
+  )
+
+  const reasons: ReadonlyArray<readonly [what: string, items: Stream.Stream<string, unknown>, said: string]> = [
+    ["a watcher that was too slow", Stream.fail(new SubscriberTooSlow({ message: "Slow." })), "too-slow: Slow."],
+    [
+      "a turn that stopped",
+      Stream.fail(new TurnStopped.TurnStopped({ message: "It stopped." })),
+      "turn-stopped: It stopped."
+    ],
+    ["a disk that refused", Stream.fail(new StorageError({ message: "Full." })), "storage-unavailable: Full."],
+    ["anything else", Stream.fail(new Error("planted")), "unexpected: Something went wrong; connect again."],
+    ["what is no error", Stream.fail({ _tag: "StorageError" }), "unexpected: Something went wrong; connect again."],
+    ["a bug", Stream.die(new TypeError("planted")), "unexpected: Something went wrong; connect again."]
+  ]
+  for (const [what, items, said] of reasons) {
+    it.effect(
+      `LiveResponse.L4, L6: that broke off for ${what} is cut behind the reason, or ended where it is endless`,
+      () =>
+        Effect.gen(function* () {
+          const broken = Stream.concat(Stream.make("a"), items)
+          const told = yield* sending(broken)
+          assert.deepStrictEqual(told.done(), [...HEAD, "write a", `write ${said}`, "cut"])
+          const endless = yield* sending(broken, { endless: true })
+          assert.deepStrictEqual(endless.done(), [...HEAD, "write a", `end ${said}`])
+          const silent = yield* sending(broken, { farewell: false })
+          assert.deepStrictEqual(silent.done(), [...HEAD, "write a", "cut"])
+        })
+    )
+  }
+
+  it.effect("LiveResponse.L6: that is endless is cut where the client does not take the reason in five seconds", () =>
+    Effect.gen(function* () {
+      const { connection, done, drain } = yield* sending(Stream.never, { endless: true })
+      connection.isReading = false
+      yield* drain.end
+      yield* TestClock.adjust("4999 millis")
+      assert.deepStrictEqual(done(), [...HEAD, "end shutting-down: Holdfast is going down; connect again soon."])
+      yield* TestClock.adjust("1 milli")
+      assert.deepStrictEqual(done(), ["cut"])
+    })
+  )
+
+  it.effect("LiveResponse.L5: ends the pulling when the client has gone away, and writes nothing more", () =>
+    Effect.gen(function* () {
+      let isReleased = false
+      const items = Stream.unwrap(Effect.as(Effect.sleep("1 second"), Stream.make("a"))).pipe(
+        Stream.ensuring(Effect.sync(() => (isReleased = true)))
+      )
+      const gone = yield* sending(items)
+      gone.connection.destroyed = true
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(
+        gone.done().filter((what) => what.startsWith("write")),
+        []
+      )
+      assert.isTrue(isReleased)
+      assert.isTrue(Exit.isFailure(yield* Fiber.join(gone.fiber)))
+      const interrupted = yield* sending(Stream.never)
+      yield* Fiber.interrupt(interrupted.fiber)
+      assert.deepStrictEqual(interrupted.done(), [...HEAD, "cut"])
+    })
+  )
+})

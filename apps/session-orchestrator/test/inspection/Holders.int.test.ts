@@ -1,0 +1,137 @@
+/** Who has which conversation, by the locks that the cluster's own storage takes in a real PostgreSQL. */
+import { afterAll, beforeAll, expect, it } from "@effect/vitest"
+import { Context, Effect, Exit, Layer, type Redacted, Scope } from "effect"
+import { Runner, RunnerAddress, RunnerStorage, ShardId, ShardingConfig, SqlRunnerStorage } from "effect/cluster"
+import { SqlClient } from "effect/sql"
+import * as Holders from "../../src/inspection/Holders.ts"
+import * as SessionName from "../../src/storage/sql/SessionName.ts"
+import * as Inspection from "../../src/inspection/Inspection.ts"
+import * as Postgres from "../../src/storage/sql/Postgres.ts"
+import { Store } from "../../src/storage/Store.ts"
+import * as Given from "../storage/Given.ts"
+import * as PostgresServer from "../storage/PostgresServer.ts"
+
+const SHARDS = 8
+
+const scope = Scope.makeUnsafe()
+let server: PostgresServer.PostgresServer | undefined
+
+beforeAll(async () => {
+  server = await Effect.runPromise(Scope.provide(PostgresServer.start, scope))
+})
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+/** Signs a runner in, as the service does. It goes with the scope. */
+const runner = Effect.fnUntraced(function* (
+  url: Redacted.Redacted,
+  host: string,
+  sessionName = SessionName.of(`${host}:4748`, SHARDS)
+) {
+  const storage = Context.get(
+    yield* Layer.build(
+      Layer.fresh(SqlRunnerStorage.layer).pipe(
+        Layer.provide(ShardingConfig.layer({ shardsPerGroup: SHARDS })),
+        Layer.provide(Postgres.layerClient({ url, sessionName }))
+      )
+    ),
+    RunnerStorage.RunnerStorage
+  )
+  const address = RunnerAddress.make(host, 4748)
+  yield* storage.register(Runner.make({ address, groups: ["default"], weight: 1 }), true)
+  const shards = (numbers: ReadonlyArray<number>) => numbers.map((number) => ShardId.make("default", number))
+  return {
+    acquire: (numbers: ReadonlyArray<number>) => storage.acquire(address, shards(numbers)),
+    release: (number: number) => storage.release(address, ShardId.make("default", number))
+  }
+})
+
+/** A database with conversations 1 and 2, each with a turn, and 3, whose turn has ended. */
+const given = Effect.gen(function* () {
+  const url = yield* server?.database ?? Effect.die("it was not started")
+  const sql = Context.get(yield* Layer.build(Postgres.layerClient({ url })), SqlClient.SqlClient)
+  yield* Effect.gen(function* () {
+    const store = yield* Store
+    for (const n of [1, 2, 3]) {
+      yield* store.createConversation(Given.conversation(n))
+      yield* store.acceptTurn(Given.turn(n, n))
+    }
+    yield* store.appendEvents(Given.conversationId(3), Given.turnId(3), [Given.end(3, 3)], 0)
+  }).pipe(Effect.provide(Postgres.layer({ url })))
+  const defaults = { model: { provider: "simulated", model: "steady" }, models: {}, retry: {} }
+  const inspection = Inspection.layerShared("the database", { defaults }).pipe(
+    Layer.provide(Postgres.layerClient({ url }))
+  )
+  const look = Effect.gen(function* () {
+    const { service, turns } = yield* Inspection.Inspection
+    const runners = (yield* turns({ all: true })).map(({ runner }) => runner)
+    return { runners, service: yield* service }
+  }).pipe(Effect.provide(inspection))
+  return { url, sql, look }
+})
+
+const shardOf = (n: number) => Holders.shardOf(Given.conversationId(n), SHARDS)
+const others = Array.from({ length: SHARDS }, (_, n) => n + 1).filter((shard) => shard !== shardOf(1))
+
+it.live(
+  "X6: a turn's runner is the one whose session has the lock of its conversation; none has it while none has the lock",
+  () =>
+    Effect.gen(function* () {
+      const { look, sql, url } = yield* given
+      expect(shardOf(1)).not.toBe(shardOf(2))
+      expect(yield* look).toEqual({ runners: [null, null, undefined], service: { _tag: "None" } })
+
+      const [a, b] = [yield* runner(url, "10.0.0.5"), yield* runner(url, "::1")]
+      yield* a.acquire([shardOf(1)])
+      yield* b.acquire(others)
+      expect(yield* look).toEqual({
+        runners: ["10.0.0.5:4748", "::1:4748", undefined],
+        service: { _tag: "Runs", who: "runners 10.0.0.5:4748, ::1:4748" }
+      })
+
+      // What a kill -9 looks like from here.
+      yield* sql`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = ${SessionName.of("10.0.0.5:4748", SHARDS)}`
+      expect((yield* look).runners).toEqual([null, "::1:4748", undefined])
+      yield* b.acquire([shardOf(1)])
+      expect((yield* look).runners).toEqual(["::1:4748", "::1:4748", undefined])
+
+      // One that is handed over.
+      yield* b.release(shardOf(2))
+      expect((yield* look).runners).toEqual(["::1:4748", null, undefined])
+    }).pipe(Effect.scoped)
+)
+
+it.live("N2: an address that is too long for the name of a session is shown whole", () =>
+  Effect.gen(function* () {
+    const { look, url } = yield* given
+    const host = `holdfast-0.${"a-namespace.".repeat(6)}svc.cluster.local`
+    yield* (yield* runner(url, host)).acquire([shardOf(1)])
+    expect((yield* look).runners).toEqual([`${host}:4748`, null, undefined])
+  }).pipe(Effect.scoped)
+)
+
+it.live("while a runner is there whose version names no session, nothing is said of what it may have", () =>
+  Effect.gen(function* () {
+    const { look, url } = yield* given
+    yield* (yield* runner(url, "10.0.0.4", SessionName.PLAIN)).acquire([shardOf(1)])
+    yield* (yield* runner(url, "10.0.0.5")).acquire([shardOf(2)])
+    expect(yield* look).toEqual({
+      runners: [Holders.UNKNOWN, "10.0.0.5:4748", undefined],
+      service: { _tag: "Runs", who: "runners 10.0.0.5:4748, unknown" }
+    })
+  }).pipe(Effect.scoped)
+)
+
+it.live("locks of another database, and of another program, are nobody's runner", () =>
+  Effect.gen(function* () {
+    const [first, second] = [yield* given, yield* given]
+    yield* (yield* runner(second.url, "10.0.0.6")).acquire([shardOf(1)])
+    const other = SessionName.of("10.0.0.7:4748", SHARDS)
+    const stranger = Context.get(
+      yield* Layer.build(Postgres.layerClient({ url: first.url, connections: 1, sessionName: other })),
+      SqlClient.SqlClient
+    )
+    yield* stranger`SELECT pg_advisory_lock(7, ${1_000_000 + shardOf(1)}::int4)`
+    yield* stranger`SELECT pg_advisory_lock(${1_000_000 + shardOf(2)}::int8)`
+    expect((yield* first.look).runners).toEqual([null, null, undefined])
+  }).pipe(Effect.scoped)
+)

@@ -1,0 +1,250 @@
+/** Which turns are accepted, and which of those that an earlier process has left are taken up, in which order. */
+import { assert, describe, it } from "@effect/vitest"
+import { Ids } from "@holdfast/wire"
+import { Effect, Exit, Logger } from "effect"
+import { TestClock } from "effect/testing"
+import * as Acceptance from "../../src/orchestrator/Acceptance.ts"
+import type { Parking } from "../../src/parking/Parking.ts"
+import { Sessions } from "../../src/session/Sessions.ts"
+import type { TurnQueue } from "../../src/orchestrator/TurnQueue.ts"
+import * as Interruption from "../../src/durable/Interruption.ts"
+import { Interruptions } from "../../src/storage/Interruptions.ts"
+import { Journal } from "../../src/durable/Journal.ts"
+import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import { Store } from "../../src/storage/Store.ts"
+import { failed, retry } from "../inspection/GivenRecords.ts"
+import * as Given from "../storage/Given.ts"
+
+const { conversationId, turnId } = Given
+
+/** Everything that acceptance works on, with a queue that notes what it gets. */
+const given = Effect.gen(function* () {
+  const store = yield* Store
+  const journal = yield* Journal
+  const interruptions = yield* Interruptions
+  const done: Array<string> = []
+  const has = new Set<string>()
+  const elsewhere = new Set<string>()
+  const state: { isStopping: boolean; predecessor?: string } = { isStopping: false }
+  const parking = {
+    find: () => undefined,
+    park: (_: unknown, turn: string, wakeAt: number) => void done.push(`park ${turn} until ${wakeAt}`)
+  } as unknown as Parking // the part of it that acceptance asks
+  const queue: TurnQueue = {
+    parking,
+    add: (_, turn) =>
+      Effect.sync(() => {
+        done.push(`add ${turn}`)
+        has.add(turn)
+      }),
+    // None of them begins before it is accepted.
+    anticipate: () => ({ begin: () => {}, accept: () => false, refuse: Effect.void }),
+    hasten: () => {},
+    sealOf: () => Effect.never,
+    has: ({ turnId }) => has.has(turnId)
+  }
+  const dependencies = (): Acceptance.Dependencies => ({
+    find: (id) => Effect.map(store.conversation(id), (found) => (found._tag === "Some" ? found.value : assert.fail())),
+    store,
+    journal,
+    interruptions,
+    sessions: new Sessions(),
+    queue,
+    tenancy: {
+      newTurnId: () => Ids.TurnId.make("new"),
+      isElsewhere: (id) => elsewhere.has(id),
+      predecessor: state.predecessor
+    },
+    gates: { of: () => undefined, limiterOf: () => undefined },
+    life: "life 2",
+    isStopping: Effect.sync(() => state.isStopping)
+  })
+  const accepted = (n: number, of: number) => store.acceptTurn(Given.turn(n, of))
+  const sealed = (n: number, of: number, status: "completed" | "failed" | "aborted") =>
+    store.appendEvents(conversationId(of), turnId(n), [{ ...Given.end(n, of), status }], 0)
+  /** A process that has the turn dies for the time that it says. */
+  const died = (n: number, deaths: number) =>
+    interruptions.takeUp(turnId(n), { ...Interruption.none("life 1"), deaths: deaths - 1 })
+  for (let of = 1; of <= 12; of++) yield* store.createConversation(Given.conversation(of))
+  return { store, journal, dependencies, done, has, elsewhere, state, accepted, sealed, died }
+})
+
+const logged = <E, R>(test: (said: Array<string>) => Effect.Effect<void, E, R>) => {
+  const said: Array<string> = []
+  const logger = Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))
+  return Effect.suspend(() => test(said)).pipe(
+    Effect.provide(SqlStore.layerMemory),
+    Effect.provide(Logger.layer([logger]))
+  )
+}
+
+describe("turns that an earlier process has left", () => {
+  it.effect("X1: are parked where they wait and queued otherwise, and what runs elsewhere is left to it", () =>
+    logged((said) =>
+      Effect.gen(function* () {
+        const { accepted, dependencies, done, elsewhere, journal } = yield* given
+        yield* Acceptance.takeUp(dependencies())
+        assert.deepStrictEqual([done, said], [[], []])
+        yield* accepted(1, 1)
+        yield* accepted(2, 1)
+        yield* accepted(3, 2)
+        yield* accepted(4, 3)
+        yield* accepted(5, 4)
+        for (const [n, at] of [
+          [1, 6_000],
+          [5, 90_000]
+        ] as const) {
+          yield* journal.append(turnId(n), 0, failed(0, 1_000), retry(0, at - 1_000, at))
+        }
+        elsewhere.add(turnId(4))
+        yield* TestClock.setTime(10_000)
+        yield* Acceptance.takeUp(dependencies())
+        // One that is overdue wakes now, at the beginning of a spread.
+        assert.deepStrictEqual(done, ["park turn-1 until 10000", "park turn-5 until 90000", "add turn-2", "add turn-3"])
+        assert.deepStrictEqual(said, [
+          "Info Took up 4 unfinished turn(s) in 0 ms, from the last process; 2 of them wait for their time."
+        ])
+      })
+    )
+  )
+
+  it.effect("are told of with the process that died with them", () =>
+    logged((said) =>
+      Effect.gen(function* () {
+        const { accepted, dependencies, journal, state } = yield* given
+        yield* accepted(1, 1)
+        yield* journal.append(turnId(1), 0, failed(0, 1_000), retry(0, 5_000, 6_000))
+        state.predecessor = "process 7 on mill"
+        yield* Acceptance.takeUp(dependencies())
+        assert.deepStrictEqual(said, [
+          "Info Took up 1 unfinished turn(s) in 0 ms, from process 7 on mill, which died; 1 of them waits for their time."
+        ])
+      })
+    )
+  )
+
+  it.effect("X14: come last where they were under way at three deaths in a row, and ten of them are named", () =>
+    logged((said) =>
+      Effect.gen(function* () {
+        const { accepted, dependencies, died, done } = yield* given
+        for (let n = 1; n <= 12; n++) {
+          yield* accepted(n, n)
+          yield* died(n, n === 5 ? 2 : 3)
+        }
+        yield* accepted(13, 1)
+        yield* Acceptance.takeUp(dependencies())
+        // Behind a suspect its conversation waits too.
+        const suspects = [1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12]
+        assert.deepStrictEqual(done, ["add turn-5", ...[...suspects, 13].map((n) => `add turn-${n}`)])
+        const names = (all: ReadonlyArray<number>) => all.map((n) => `turn-${n}`).join(", ")
+        assert.deepStrictEqual(said.slice(1), [
+          "Warn 11 turn(s) were in the middle of something at 3 deaths of their process in a row. They are " +
+            `taken up after the others, one at a time: ${names(suspects.slice(0, 10))} …`
+        ])
+      })
+    )
+  )
+
+  it.effect("X14: ten suspects are named without more to come", () =>
+    logged((said) =>
+      Effect.gen(function* () {
+        const { accepted, dependencies, died } = yield* given
+        for (let n = 1; n <= 10; n++) {
+          yield* accepted(n, n)
+          yield* died(n, 3)
+        }
+        yield* Acceptance.takeUp(dependencies())
+        assert.match(said[1] ?? "", /: turn-1, .*, turn-10$/)
+      })
+    )
+  )
+
+  it.effect("are recovered where nothing has them, here or elsewhere", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const { accepted, dependencies, done, elsewhere, has } = yield* given
+        assert.isFalse(yield* Acceptance.recover(dependencies(), conversationId(1)))
+        for (const n of [1, 2, 3]) yield* accepted(n, 1)
+        has.add(turnId(1))
+        elsewhere.add(turnId(2))
+        assert.isTrue(yield* Acceptance.recover(dependencies(), conversationId(1)))
+        assert.deepStrictEqual(done, ["add turn-3"])
+        assert.isFalse(yield* Acceptance.recover(dependencies(), conversationId(1)))
+      })
+    )
+  )
+})
+
+describe("a prompt", () => {
+  it.effect("A4: of a turn that is known is queued again only where nothing has it", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const { accepted, dependencies, done, elsewhere, sealed } = yield* given
+        const prompt = (n: number) => Acceptance.prompt(dependencies(), conversationId(1), `prompt ${n}`, turnId(n))
+        assert.strictEqual(yield* prompt(1), turnId(1))
+        assert.strictEqual(yield* prompt(1), turnId(1))
+        assert.deepStrictEqual(done.splice(0), ["add turn-1"])
+        for (const n of [2, 3, 4]) yield* accepted(n, 1)
+        elsewhere.add(turnId(3))
+        yield* sealed(4, 1, "completed")
+        for (const n of [2, 3, 4]) yield* prompt(n)
+        assert.deepStrictEqual(done, ["add turn-2"])
+      })
+    )
+  )
+
+  it.effect("has the id that it asks for or one that is new, and none that another turn has", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const { dependencies } = yield* given
+        const prompt = (text: string, id?: Ids.TurnId) => Acceptance.prompt(dependencies(), conversationId(1), text, id)
+        assert.strictEqual(yield* prompt("a"), "new")
+        yield* prompt("a", turnId(1))
+        const conflict = yield* Effect.flip(prompt("b", turnId(1)))
+        assert.strictEqual(conflict.message, "The turn id turn-1 belongs to another turn. Choose a new one.")
+      })
+    )
+  )
+
+  it.effect("is refused on the way down", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const { dependencies, done, state } = yield* given
+        state.isStopping = true
+        const refused = yield* Effect.flip(Acceptance.prompt(dependencies(), conversationId(1), "a", undefined))
+        assert.strictEqual(refused._tag, "ShuttingDown")
+        assert.deepStrictEqual(done, [])
+      })
+    )
+  )
+})
+
+describe("a manual retry", () => {
+  it.effect("M1: is accepted after a failure or an abort, and the same one again is no second", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const { accepted, dependencies, done, sealed } = yield* given
+        const retried = (of: number, id?: Ids.TurnId) => Acceptance.retry(dependencies(), conversationId(of), id)
+        const refusal = (of: number) => Effect.map(Effect.flip(retried(of)), ({ message }) => message)
+        assert.strictEqual(yield* refusal(1), "There is nothing to retry: the conversation has no turn yet.")
+        yield* accepted(1, 1)
+        assert.strictEqual(yield* refusal(1), "There is nothing to retry: turn turn-1 has not ended.")
+        yield* sealed(1, 1, "completed")
+        assert.strictEqual(yield* refusal(1), "There is nothing to retry: turn turn-1 was completed.")
+        for (const [n, status] of [
+          [2, "failed"],
+          [3, "aborted"]
+        ] as const) {
+          yield* accepted(n, n)
+          yield* sealed(n, n, status)
+          const again = turnId(n + 10)
+          assert.strictEqual(yield* retried(n, again), again)
+          assert.deepStrictEqual(done.splice(0), [`add ${again}`])
+          assert.strictEqual(yield* retried(n, again), again)
+          assert.deepStrictEqual(done, [])
+          assert.isTrue(Exit.isFailure(yield* Effect.exit(retried(n))))
+        }
+      })
+    )
+  )
+})

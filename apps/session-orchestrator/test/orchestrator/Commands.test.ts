@@ -1,0 +1,334 @@
+/** Commands, from the moment at which somebody gives them to the moment at which they are on disk. */
+import { assert, describe, it } from "@effect/vitest"
+import { Records } from "@holdfast/kernel"
+import { ScriptedProvider } from "@holdfast/kernel/testing"
+import type { Profile } from "@holdfast/policy"
+import { type Command, Ids } from "@holdfast/wire"
+import { Deferred, Effect, Fiber, Scheduler, type Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { ANSWER_LIMIT } from "../../src/orchestrator/Commands.ts"
+import type { Conversations } from "../../src/conversation/Conversations.ts"
+import { type Journal, JournalConflict, type Record } from "../../src/durable/Journal.ts"
+import { StorageError } from "../../src/storage/Store.ts"
+import { asking, waits, watching, withService } from "../conversation/Given.ts"
+
+const { answer, emits, hangs, overloaded } = ScriptedProvider
+
+const turnId = Ids.TurnId.make("a")
+
+/** In memory, and on disk alone. */
+const RESIDENT = waits(2, 2)
+const PARKED = waits(3_600, 3_600)
+
+type Name = Exclude<Command.Steering["type"], "wait-until" | "switch-target">
+
+interface Given {
+  readonly conversations: Conversations["Service"]
+  readonly c: Ids.ConversationId
+  readonly provider: ReturnType<typeof ScriptedProvider.make>
+  /** Gives a command; the end of a wait is moved by a minute. */
+  readonly steer: (type: Name | "wait-until", commandId: string) => ReturnType<Conversations["Service"]["steer"]>
+  /** The commands in the turn's record, in order. */
+  readonly recorded: Effect.Effect<ReadonlyArray<string | undefined>, StorageError>
+  readonly stop: Effect.Effect<void>
+}
+
+/** A turn that waits, on a disk that takes the ends of waits as `append` says. */
+const waiting = <E>(
+  {
+    append = Effect.void,
+    retry = PARKED
+  }: {
+    readonly append?: Effect.Effect<void, StorageError | JournalConflict>
+    readonly retry?: Profile.RetrySettings
+  },
+  test: (given: Given) => Effect.Effect<void, E, Scope.Scope>
+) =>
+  withService(
+    {
+      scripts: [emits(overloaded), answer("At last")],
+      retry,
+      journal: (real): Partial<Journal["Service"]> => ({
+        append: (turnId, seq, ...records) =>
+          Effect.andThen(
+            records.some(({ name }) => Records.placeOf(name)?.kind === "Wake") ? append : Effect.void,
+            real.append(turnId, seq, ...records)
+          )
+      })
+    },
+    Effect.fnUntraced(function* ({ conversations, journal, provider, stop }) {
+      const conversationId = yield* conversations.create({})
+      yield* conversations.prompt(conversationId, { prompt: "Hi", turnId })
+      const told = yield* watching(conversations.watchTurn(turnId))
+      yield* told.until("provider-retry")
+      const given = { conversations, c: conversationId, provider, stop }
+      const recorded = Effect.map(journal.load(turnId), commandsOf)
+      yield* test({
+        ...given,
+        recorded,
+        steer: (type, id) => conversations.steer(commandOf(conversationId, type, id), "a test")
+      })
+    })
+  )
+
+/** The commands in a turn's record, in order; `undefined` where a wait ended by itself. */
+const commandsOf = (records: ReadonlyArray<Record>): ReadonlyArray<string | undefined> =>
+  records.flatMap((record) => {
+    const wake = Records.valueOf("Wake", record)
+    return wake === undefined ? [] : [wake.by?.commandId]
+  })
+
+/** None but the last ends a wait. */
+const NAMES = ["extend-budget", "wait-until", "extend-budget", "retry-now"] as const
+
+/** Fewer, and a fiber would never get anywhere. */
+const GIVES_WAY = 5
+
+const commandOf = (conversationId: Ids.ConversationId, type: Name | "wait-until", id: string): Command.Steering => {
+  const common = { conversationId, commandId: Ids.CommandId.make(id) }
+  switch (type) {
+    case "wait-until":
+      return { type, ...common, until: 3_660_000 }
+    case "extend-budget":
+      return { type, ...common, byMs: 1_000 }
+    default:
+      return { type, ...common }
+  }
+}
+
+/** A disk that takes nothing until it is opened. */
+const closed = () => {
+  const door = Deferred.makeUnsafe<void>()
+  return { append: Deferred.await(door), open: Deferred.succeed(door, undefined) }
+}
+
+/** A disk that is full until it is freed. */
+const full = () => {
+  const disk = { isFull: true }
+  const append = Effect.suspend(() =>
+    disk.isFull ? Effect.fail(new StorageError({ message: "The disk is full." })) : Effect.void
+  )
+  return { append, free: Effect.sync(() => void (disk.isFull = false)) }
+}
+
+describe("a command", () => {
+  for (const [where, retry] of [
+    ["in memory", RESIDENT],
+    ["on disk alone", PARKED]
+  ] as const) {
+    it.effect(`X4: on a turn that waits ${where} is answered when it is in the record, and not before`, () => {
+      const disk = closed()
+      return waiting({ append: disk.append, retry }, ({ conversations, provider, recorded, steer }) =>
+        Effect.gen(function* () {
+          const answers = yield* Effect.all([asking(steer("retry-now", "k")), asking(steer("retry-now", "k"))])
+          yield* TestClock.adjust("1 second")
+          for (const answer of answers) assert.isUndefined(answer.pollUnsafe())
+          assert.deepStrictEqual(yield* recorded, [])
+          yield* disk.open
+          // Two clients, one command.
+          assert.deepStrictEqual(yield* Effect.forEach(answers, Fiber.join), [true, true])
+          assert.deepStrictEqual(yield* recorded, ["k"])
+          yield* conversations.result(turnId)
+          assert.strictEqual(provider.requests.length, 2)
+        })
+      )
+    })
+  }
+
+  it.effect("X4: that comes too late for a wait says so when the end of that wait is in the record", () => {
+    const disk = closed()
+    return waiting({ append: disk.append, retry: RESIDENT }, ({ recorded, steer }) =>
+      Effect.gen(function* () {
+        yield* TestClock.adjust("2 seconds")
+        const answer = yield* asking(steer("extend-budget", "late"))
+        yield* TestClock.adjust("1 second")
+        assert.isUndefined(answer.pollUnsafe())
+        yield* disk.open
+        assert.isFalse(yield* Fiber.join(answer))
+        assert.deepStrictEqual(yield* recorded, [undefined])
+      })
+    )
+  })
+
+  it.effect("X4: races with the end of the wait, and is in the record if it was taken, and not if it was not", () =>
+    Effect.forEach(
+      Array.from({ length: 40 }, (_, n) => n),
+      (n) =>
+        waiting({ retry: n % 2 === 0 ? RESIDENT : PARKED }, ({ conversations, recorded, steer }) =>
+          Effect.gen(function* () {
+            yield* TestClock.adjust((n % 2 === 0 ? 2_000 : 3_600_000) - 1)
+            const clock = yield* asking(TestClock.adjust(1))
+            for (let m = 0; m < n; m++) yield* Effect.yieldNow
+            const answer = yield* asking(steer("retry-now", "k"))
+            yield* Fiber.join(clock)
+            const isTaken = yield* Fiber.join(answer)
+            yield* conversations.result(turnId)
+            assert.deepStrictEqual(yield* recorded, [isTaken ? "k" : undefined])
+          })
+        )
+    )
+  )
+
+  it.effect("Q5: is kept, with all the others that come as the turn leaves memory, in their order", () =>
+    Effect.forEach(
+      Array.from({ length: 40 }, (_, n) => 4 * n),
+      Effect.fnUntraced(function* (n) {
+        const failed = Deferred.makeUnsafe<void>()
+        const isAttempt = (name: string) => Records.placeOf(name)?.kind === "Attempt"
+        yield* withService(
+          {
+            scripts: [emits(overloaded), answer("ok")],
+            retry: PARKED,
+            journal: (real) => ({
+              append: (turnId, seq, ...records) =>
+                Effect.tap(real.append(turnId, seq, ...records), () =>
+                  records.some(({ name }) => isAttempt(name)) ? Deferred.succeed(failed, undefined) : Effect.void
+                )
+            })
+          },
+          Effect.fnUntraced(function* ({ conversations, journal }) {
+            const c = yield* conversations.create({})
+            yield* conversations.prompt(c, { prompt: "Hi", turnId })
+            yield* Deferred.await(failed)
+            for (let m = 0; m < n; m++) yield* Effect.yieldNow
+            const answers = yield* Effect.forEach(NAMES, (name, i) =>
+              asking(conversations.steer(commandOf(c, name, `k${i}`), "a test"))
+            )
+            const taken = yield* Effect.forEach(answers, Fiber.join)
+            // The wait has begun, or it has not: nothing ends it but the last of them.
+            assert.deepStrictEqual(taken, taken.slice().sort())
+            if (taken[3] === false) yield* conversations.abort(c)
+            yield* conversations.result(turnId)
+            assert.deepStrictEqual(
+              commandsOf(yield* journal.load(turnId)),
+              NAMES.flatMap((_, i) => (taken[i] === true ? [`k${i}`] : []))
+            )
+          })
+        )
+      })
+    ).pipe(
+      // Fibers give way after every few steps, so that there is a moment between any two of a turn.
+      Effect.provideService(Scheduler.MaxOpsBeforeYield, GIVES_WAY)
+    )
+  )
+
+  it.effect(
+    "X4: that a full disk keeps out of the record is refused in bounded time, says why, and is carried out later",
+    () => {
+      const disk = full()
+      return waiting({ append: disk.append, retry: RESIDENT }, ({ conversations, recorded, steer }) =>
+        Effect.gen(function* () {
+          const answer = yield* asking(Effect.flip(steer("retry-now", "k")))
+          yield* TestClock.adjust(ANSWER_LIMIT)
+          const refusal = yield* Fiber.join(answer)
+          assert.strictEqual(refusal._tag, "StorageError")
+          assert.match(refusal.message, /not on disk after 10s\. .* not withdrawn: .*same commandId/)
+          assert.deepStrictEqual(yield* recorded, [])
+          const again = yield* asking(steer("retry-now", "k"))
+          yield* disk.free
+          // After 1, 2, 4 and 8 seconds the disk is asked again.
+          yield* TestClock.adjust("6 seconds")
+          assert.isTrue(yield* Fiber.join(again))
+          assert.deepStrictEqual(yield* recorded, ["k"])
+          assert.strictEqual((yield* conversations.result(turnId)).end.status, "completed")
+        })
+      )
+    }
+  )
+
+  it.effect("X4: that the service goes down with is refused, and nobody was told that it was taken", () =>
+    waiting({ append: full().append, retry: RESIDENT }, ({ recorded, steer, stop }) =>
+      Effect.gen(function* () {
+        const answer = yield* asking(Effect.flip(steer("retry-now", "k")))
+        yield* stop
+        assert.strictEqual((yield* Fiber.join(answer))._tag, "TurnStopped")
+        assert.deepStrictEqual(yield* recorded, [])
+      })
+    )
+  )
+
+  it.effect("X4: on a turn that stops, because it is run elsewhere, is refused", () =>
+    waiting({ append: Effect.fail(new JournalConflict({ turnId })) }, ({ recorded, steer }) =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(steer("retry-now", "k"))
+        assert.strictEqual(error._tag, "TurnStopped")
+        assert.include(error.message, "elsewhere")
+        assert.deepStrictEqual(yield* recorded, [])
+      })
+    )
+  )
+
+  it.effect("X4: that was meant for a turn does nothing to another", () =>
+    waiting({}, ({ c, conversations, provider, recorded }) =>
+      Effect.gen(function* () {
+        const other = Ids.TurnId.make("b")
+        assert.isFalse(yield* conversations.abort(c, other))
+        assert.isFalse(yield* conversations.steer(commandOf(c, "retry-now", "k"), "a test", other))
+        assert.deepStrictEqual(yield* recorded, [])
+        assert.strictEqual(provider.requests.length, 1)
+        assert.isTrue(yield* conversations.abort(c, turnId))
+        assert.strictEqual((yield* conversations.result(turnId)).end.status, "aborted")
+      })
+    )
+  )
+})
+
+describe("an abort", () => {
+  it.effect("D8: in an answer is answered when the seal is on disk, and not before", () => {
+    const door = Deferred.makeUnsafe<void>()
+    const reached = Deferred.makeUnsafe<void>()
+    return withService(
+      {
+        scripts: [hangs(reached, ScriptedProvider.text("Hel"))],
+        store: (real) => ({
+          appendEvents: (...append) =>
+            Effect.andThen(
+              append[2].some(({ type }) => type === "turn-end") ? Deferred.await(door) : Effect.void,
+              real.appendEvents(...append)
+            )
+        })
+      },
+      Effect.fnUntraced(function* ({ conversations, store }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId })
+        yield* Deferred.await(reached)
+        const answers = yield* Effect.all([asking(conversations.abort(c)), asking(conversations.abort(c))])
+        yield* TestClock.adjust("1 second")
+        for (const answer of answers) assert.isUndefined(answer.pollUnsafe())
+        assert.strictEqual((yield* store.unsealedTurns).length, 1)
+        yield* Deferred.succeed(door, undefined)
+        assert.deepStrictEqual(yield* Effect.forEach(answers, Fiber.join), [true, true])
+        assert.deepStrictEqual(yield* store.unsealedTurns, [])
+        assert.isFalse(yield* conversations.abort(c))
+      })
+    )
+  })
+
+  it.effect("D8: of a turn whose disk is full is refused in bounded time, and ends the turn later", () => {
+    const disk = full()
+    const reached = Deferred.makeUnsafe<void>()
+    return withService(
+      {
+        scripts: [hangs(reached)],
+        store: (real) => ({
+          appendEvents: (...append) =>
+            Effect.andThen(
+              append[2].some(({ type }) => type === "turn-end") ? disk.append : Effect.void,
+              real.appendEvents(...append)
+            )
+        })
+      },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId })
+        yield* Deferred.await(reached)
+        const answer = yield* asking(Effect.flip(conversations.abort(c)))
+        yield* TestClock.adjust(ANSWER_LIMIT)
+        assert.strictEqual((yield* Fiber.join(answer))._tag, "StorageError")
+        yield* disk.free
+        yield* TestClock.adjust("30 seconds")
+        assert.strictEqual((yield* conversations.result(turnId)).end.status, "aborted")
+      })
+    )
+  })
+})

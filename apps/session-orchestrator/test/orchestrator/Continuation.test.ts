@@ -1,0 +1,147 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Ids } from "@holdfast/wire"
+import { Effect, Layer, Option, Result } from "effect"
+import * as Continuation from "../../src/orchestrator/Continuation.ts"
+import { Conversations } from "../../src/conversation/Conversations.ts"
+import { type Conversation, Store, type Turn } from "../../src/storage/Store.ts"
+import { Tenancy } from "../../src/storage/sqlite/Tenancy.ts"
+import * as GivenTurn from "../cli/GivenTurn.ts"
+
+const HERE = Ids.ConversationId.make("here")
+const OTHER = Ids.ConversationId.make("other")
+const NEW = Ids.ConversationId.make("new")
+const turnIdOf = (id: string) => Ids.TurnId.make(id)
+
+const turn = (id: string, isSealed: boolean, conversationId = HERE): Turn => ({
+  conversationId,
+  turnId: turnIdOf(id),
+  prompt: "Why?",
+  acceptedAt: 0,
+  end: isSealed ? GivenTurn.end("completed") : undefined
+})
+
+const conversation = (conversationId: Ids.ConversationId, system?: string): Conversation => ({
+  conversationId,
+  createdAt: 0,
+  model: "a/m",
+  autoRetryEnabled: true,
+  retry: undefined,
+  system
+})
+
+const known = [conversation(HERE, "Be brief."), conversation(OTHER)]
+
+/** Where a prompt was accepted, or the message of its refusal. */
+const accept = Effect.fnUntraced(function* (
+  wanted: Partial<Continuation.Wanted>,
+  turns: ReadonlyArray<Turn> = [],
+  elsewhere: ReadonlyArray<string> = []
+) {
+  const done: Array<string> = []
+  const services = Layer.mergeAll(
+    Layer.mock(Conversations, {
+      create: ({ system }) => Effect.sync(() => done.push(`creates with ${system}`)).pipe(Effect.as(NEW)),
+      prompt: (id, { prompt, turnId }) =>
+        Effect.sync(() => done.push(`prompts ${id} with ${prompt} as ${turnId}`)).pipe(
+          Effect.as(turnId ?? turnIdOf("fresh"))
+        )
+    }),
+    Layer.mock(Store, {
+      turn: (id) => Effect.succeed(Option.fromUndefinedOr(turns.find(({ turnId }) => turnId === id))),
+      conversation: (id) => Effect.succeed(Option.fromUndefinedOr(known.find((one) => one.conversationId === id))),
+      unsealedTurnsOf: (id) =>
+        Effect.succeed(
+          turns
+            .filter(({ conversationId, end }) => conversationId === id && end === undefined)
+            .map((turn) => ({ ...turn, model: "a/m", tail: undefined, records: 0, interruption: undefined }))
+        )
+    }),
+    Layer.succeed(Tenancy, { newTurnId: () => turnIdOf("unused"), isElsewhere: (id) => elsewhere.includes(id) })
+  )
+  const all = {
+    prompt: "Hi",
+    conversationId: undefined,
+    turnId: undefined,
+    system: undefined,
+    model: undefined,
+    ...wanted
+  }
+  const result = yield* Effect.result(Effect.provide(Continuation.accept(all), services))
+  if (Result.isSuccess(result)) return [...done, `${result.success.conversationId} ${result.success.turnId}`]
+  assert.deepStrictEqual(done, [])
+  return result.failure.message
+})
+
+describe("a prompt for a turn or a conversation that may be there already", () => {
+  it.effect("begins a conversation where neither is", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* accept({ system: "Be kind.", turnId: turnIdOf("t") }), [
+        "creates with Be kind.",
+        "prompts new with Hi as t",
+        "new t"
+      ])
+    })
+  )
+
+  it.effect("goes on in a conversation, under its own terms or the same", () =>
+    Effect.gen(function* () {
+      const expected = ["prompts here with Hi as undefined", "here fresh"]
+      assert.deepStrictEqual(yield* accept({ conversationId: HERE }), expected)
+      assert.deepStrictEqual(yield* accept({ conversationId: HERE, system: "Be brief.", model: "a/m" }), expected)
+      assert.deepStrictEqual(yield* accept({ conversationId: HERE }, [turn("before", true)]), expected)
+      assert.deepStrictEqual(yield* accept({ conversationId: HERE }, [turn("theirs", false, OTHER)]), expected)
+    })
+  )
+
+  it.effect("C1: of a turn that is there is for its conversation, sealed or not", () =>
+    Effect.gen(function* () {
+      const expected = ["prompts here with Hi as t", "here t"]
+      for (const conversationId of [undefined, HERE]) {
+        assert.deepStrictEqual(yield* accept({ conversationId, turnId: turnIdOf("t") }, [turn("t", true)]), expected)
+        assert.deepStrictEqual(yield* accept({ conversationId, turnId: turnIdOf("t") }, [turn("t", false)]), expected)
+        // It has ended: that another turn has not is of no concern.
+        const both = [turn("t", true), turn("next", false)]
+        assert.deepStrictEqual(yield* accept({ conversationId, turnId: turnIdOf("t") }, both), expected)
+      }
+      assert.strictEqual(
+        yield* accept({ conversationId: OTHER, turnId: turnIdOf("t") }, [turn("t", true)]),
+        "Turn t belongs to conversation here, not to other. Choose a new turn id."
+      )
+    })
+  )
+
+  it.effect("C2: is refused behind another turn, and told who runs that one", () =>
+    Effect.gen(function* () {
+      const open = [turn("next", false)]
+      const nobody =
+        "Turn next of conversation here has not ended, and no process runs it. Start the service, which takes it up, or give its id and its prompt again."
+      assert.strictEqual(yield* accept({ conversationId: HERE }, open), nobody)
+      assert.strictEqual(yield* accept({ conversationId: HERE, turnId: turnIdOf("t") }, open), nobody)
+      const another =
+        "Turn next of conversation here has not ended: another process runs it. Wait for its end, and try again."
+      assert.strictEqual(yield* accept({ conversationId: HERE }, open, ["next"]), another)
+      assert.strictEqual(yield* accept({ turnId: turnIdOf("next") }, open, ["next"]), another)
+      // Of several, the first is the one that runs.
+      const two = [turn("next", false), turn("t", false)]
+      assert.strictEqual(yield* accept({ turnId: turnIdOf("t") }, two), nobody)
+    })
+  )
+
+  it.effect("is refused in a conversation that is not there, or has other terms", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* accept({ conversationId: NEW }), "There is no conversation new.")
+      assert.strictEqual(
+        yield* accept({ conversationId: HERE, system: "Be kind." }),
+        "Conversation here has another system prompt, and it cannot be changed. Leave it out, or begin a new conversation."
+      )
+      assert.strictEqual(
+        yield* accept({ conversationId: OTHER, system: "Be kind." }),
+        "Conversation other has no system prompt, and it cannot be changed. Leave it out, or begin a new conversation."
+      )
+      assert.strictEqual(
+        yield* accept({ conversationId: HERE, model: "a/n" }),
+        "Conversation here is on a/m, not on a/n. Leave the model out, or begin a new conversation."
+      )
+    })
+  )
+})

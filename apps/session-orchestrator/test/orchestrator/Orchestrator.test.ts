@@ -1,0 +1,601 @@
+/** Conversations as a whole: what goes wrong between their parts. */
+import { assert, describe, it } from "@effect/vitest"
+import { ScriptedProvider } from "@holdfast/kernel/testing"
+import { Ids } from "@holdfast/wire"
+import { Cause, Deferred, Duration, Effect, Exit, Fiber, Option, type Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as Comebacks from "../../src/recovery/Comebacks.ts"
+import type { Conversations } from "../../src/conversation/Conversations.ts"
+import { type Journal, JournalConflict } from "../../src/durable/Journal.ts"
+import { StorageError } from "../../src/storage/Store.ts"
+import { asking, waits, watching, withService } from "../conversation/Given.ts"
+
+const { answer, emits, hangs, overloaded, text, throws, unauthorized } = ScriptedProvider
+
+const id = Ids.TurnId.make
+
+describe("a turn that stops without a seal", () => {
+  /** Another process seems to write the records of turn `a`, for as long as `state` says so. */
+  const elsewhere =
+    (state: { isElsewhere: boolean }) =>
+    (real: Journal["Service"]): Partial<Journal["Service"]> => ({
+      append: (turnId, ...rest) =>
+        turnId === id("a") && state.isElsewhere
+          ? Effect.fail(new JournalConflict({ turnId }))
+          : real.append(turnId, ...rest)
+    })
+
+  it.effect("Q4: tells those who wait for it, is run again, and is not passed by those behind it", () => {
+    const state = { isElsewhere: true }
+    return withService(
+      { scripts: [answer("zero"), answer("zero"), answer("one"), answer("two")], journal: elsewhere(state) },
+      Effect.fnUntraced(function* ({ conversations, provider, store }) {
+        const c = yield* conversations.create({})
+        for (const turnId of [id("a"), id("b")]) yield* conversations.prompt(c, { prompt: "Hi", turnId })
+        const told = yield* watching(conversations.watchTurn(id("a")))
+        assert.include((yield* Effect.flip(conversations.result(id("a")))).message, "elsewhere")
+        assert.isTrue(Exit.isFailure(yield* Fiber.await(told.fiber)))
+        // It is run again at once, stops again, and then waits.
+        yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 2 })
+        assert.deepStrictEqual(
+          (yield* store.unsealedTurns).map(({ turnId }) => turnId),
+          ["a", "b"]
+        )
+        state.isElsewhere = false
+        const answered = yield* asking(conversations.result(id("b")))
+        yield* TestClock.adjust(Comebacks.FIRST_MS)
+        assert.strictEqual((yield* conversations.result(id("a"))).text, "one")
+        assert.strictEqual((yield* Fiber.join(answered)).text, "two")
+      })
+    )
+  })
+
+  it.effect("X4: is sealed by an abort at once, though it waits to be run again", () => {
+    const state = { isElsewhere: true }
+    return withService(
+      { scripts: [answer("zero"), answer("zero"), answer("two")], journal: elsewhere(state) },
+      Effect.fnUntraced(function* ({ conversations, provider, store }) {
+        const c = yield* conversations.create({})
+        for (const turnId of [id("a"), id("b")]) yield* conversations.prompt(c, { prompt: "Hi", turnId })
+        yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 2 })
+        assert.isTrue(yield* conversations.abort(c, id("a")))
+        assert.strictEqual(Option.getOrThrow(yield* store.turn(id("a"))).end?.status, "aborted")
+        assert.strictEqual((yield* conversations.result(id("b"))).text, "two")
+      })
+    )
+  })
+
+  it.effect("X4: is sealed by an abort though nothing has it in memory", () =>
+    withService(
+      { scripts: [answer("one")] },
+      Effect.fnUntraced(function* ({ conversations, store }) {
+        const c = yield* conversations.create({})
+        yield* store.acceptTurn({ turnId: id("a"), conversationId: c, prompt: "Hi", acceptedAt: 0 })
+        assert.isTrue(yield* conversations.abort(c))
+        assert.strictEqual(Option.getOrThrow(yield* store.turn(id("a"))).end?.status, "aborted")
+        assert.isFalse(yield* conversations.abort(c))
+      })
+    )
+  )
+
+  it.effect("is one that the service goes down with, whatever its disk does", () =>
+    withService(
+      {
+        scripts: [],
+        store: () => ({ appendEvents: () => Effect.fail(new StorageError({ message: "The disk is full." })) })
+      },
+      Effect.fnUntraced(function* ({ conversations, stop, store }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        const waiting = yield* Effect.forkChild(Effect.flip(conversations.result(id("a"))), { startImmediately: true })
+        // Nobody moves the clock: a turn that asked its disk once more would ask for ever.
+        yield* stop
+        assert.strictEqual((yield* Fiber.join(waiting))._tag, "TurnStopped")
+        assert.strictEqual((yield* store.unsealedTurns).length, 1)
+      })
+    )
+  )
+})
+
+describe("C10: a defect of the service while it runs a turn", () => {
+  /** Throws when it is called for the first `times` times. */
+  const throwing = <Args extends ReadonlyArray<unknown>, A>(times: number, call: (...args: Args) => A) => {
+    let calls = 0
+    return (...args: Args): A => {
+      if (calls++ < times) throw new TypeError("boom")
+      return call(...args)
+    }
+  }
+
+  const cases: ReadonlyArray<[string, (times: number) => Partial<Parameters<typeof withService>[0]>]> = [
+    ["reading the turn", (times) => ({ store: (real) => ({ resumption: throwing(times, real.resumption) }) })],
+    ["recording what its attempt gave", (times) => ({ journal: (real) => ({ append: throwing(times, real.append) }) })],
+    ["recording what it says", (times) => ({ journal: (real) => ({ appendWith: throwing(times, real.appendWith) }) })]
+  ]
+
+  it.effect("C10: an abort ends a turn at once whose every run is stopped by a defect, and as aborted", () =>
+    withService(
+      { scripts: [], store: (real) => ({ resumption: throwing(50, real.resumption) }) },
+      Effect.fnUntraced(function* ({ conversations, store }) {
+        const c = yield* conversations.create({})
+        yield* store.acceptTurn({ turnId: id("a"), conversationId: c, prompt: "Hi", acceptedAt: 0 })
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        // Nobody moves the clock: it does not wait for the next run.
+        assert.isTrue(yield* conversations.abort(c))
+        const { end } = Option.getOrThrow(yield* store.turn(id("a")))
+        assert.strictEqual(end?.status, "aborted")
+        assert.isUndefined(end?.error)
+      })
+    )
+  )
+
+  for (const [what, broken] of cases) {
+    const run = (times: number) =>
+      withService({ scripts: [0, 1, 2, 3, 4].map(() => answer("one")), ...broken(times) }, (service) =>
+        Effect.gen(function* () {
+          const { conversations, store } = service
+          const c = yield* conversations.create({})
+          // The first turn of a conversation is not read from the disk.
+          yield* store.acceptTurn({ turnId: id("zero"), conversationId: c, prompt: "Hi", acceptedAt: 0 })
+          yield* conversations.prompt(c, { prompt: "Hi", turnId: id("zero") })
+          const told = yield* watching(conversations.watch(c, 0))
+          const ended = yield* asking(conversations.result(id("zero")))
+          yield* Effect.repeat(TestClock.adjust("1 second"), { until: () => ended.pollUnsafe() !== undefined })
+          const { end } = yield* Fiber.join(ended)
+          assert.strictEqual(end.status, times < 3 ? "completed" : "failed")
+          if (times >= 3) {
+            assert.deepInclude(end.error, { reason: "unknown", retryable: false, defect: true })
+            assert.include(end.error?.message, "3 times")
+            assert.include(end.error?.message, "boom")
+          }
+          yield* told.until("turn-end")
+          assert.strictEqual(told.types().filter((type) => type === "turn-end").length, 1)
+          // Nobody is behind it any more.
+          assert.strictEqual((yield* conversations.state(c)).status, "idle")
+        })
+      )
+    it.effect(`C10: ${what}, fails twice: the turn goes on`, () => run(2))
+    it.effect(`C10: ${what}, fails three times: the turn is sealed as failed`, () => run(3))
+    it.effect(`C10: ${what}, fails for good: the turn is sealed as failed, once`, () => run(50))
+  }
+})
+
+describe("a turn that waits on disk", () => {
+  it.effect("X3: and comes back tells its watchers nothing that they have heard", () =>
+    withService(
+      {
+        scripts: [emits(overloaded), throws(overloaded), emits(overloaded), answer("At ", "last")],
+        retry: waits(10, 20, 30)
+      },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const c = yield* conversations.create({})
+        const all = yield* watching(conversations.watch(c, 0))
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        const one = yield* watching(conversations.watchTurn(id("a")))
+        for (const [n, seconds] of [10, 20, 30].entries()) {
+          yield* one.until("provider-retry", n + 1)
+          yield* TestClock.adjust(Duration.seconds(seconds))
+        }
+        yield* Fiber.join(one.fiber)
+        yield* all.until("turn-end")
+        const types = [
+          "turn-start",
+          "message",
+          "step-start",
+          "provider-retry",
+          "provider-retry",
+          "provider-retry",
+          "text-delta",
+          "text-delta",
+          "retry-end",
+          "usage",
+          "message",
+          "turn-end"
+        ]
+        assert.deepStrictEqual(one.types(), types)
+        assert.deepStrictEqual(all.types(), types)
+      })
+    )
+  )
+
+  /** A turn that is parked, and wanted again, while its row is being read. */
+  const comingBack = (
+    test: (given: {
+      readonly conversations: Conversations["Service"]
+      readonly c: Ids.ConversationId
+      readonly provider: ReturnType<typeof ScriptedProvider.make>
+    }) => Effect.Effect<void, unknown, Scope.Scope>
+  ) => {
+    const isOpen = Deferred.makeUnsafe<void>()
+    let isHeld = false
+    const held = <A, E>(effect: Effect.Effect<A, E>) =>
+      isHeld ? Effect.andThen(Deferred.await(isOpen), effect) : effect
+    return withService(
+      {
+        scripts: [emits(overloaded), answer("late")],
+        retry: waits(3_600),
+        store: (real) => ({ resumption: (turnId) => held(real.resumption(turnId)) })
+      },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        const told = yield* watching(conversations.watchTurn(id("a")))
+        yield* told.until("provider-retry")
+        isHeld = true
+        yield* TestClock.adjust("1 hour")
+        yield* test({ conversations, c, provider })
+        yield* Deferred.succeed(isOpen, undefined)
+        yield* Fiber.await(told.fiber)
+        const end = yield* conversations.result(id("a"))
+        assert.strictEqual(end.end.status, "aborted")
+        assert.strictEqual(provider.requests.length, 1)
+      })
+    )
+  }
+
+  it.effect("Q5, D8: an abort that comes while it comes back is heard, and no attempt is made", () =>
+    comingBack(({ conversations, c }) => Effect.asVoid(asking(conversations.abort(c))))
+  )
+
+  it.effect("X4: an abort is answered when the seal is on disk, and so is the same abort again", () => {
+    const answers: Array<Effect.Success<ReturnType<typeof asking>>> = []
+    return Effect.andThen(
+      comingBack(({ conversations, c }) =>
+        Effect.gen(function* () {
+          for (let n = 0; n < 2; n++) answers.push(yield* asking(conversations.abort(c)))
+          yield* TestClock.adjust("1 second")
+          for (const answer of answers) assert.isUndefined(answer.pollUnsafe())
+        })
+      ),
+      Effect.sync(() => {
+        for (const answer of answers) assert.deepStrictEqual(answer.pollUnsafe(), Exit.succeed(true))
+      })
+    )
+  })
+
+  it.effect("Q5: and is told of in the conversation's state meanwhile", () =>
+    comingBack(({ conversations, c }) =>
+      Effect.gen(function* () {
+        const { turnId, status } = yield* conversations.state(c)
+        assert.strictEqual(turnId, "a")
+        assert.notStrictEqual(status, "idle")
+        yield* asking(conversations.abort(c))
+      })
+    )
+  )
+
+  it.effect("W3: is cancelled by whoever cancels it before its time has been heard", () => {
+    const isOpen = Deferred.makeUnsafe<void>()
+    let isHeld = false
+    return withService(
+      {
+        scripts: [emits(overloaded), answer("late")],
+        retry: waits(3_600),
+        store: (real) => ({
+          resumption: (id) =>
+            isHeld ? Effect.andThen(Deferred.await(isOpen), real.resumption(id)) : real.resumption(id)
+        })
+      },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        const told = yield* watching(conversations.watchTurn(id("a")))
+        yield* told.until("provider-retry")
+        isHeld = true
+        yield* TestClock.adjust("1 hour")
+        const answer = yield* asking(conversations.steer({ type: "abort-retry", conversationId: c }, "a test"))
+        yield* Deferred.succeed(isOpen, undefined)
+        yield* Fiber.join(told.fiber)
+        assert.isTrue(yield* Fiber.join(answer))
+        const end = told.seen.find(({ event }) => event.type === "retry-end")?.event
+        assert.isTrue(end?.type === "retry-end" && end.finalError === "Retry cancelled")
+        assert.strictEqual(provider.requests.length, 1)
+      })
+    )
+  })
+})
+
+describe("a conversation", () => {
+  it.effect(
+    "A4: runs a turn that is on disk though its acceptance was never heard of, when it is handed in again",
+    () => {
+      let isLost = true
+      return withService(
+        {
+          scripts: [answer("one")],
+          store: (real) => ({
+            // As where the database goes away between the commit and the answer.
+            acceptTurn: (turn, opening) =>
+              Effect.flatMap(real.acceptTurn(turn, opening), (acceptance) => {
+                if (!isLost) return Effect.succeed(acceptance)
+                isLost = false
+                return Effect.fail(new StorageError({ message: "The connection was lost." }))
+              })
+          })
+        },
+        Effect.fnUntraced(function* ({ conversations, provider }) {
+          const c = yield* conversations.create({})
+          const turn = { prompt: "Hi", turnId: id("a") }
+          assert.strictEqual((yield* Effect.flip(conversations.prompt(c, turn)))._tag, "StorageError")
+          for (let n = 0; n < 2; n++) yield* conversations.prompt(c, turn)
+          assert.strictEqual((yield* conversations.result(id("a"))).text, "one")
+          yield* conversations.prompt(c, turn)
+          assert.strictEqual(provider.requests.length, 1)
+          assert.deepStrictEqual(
+            (yield* conversations.messages(c)).map(({ role }) => role),
+            ["user", "assistant"]
+          )
+        })
+      )
+    }
+  )
+
+  it.effect(
+    "A2: begins its first turn with what was accepted, and reads the disk for those that have a history",
+    () => {
+      const read: Array<string> = []
+      return withService(
+        {
+          scripts: [answer("one"), answer("two")],
+          store: (real) => ({
+            resumption: (turnId) =>
+              Effect.andThen(
+                Effect.sync(() => read.push(turnId)),
+                real.resumption(turnId)
+              )
+          })
+        },
+        Effect.fnUntraced(function* ({ conversations, provider }) {
+          const c = yield* conversations.create({})
+          for (const turnId of [id("a"), id("b")]) {
+            yield* conversations.prompt(c, { prompt: `This is ${turnId}`, turnId })
+            yield* conversations.result(turnId)
+          }
+          assert.deepStrictEqual(read, ["b"])
+          assert.deepStrictEqual(
+            provider.requests.map(({ messages }) => messages.length),
+            [1, 3]
+          )
+        })
+      )
+    }
+  )
+
+  it.effect(
+    "A2: is written with what a turn says first where that can run at once, and not before others have ended",
+    () => {
+      const opened: Array<string> = []
+      const begun: Array<string> = []
+      const reached = Deferred.makeUnsafe<void>()
+      return withService(
+        {
+          scripts: [hangs(reached), answer("two"), answer("three")],
+          store: (real) => ({
+            acceptTurn: (turn, opening) => {
+              if (opening !== undefined) opened.push(turn.turnId)
+              return real.acceptTurn(turn, opening)
+            },
+            appendEvents: (conversationId, turnId, events, position) => {
+              if (position === 0) begun.push(turnId)
+              return real.appendEvents(conversationId, turnId, events, position)
+            }
+          })
+        },
+        Effect.fnUntraced(function* ({ conversations, store }) {
+          const c = yield* conversations.create({})
+          const told = yield* watching(conversations.watch(c, 0))
+          yield* conversations.prompt(c, { prompt: "One", turnId: id("a") })
+          yield* Deferred.await(reached)
+          yield* conversations.prompt(c, { prompt: "Two", turnId: id("b") })
+          yield* conversations.abort(c)
+          yield* conversations.result(id("b"))
+          yield* conversations.prompt(c, { prompt: "Three", turnId: id("c") })
+          yield* conversations.result(id("c"))
+          yield* told.until("turn-end", 3)
+          assert.deepStrictEqual([opened, begun], [["a", "c"], ["b"]])
+          const persisted = told.seen.filter((frame) => frame.id !== undefined)
+          assert.deepStrictEqual(
+            persisted.map((frame) => frame.id),
+            persisted.map((_, i) => i + 1)
+          )
+          const turns = persisted.map(({ event }) => event.turnId)
+          assert.deepStrictEqual(turns, turns.toSorted())
+          const stored = yield* Stream.runCollect(store.events(c, 0))
+          assert.deepStrictEqual(
+            persisted.map(({ json }) => json),
+            stored.map(({ json }) => json)
+          )
+        })
+      )
+    }
+  )
+
+  it.effect("P15: switched off while a prompt is on its way is switched off for that prompt", () => {
+    const read = Deferred.makeUnsafe<void>()
+    const isSwitched = Deferred.makeUnsafe<void>()
+    let isFirst = true
+    return withService(
+      {
+        scripts: [emits(overloaded)],
+        store: (real) => ({
+          conversation: (c) =>
+            Effect.tap(real.conversation(c), () => {
+              if (!isFirst) return Effect.void
+              isFirst = false
+              return Effect.andThen(Deferred.succeed(read, undefined), Deferred.await(isSwitched))
+            })
+        })
+      },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const c = yield* conversations.create({})
+        const prompt = yield* Effect.forkChild(conversations.prompt(c, { prompt: "Hi", turnId: id("a") }))
+        yield* Deferred.await(read)
+        yield* conversations.setAutoRetry(c, false)
+        yield* Deferred.succeed(isSwitched, undefined)
+        yield* Fiber.join(prompt)
+        assert.isFalse((yield* conversations.state(c)).autoRetryEnabled)
+        const { end } = yield* conversations.result(id("a"))
+        assert.strictEqual(end.status, "failed")
+        assert.strictEqual(end.attempts, 1)
+      })
+    )
+  })
+
+  it.effect("P15: switched on and off in a turn, each failure goes by what holds then", () =>
+    withService(
+      { scripts: [emits(overloaded), emits(overloaded), answer("never")], retry: waits(1, 1, 1) },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        const told = yield* watching(conversations.watchTurn(id("a")))
+        yield* told.until("provider-retry")
+        yield* conversations.setAutoRetry(c, false)
+        yield* TestClock.adjust("1 second")
+        yield* Fiber.join(told.fiber)
+        assert.strictEqual(told.types().filter((type) => type === "provider-retry").length, 1)
+        assert.strictEqual((yield* conversations.result(id("a"))).end.attempts, 2)
+      })
+    )
+  )
+
+  it.effect("M1: the same manual retry again is the same turn, whatever has happened since", () =>
+    withService(
+      { scripts: [emits(unauthorized), answer("whole"), answer("next")] },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        yield* conversations.result(id("a"))
+        yield* conversations.retry(c, { turnId: id("r") })
+        yield* conversations.prompt(c, { prompt: "And?", turnId: id("b") })
+        yield* conversations.result(id("b"))
+        assert.strictEqual(yield* conversations.retry(c, { turnId: id("r") }), id("r"))
+        assert.strictEqual((yield* conversations.result(id("r"))).text, "whole")
+        assert.strictEqual(provider.requests.length, 3)
+        assert.strictEqual((yield* Effect.flip(conversations.retry(c, {})))._tag, "TurnConflict")
+        // Another id is another retry, of a turn that was answered.
+        assert.strictEqual((yield* Effect.flip(conversations.retry(c, { turnId: id("s") })))._tag, "TurnConflict")
+        assert.strictEqual(provider.requests.length, 3)
+      })
+    )
+  )
+
+  it.effect("P15: is not retrying any more once the attempt has begun", () =>
+    withService(
+      { scripts: [emits(overloaded), hangs(Deferred.makeUnsafe(), text(""))], retry: waits(2) },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        const told = yield* watching(conversations.watchTurn(id("a")))
+        yield* told.until("provider-retry")
+        assert.strictEqual((yield* conversations.state(c)).status, "retrying")
+        yield* TestClock.adjust("2 seconds")
+        assert.strictEqual(provider.requests.length, 2)
+        const state = yield* conversations.state(c)
+        assert.deepStrictEqual([state.status, state.isRetrying, state.retryAt], ["running", false, undefined])
+      })
+    )
+  )
+})
+
+describe("a conversation with settings of its own", () => {
+  it.effect("P3: is refused where they will not do, with what was found and what was expected, all of it at once", () =>
+    withService(
+      { scripts: [] },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const retry = { profil: "overnight", budget: "8h", schedule: { type: "steps", delays: ["5 seconds", 7] } }
+        const { message } = yield* Effect.flip(conversations.create({ retry }))
+        assert.match(message, /^retry\.profil: unknown key\. Did you mean "profile"\? Known here: profile, enabled, /)
+        for (const part of [
+          'retry.schedule.delays[1]: found 7; expected a string such as "30 minutes" or "100 millis".',
+          'retry.budget: found "8h"; expected a duration such as "30 minutes", "8 hours" or "100 millis". Did you mean "8 hours"?'
+        ]) {
+          assert.include(message, part)
+        }
+      })
+    )
+  )
+
+  it.effect("P3: is told of the first that is wrong, and how much more, where there is more than anybody reads", () =>
+    withService(
+      { scripts: [] },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const delays = Array.from({ length: 1_000 }, () => "soon")
+        const { message } = yield* Effect.flip(conversations.create({ retry: { schedule: { type: "steps", delays } } }))
+        assert.match(message, /^retry\.schedule\.delays\[0\]: found "soon"; /)
+        assert.match(message, /retry\.schedule\.delays\[19\]: [^[]* And 980 more\.$/)
+      })
+    )
+  )
+
+  it.effect("P3: is refused unread where they are longer than settings are", () =>
+    withService(
+      { scripts: [] },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const delays = Array.from({ length: 50_000 }, () => "5 seconds")
+        const { message } = yield* Effect.flip(conversations.create({ retry: { schedule: { type: "steps", delays } } }))
+        assert.strictEqual(message, "retry: it has 600040 characters as JSON; expected 65536 at most.")
+      })
+    )
+  )
+
+  it.effect(
+    "a start that cannot read what was left unfinished refuses calls with the reason, and takes them once it can",
+    () => {
+      const damaged = new StorageError({ message: "Could not read the turns: the file is damaged." })
+      let isDamaged = true
+      return withService(
+        {
+          scripts: [],
+          store: (real) => ({
+            unsealedTurns: Effect.suspend(() => (isDamaged ? Effect.fail(damaged) : real.unsealedTurns))
+          })
+        },
+        Effect.fnUntraced(function* ({ conversations }) {
+          const id = yield* conversations.create({})
+          for (const call of [
+            conversations.prompt(id, { prompt: "Hi" }),
+            conversations.state(id),
+            conversations.messages(id),
+            conversations.abort(id)
+          ]) {
+            const asked = yield* Effect.forkChild(Effect.exit(Effect.asVoid<unknown, unknown, never>(call)), {
+              startImmediately: true
+            })
+            yield* TestClock.adjust("7999 millis")
+            assert.isUndefined(asked.pollUnsafe())
+            yield* TestClock.adjust("1 milli")
+            const exit = yield* Fiber.join(asked)
+            assert.include(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "it was taken", damaged.message)
+          }
+          isDamaged = false
+          yield* TestClock.adjust("5 seconds")
+          assert.strictEqual((yield* conversations.state(id)).status, "idle")
+        })
+      )
+    }
+  )
+})
+
+describe("a request to the model", () => {
+  it.effect("has the system prompt of its conversation, in every turn, and none where there is none", () =>
+    withService(
+      { scripts: [answer("one"), answer("two"), answer("three")] },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({ system: "Answer in one sentence." })
+        const other = yield* conversations.create({})
+        for (const [of, turnId] of [
+          [c, id("a")],
+          [c, id("b")],
+          [other, id("c")]
+        ] as const) {
+          yield* conversations.prompt(of, { prompt: "Hi", turnId })
+          yield* conversations.result(turnId)
+        }
+        assert.deepStrictEqual(
+          provider.requests.map(({ system }) => system),
+          ["Answer in one sentence.", "Answer in one sentence.", undefined]
+        )
+      })
+    )
+  )
+})

@@ -1,0 +1,245 @@
+/** A crowd of parked turns whose times come together. */
+import { assert, it } from "@effect/vitest"
+import { Records } from "@holdfast/kernel"
+import { ScriptedProvider } from "@holdfast/kernel/testing"
+import { Ids } from "@holdfast/wire"
+import { Deferred, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { NEAR_MS } from "../../src/parking/Parking.ts"
+import type { Record } from "../../src/durable/Journal.ts"
+import { waits, withService } from "../conversation/Given.ts"
+
+const { answer, emits, overloaded } = ScriptedProvider
+
+/** More than are taken up at once, several times over. */
+const CROWD = 400
+
+/** The least that shows that turns are not read all together. */
+const AT_MOST = 100
+
+const crowd = Array.from({ length: CROWD }, (_, i) => Ids.TurnId.make(`turn-${i}`))
+
+/** How many do something at the same time. */
+class Inside {
+  most = 0
+  private now = 0
+  during<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return Effect.suspend(() => {
+      this.most = Math.max(this.most, ++this.now)
+      return Effect.ensuring(
+        effect,
+        Effect.sync(() => this.now--)
+      )
+    })
+  }
+}
+
+/** Lets what can happen at this time happen. */
+const settle = TestClock.adjust(0)
+
+const isWake = ({ name }: Record): boolean => Records.placeOf(name)?.kind === "Wake"
+
+const parksThenAnswers = [...crowd.map(() => emits(overloaded)), ...crowd.map(() => answer("At last"))]
+
+it.effect(
+  "U1: turns that are due together ask in the order of their times, and are read and go on a few at a time",
+  () => {
+    const reading = new Inside()
+    const goingOn = new Inside()
+    return withService(
+      {
+        scripts: parksThenAnswers,
+        retry: waits(60),
+        store: (real) => ({ resumption: (turnId) => reading.during(real.resumption(turnId)) }),
+        journal: (real) => ({
+          append: (turnId, seq, ...records) => {
+            const append = real.append(turnId, seq, ...records)
+            return records.some(isWake) ? goingOn.during(append) : append
+          }
+        })
+      },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        for (const turnId of crowd) {
+          const c = yield* conversations.create({})
+          yield* conversations.prompt(c, { prompt: "Hi", turnId })
+        }
+        yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === CROWD })
+        reading.most = 0
+        yield* TestClock.adjust("2 minutes")
+        for (const turnId of crowd) yield* conversations.result(turnId)
+        // They were parked in the order in which they had failed.
+        const asked = provider.requests.map(({ turnId }) => turnId)
+        assert.deepStrictEqual(asked.slice(CROWD), asked.slice(0, CROWD))
+        assert.isAtMost(reading.most, AT_MOST)
+        assert.isAtMost(goingOn.most, AT_MOST)
+      })
+    )
+  }
+)
+
+it.effect("U1: one that is due while it is still read does not go past those that wait", () => {
+  const [admitted, read] = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]
+  const [inside, outside, slow] = [crowd.slice(0, 64), crowd.slice(64, 72), crowd.slice(72, 80)]
+  const all = [...inside, ...outside, ...slow]
+  const wakes: Array<Ids.TurnId> = []
+  let areParked = false
+  let reading = 0
+  return withService(
+    {
+      scripts: [...all.map(() => emits(overloaded)), ...all.map(() => answer("At last"))],
+      retry: waits(60),
+      store: (real) => ({
+        resumption: (turnId) => {
+          if (!areParked || !slow.includes(turnId)) return real.resumption(turnId)
+          reading++
+          return Effect.andThen(Deferred.await(read), real.resumption(turnId))
+        }
+      }),
+      journal: (real) => ({
+        append: (turnId, seq, ...records) => {
+          const append = real.append(turnId, seq, ...records)
+          if (!records.some(isWake)) return append
+          wakes.push(turnId)
+          return inside.includes(turnId) ? Effect.andThen(Deferred.await(admitted), append) : append
+        }
+      })
+    },
+    Effect.fnUntraced(function* ({ conversations, provider }) {
+      for (const turnId of all) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId })
+      }
+      yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === all.length })
+      areParked = true
+      yield* TestClock.adjust(60_000 - NEAR_MS)
+      yield* Effect.repeat(settle, { until: () => reading === slow.length })
+      yield* TestClock.adjust(NEAR_MS)
+      yield* Effect.repeat(settle, { until: () => wakes.length >= inside.length })
+      yield* Deferred.succeed(read, undefined)
+      yield* Effect.repeat(settle, { times: 40 })
+      const goneOn = [...wakes]
+      yield* Deferred.succeed(admitted, undefined)
+      for (const turnId of all) yield* conversations.result(turnId)
+      assert.deepStrictEqual(goneOn, inside)
+      const asked = provider.requests.map(({ turnId }) => turnId)
+      assert.deepStrictEqual(asked.slice(all.length), all)
+    })
+  )
+})
+
+it.effect("U1: one that somebody wants something of goes past those that wait", () => {
+  const door = Deferred.makeUnsafe<void>()
+  const wanted = crowd.at(-1)
+  return withService(
+    {
+      scripts: parksThenAnswers,
+      retry: waits(60),
+      journal: (real) => ({
+        append: (turnId, seq, ...records) =>
+          turnId !== wanted && records.some(isWake)
+            ? Effect.andThen(Deferred.await(door), real.append(turnId, seq, ...records))
+            : real.append(turnId, seq, ...records)
+      })
+    },
+    Effect.fnUntraced(function* ({ conversations }) {
+      let c: Ids.ConversationId | undefined
+      for (const turnId of crowd) {
+        c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId })
+      }
+      if (c === undefined || wanted === undefined) return assert.fail("there is no crowd")
+      yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === CROWD })
+      yield* TestClock.adjust("1 minute")
+      assert.isTrue(yield* conversations.steer({ type: "retry-now", conversationId: c }, "a test"))
+      assert.strictEqual((yield* conversations.result(wanted)).text, "At last")
+      yield* Deferred.succeed(door, undefined)
+      for (const turnId of crowd) yield* conversations.result(turnId)
+    })
+  )
+})
+
+it.effect("U1: a command, a prompt and a fault in the crowd cost nobody their place", () =>
+  withService(
+    {
+      scripts: [...parksThenAnswers, ...crowd.map(() => answer("Again"))],
+      retry: waits(60),
+      store: (real) => {
+        const seen = new Set<string>()
+        return {
+          resumption: (turnId) => {
+            const isBack = seen.has(turnId)
+            seen.add(turnId)
+            // Every third cannot be run when it is due.
+            return isBack && Number(turnId.slice(5)) % 3 === 0 ? Effect.die(new Error("boom")) : real.resumption(turnId)
+          }
+        }
+      }
+    },
+    Effect.fnUntraced(function* ({ conversations }) {
+      const ids = new Map<Ids.TurnId, Ids.ConversationId>()
+      for (const turnId of crowd) {
+        const c = yield* conversations.create({})
+        ids.set(turnId, c)
+        yield* conversations.prompt(c, { prompt: "Hi", turnId })
+      }
+      yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === CROWD })
+      // All are due, and most of them wait outside.
+      yield* TestClock.adjust("1 minute")
+      const behind: Array<Ids.TurnId> = []
+      for (const [i, turnId] of crowd.entries()) {
+        const c = ids.get(turnId)
+        if (c === undefined) continue
+        if (i % 5 === 1) yield* Effect.forkScoped(Effect.exit(conversations.abort(c)), { startImmediately: true })
+        if (i % 5 === 2) {
+          const command = { type: "retry-now" as const, conversationId: c }
+          yield* Effect.forkScoped(Effect.exit(conversations.steer(command, "a test")), { startImmediately: true })
+        }
+        if (i % 5 > 0) behind.push(yield* conversations.prompt(c, { prompt: "And?" }))
+      }
+      for (const turnId of crowd) yield* Effect.exit(conversations.result(turnId))
+      for (const turnId of behind) yield* conversations.result(turnId)
+      yield* Effect.repeat(conversations.counts, {
+        until: ({ running, retrying, queued }) => running + retrying + queued === 0
+      })
+    })
+  )
+)
+
+it.effect("U1: those whose end is moved while they wait for a place cost nobody theirs", () => {
+  const door = Deferred.makeUnsafe<void>()
+  const [inside, moved] = [crowd.slice(0, 64), crowd.slice(64, 134)]
+  const behind = crowd.slice(134, 140)
+  const all = [...inside, ...moved, ...behind]
+  return withService(
+    {
+      scripts: [...all.map(() => emits(overloaded)), ...all.map(() => answer("At last"))],
+      retry: waits(60),
+      journal: (real) => ({
+        append: (turnId, seq, ...records) =>
+          inside.includes(turnId) && records.some(isWake)
+            ? Effect.andThen(Deferred.await(door), real.append(turnId, seq, ...records))
+            : real.append(turnId, seq, ...records)
+      })
+    },
+    Effect.fnUntraced(function* ({ conversations, provider }) {
+      const ids = new Map<Ids.TurnId, Ids.ConversationId>()
+      for (const turnId of all) {
+        const c = yield* conversations.create({})
+        ids.set(turnId, c)
+        yield* conversations.prompt(c, { prompt: "Hi", turnId })
+      }
+      yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === all.length })
+      yield* TestClock.adjust("1 minute")
+      const until = 10 * 60_000
+      for (const turnId of moved) {
+        const conversationId = ids.get(turnId) ?? assert.fail("it was not prompted")
+        assert.isTrue(yield* conversations.steer({ type: "wait-until", conversationId, until }, "a test"))
+      }
+      assert.strictEqual(provider.requests.length, all.length)
+      yield* Deferred.succeed(door, undefined)
+      for (const turnId of [...inside, ...behind]) yield* conversations.result(turnId)
+      yield* TestClock.adjust("10 minutes")
+      for (const turnId of moved) assert.isAtLeast((yield* conversations.result(turnId)).end.endedAt, until)
+    })
+  )
+})

@@ -1,0 +1,213 @@
+/** Turns that begin while they are being accepted. */
+import { assert, describe, it } from "@effect/vitest"
+import { Observer } from "@holdfast/kernel"
+import { ScriptedProvider } from "@holdfast/kernel/testing"
+import { Ids } from "@holdfast/wire"
+import { Deferred, Effect, Fiber, Logger } from "effect"
+import * as Quarantine from "../../src/pacing/Quarantine.ts"
+import { StorageError, type Store } from "../../src/storage/Store.ts"
+import { asking, type Options, waits, watching, withService } from "../conversation/Given.ts"
+
+const { answer, emits, hangs, overloaded } = ScriptedProvider
+
+type Accept = Store["Service"]["acceptTurn"]
+
+/** A store whose acceptances begin their turns at once, and get to the disk behind `door`; where that fails, not at all. */
+const behind =
+  (door: Deferred.Deferred<void, StorageError>): NonNullable<Options["store"]> =>
+  (real) => ({
+    acceptTurn: (...[turn, opening, ahead]: Parameters<Accept>) =>
+      Effect.suspend(() => {
+        ahead?.()
+        return Effect.andThen(Deferred.await(door), real.acceptTurn(turn, opening))
+      })
+  })
+
+const settled = Effect.repeat(Effect.yieldNow, { times: 200 })
+
+describe("a turn that begins before it is accepted", () => {
+  it.effect("X1, X2: shows nothing, and is found by nobody, until its acceptance is on disk", () => {
+    const door = Deferred.makeUnsafe<void, StorageError>()
+    return withService(
+      { scripts: [answer("Hel", "lo")], store: behind(door) },
+      Effect.fnUntraced(function* ({ conversations, journal, provider, store }) {
+        const c = yield* conversations.create({})
+        const told = yield* watching(conversations.watch(c, 0))
+        const prompt = yield* asking(conversations.prompt(c, { prompt: "Hi" }))
+        yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 1 })
+        yield* settled
+        assert.deepStrictEqual(told.types(), [])
+        assert.strictEqual((yield* conversations.state(c)).status, "idle")
+        assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 0, queued: 0 })
+        const abort = yield* asking(conversations.abort(c))
+        const [{ turnId } = assert.fail("nothing was asked")] = provider.requests
+        assert.deepStrictEqual([yield* journal.load(turnId), yield* store.unsealedTurns], [[], []])
+        yield* Deferred.succeed(door, undefined)
+        assert.strictEqual(yield* Fiber.join(prompt), turnId)
+        yield* told.until("turn-end")
+        assert.isFalse(yield* Fiber.join(abort)) // there was nothing to end when it came
+        assert.deepStrictEqual(told.types(), [
+          "turn-start",
+          "message",
+          "step-start",
+          "text-delta",
+          "text-delta",
+          "usage",
+          "message",
+          "turn-end"
+        ])
+        assert.strictEqual(provider.requests.length, 1)
+      })
+    )
+  })
+
+  it.effect("A2: has the conversation's history", () =>
+    withService(
+      { scripts: [answer("one"), answer("two")] },
+      Effect.fnUntraced(function* ({ conversations, provider, store }) {
+        const c = yield* conversations.create({})
+        for (const prompt of ["One?", "Two?"]) yield* conversations.result(yield* conversations.prompt(c, { prompt }))
+        const [first, second] = provider.requests
+        assert.strictEqual(first?.messages.length, 1)
+        assert.deepStrictEqual(second?.messages, (yield* store.messages(c)).slice(0, 3))
+      })
+    )
+  )
+
+  it.effect("X1: is cancelled where it is not accepted, and leaves no trace; the next one is run", () => {
+    const door = Deferred.makeUnsafe<void, StorageError>()
+    const logged: Array<unknown> = []
+    const observed: Array<string> = []
+    const inside = { count: 0 }
+    let accepting = behind(door)
+    return withService(
+      {
+        scripts: [answer("void"), answer("Hello")],
+        store: (real) => ({
+          acceptTurn: (...accept) => ({ ...real, ...accepting(real) }).acceptTurn(...accept)
+        })
+      },
+      Effect.fnUntraced(function* ({ conversations, journal, provider, store }) {
+        const c = yield* conversations.create({})
+        const told = yield* watching(conversations.watch(c, 0))
+        const prompt = yield* asking(conversations.prompt(c, { prompt: "Hi" }))
+        // Its mark is refused like its acceptance, so its content is as far as it gets.
+        yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 1 })
+        yield* settled
+        assert.strictEqual(inside.count, 1)
+        yield* Deferred.fail(door, new StorageError({ message: "The disk is full." }))
+        assert.strictEqual((yield* Effect.flip(Fiber.join(prompt)))._tag, "StorageError")
+        const [{ turnId } = assert.fail("nothing was asked")] = provider.requests
+        assert.strictEqual(inside.count, 0)
+        assert.deepStrictEqual([told.types(), logged, observed], [[], [], []])
+        assert.deepStrictEqual([yield* journal.load(turnId), yield* store.unsealedTurns], [[], []])
+        assert.strictEqual((yield* conversations.state(c)).status, "idle")
+        accepting = () => ({})
+        const next = yield* conversations.prompt(c, { prompt: "Again" })
+        assert.strictEqual((yield* conversations.result(next)).text, "Hello")
+        yield* told.until("turn-end")
+        assert.strictEqual(told.types()[0], "turn-start")
+        assert.deepStrictEqual(observed, ["attempt", "seal"])
+      })
+    ).pipe(
+      Effect.provideService(Quarantine.Quarantine, {
+        come: (_isSuspect, enter) => {
+          inside.count++
+          enter()
+          return { progressed: () => {}, leave: () => void inside.count-- }
+        }
+      }),
+      Effect.provideService(Observer.Observer, {
+        attempt: () => observed.push("attempt"),
+        seal: () => observed.push("seal")
+      }),
+      Effect.provide(Logger.layer([Logger.make(({ message }) => logged.push(message))]))
+    )
+  })
+
+  it.effect("X1: whose call is under way is cancelled where it is not accepted", () => {
+    const door = Deferred.makeUnsafe<void, StorageError>()
+    const cancelled = { count: 0 }
+    return withService(
+      {
+        scripts: [{ reads: [], end: Effect.onInterrupt(Effect.never, () => Effect.sync(() => cancelled.count++)) }],
+        store: behind(door)
+      },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({})
+        const prompt = yield* asking(conversations.prompt(c, { prompt: "Hi" }))
+        yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 1 })
+        yield* settled // the fiber that makes the call has begun it
+        yield* Deferred.fail(door, new StorageError({ message: "The disk is full." }))
+        yield* Effect.flip(Fiber.join(prompt))
+        assert.strictEqual(cancelled.count, 1)
+      })
+    )
+  })
+
+  it.effect("X1: that fails before its acceptance is on disk is parked behind it", () => {
+    const door = Deferred.makeUnsafe<void, StorageError>()
+    return withService(
+      { scripts: [emits(overloaded)], retry: waits(10), store: behind(door) },
+      Effect.fnUntraced(function* ({ conversations, journal, provider }) {
+        const c = yield* conversations.create({})
+        const prompt = yield* asking(conversations.prompt(c, { prompt: "Hi" }))
+        yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 1 })
+        yield* settled
+        assert.strictEqual((yield* conversations.counts).retrying, 0)
+        yield* Deferred.succeed(door, undefined)
+        const turnId = yield* Fiber.join(prompt)
+        yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === 1 })
+        assert.deepStrictEqual(
+          (yield* journal.load(turnId)).map(({ name }) => name),
+          ["step/0/attempt/0", "step/0/decision/0"]
+        )
+      })
+    )
+  })
+
+  it.effect("X1: of a service that goes down meanwhile is left to the next one, if it is accepted", () => {
+    const door = Deferred.makeUnsafe<void, StorageError>()
+    return withService(
+      { scripts: [answer("Hello")], store: behind(door) },
+      Effect.fnUntraced(function* ({ conversations, provider, stop, store }) {
+        const c = yield* conversations.create({})
+        const prompt = yield* asking(conversations.prompt(c, { prompt: "Hi" }))
+        yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 1 })
+        yield* stop
+        yield* Deferred.succeed(door, undefined)
+        const turnId = yield* Fiber.join(prompt)
+        assert.deepStrictEqual(
+          (yield* store.unsealedTurns).map((turn) => turn.turnId),
+          [turnId]
+        )
+      })
+    )
+  })
+
+  it.effect("A3: is none whose id was given, nor one behind another", () => {
+    const begun: Array<string> = []
+    const reached = Deferred.makeUnsafe<void>()
+    return withService(
+      {
+        scripts: [hangs(reached), answer("two"), answer("three")],
+        store: (real) => ({
+          acceptTurn: (turn, opening, ahead) => {
+            begun.push(`${turn.prompt}: ${ahead === undefined ? "behind" : "ahead"}`)
+            return real.acceptTurn(turn, opening, ahead)
+          }
+        })
+      },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "one" })
+        const second = yield* conversations.prompt(c, { prompt: "two" })
+        yield* Deferred.await(reached)
+        yield* conversations.abort(c)
+        yield* conversations.result(second)
+        yield* conversations.result(yield* conversations.prompt(c, { prompt: "three", turnId: Ids.TurnId.make("a") }))
+        assert.deepStrictEqual(begun, ["one: ahead", "two: behind", "three: behind"])
+      })
+    )
+  })
+})

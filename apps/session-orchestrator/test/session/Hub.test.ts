@@ -1,0 +1,239 @@
+/** Who gets what of a conversation's events, when, and in how many pieces. */
+import { assert, describe, it } from "@effect/vitest"
+import { TurnStopped } from "@holdfast/kernel"
+import type { TurnEvent } from "@holdfast/wire"
+import { Cause, Effect, Exit, Fiber, Pull, Result } from "effect"
+import { MAX_BEHIND } from "../../src/session/Backlog.ts"
+import type { Frame } from "../../src/conversation/Conversations.ts"
+import { Hub, type Subscriber } from "../../src/session/Hub.ts"
+import type { StoredEvent } from "../../src/storage/Store.ts"
+import * as Given from "../storage/Given.ts"
+
+const ids = { conversationId: Given.conversationId(1), turnId: Given.turnId(1) }
+const other = Given.turnId(2)
+
+const delta = (text: string): TurnEvent.TextDelta => ({ type: "text-delta", ...ids, delta: text })
+const stepStart: TurnEvent.StepStart = { type: "step-start", ...ids, step: 0, target: "p/m" }
+const stored = (id: number): StoredEvent => {
+  const event = Given.message(1, 1, id)
+  return { id, event, json: JSON.stringify(event) }
+}
+
+const textsOf = (frames: ReadonlyArray<Frame>): ReadonlyArray<string | number | undefined> =>
+  frames.map(({ event, id }) => (event.type === "text-delta" ? event.delta : id))
+
+/** Lets microtasks run, and nothing of a later turn of the event loop. */
+const microtasks = async (): Promise<void> => {
+  for (let n = 0; n < 20; n++) await Promise.resolve()
+}
+
+const loopTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/** Everything that a subscriber gets from now on, a list for each chunk, and how it ended. */
+const listening = (subscriber: Subscriber) => {
+  const chunks: Array<ReadonlyArray<string | number | undefined>> = []
+  const fiber = Effect.runFork(
+    Effect.forever(Effect.map(subscriber.pull, (frames) => void chunks.push(textsOf(frames))))
+  )
+  return { chunks, fiber }
+}
+
+/** The frame of a delta that is as long as it says. */
+const ofLength = (length: number): TurnEvent.TextDelta => delta("x".repeat(length - JSON.stringify(delta("")).length))
+
+const MIB = 1_048_576
+
+const stopped = new TurnStopped.TurnStopped({ message: "It stopped." })
+
+/** What a pull ends with. */
+const endOf = async (subscriber: Subscriber): Promise<unknown> => {
+  const exit = await Effect.runPromise(Effect.exit(subscriber.pull))
+  if (Exit.isSuccess(exit)) return textsOf(exit.value)
+  const why = Pull.filterNoDone(exit.cause)
+  return Result.isSuccess(why) ? Cause.squash(why.success) : "done"
+}
+
+describe("a hub", () => {
+  it("H2: encodes an event once, however many watch", () => {
+    const hub = new Hub()
+    let encoded = 0
+    const event = { ...delta("x"), toJSON: () => ({ times: ++encoded }) }
+    hub.live(event)
+    assert.deepStrictEqual([encoded, hub.isWatched], [0, false])
+    const subscribers = [hub.subscribe(), hub.subscribe(), hub.subscribe()]
+    assert.isTrue(hub.isWatched)
+    // What is in progress is encoded for those who come.
+    const before = encoded
+    hub.live(event)
+    assert.strictEqual(encoded, before + 1)
+    for (const subscriber of subscribers) subscriber.close()
+    assert.isFalse(hub.isWatched)
+    hub.live(event)
+    assert.strictEqual(encoded, before + 1)
+  })
+
+  it("H4: passes no persisted event on twice, until its turn is run again", () => {
+    const hub = new Hub()
+    const subscriber = hub.subscribe()
+    assert.isUndefined(hub.lastId)
+    hub.persisted([stored(1), stored(2)])
+    hub.persisted([stored(2), stored(3)])
+    hub.persisted([stored(1)])
+    assert.deepStrictEqual(textsOf(subscriber.take()), [1, 2, 3])
+    assert.strictEqual(hub.lastId, 3)
+    hub.again()
+    assert.isUndefined(hub.lastId)
+    hub.persisted([stored(2)])
+    assert.deepStrictEqual(textsOf(subscriber.take()), [2])
+    assert.strictEqual(hub.lastId, 2)
+  })
+
+  it("H4: what was on disk before is in progress no more, unless something has passed since or a wait goes on", () => {
+    const inProgress = (prepare: (hub: Hub) => void) => {
+      const hub = new Hub()
+      hub.live(stepStart)
+      hub.live(delta("a"))
+      prepare(hub)
+      hub.repeated([Given.message(1, 1, 1)])
+      return hub.inProgress.events().map(({ type }) => type)
+    }
+    assert.deepStrictEqual(
+      inProgress(() => {}),
+      []
+    )
+    assert.deepStrictEqual(
+      inProgress((hub) => {
+        hub.persisted([stored(1)])
+        hub.live(delta("b"))
+      }),
+      ["text-delta"]
+    )
+  })
+
+  it("tells of a wait that goes on where there is one", () => {
+    const hub = new Hub()
+    const subscriber = hub.subscribe()
+    hub.held(9_000)
+    assert.lengthOf(subscriber.take(), 0)
+    const retry: TurnEvent.ProviderRetry = {
+      type: "provider-retry",
+      ...ids,
+      attempt: 0,
+      delayMs: 1_000,
+      retryAt: 2_000,
+      message: "Overloaded",
+      reason: "overloaded",
+      target: "p/m"
+    }
+    hub.live(retry)
+    hub.held(9_000)
+    const [, held] = subscriber.take()
+    assert.deepInclude(held?.event, { type: "provider-retry", retryAt: 9_000 })
+  })
+
+  it("ends the watching of a turn that stops, and of the conversation, behind what has come; others go on", async () => {
+    const hub = new Hub()
+    const [all, its, others] = [hub.subscribe(), hub.subscribe(ids.turnId), hub.subscribe(other)]
+    hub.live(delta("a"))
+    hub.stopped(ids.turnId, stopped)
+    for (const ended of [all, its]) {
+      assert.deepStrictEqual(await endOf(ended), ["a"])
+      assert.strictEqual(await endOf(ended), stopped)
+    }
+    assert.deepStrictEqual(textsOf(others.take()), ["a"])
+    hub.live(delta("b"))
+    assert.deepStrictEqual(textsOf(others.take()), ["b"])
+    assert.deepStrictEqual([all.take(), its.take()], [[], []])
+    // What was in progress is void.
+    assert.deepStrictEqual(textsOf(hub.subscribe().take()), ["b"])
+  })
+
+  it("H3: wakes 64 in a turn of the event loop, the first of them at once, and each gets all that has come by then", async () => {
+    const hub = new Hub()
+    const listeners = Array.from({ length: 150 }, () => listening(hub.subscribe()))
+    await microtasks()
+    const woken = () => listeners.filter(({ chunks }) => chunks.length > 0).length
+    hub.live(delta("a"))
+    assert.strictEqual(woken(), 0)
+    await microtasks()
+    assert.strictEqual(woken(), 64)
+    hub.live(delta("b"))
+    await loopTurn()
+    await microtasks()
+    assert.strictEqual(woken(), 128)
+    for (let n = 0; n < 5; n++) await loopTurn()
+    assert.deepStrictEqual(listeners[0]?.chunks, [["a"], ["b"]])
+    assert.deepStrictEqual(listeners[149]?.chunks, [["a", "b"]])
+    for (const { chunks } of listeners) assert.deepStrictEqual(chunks.flat(), ["a", "b"])
+    // And what comes when all are awake wakes them again.
+    hub.live(delta("c"))
+    for (let n = 0; n < 5; n++) await loopTurn()
+    for (const { chunks } of listeners) assert.deepStrictEqual(chunks.flat(), ["a", "b", "c"])
+    for (const { fiber } of listeners) fiber.interruptUnsafe()
+  })
+})
+
+describe("a subscriber", () => {
+  it("H1: is let go of when it is more than so much behind, what it was given at first included", async () => {
+    const sent = async (first: number, ...lengths: ReadonlyArray<number>) => {
+      const hub = new Hub()
+      if (first > 0) hub.live(ofLength(first))
+      const subscriber = hub.subscribe()
+      for (const length of lengths) hub.live(ofLength(length))
+      await microtasks()
+      return endOf(subscriber)
+    }
+    const behind = MAX_BEHIND / MIB
+    const full = Array.from({ length: behind }, () => MIB)
+    assert.isArray(await sent(0, ...full))
+    assert.include(String(await sent(0, ...full, 200)), "too far behind")
+    assert.isArray(await sent(MIB, ...full.slice(1)))
+    assert.include(String(await sent(MIB, ...full)), "too far behind")
+    assert.include(String(await sent(200, ...full)), "too far behind")
+    // One event counts as a quarter at most.
+    assert.isArray(await sent(0, 3 * MIB, 3 * MIB, 3 * MIB, 3 * MIB))
+  })
+
+  it("gets what is in progress first, and then what comes, in pieces or at once", async () => {
+    const hub = new Hub()
+    hub.live(delta("a"))
+    const [piecewise, whole] = [hub.subscribe(), hub.subscribe()]
+    hub.live(delta("b"))
+    assert.deepStrictEqual(await endOf(piecewise), ["a"])
+    assert.deepStrictEqual(await endOf(piecewise), ["b"])
+    assert.deepStrictEqual(textsOf(whole.take()), ["a", "b"])
+    assert.deepStrictEqual(whole.take(), [])
+    const { chunks, fiber } = listening(piecewise)
+    hub.live(delta("c"))
+    await microtasks()
+    assert.deepStrictEqual(chunks, [["c"]])
+    fiber.interruptUnsafe()
+  })
+
+  it("is done when it is closed, and fails with the first reason that it was given", async () => {
+    const hub = new Hub()
+    const closed = hub.subscribe()
+    closed.close()
+    closed.close()
+    hub.live(delta("a"))
+    assert.deepStrictEqual(closed.take(), [])
+    const failing = hub.subscribe()
+    failing.fail(stopped)
+    failing.fail(new TurnStopped.TurnStopped({ message: "again" }))
+    failing.take()
+    assert.strictEqual(await endOf(failing), stopped)
+    assert.isFalse(hub.isWatched)
+  })
+
+  it("that waits hears at once that it has ended, and one that was interrupted can wait again", async () => {
+    const hub = new Hub()
+    const subscriber = hub.subscribe()
+    const given = Effect.runFork(subscriber.pull)
+    await microtasks()
+    await Effect.runPromise(Fiber.interrupt(given))
+    const waiting = endOf(subscriber)
+    await microtasks()
+    subscriber.fail(stopped)
+    assert.strictEqual(await waiting, stopped)
+  })
+})

@@ -1,0 +1,79 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { TurnEvent } from "@holdfast/wire"
+import { Recent } from "../../src/session/Recent.ts"
+import type { StoredEvent } from "../../src/storage/Store.ts"
+import * as Given from "../storage/Given.ts"
+
+const stored = (id: number, event: TurnEvent.PersistedEvent, json = JSON.stringify(event)): StoredEvent => ({
+  id,
+  event,
+  json
+})
+
+/** Turn `n`, whose opening has the ids from `id` on. */
+const opened = (recent: Recent, n: number, id: number): readonly [StoredEvent, StoredEvent] => {
+  const opening = [stored(id, Given.usage(n, 1, 0)), stored(id + 1, Given.message(n, 1, 0))] as const
+  recent.accepted(Given.turnId(n))
+  for (const event of opening) recent.persisted(event)
+  return opening
+}
+
+const long = "x".repeat(64 * 1024)
+
+describe("Recent", () => {
+  it("R1: has all events of a turn that was accepted here, and none of another", () => {
+    const recent = new Recent()
+    recent.accepted(Given.turnId(1))
+    assert.deepStrictEqual(recent.of(Given.turnId(1)), [])
+    const opening = opened(recent, 1, 1)
+    recent.persisted(stored(3, Given.usage(2, 1, 0)))
+    assert.deepStrictEqual(recent.of(Given.turnId(1)), [...opening])
+    assert.isUndefined(recent.of(Given.turnId(2)))
+  })
+
+  it("R1: has nothing of a turn that has ended or stopped", () => {
+    const recent = new Recent()
+    opened(recent, 1, 1)
+    recent.persisted(stored(3, Given.end(1, 1)))
+    assert.isUndefined(recent.of(Given.turnId(1)))
+    opened(recent, 2, 4)
+    recent.accepted(Given.turnId(3))
+    recent.clear()
+    assert.isUndefined(recent.of(Given.turnId(2)))
+    assert.isUndefined(recent.of(Given.turnId(3)))
+  })
+
+  it("R2: lets a turn go whose answers are long; a long prompt counts for nothing", () => {
+    const recent = new Recent()
+    recent.accepted(Given.turnId(1))
+    recent.persisted(stored(1, Given.usage(1, 1, 0)))
+    recent.persisted(stored(2, Given.message(1, 1, 0), long + long))
+    recent.persisted(stored(3, Given.message(1, 1, 1), long))
+    assert.strictEqual(recent.of(Given.turnId(1))?.length, 3)
+    recent.persisted(stored(4, Given.usage(1, 1, 1)))
+    assert.isUndefined(recent.of(Given.turnId(1)))
+    assert.isUndefined(recent.after(0))
+  })
+
+  it("R3: has what follows an id of the conversation, where that is all here and the id is one that it has had", () => {
+    const recent = new Recent()
+    assert.isUndefined(recent.after(0))
+    const [fifth, sixth] = opened(recent, 1, 5)
+    recent.accepted(Given.turnId(2))
+    assert.isUndefined(recent.after(0))
+    assert.isUndefined(recent.after(3))
+    assert.deepStrictEqual(recent.after(4), [fifth, sixth])
+    assert.deepStrictEqual(recent.after(5), [sixth])
+    assert.deepStrictEqual(recent.after(6), [])
+    assert.isUndefined(recent.after(7))
+  })
+
+  it("R3: goes on with the next turn where one has ended", () => {
+    const recent = new Recent()
+    opened(recent, 1, 1)
+    recent.persisted(stored(3, Given.end(1, 1)))
+    assert.isUndefined(recent.after(3))
+    const opening = opened(recent, 2, 4)
+    assert.deepStrictEqual(recent.after(3), [...opening])
+  })
+})

@@ -1,0 +1,409 @@
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Redacted, Result, Scope, Stream } from "effect"
+import { SqlClient } from "effect/sql"
+import { Journal } from "../../../src/durable/Journal.ts"
+import * as GateTable from "../../../src/storage/tables/GateTable.ts"
+import * as Migrations from "../../../src/storage/migrations/Migrations.ts"
+import * as Postgres from "../../../src/storage/sql/Postgres.ts"
+import * as PostgresTransaction from "../../../src/storage/sql/PostgresTransaction.ts"
+import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
+import { StorageError, Store } from "../../../src/storage/Store.ts"
+import * as GateSuite from "../GateSuite.ts"
+import * as Given from "../Given.ts"
+import * as InterruptionSuite from "../InterruptionSuite.ts"
+import * as JournalSuite from "../JournalSuite.ts"
+import * as PostgresServer from "../PostgresServer.ts"
+import * as StandingSuite from "../StandingSuite.ts"
+import * as StoreSuite from "../StoreSuite.ts"
+import * as Upgrade from "../Upgrade.ts"
+
+const scope = Scope.makeUnsafe()
+let running: PostgresServer.PostgresServer | undefined
+const server = Effect.suspend(() =>
+  running === undefined ? Effect.die("it was not started") : Effect.succeed(running)
+)
+
+beforeAll(async () => {
+  running = await Effect.runPromise(Scope.provide(PostgresServer.start, scope))
+})
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+const layer = PostgresServer.layerStore(server)
+InterruptionSuite.suite("PostgreSQL", layer)
+StoreSuite.suite("PostgreSQL", layer)
+JournalSuite.suite("PostgreSQL", layer)
+StandingSuite.suite("PostgreSQL", layer)
+GateSuite.suite(
+  "PostgreSQL",
+  Layer.unwrap(
+    Effect.map(
+      Effect.flatMap(server, ({ database }) => database),
+      (url) =>
+        GateTable.layer("PostgreSQL").pipe(
+          Layer.provideMerge(SqlStore.layerSql("PostgreSQL")),
+          Layer.provide(Postgres.layerClient({ url, connections: 2 }))
+        )
+    )
+  )
+)
+
+/** A database of its own for a test. */
+const database = Effect.flatMap(server, ({ database }) => database)
+
+/** The store of one of several processes. */
+const open = (url: Redacted.Redacted) =>
+  Effect.map(Layer.build(Postgres.layer({ url })), (context) => ({
+    store: Context.get(context, Store),
+    journal: Context.get(context, Journal)
+  }))
+
+/** Retries until the database is back, as a turn does. */
+const untilItWorks = <A>(effect: Effect.Effect<A, StorageError>): Effect.Effect<A> =>
+  Effect.catch(effect, () => untilItWorks(effect))
+
+describe("a PostgreSQL database", () => {
+  it.live("W1: the next process reads the stored data", () =>
+    Effect.gen(function* () {
+      const url = yield* database
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { journal, store } = yield* open(url)
+          yield* store.createConversation(Given.conversation(1))
+          yield* store.acceptTurn(Given.turn(1, 1))
+          yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [Given.message(1, 1, 0)], 0)
+          yield* journal.append(Given.turnId(1), 0, { name: "step/0/attempt/0", value: "{}" })
+        })
+      )
+      const { journal, store } = yield* open(url)
+      expect(yield* store.messages(Given.conversationId(1))).toEqual([Given.message(1, 1, 0).message])
+      expect(yield* journal.load(Given.turnId(1))).toEqual([{ name: "step/0/attempt/0", value: "{}" }])
+      expect((yield* store.unsealedTurns).map(({ turnId }) => turnId)).toEqual([Given.turnId(1)])
+    })
+  )
+
+  it.live("is migrated to this version once, by any number of processes that start at once", () =>
+    Effect.gen(function* () {
+      const url = yield* database
+      const stores = yield* Effect.all(
+        Array.from({ length: 5 }, () => open(url)),
+        { concurrency: "unbounded" }
+      )
+      yield* Effect.forEach(stores, ({ store }) => store.check)
+      const sql = Context.get(yield* Layer.build(Postgres.layerClient({ url })), SqlClient.SqlClient)
+      const rows = yield* sql`SELECT migration_id FROM ${sql(Migrations.TABLE)} ORDER BY migration_id`
+      expect(rows.map((row) => row.migration_id)).toEqual(Array.from({ length: Migrations.VERSION }, (_, n) => n + 1))
+    })
+  )
+
+  it.live("is migrated from the version before, with turns that had ended, waited and queued", () =>
+    Effect.gen(function* () {
+      const url = yield* database
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* Upgrade.write(Context.get(yield* Layer.build(Postgres.layerClient({ url })), SqlClient.SqlClient))
+        })
+      )
+      yield* Upgrade.check.pipe(Effect.provide(Postgres.layer({ url })))
+      const sql = Context.get(yield* Layer.build(Postgres.layerClient({ url })), SqlClient.SqlClient)
+      const tables = yield* sql`SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`
+      expect(tables.filter(({ name }) => String(name).endsWith("_5"))).toEqual([])
+    })
+  )
+
+  it.live(
+    "X6: when two processes run one turn, each record has one writer, and the other process gets a conflict",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* database
+        const runners = [yield* open(url), yield* open(url)] as const
+        const [first, second] = runners
+        yield* first.store.createConversation(Given.conversation(1))
+        yield* first.store.acceptTurn(Given.turn(1, 1))
+        const RECORDS = 40
+        const written = yield* Effect.forEach(
+          runners,
+          ({ journal }, runner) =>
+            Effect.forEach(Array.from({ length: RECORDS }), (_, seq) =>
+              untilItWorks(
+                journal.append(Given.turnId(1), seq, { name: "n", value: JSON.stringify({ runner, seq }) }).pipe(
+                  Effect.as(true),
+                  Effect.catchTag("JournalConflict", () => Effect.succeed(false))
+                )
+              )
+            ),
+          { concurrency: "unbounded" }
+        )
+        for (let seq = 0; seq < RECORDS; seq++) {
+          expect(written.filter((runner) => runner[seq])).toHaveLength(1)
+        }
+        expect(yield* second.journal.load(Given.turnId(1))).toHaveLength(RECORDS)
+      })
+  )
+
+  it.live(
+    "J2: when two processes write the same record under the same number, one gets a conflict",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* database
+        const [first, second] = [yield* open(url), yield* open(url)]
+        yield* first.store.createConversation(Given.conversation(1))
+        yield* first.store.acceptTurn(Given.turn(1, 1))
+        const mark = { name: "step/0/tool/0/begun", value: "true" }
+        const both = yield* Effect.all(
+          [first, second].map(({ journal }) => Effect.result(journal.append(Given.turnId(1), 0, mark))),
+          { concurrency: "unbounded" }
+        )
+        expect(both.filter(Result.isFailure).map(({ failure: { _tag } }) => _tag)).toEqual(["JournalConflict"])
+        // Its writer may write it again.
+        const again = yield* Effect.forEach([first, second], ({ journal }) =>
+          Effect.result(journal.append(Given.turnId(1), 0, mark))
+        )
+        expect(again.map(Result.isSuccess)).toEqual(both.map(Result.isSuccess))
+      })
+  )
+
+  it.live(
+    "X3: two processes that write to one conversation at once leave no gap in its ids, and write nothing twice",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* database
+        const runners = [yield* open(url), yield* open(url)] as const
+        const [first] = runners
+        yield* first.store.createConversation(Given.conversation(1))
+        const [OWN, POSITIONS] = [[1, 2], 40]
+        for (const n of [...OWN, 3]) yield* first.store.acceptTurn(Given.turn(n, 1))
+        yield* Effect.forEach(
+          runners.flatMap(({ store }, runner) => [
+            // A turn of its own, and one that both believe to run.
+            [store, OWN[runner] ?? 0] as const,
+            [store, 3] as const
+          ]),
+          ([store, n]) =>
+            Effect.forEach(Array.from({ length: POSITIONS }), (_, position) =>
+              untilItWorks(
+                store.appendEvents(Given.conversationId(1), Given.turnId(n), [Given.usage(n, 1, position)], position)
+              )
+            ),
+          { concurrency: "unbounded" }
+        )
+        const events = yield* Stream.runCollect(first.store.events(Given.conversationId(1), 0))
+        expect(events.map(({ id }) => id)).toEqual(Array.from({ length: 3 * POSITIONS }, (_, i) => i + 1))
+        for (const n of [1, 2, 3]) {
+          const steps = events.flatMap(({ event }) =>
+            event.type === "usage" && event.turnId === Given.turnId(n) ? [event.step] : []
+          )
+          expect(steps).toEqual(Array.from({ length: POSITIONS }, (_, i) => i))
+        }
+      })
+  )
+})
+
+describe("a PostgreSQL that says no", () => {
+  it.live("what it cannot hold of one write fails that one, and not those that were committed with it", () =>
+    Effect.gen(function* () {
+      const { store } = yield* open(yield* database)
+      yield* store.createConversation(Given.conversation(1))
+      const isBad = (n: number): boolean => n % 5 === 0
+      const TURNS = 30
+      const accepted = yield* Effect.forEach(
+        Array.from({ length: TURNS }, (_, n) => n),
+        (n) => Effect.result(store.acceptTurn(Given.turn(n, 1, isBad(n) ? { prompt: "a\0b" } : {}))),
+        { concurrency: "unbounded" }
+      )
+      for (const [n, result] of accepted.entries()) {
+        expect(Result.isSuccess(result)).toBe(!isBad(n))
+        if (Result.isFailure(result)) {
+          expect(result.failure.message).toMatch(/0x00.*cannot hold what it was given. Other writes are not concerned/)
+        }
+        expect(Option.isSome(yield* store.turn(Given.turnId(n)))).toBe(!isBad(n))
+      }
+    })
+  )
+
+  /** What starting on an address fails with. */
+  const refusal = (url: Redacted.Redacted) =>
+    Effect.map(Effect.flip(Effect.scoped(open(url))), (error) => {
+      expect(error).toBeInstanceOf(StorageError)
+      expect(error.message).not.toContain(PostgresServer.PASSWORD)
+      expect(error.message).not.toContain("wrong-password")
+      return error.message
+    })
+  const changed = (url: Redacted.Redacted, from: string, to: string) =>
+    Redacted.make(Redacted.value(url).replace(from, to))
+
+  it.live("the errors of a wrong password and of a missing database differ, and do not contain the password", () =>
+    Effect.gen(function* () {
+      const url = yield* database
+      const { port } = yield* server
+      expect(yield* refusal(changed(url, PostgresServer.PASSWORD, "wrong-password"))).toMatch(
+        new RegExp(`in postgres://127\\.0\\.0\\.1:${port}/holdfast_\\d+: .*refused this user. Check its name, password`)
+      )
+      expect(yield* refusal(changed(url, /holdfast_\d+$/.exec(Redacted.value(url))?.[0] ?? "", "nowhere"))).toMatch(
+        /"nowhere" does not exist.*Create the database, or set database.url/
+      )
+    })
+  )
+
+  it.live("waits for a server that does not answer, then names it in the error", () =>
+    Effect.gen(function* () {
+      const url = Redacted.make(`postgres://postgres:${PostgresServer.PASSWORD}@127.0.0.1:1/holdfast`)
+      expect(yield* refusal(url)).toMatch(
+        /postgres:\/\/127\.0\.0\.1:1\/holdfast.*cannot be reached. Check that it is there/
+      )
+    })
+  )
+
+  it.live("accepts no writes as a standby, and the error names the setting to change", () =>
+    Effect.gen(function* () {
+      const url = yield* database
+      yield* Effect.scoped(open(url))
+      const readOnly = Redacted.make(`${Redacted.value(url)}?options=-c%20default_transaction_read_only%3Don`)
+      const error = yield* Effect.flip(
+        Effect.scoped(Effect.flatMap(open(readOnly), ({ store }) => store.createConversation(Given.conversation(1))))
+      )
+      expect(error.message).toMatch(/read-only transaction.*Set database.url to the primary/)
+      expect(error.message).not.toContain("default_transaction_read_only%3Don")
+    })
+  )
+})
+
+describe("a PostgreSQL that is restarted", () => {
+  it.live("W1: under load, writes wait and continue; each is stored once, and none is missing", () =>
+    Effect.gen(function* () {
+      const own = yield* PostgresServer.start
+      const { journal, store } = yield* open(yield* own.database)
+      const TURNS = 24
+      yield* store.createConversation(Given.conversation(1))
+      const written: Array<number> = Array.from({ length: TURNS }, () => 0)
+      const enough = yield* Deferred.make<void>()
+      const done = yield* Deferred.make<void>()
+      const ended = Effect.map(Deferred.isDone(done), (isDone) => isDone)
+      const failures: Array<string> = []
+      const patiently = <A, E extends Error>(effect: Effect.Effect<A, E>): Effect.Effect<A> =>
+        Effect.catch(effect, (error) =>
+          Effect.suspend(() => {
+            failures.push(error.message)
+            return patiently(effect)
+          })
+        )
+      const turn = Effect.fnUntraced(function* (n: number) {
+        expect(yield* patiently(store.acceptTurn(Given.turn(n, 1)))).toEqual({ _tag: "Accepted" })
+        for (let position = 0; !(yield* ended); position++) {
+          yield* patiently(journal.append(Given.turnId(n), position, { name: `${position}`, value: "1" }))
+          yield* patiently(
+            store.appendEvents(Given.conversationId(1), Given.turnId(n), [Given.usage(n, 1, position)], position)
+          )
+          written[n] = position + 1
+          if (written.every((count) => count >= 3)) yield* Deferred.succeed(enough, undefined)
+        }
+      })
+      const load = yield* Effect.forkChild(
+        Effect.forEach(
+          written.map((_, n) => n),
+          turn,
+          { concurrency: "unbounded", discard: true }
+        )
+      )
+      yield* Deferred.await(enough)
+      for (let i = 0; i < 3; i++) {
+        yield* own.stop
+        const late = yield* Effect.forkChild(store.acceptTurn(Given.turn(100 + i, 1)))
+        const read = yield* Effect.forkChild(store.turn(Given.turnId(0)))
+        yield* own.start
+        expect(yield* Fiber.join(late)).toEqual({ _tag: "Accepted" })
+        expect(Option.isSome(yield* Fiber.join(read))).toBe(true)
+      }
+      yield* Deferred.succeed(done, undefined)
+      yield* Fiber.join(load)
+
+      const events = yield* Stream.runCollect(store.events(Given.conversationId(1), 0))
+      expect(events.map(({ id }) => id)).toEqual(events.map((_, i) => i + 1))
+      for (const [n, count] of written.entries()) {
+        expect((yield* journal.load(Given.turnId(n))).map(({ name }) => Number(name))).toEqual(
+          Array.from({ length: count }, (_, i) => i)
+        )
+        expect(yield* store.turnEvents(Given.turnId(n))).toHaveLength(count)
+      }
+      // Restarts are shorter than the patience of a write.
+      expect(failures).toEqual([])
+    })
+  )
+})
+
+describe("a transaction whose connection is lost", () => {
+  const client = Effect.flatMap(database, (url) =>
+    Effect.map(Layer.build(Postgres.layerClient({ url })), (context) => Context.get(context, SqlClient.SqlClient))
+  )
+
+  it.live("T1: succeeds when it was committed, though the answer was lost", () =>
+    Effect.gen(function* () {
+      const sql = yield* client
+      yield* sql`CREATE TABLE t (n INTEGER)`
+      // The answer to COMMIT is what gets lost: it is made, and then the client is told of a failure.
+      const reserve = Effect.map(sql.reserve, (connection) => ({
+        ...connection,
+        executeRaw: (statement: string, params: ReadonlyArray<unknown>) =>
+          Effect.tap(connection.executeRaw(statement, params), () =>
+            statement === "COMMIT" ? Effect.asVoid(sql`SELECT 1 / 0`) : Effect.void
+          ),
+        execute: connection.execute.bind(connection)
+      }))
+      const deaf = new Proxy(sql, {
+        get: (target, key) => (key === "reserve" ? reserve : Reflect.get(target, key))
+      })
+      expect(yield* PostgresTransaction.make(deaf)(Effect.as(sql`INSERT INTO t VALUES (1)`, "written"))).toBe("written")
+      expect(yield* sql`SELECT n FROM t`).toEqual([{ n: 1 }])
+    })
+  )
+
+  it.live("a failed savepoint undoes its own writes only; a failed transaction undoes all", () =>
+    Effect.gen(function* () {
+      const sql = yield* client
+      yield* sql`CREATE TABLE t (n INTEGER PRIMARY KEY)`
+      const transaction = PostgresTransaction.make(sql)
+      const insert = (n: number) => sql`INSERT INTO t VALUES (${n})`
+      const inner = transaction(Effect.andThen(insert(2), insert(1)))
+      yield* transaction(
+        Effect.gen(function* () {
+          yield* insert(1)
+          expect(Result.isFailure(yield* Effect.result(inner))).toBe(true)
+          yield* transaction(insert(3))
+        })
+      )
+      expect(yield* sql`SELECT n FROM t ORDER BY n`).toEqual([{ n: 1 }, { n: 3 }])
+      yield* Effect.exit(transaction(Effect.andThen(insert(4), Effect.fail("no"))))
+      yield* Effect.exit(transaction(Effect.andThen(insert(5), Effect.die("bug"))))
+      const begun = yield* Deferred.make<void>()
+      const half = transaction(
+        Effect.andThen(insert(6), Effect.andThen(Deferred.succeed(begun, undefined), Effect.never))
+      )
+      const fiber = yield* Effect.forkChild(half)
+      yield* Deferred.await(begun)
+      yield* Fiber.interrupt(fiber)
+      // An ignored failure: PostgreSQL rolls the transaction back at its COMMIT, and reports that.
+      const swallowed = yield* Effect.result(transaction(Effect.andThen(insert(7), Effect.exit(insert(1)))))
+      expect(Result.isFailure(swallowed)).toBe(true)
+      expect(yield* sql`SELECT n FROM t ORDER BY n`).toEqual([{ n: 1 }, { n: 3 }])
+      // No connection went back to the pool with a transaction open.
+      const states = yield* Effect.all(
+        Array.from({ length: 12 }, () => sql`SELECT pg_current_xact_id_if_assigned()::text AS open, pg_sleep(0.05)`),
+        { concurrency: "unbounded" }
+      )
+      expect(states.map(([row]) => row?.["open"])).toEqual(states.map(() => null))
+    })
+  )
+
+  it.live("T2: fails with an error, not a defect, when it was not committed, and nothing of it is stored", () =>
+    Effect.gen(function* () {
+      const sql = yield* client
+      yield* sql`CREATE TABLE t (n INTEGER)`
+      const cut = Effect.gen(function* () {
+        yield* sql`INSERT INTO t VALUES (1)`
+        yield* sql`SELECT pg_terminate_backend(pg_backend_pid())`
+      })
+      const result = yield* Effect.result(PostgresTransaction.make(sql)(cut))
+      expect(Result.isFailure(result)).toBe(true)
+      expect(yield* sql`SELECT n FROM t`).toEqual([])
+    })
+  )
+})

@@ -1,0 +1,229 @@
+/** Tests the statements of a transaction, and its outcome after failures, over a scripted connection. */
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Fiber, Stream } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { SqlClient, SqlError, Statement } from "effect/sql"
+import { TestClock } from "effect/testing"
+import * as PostgresTransaction from "../../../src/storage/sql/PostgresTransaction.ts"
+
+const broken = (what: string): SqlError.SqlError =>
+  new SqlError.SqlError({ reason: new SqlError.UnknownError({ cause: new Error(what), operation: "execute" }) })
+
+const messageOf = (error: SqlError.SqlError): string =>
+  error.reason.cause instanceof Error ? error.reason.cause.message : ""
+
+/** The answer to one statement. */
+type Answer = Effect.Effect<unknown, SqlError.SqlError>
+
+const NUMBER = "SELECT pg_current_xact_id_if_assigned()::text AS number"
+const FATE = "SELECT pg_xact_status(?::xid8) AS fate"
+
+const isFate = (statement: string): boolean => statement === FATE
+
+/** A client whose statements are noted and answered by a script. Without an answer a statement succeeds; the transaction's number is 7. */
+const scripted = Effect.fnUntraced(function* (answer: (statement: string) => Answer | undefined) {
+  const said: Array<string> = []
+  const send = (statement: string): Answer =>
+    Effect.suspend(() => {
+      said.push(statement)
+      return answer(statement) ?? Effect.succeed(statement === NUMBER ? [{ number: "7" }] : [])
+    })
+  const rows = (statement: string) => Effect.map(send(statement), (found) => (Array.isArray(found) ? found : []))
+  const connection = {
+    execute: rows,
+    executeUnprepared: rows,
+    executeRaw: send,
+    executeValues: rows,
+    executeValuesUnprepared: rows,
+    executeStream: () => Stream.empty
+  }
+  const acquirer = Effect.acquireRelease(Effect.succeed(connection), () =>
+    Effect.sync(() => void said.push("(given back)"))
+  )
+  const sql = yield* SqlClient.make({
+    acquirer,
+    compiler: Statement.makeCompilerSqlite(),
+    driver: "scripted",
+    spanAttributes: []
+  })
+  return { said, sql, transaction: PostgresTransaction.make(sql) }
+}, Effect.provide(Reactivity.layer))
+
+/** What is sent before the commit of a transaction with one statement. */
+const BEFORE = ["BEGIN", "(work)", NUMBER]
+
+const work = (sql: SqlClient.SqlClient) => Effect.as(sql.unsafe("(work)"), "done")
+
+describe("a transaction on PostgreSQL", () => {
+  it.effect("is begun, numbered and committed on one connection, which is released", () =>
+    Effect.gen(function* () {
+      const { said, sql, transaction } = yield* scripted(() => undefined)
+      assert.strictEqual(yield* transaction(work(sql)), "done")
+      assert.deepStrictEqual(said, [...BEFORE, "COMMIT", "(given back)"])
+    })
+  )
+
+  it.effect("T2: is rolled back once when its work fails or dies, and fails with that cause", () =>
+    Effect.gen(function* () {
+      for (const failing of [Effect.fail("no"), Effect.die("bug")]) {
+        const { said, transaction } = yield* scripted(() => undefined)
+        const exit = yield* Effect.exit(transaction(failing))
+        assert.deepStrictEqual(exit, yield* Effect.exit(failing))
+        assert.deepStrictEqual(said, ["BEGIN", "ROLLBACK", "(given back)"])
+      }
+    })
+  )
+
+  it.effect("T2: a rollback that fails too is no second failure", () =>
+    Effect.gen(function* () {
+      const { transaction } = yield* scripted((statement) =>
+        statement === "ROLLBACK" ? Effect.fail(broken("gone")) : undefined
+      )
+      assert.deepStrictEqual(yield* Effect.exit(transaction(Effect.fail("no"))), Exit.fail("no"))
+    })
+  )
+
+  it.effect("is rolled back when its caller is interrupted", () =>
+    Effect.gen(function* () {
+      const { said, transaction } = yield* scripted(() => undefined)
+      const fiber = yield* Effect.forkChild(transaction(Effect.never), { startImmediately: true })
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(said, ["BEGIN", "ROLLBACK", "(given back)"])
+    })
+  )
+
+  it.effect("T3: its commit can be interrupted, and no rollback is sent behind it", () =>
+    Effect.gen(function* () {
+      const { said, sql, transaction } = yield* scripted((statement) =>
+        statement === "COMMIT" ? Effect.never : undefined
+      )
+      const fiber = yield* Effect.forkChild(transaction(work(sql)), { startImmediately: true })
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(said, [...BEFORE, "COMMIT", "(given back)"])
+    })
+  )
+
+  it.effect("fails when its COMMIT is answered with ROLLBACK, and queries its outcome", () =>
+    Effect.gen(function* () {
+      const { sql, transaction } = yield* scripted((statement) =>
+        statement === "COMMIT"
+          ? Effect.succeed({ command: "ROLLBACK" })
+          : isFate(statement)
+            ? Effect.succeed([{ fate: "aborted" }])
+            : undefined
+      )
+      const error = yield* Effect.flip(transaction(work(sql)))
+      assert.strictEqual(messageOf(error), "the transaction had failed, and was taken back")
+      const answered = yield* scripted((statement) =>
+        statement === "COMMIT" ? Effect.succeed({ command: "COMMIT" }) : undefined
+      )
+      assert.strictEqual(yield* answered.transaction(work(answered.sql)), "done")
+    })
+  )
+})
+
+describe("a transaction whose connection is lost during its commit", () => {
+  /** A commit is lost; then these answers about its outcome come in order, the last of them from then on. */
+  const losing = (...fates: ReadonlyArray<Answer>) => {
+    let asked = 0
+    return scripted((statement) => {
+      if (statement === "COMMIT") return Effect.fail(broken("lost"))
+      return isFate(statement) ? fates[Math.min(asked++, fates.length - 1)] : undefined
+    })
+  }
+  const fate = (name: string): Answer => Effect.succeed([{ fate: name }])
+
+  it.effect("T1: succeeds when PostgreSQL reports it as committed, and keeps its failure otherwise", () =>
+    Effect.gen(function* () {
+      const committed = yield* losing(fate("committed"))
+      assert.strictEqual(yield* committed.transaction(work(committed.sql)), "done")
+      assert.deepStrictEqual(committed.said.slice(-3), ["(given back)", FATE, "(given back)"])
+      const aborted = yield* losing(fate("aborted"))
+      assert.strictEqual(messageOf(yield* Effect.flip(aborted.transaction(work(aborted.sql)))), "lost")
+    })
+  )
+
+  it.effect("T1: PostgreSQL is queried every half second while it does not know the outcome", () =>
+    Effect.gen(function* () {
+      const { said, sql, transaction } = yield* losing(
+        fate("in progress"),
+        Effect.fail(broken("down")),
+        fate("committed")
+      )
+      const fiber = yield* Effect.forkChild(transaction(work(sql)), { startImmediately: true })
+      const asked = () => said.filter(isFate).length
+      yield* TestClock.adjust("999 millis")
+      assert.strictEqual(asked(), 2)
+      yield* TestClock.adjust("1 milli")
+      assert.strictEqual(asked(), 3)
+      assert.strictEqual(yield* Fiber.join(fiber), "done")
+    })
+  )
+
+  it.effect("T1: fails after half a minute without an answer, with an error that its outcome is unknown", () =>
+    Effect.gen(function* () {
+      for (const answer of [fate("in progress"), Effect.fail(broken("down"))]) {
+        const { said, sql, transaction } = yield* losing(answer)
+        const fiber = yield* Effect.forkChild(Effect.exit(transaction(work(sql))), { startImmediately: true })
+        yield* TestClock.adjust("29999 millis")
+        assert.isUndefined(fiber.pollUnsafe())
+        yield* TestClock.adjust("1 milli")
+        const exit = yield* Fiber.join(fiber)
+        assert(Exit.isFailure(exit))
+        const error = Cause.squash(exit.cause)
+        assert(SqlError.isSqlError(error))
+        assert.strictEqual(
+          messageOf(error),
+          "the connection was lost during a commit; whether that was made is not known"
+        )
+        assert.lengthOf(said.filter(isFate), 61)
+      }
+    })
+  )
+
+  it.effect("T2: no query follows a transaction without writes, or one that was lost before its commit", () =>
+    Effect.gen(function* () {
+      const reading = yield* scripted((statement) =>
+        statement === "COMMIT"
+          ? Effect.fail(broken("lost"))
+          : statement === NUMBER
+            ? Effect.succeed([{ number: null }])
+            : undefined
+      )
+      assert.strictEqual(messageOf(yield* Effect.flip(reading.transaction(work(reading.sql)))), "lost")
+      const early = yield* scripted((statement) =>
+        statement === "(work)" ? Effect.fail(broken("lost early")) : undefined
+      )
+      assert.strictEqual(messageOf(yield* Effect.flip(early.transaction(work(early.sql)))), "lost early")
+      assert.lengthOf([...reading.said, ...early.said].filter(isFate), 0)
+    })
+  )
+})
+
+describe("a transaction in another", () => {
+  it.effect("is a savepoint on the same connection, rolled back after a failure and released in any case", () =>
+    Effect.gen(function* () {
+      const { said, sql, transaction } = yield* scripted(() => undefined)
+      const inner = Effect.gen(function* () {
+        const outcomes = [
+          yield* Effect.exit(transaction(work(sql))),
+          yield* Effect.exit(transaction(Effect.fail("no")))
+        ]
+        return outcomes
+      })
+      assert.deepStrictEqual(yield* transaction(inner), [Exit.succeed("done"), Exit.fail("no")])
+      assert.deepStrictEqual(said, [
+        "BEGIN",
+        "SAVEPOINT inner_write",
+        "(work)",
+        "RELEASE SAVEPOINT inner_write",
+        "SAVEPOINT inner_write",
+        "ROLLBACK TO SAVEPOINT inner_write",
+        "RELEASE SAVEPOINT inner_write",
+        NUMBER,
+        "COMMIT",
+        "(given back)"
+      ])
+    })
+  )
+})

@@ -1,0 +1,481 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Standing } from "@holdfast/policy"
+import { Clock, Effect, Fiber, Latch, Layer, Logger, Option } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { Migrator, SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import * as DatabaseFile from "../../../src/storage/sqlite/DatabaseFile.ts"
+import { Journal } from "../../../src/durable/Journal.ts"
+import * as Migrations from "../../../src/storage/migrations/Migrations.ts"
+import { migration as initial } from "../../../src/storage/migrations/0001_initial.ts"
+import * as SqliteClient from "../../../src/storage/sqlite/SqliteClient.ts"
+import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
+import { Standings } from "../../../src/storage/Standings.ts"
+import { type StorageError, Store } from "../../../src/storage/Store.ts"
+import * as Given from "../Given.ts"
+import * as InterruptionSuite from "../InterruptionSuite.ts"
+import * as JournalSuite from "../JournalSuite.ts"
+import * as StandingSuite from "../StandingSuite.ts"
+import * as StoreSuite from "../StoreSuite.ts"
+import { temporaryFile } from "../TemporaryFile.ts"
+import * as Upgrade from "../Upgrade.ts"
+
+const file = Layer.unwrap(Effect.map(temporaryFile, (filename) => SqlStore.layer({ path: filename })))
+InterruptionSuite.suite("file", file)
+StoreSuite.suite("file", file)
+JournalSuite.suite("file", file)
+StandingSuite.suite("file", file)
+
+/** Uses a store on a file, and closes it. */
+const withStore = <A>(filename: string, body: (store: Store["Service"]) => Effect.Effect<A, StorageError>) =>
+  Effect.flatMap(Store, body).pipe(Effect.provide(SqlStore.layer({ path: filename })))
+
+/** Uses a store on a file together with the database under it. */
+const withDatabase = <A, E>(
+  filename: string,
+  body: (store: Store["Service"], sql: SqlClient.SqlClient) => Effect.Effect<A, E, SqlStore.Storage>
+) =>
+  Effect.gen(function* () {
+    return yield* body(yield* Store, yield* SqlClient.SqlClient)
+  }).pipe(Effect.provide(Layer.provideMerge(SqlStore.layerSql(filename), SqliteClient.layer({ filename }))), (effect) =>
+    Effect.andThen(DatabaseFile.prepare(filename), effect)
+  )
+
+const withSql = <A, E>(filename: string, body: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>) =>
+  Effect.flatMap(SqliteClient.make({ filename }), body).pipe(Effect.provide(Reactivity.layer), Effect.scoped)
+
+const modeOf = (file: string) => fs.statSync(file).mode & 0o777
+
+describe("a SQLite file", () => {
+  it.live("W1: the data is there after closing and opening again", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      const events = [Given.message(1, 1, 0), Given.message(1, 1, 1), Given.end(1, 1)] as const
+      const written = yield* withStore(filename, (store) =>
+        Effect.gen(function* () {
+          yield* store.createConversation(Given.conversation(1))
+          yield* store.acceptTurn(Given.turn(1, 1))
+          yield* store.acceptTurn(Given.turn(2, 1))
+          return yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), events, 0)
+        })
+      )
+      expect(fs.readdirSync(path.dirname(filename))).toEqual([path.basename(filename)])
+      yield* withStore(filename, (store) =>
+        Effect.gen(function* () {
+          expect(yield* store.conversation(Given.conversationId(1))).toEqual(Option.some(Given.conversation(1)))
+          expect(yield* store.turnEvents(Given.turnId(1))).toEqual(written)
+          expect(yield* store.messages(Given.conversationId(1))).toHaveLength(2)
+          expect((yield* store.unsealedTurns).map((turn) => turn.turnId)).toEqual([Given.turnId(2)])
+          const [next] = yield* store.appendEvents(Given.conversationId(1), Given.turnId(2), [Given.usage(2, 1, 0)], 0)
+          expect(next?.id).toBe(4)
+        })
+      )
+    })
+  )
+
+  it.live("W1: writes that were queued before closing are made", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      yield* withStore(filename, (store) =>
+        Effect.gen(function* () {
+          yield* store.createConversation(Given.conversation(1))
+          yield* Effect.forkDetach(store.acceptTurn(Given.turn(1, 1)), { startImmediately: true })
+        })
+      )
+      yield* withStore(filename, (store) =>
+        Effect.map(store.turn(Given.turnId(1)), (turn) => expect(Option.isSome(turn)).toBe(true))
+      )
+    })
+  )
+
+  it.live("a closed store fails with an error that names that", () =>
+    Effect.gen(function* () {
+      const store = yield* withStore(yield* temporaryFile, Effect.succeed)
+      const error = yield* Effect.flip(store.createConversation(Given.conversation(1)))
+      expect(error.message).toContain("the database has been closed")
+    })
+  )
+
+  it.live("the file, its directories and its logs are readable by their owner only", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      yield* withStore(filename, (store) =>
+        Effect.map(store.createConversation(Given.conversation(1)), () => {
+          expect(modeOf(path.dirname(filename))).toBe(0o700)
+          for (const suffix of ["", "-wal", "-shm"]) expect(modeOf(filename + suffix)).toBe(0o600)
+        })
+      )
+    })
+  )
+
+  it.live("existing files and directories keep their mode", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      fs.mkdirSync(path.dirname(filename), { mode: 0o750 })
+      fs.writeFileSync(filename, "", { mode: 0o640 })
+      yield* withStore(filename, (store) => store.check)
+      expect([modeOf(path.dirname(filename)), modeOf(filename)]).toEqual([0o750, 0o640])
+    })
+  )
+
+  it.live("a database is migrated to this version once", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      yield* withStore(filename, (store) => store.check)
+      yield* withStore(filename, (store) => store.check)
+      yield* withSql(filename, (sql) =>
+        Effect.gen(function* () {
+          const rows = yield* sql`SELECT migration_id FROM ${sql(Migrations.TABLE)} ORDER BY migration_id`
+          expect(rows.map((row) => row.migration_id)).toEqual(
+            Array.from({ length: Migrations.VERSION }, (_, n) => n + 1)
+          )
+        })
+      )
+    })
+  )
+
+  it.live("a database of the first version is migrated with all its data", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      yield* DatabaseFile.prepare(filename)
+      yield* withSql(filename, (sql) =>
+        Effect.gen(function* () {
+          yield* Migrator.make({})({
+            loader: Migrator.fromRecord({ "0001_initial": initial }),
+            table: Migrations.TABLE
+          })
+          const { turn_id, conversation_id } = { turn_id: Given.turnId(1), conversation_id: Given.conversationId(1) }
+          const { model, createdAt } = Given.conversation(1)
+          yield* sql`INSERT INTO conversations
+            ${sql.insert({ conversation_id, model, auto_retry_enabled: 1, created_at: createdAt })}`
+          yield* sql`INSERT INTO turns ${sql.insert({ turn_id, conversation_id, prompt: "Hi", accepted_at: 1 })}`
+          const payload = JSON.stringify(Given.message(1, 1, 0))
+          yield* sql`INSERT INTO events
+            ${sql.insert({ conversation_id, event_id: 1, turn_id, position: 0, type: "message", payload })}`
+          yield* sql`INSERT INTO messages ${sql.insert({ message_id: "m", conversation_id, event_id: 1, role: "user" })}`
+          for (const seq of [1, 0]) {
+            yield* sql`INSERT INTO journal ${sql.insert({ turn_id, seq, name: `n${seq}`, value: "true" })}`
+          }
+        }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+      )
+      yield* Effect.gen(function* () {
+        const store = yield* Store
+        expect(yield* store.messages(Given.conversationId(1))).toEqual([Given.message(1, 1, 0).message])
+        expect(yield* (yield* Journal).load(Given.turnId(1))).toEqual([
+          { name: "n0", value: "true" },
+          { name: "n1", value: "true" }
+        ])
+        const more = yield* store.appendEvents(
+          Given.conversationId(1),
+          Given.turnId(1),
+          [Given.message(1, 1, 0), Given.message(1, 1, 1)],
+          0
+        )
+        expect(more.map(({ id }) => id)).toEqual([1, 2])
+      }).pipe(Effect.provide(SqlStore.layer({ path: filename })))
+    })
+  )
+
+  it.live("a database of the version before is migrated, with turns that had ended, waited and queued", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      yield* DatabaseFile.prepare(filename)
+      yield* withSql(filename, Upgrade.write)
+      yield* Upgrade.check.pipe(Effect.provide(SqlStore.layer({ path: filename })))
+      yield* withSql(filename, (sql) =>
+        Effect.gen(function* () {
+          expect(yield* sql`PRAGMA foreign_key_check`).toEqual([])
+          expect(yield* sql`PRAGMA integrity_check`).toEqual([{ integrity_check: "ok" }])
+          expect(yield* sql`SELECT name FROM sqlite_schema WHERE name GLOB '*_5'`).toEqual([])
+          expect(
+            yield* sql`SELECT name FROM sqlite_schema WHERE type = 'index' AND name GLOB 'turns_*' ORDER BY name`
+          ).toEqual([{ name: "turns_by_conversation" }, { name: "turns_unsealed" }])
+        })
+      )
+    })
+  )
+
+  it.live(
+    "V4: a migration is logged, with its progress by statement if it takes long; a new database is not",
+    () =>
+      Effect.gen(function* () {
+        const filename = yield* temporaryFile
+        yield* DatabaseFile.prepare(filename)
+        const lines: Array<string> = []
+        // Each reading of the clock is a second later than the last.
+        let now = 0
+        const clock: Clock.Clock = Object.create(yield* Clock.Clock, {
+          currentTimeMillisUnsafe: { value: () => (now += 1_000) }
+        })
+        const opened = (file: string) =>
+          Layer.build(SqlStore.layer({ path: file })).pipe(
+            Effect.scoped,
+            Effect.provideService(Clock.Clock, clock),
+            Effect.provide(Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))]))
+          )
+        yield* withSql(filename, Upgrade.write)
+        yield* opened(filename)
+        expect(lines[0]).toBe(
+          "Changing the database to version 6 of its schema, in one transaction. No turn runs meanwhile."
+        )
+        expect(lines[1]).toMatch(
+          new RegExp(`^Changing the database: \\d+ s so far, version 6 of ${Migrations.VERSION}, \\w+ \\w+ \\w+\\.$`)
+        )
+        expect(lines.join("\n")).toMatch(/INSERT INTO (?:conversations|turns|events|journal)\.\n/)
+        expect(lines.at(-1)).toMatch(/^Changing the database: done after /)
+
+        lines.length = 0
+        yield* opened(filename)
+        yield* withStore(`${filename}.new`, (store) => store.check)
+        expect(lines.filter((line) => line.includes("to version"))).toEqual([])
+        yield* opened(`${filename}.newer`)
+        expect(lines.filter((line) => line.includes("to version"))).toEqual([])
+      })
+  )
+
+  it.live("V2: a database of a newer version is refused, with the next step, and is not touched", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      yield* withStore(filename, (store) => store.check)
+      yield* withSql(
+        filename,
+        (sql) => sql`INSERT INTO ${sql(Migrations.TABLE)} ${sql.insert({ migration_id: 99, name: "later" })}`
+      )
+      const before = fs.readFileSync(filename)
+      const error = yield* Effect.flip(withStore(filename, (store) => store.check))
+      expect(error.message).toContain(filename)
+      expect(error.message).toContain("version 99")
+      expect(error.message).toContain("Start the newer Holdfast that made it")
+      expect(fs.readFileSync(filename).equals(before)).toBe(true)
+    })
+  )
+})
+
+describe("a disk that refuses", () => {
+  it.live(
+    "that is locked for longer than a check may take fails that check, and succeeds when it is free",
+    () =>
+      Effect.gen(function* () {
+        const filename = yield* temporaryFile
+        yield* withStore(filename, (store) =>
+          Effect.gen(function* () {
+            const whileLocked = withSql(filename, (sql) =>
+              sql.withTransaction(
+                Effect.gen(function* () {
+                  yield* sql`UPDATE probe SET probed_at = 1`
+                  expect((yield* Effect.flip(store.check)).message).toMatch(
+                    /locked.*Another program holds the database/
+                  )
+                })
+              )
+            )
+            yield* Effect.orDie(whileLocked)
+            yield* store.createConversation(Given.conversation(1))
+            yield* store.check
+          })
+        )
+      })
+  )
+
+  it.live("that is full fails the write with words for a person, keeps its data, and works again with room", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      yield* withDatabase(filename, (store, sql) =>
+        Effect.gen(function* () {
+          yield* store.createConversation(Given.conversation(1))
+          yield* store.acceptTurn(Given.turn(1, 1))
+          yield* sql.unsafe("PRAGMA max_page_count = 40") // the disk ends here
+          const fill = (position: number) =>
+            store.appendEvents(Given.conversationId(1), Given.turnId(1), [Given.message(1, 1, position)], position)
+          let written = 0
+          const error = yield* Effect.flip(
+            Effect.gen(function* () {
+              while (true) {
+                yield* fill(written)
+                written++
+              }
+            })
+          )
+          expect(error.message).toContain(`Could not record the events of turn turn-1 in ${filename}`)
+          expect(error.message).toContain("database or disk is full")
+          expect(error.message).toContain("Free some space")
+          expect(written).toBeGreaterThan(0)
+          expect(yield* store.turnEvents(Given.turnId(1))).toHaveLength(written)
+
+          yield* sql.unsafe("PRAGMA max_page_count = 1000000")
+          const [stored] = yield* fill(written)
+          expect(stored?.id).toBe(written + 1)
+        })
+      )
+    })
+  )
+
+  it.live("G3: all writes of a commit that a full disk refused fail, and none of them is stored", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      yield* withDatabase(filename, (store, sql) =>
+        Effect.gen(function* () {
+          yield* store.createConversation(Given.conversation(1))
+          yield* sql.unsafe("PRAGMA max_page_count = 1")
+          const large = (n: number) => store.acceptTurn(Given.turn(n, 1, { prompt: "x".repeat(100_000) }))
+          const results = yield* Effect.all([large(1), large(2), large(3)].map(Effect.result), {
+            concurrency: "unbounded"
+          })
+          expect(results.map((result) => result._tag)).toEqual(["Failure", "Failure", "Failure"])
+          expect(yield* store.unsealedTurns).toEqual([])
+        })
+      )
+    })
+  )
+
+  it.live("that is read-only can be read, and refuses writes with the things to check", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      yield* withStore(filename, (store) => store.createConversation(Given.conversation(1)))
+      yield* Effect.gen(function* () {
+        const store = yield* Store
+        expect(Option.isSome(yield* store.conversation(Given.conversationId(1)))).toBe(true)
+        for (const write of [store.createConversation(Given.conversation(2)), store.check]) {
+          const error = yield* Effect.flip(write)
+          expect(error.message).toContain(filename)
+          expect(error.message).toContain("readonly database")
+          expect(error.message).toContain("Check the owner and mode")
+        }
+      }).pipe(Effect.provide(SqlStore.layerSqlite({ filename, readonly: true })))
+    })
+  )
+
+  it.live("G4: a write waits for a lock of another program", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      yield* withDatabase(filename, (store) =>
+        withSql(filename, (other) =>
+          Effect.gen(function* () {
+            const locked = yield* Latch.make()
+            const release = yield* Latch.make()
+            yield* Effect.forkChild(other.withTransaction(Effect.andThen(locked.open, release.await)))
+            yield* locked.await
+            const write = yield* Effect.forkChild(store.createConversation(Given.conversation(1)))
+            expect(Option.isNone(yield* store.conversation(Given.conversationId(1)))).toBe(true)
+            yield* release.open
+            yield* Fiber.join(write)
+            expect(Option.isSome(yield* store.conversation(Given.conversationId(1)))).toBe(true)
+          })
+        )
+      )
+    })
+  )
+
+  it.effect("the error for a lock that is never released names the program to close", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      yield* withDatabase(filename, (store) =>
+        withSql(filename, (other) =>
+          other.withTransaction(
+            Effect.gen(function* () {
+              const write = yield* Effect.forkChild(Effect.flip(store.createConversation(Given.conversation(1))))
+              yield* TestClock.adjust("1 minute")
+              const error = yield* Fiber.join(write)
+              expect(error.message).toContain("database is locked")
+              expect(error.message).toContain("Another program holds the database")
+            })
+          )
+        )
+      )
+    })
+  )
+
+  it.live("the errors of a foreign file, a damaged file and a wrong path differ", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      const failure = (file: string) => Effect.map(Effect.flip(withStore(file, (store) => store.check)), messageOf)
+
+      fs.mkdirSync(path.dirname(filename))
+      fs.writeFileSync(filename, "Dear diary, ".repeat(1000))
+      expect(yield* failure(filename)).toMatch(
+        /is not a database".*is no SQLite database, or its beginning is destroyed/s
+      )
+
+      const damaged = `${filename}.damaged`
+      yield* withStore(damaged, (store) => store.createConversation(Given.conversation(1)))
+      const bytes = fs.readFileSync(damaged)
+      fs.writeFileSync(damaged, bytes.fill(0xff, 4096))
+      expect(yield* failure(damaged)).toMatch(/malformed".*The file is damaged/s)
+
+      expect(yield* failure(path.dirname(filename))).toMatch(/unable to open.*Check that the path exists, is a file/s)
+      expect(yield* failure(path.join(filename, "below"))).toMatch(/Could not create the database .*ENOTDIR|EEXIST/s)
+    })
+  )
+
+  it.live("P8: a pause that a newer Holdfast wrote, and this version cannot read, stops no turn", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      const standings = yield* withDatabase(filename, (_, sql) =>
+        Effect.gen(function* () {
+          const standings = yield* Standings
+          const pause = { until: 900, reason: "overloaded", retryable: true } as const
+          yield* standings.note(Standing.paused(Standing.target({ provider: "one", model: "m" }), pause), 100)
+          yield* sql`INSERT INTO standings ${sql.insert({ kind: "targets", name: "two/m", until: 900, pause: '{"until":900,"reason":"tired"}' })}`
+          yield* sql`INSERT INTO standings ${sql.insert({ kind: "regions", name: "three", until: 900, pause: "{}" })}`
+          yield* standings.note(Standing.paused(Standing.target({ provider: "two", model: "m" }), pause), 100)
+          return yield* standings.load(200)
+        })
+      )
+      expect(Object.keys(standings.targets)).toEqual(["one/m", "two/m"])
+    })
+  )
+
+  it.live(
+    "P7, P8, C12: the pauses of a version with one pause a row are in force, and a success ends them",
+    () =>
+      Effect.gen(function* () {
+        const filename = yield* temporaryFile
+        const pause = { until: 900, reason: "quota-exhausted", retryable: true, askedUntil: 900 } as const
+        const [before, after] = yield* withDatabase(filename, (_, sql) =>
+          Effect.gen(function* () {
+            const standings = yield* Standings
+            for (const [kind, name] of [
+              ["targets", "one/m"],
+              ["credentials", "one/KEY"]
+            ] as const)
+              yield* sql`INSERT INTO standings ${sql.insert({ kind, name, until: 900, pause: JSON.stringify(pause) })}`
+            const before = yield* standings.load(200)
+            const used = Standing.usedBy({ provider: "one", model: "m" }, "KEY")
+            yield* standings.note(Standing.cleared(before, used, 200), 210)
+            return [before, yield* standings.load(220)] as const
+          })
+        )
+        expect(before).toEqual({
+          ...Standing.empty,
+          targets: { "one/m": { pauses: [pause] } },
+          credentials: { "one/KEY": { pauses: [pause] } }
+        })
+        expect(Standing.of(after, Standing.credential("one", "KEY"), 220)).toBeUndefined()
+        expect(Standing.of(after, Standing.target({ provider: "one", model: "m" }), 220)).toBeUndefined()
+      })
+  )
+
+  it.live("a row with a foreign value is reported as damaged, and the others are still read", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      yield* withDatabase(filename, (store, sql) =>
+        Effect.gen(function* () {
+          yield* store.createConversation(Given.conversation(1))
+          yield* store.acceptTurn(Given.turn(1, 1))
+          yield* store.acceptTurn(Given.turn(2, 1))
+          yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [Given.usage(1, 1, 0)], 0)
+          yield* store.appendEvents(Given.conversationId(1), Given.turnId(2), [Given.usage(2, 1, 0)], 0)
+          yield* sql`UPDATE events SET payload = '{"type":"usage"}'
+            WHERE turn = (SELECT number FROM turns WHERE turn_id = ${Given.turnId(1)})`
+          const error = yield* Effect.flip(store.turnEvents(Given.turnId(1)))
+          expect(error.message).toContain("a row does not hold what Holdfast writes")
+          expect(yield* store.turnEvents(Given.turnId(2))).toHaveLength(1)
+        })
+      )
+    })
+  )
+})
+
+const messageOf = (error: Error): string => error.message

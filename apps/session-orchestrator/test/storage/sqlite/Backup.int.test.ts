@@ -1,0 +1,206 @@
+/** Tests copies of a database that other processes write to. */
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Stream } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { spawn } from "node:child_process"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import process from "node:process"
+import { DatabaseSync, type SQLOutputValue } from "node:sqlite"
+import { fileURLToPath } from "node:url"
+import * as Backup from "../../../src/storage/sqlite/Backup.ts"
+import * as SqliteClient from "../../../src/storage/sqlite/SqliteClient.ts"
+import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
+import { Store } from "../../../src/storage/Store.ts"
+import * as Given from "../Given.ts"
+import { temporaryFile } from "../TemporaryFile.ts"
+
+const quietly = (): void => {}
+
+/** A database with one conversation and one turn in it. */
+const given = Effect.gen(function* () {
+  const filename = yield* temporaryFile
+  yield* Effect.provide(Given.oneTurn, SqlStore.layer({ path: filename }))
+  const copies = path.join(path.dirname(path.dirname(filename)), "copies")
+  fs.mkdirSync(copies)
+  return { filename, copies, to: path.join(copies, "copy.db") }
+})
+
+/** Starts a process that writes without a pause, and waits until it has written some events. */
+const writer = (filename: string, events: number) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const child = spawn(
+        process.execPath,
+        [fileURLToPath(new URL("../WriterProcess.ts", import.meta.url)), filename],
+        {
+          stdio: ["ignore", "pipe", "inherit"]
+        }
+      )
+      let lines = 0
+      const told = (): number => lines
+      await new Promise<void>((resolve) =>
+        child.stdout.setEncoding("utf8").on("data", (text: string) => {
+          lines += text.split("\n").length - 1
+          if (lines >= events) resolve()
+        })
+      )
+      return { child, told }
+    }),
+    ({ child }) => Effect.sync(() => void child.kill("SIGKILL"))
+  )
+
+/** Removes some rows from an index, which is damage that only a complete read finds. */
+const withoutEntries = (filename: string, rows: number): void => {
+  const write = (act: (database: DatabaseSync) => void): void => {
+    const database = new DatabaseSync(filename, { defensive: false })
+    database.exec("PRAGMA writable_schema = ON")
+    act(database)
+    database.close()
+  }
+  let index: Record<string, SQLOutputValue> = {}
+  write((database) => {
+    database.exec("CREATE TABLE damaged (n); CREATE INDEX damaged_n ON damaged (n)")
+    index = database.prepare("SELECT * FROM sqlite_schema WHERE name = 'damaged_n'").get() ?? {}
+    database.exec("DELETE FROM sqlite_schema WHERE name = 'damaged_n'")
+  })
+  write((database) => {
+    for (let n = 0; n < rows; n++) database.prepare("INSERT INTO damaged VALUES (?)").run(n)
+    const { name = "", rootpage = 0, sql = "", tbl_name = "", type = "" } = index
+    database.prepare("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)").run(type, name, tbl_name, rootpage, sql)
+  })
+}
+
+describe("a backup", () => {
+  it.live("has the same contents, in one file, for its owner only", () =>
+    Effect.gen(function* () {
+      const { copies, filename, to } = yield* given
+      expect(yield* Backup.make(filename, to, quietly)).toMatchObject({ conversations: 1, turns: 1, unsealed: 1 })
+      expect(fs.readdirSync(copies)).toEqual(["copy.db"])
+      expect(fs.statSync(to).mode & 0o777).toBe(0o600)
+      const turns = yield* Effect.provide(
+        Effect.flatMap(Store, (store) => store.unsealedTurns),
+        SqlStore.layer({ path: to })
+      )
+      expect(turns.map(({ turnId }) => turnId)).toEqual([Given.turnId(1)])
+    })
+  )
+
+  it.live("B1: is of one moment while another process writes, and delays no writer", () =>
+    Effect.gen(function* () {
+      const { copies } = yield* given
+      const filename = yield* temporaryFile
+      const { child, told } = yield* writer(filename, 12_000)
+      const before = told()
+      const to = path.join(copies, "busy.db")
+      const seen: Array<Backup.Progress> = []
+      yield* Backup.make(filename, to, (progress) => seen.push(progress))
+      // The event loop of this process was free meanwhile.
+      expect(told()).toBeGreaterThan(before)
+      expect(child.exitCode).toBeNull()
+      expect(seen.length).toBeGreaterThan(1)
+      expect(seen.at(-1)?.copiedBytes).toBe(seen.at(-1)?.totalBytes)
+      yield* Effect.gen(function* () {
+        const store = yield* Store
+        for (const of of [0, 1]) {
+          const events = yield* Stream.runCollect(store.events(Given.conversationId(of), 0))
+          expect(events.map(({ id }) => id)).toEqual(events.map((_, index) => index + 1))
+          const messages = yield* store.messages(Given.conversationId(of))
+          expect(messages).toEqual(events.flatMap(({ event }) => (event.type === "message" ? [event.message] : [])))
+        }
+      }).pipe(Effect.provide(SqlStore.layer({ path: to })))
+    })
+  )
+
+  it.live("B2: an existing file is not touched", () =>
+    Effect.gen(function* () {
+      const { copies, filename, to } = yield* given
+      fs.writeFileSync(to, "mine")
+      const { message } = yield* Effect.flip(Backup.make(filename, to, quietly))
+      expect(message).toBe(`${to} exists and was not changed. Choose another name.`)
+      expect(fs.readFileSync(to, "utf8")).toBe("mine")
+      expect(fs.readdirSync(copies)).toEqual(["copy.db"])
+    })
+  )
+
+  it.live("B2: an interrupted copy leaves no file", () =>
+    Effect.gen(function* () {
+      const { copies, to } = yield* given
+      const filename = yield* temporaryFile
+      yield* Effect.scoped(writer(filename, 12_000))
+      const begun = yield* Deferred.make<void>()
+      const backup = yield* Effect.forkChild(
+        Backup.make(filename, to, () => Deferred.doneUnsafe(begun, Effect.void)),
+        { startImmediately: true }
+      )
+      yield* Deferred.await(begun)
+      expect(fs.readdirSync(copies)).toContainEqual(expect.stringMatching(/^copy\.db\.part-/))
+      yield* Fiber.interrupt(backup)
+      expect(fs.readdirSync(copies)).toEqual([])
+      // The next copy succeeds.
+      yield* Backup.make(filename, to, quietly)
+    })
+  )
+
+  it.live("an interrupted copy stops copying", () =>
+    Effect.gen(function* () {
+      const { copies, filename, to } = yield* given
+      yield* SqliteClient.make({ filename }).pipe(
+        Effect.flatMap((sql) =>
+          Effect.andThen(sql`CREATE TABLE filler (bytes BLOB)`, sql`INSERT INTO filler VALUES (zeroblob(40000000))`)
+        ),
+        Effect.provide(Reactivity.layer),
+        Effect.scoped
+      )
+      let steps = 0
+      const begun = yield* Deferred.make<void>()
+      const backup = yield* Effect.forkChild(
+        Backup.make(filename, to, () => {
+          steps++
+          Deferred.doneUnsafe(begun, Effect.void)
+        })
+      )
+      yield* Deferred.await(begun)
+      yield* Fiber.interrupt(backup)
+      const before = steps
+      // While another copy was made from start to end, this one would have continued.
+      yield* Backup.make(filename, path.join(copies, "other.db"), quietly)
+      expect(steps - before).toBeLessThanOrEqual(1)
+    })
+  )
+
+  it.live("B4: no backup is made of a damaged database", () =>
+    Effect.gen(function* () {
+      const { copies, filename, to } = yield* given
+      const bytes = fs.readFileSync(filename)
+      // A page of an index: the tables still read.
+      fs.writeFileSync(filename, bytes.fill(0x41, bytes.length - 4096 * 3))
+      const { message } = yield* Effect.flip(Backup.make(filename, to, quietly))
+      expect(message).toMatch(/damaged|malformed/)
+      expect(fs.readdirSync(copies)).toEqual([])
+    })
+  )
+
+  it.live("B4: a copy with damage is deleted, and the error names the first faults", () =>
+    Effect.gen(function* () {
+      const { copies, filename, to } = yield* given
+      withoutEntries(filename, 5)
+      const { message } = yield* Effect.flip(Backup.make(filename, to, quietly))
+      expect(message).toMatch(/the copy is damaged, as the database may be: [^;]+; [^;]+; [^;]+"\. Check/)
+      expect(fs.readdirSync(copies)).toEqual([])
+    })
+  )
+
+  it.live("of a missing database, or into a missing directory, fails with an error that names it", () =>
+    Effect.gen(function* () {
+      const { filename, to } = yield* given
+      expect((yield* Effect.flip(Backup.make(`${filename}.none`, to, quietly))).message).toContain(
+        "There is no database"
+      )
+      const nowhere = path.join(to, "below", "copy.db")
+      expect((yield* Effect.flip(Backup.make(filename, nowhere, quietly))).message).toContain(
+        `Could not back up to ${nowhere}: the system said "ENOENT`
+      )
+    })
+  )
+})

@@ -1,0 +1,75 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import * as QuickCheck from "../../../src/storage/sqlite/QuickCheck.ts"
+import { temporaryFile } from "../TemporaryFile.ts"
+
+const PAGE = 4_096
+
+/** A closed file with a table whose rows take several pages each. */
+const filled = Effect.map(temporaryFile, (filename) => {
+  fs.mkdirSync(path.dirname(filename), { recursive: true })
+  const database = new DatabaseSync(filename)
+  database.exec(`PRAGMA page_size = ${PAGE}; BEGIN; CREATE TABLE a (text TEXT)`)
+  const insert = database.prepare("INSERT INTO a VALUES (?)")
+  for (let n = 0; n < 50; n++) insert.run("x".repeat(3 * PAGE))
+  database.exec("COMMIT")
+  database.close()
+  return filename
+})
+
+const overwrite = (filename: string, from: number, bytes: number): void => {
+  const file = fs.openSync(filename, "r+")
+  fs.writeSync(file, Buffer.alloc(bytes, 0x5a), 0, bytes, from)
+  fs.closeSync(file)
+}
+
+describe("the check of a SQLite file", () => {
+  it.effect("D3: finds nothing in a whole file, and does not change it", () =>
+    Effect.gen(function* () {
+      const filename = yield* filled
+      const before = fs.readFileSync(filename)
+      assert.isUndefined(QuickCheck.faultsIn(filename))
+      assert.isTrue(before.equals(fs.readFileSync(filename)))
+      assert.deepStrictEqual(fs.readdirSync(path.dirname(filename)), [path.basename(filename)])
+    })
+  )
+
+  it.effect("D3: names three of the faults, on one line", () =>
+    Effect.gen(function* () {
+      const filename = yield* filled
+      overwrite(filename, 3 * PAGE, 20 * PAGE)
+      const said = QuickCheck.faultsIn(filename) ?? ""
+      assert.lengthOf(said.match(/Tree \d+ page \d+/g) ?? [], 3)
+      assert.notInclude(said, "\n")
+    })
+  )
+
+  it.effect("D3: finds a file that is no database", () =>
+    Effect.gen(function* () {
+      const filename = yield* filled
+      overwrite(filename, 0, 100)
+      assert.strictEqual(QuickCheck.faultsIn(filename), "file is not a database")
+      overwrite(filename, 0, 2 * PAGE)
+      fs.writeFileSync(filename, Buffer.concat([Buffer.from("SQLite format 3\0"), Buffer.alloc(2 * PAGE)]))
+      assert.isString(QuickCheck.faultsIn(filename))
+    })
+  )
+
+  it.effect("D3: reports nothing for a file that cannot be read now, and closes it", () =>
+    Effect.gen(function* () {
+      const filename = yield* filled
+      const other = new DatabaseSync(filename)
+      other.exec("BEGIN EXCLUSIVE")
+      assert.isUndefined(QuickCheck.faultsIn(filename))
+      other.exec("COMMIT")
+      assert.isUndefined(QuickCheck.faultsIn(filename))
+      // A reader that was left open would hold a lock.
+      other.exec("BEGIN EXCLUSIVE")
+      other.close()
+      assert.throws(() => QuickCheck.faultsIn(`${filename}.missing`))
+    })
+  )
+})

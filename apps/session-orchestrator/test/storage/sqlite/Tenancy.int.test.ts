@@ -1,0 +1,186 @@
+/** Tests the ownership of a file between real processes. */
+import { assert, expect, it } from "@effect/vitest"
+import { Ids } from "@holdfast/wire"
+import { Effect, Layer } from "effect"
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import process from "node:process"
+import { fileURLToPath } from "node:url"
+import * as Backup from "../../../src/storage/sqlite/Backup.ts"
+import * as FileLock from "../../../src/storage/sqlite/FileLock.ts"
+import * as Tenancy from "../../../src/storage/sqlite/Tenancy.ts"
+import { temporaryFile } from "../TemporaryFile.ts"
+
+const HOLDER = fileURLToPath(new URL("LockHolder.ts", import.meta.url))
+
+/** Starts a holder; `said` is its first line, or the error of its refusal. */
+const holder = (filename: string, kind = "owner") =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const child = spawn(process.execPath, [HOLDER, filename, kind], { stdio: ["ignore", "pipe", "pipe"] })
+      const said = Promise.race([
+        once(child.stdout.setEncoding("utf8"), "data"),
+        once(child.stderr.setEncoding("utf8"), "data")
+      ])
+      return { child, said: Effect.promise(() => said.then(([text]) => String(text).trim())) }
+    }),
+    ({ child }) => Effect.sync(() => void child.kill("SIGKILL"))
+  )
+
+const kill = (child: ChildProcess) =>
+  Effect.promise(() => {
+    const closed = once(child, "close")
+    child.kill("SIGKILL")
+    return closed
+  })
+
+const owning = (filename: string) => Layer.build(Tenancy.layerOwner({ path: filename }))
+
+const lockOf = (filename: string): string => `${filename}.lock`
+
+it.live("T1: a second owner is refused, and the error names the file, its owner and the next step", () =>
+  Effect.gen(function* () {
+    const filename = yield* temporaryFile
+    const { child, said } = yield* holder(filename)
+    yield* said
+    const { message } = yield* Effect.flip(owning(filename))
+    expect(message).toContain(`The database ${filename} belongs to another Holdfast (process ${child.pid} on `)
+    expect(message).toContain(", at http://127.0.0.1:4747, since ")
+    expect(message).toContain(`stop it with: kill ${child.pid}; or set database.path to another file.`)
+    const owner = yield* Tenancy.ownerOf(filename)
+    assert.isObject(owner)
+    expect(owner).toMatchObject({ pid: child.pid, url: "http://127.0.0.1:4747" })
+    // Reading the lock did not release it.
+    yield* Effect.flip(owning(filename))
+  })
+)
+
+it.live("T3: kill -9 releases the file; nothing has to be deleted", () =>
+  Effect.gen(function* () {
+    const filename = yield* temporaryFile
+    const { child, said } = yield* holder(filename)
+    yield* said
+    yield* kill(child)
+    expect(fs.existsSync(lockOf(filename))).toBe(true)
+    expect(yield* Tenancy.ownerOf(filename)).toBeUndefined()
+    yield* owning(filename)
+    expect(yield* Tenancy.ownerOf(filename)).toMatchObject({ pid: process.pid })
+  })
+)
+
+it.live("an owner that ends leaves only the database", () =>
+  Effect.gen(function* () {
+    const filename = yield* temporaryFile
+    yield* Effect.scoped(owning(filename))
+    expect(fs.readdirSync(path.dirname(filename))).toEqual([path.basename(filename)])
+    yield* Effect.scoped(owning(filename))
+  })
+)
+
+it.live("a file is the same file under each of its paths", () =>
+  Effect.gen(function* () {
+    const filename = yield* temporaryFile
+    yield* owning(filename)
+    const link = path.join(path.dirname(path.dirname(filename)), "link.db")
+    fs.symlinkSync(filename, link)
+    expect((yield* Effect.flip(owning(link))).message).toContain(`process ${process.pid} `)
+  })
+)
+
+it.live("T1: of many processes that start at once one owns the file", () =>
+  Effect.gen(function* () {
+    const filename = yield* temporaryFile
+    const holders = yield* Effect.forEach([1, 2, 3, 4, 5], () => holder(filename))
+    const said = yield* Effect.forEach(holders, (each) => each.said, { concurrency: "unbounded" })
+    expect(said.filter((text) => !text.includes("belongs to another Holdfast"))).toHaveLength(1)
+  })
+)
+
+it.live("L3: a lock without its file does not count as held", () =>
+  Effect.gen(function* () {
+    const filename = lockOf(yield* temporaryFile)
+    fs.mkdirSync(path.dirname(filename))
+    const first = FileLock.acquireUnsafe(filename, "first")
+    fs.rmSync(filename)
+    const second = FileLock.acquireUnsafe(filename, "second")
+    assert(first._tag === "Held" && second._tag === "Held")
+    expect(FileLock.holderUnsafe(filename)).toEqual({ note: "second" })
+    second.release()
+    first.release()
+  })
+)
+
+it.live("T2: a guest starts and ends beside an owner, and no other process runs its turns while it lives", () =>
+  Effect.gen(function* () {
+    const filename = yield* temporaryFile
+    const guest = yield* holder(filename, "guest")
+    const turnId = Ids.TurnId.make(yield* guest.said)
+    const { isElsewhere, newTurnId } = yield* Effect.provide(Tenancy.Tenancy, yield* owning(filename))
+    expect(isElsewhere(turnId)).toBe(true)
+    expect(isElsewhere(newTurnId())).toBe(false)
+    expect(isElsewhere(Ids.TurnId.make("run-of-somebody-elses-naming"))).toBe(false)
+    const other = yield* holder(filename, "guest")
+    expect(isElsewhere(Ids.TurnId.make(yield* other.said))).toBe(true)
+    yield* kill(guest.child)
+    // T3
+    expect(isElsewhere(turnId)).toBe(false)
+    expect(fs.readdirSync(path.dirname(filename)).filter((name) => name.includes(".run-"))).toHaveLength(1)
+  })
+)
+
+it.live("the error of a lock that cannot be taken names the file and the things to check", () =>
+  Effect.gen(function* () {
+    const filename = yield* temporaryFile
+    fs.mkdirSync(lockOf(filename), { recursive: true })
+    const { message } = yield* Effect.flip(owning(filename))
+    expect(message).toContain(`Could not lock the database ${filename}`)
+    expect(message).toContain("Check that its directory can be written by this user")
+  })
+)
+
+it.live("a database in memory needs no lock", () =>
+  Effect.gen(function* () {
+    yield* owning(":memory:")
+    yield* owning(":memory:")
+    expect(fs.existsSync(":memory:.lock")).toBe(false)
+  })
+)
+
+it.live(
+  "T4: a file with a second name is refused under both, to owners and guests, and can be owned without that name",
+  () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      const other = path.join(path.dirname(filename), "other.db")
+      const first = yield* holder(filename)
+      yield* first.said
+      fs.linkSync(filename, other)
+      for (const name of [filename, other]) {
+        for (const layer of [Tenancy.layerOwner, Tenancy.layerGuest]) {
+          const { message } = yield* Effect.flip(Layer.build(layer({ path: name })))
+          expect(message).toContain(`The database ${name} is one file with 2 names (hard links).`)
+          expect(message).toContain(`find / -xdev -inum ${fs.statSync(name).ino}`)
+        }
+      }
+      const copy = path.join(path.dirname(filename), "copy.db")
+      expect((yield* Effect.flip(Backup.make(other, copy, () => {}))).message).toContain("2 names (hard links)")
+      expect(fs.readdirSync(path.dirname(filename)).sort()).toEqual(["holdfast.db", "holdfast.db.lock", "other.db"])
+      yield* kill(first.child)
+      yield* Effect.flip(owning(filename))
+      fs.rmSync(other)
+      yield* owning(filename)
+    })
+)
+
+it.live("T1: a symbolic link leads to the lock of the file that it names", () =>
+  Effect.gen(function* () {
+    const filename = yield* temporaryFile
+    const first = yield* holder(filename)
+    yield* first.said
+    const link = path.join(path.dirname(filename), "link.db")
+    fs.symlinkSync(filename, link)
+    expect((yield* Effect.flip(owning(link))).message).toContain("belongs to another Holdfast")
+  })
+)

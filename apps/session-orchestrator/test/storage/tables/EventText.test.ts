@@ -1,0 +1,127 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Turn } from "@holdfast/kernel"
+import { Ids, type TurnEvent } from "@holdfast/wire"
+import * as fc from "fast-check"
+import * as EventText from "../../../src/storage/tables/EventText.ts"
+import * as Given from "../Given.ts"
+
+const originOf = ({ conversationId, turnId, type }: TurnEvent.PersistedEvent): EventText.Origin => ({
+  conversationId,
+  turnId,
+  type
+})
+
+const packed = (event: TurnEvent.PersistedEvent, opening?: EventText.Opening) =>
+  EventText.pack(JSON.stringify(event), originOf(event), opening)
+
+const id = fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/)
+const identity = fc.record({
+  conversationId: id.map((id) => Ids.ConversationId.make(id)),
+  turnId: id.map((id) => Ids.TurnId.make(id))
+})
+/** Texts that a turn's rows may hold, and texts that look like them. */
+const text = fc.oneof(fc.string(), fc.string({ unit: "binary" }), fc.constantFrom("", "\0", "\ud800", '"}}', "\n,"))
+
+const event: fc.Arbitrary<TurnEvent.PersistedEvent> = fc
+  .tuple(identity, id, fc.nat({ max: 999_999_999 }), text, fc.nat())
+  .chain(([of, other, n, text, at]) => {
+    const { turnId } = of
+    const content = [{ type: "text" as const, text }]
+    const message = { role: "user" as const, id: Ids.messageIdOf(turnId, n), turnId, createdAt: at, content }
+    return fc.constantFrom<TurnEvent.PersistedEvent>(
+      { ...of, type: "usage", step: n, usage: {} },
+      { ...of, type: "tool-call", toolCallId: text, toolName: text, input: { text } },
+      { ...of, type: "message", message },
+      { type: "message", ...of, message },
+      { ...of, type: "message", message: { ...message, id: Ids.messageIdOf(Ids.TurnId.make(other), n) } },
+      { ...of, type: "message", message: { ...message, turnId: Ids.TurnId.make(other) } },
+      ...Turn.opening({ ...of, startedAt: at }),
+      ...Turn.opening({ ...of, startedAt: at, prompt: text })
+    )
+  })
+
+const opening = fc.option(fc.record({ acceptedAt: fc.nat(), prompt: fc.option(text, { nil: undefined }) }), {
+  nil: undefined
+})
+
+describe("EventText", () => {
+  it("T1: a packed event comes back unchanged to the byte", () => {
+    fc.assert(
+      fc.property(event, opening, (event, opening) => {
+        expect(EventText.unpack(packed(event, opening), originOf(event), opening)).toBe(JSON.stringify(event))
+      }),
+      { numRuns: 1_000 }
+    )
+  })
+
+  it("T1: a message can be read without its event", () => {
+    fc.assert(
+      fc.property(event, opening, (event, opening = { acceptedAt: 0, prompt: undefined }) => {
+        if (event.type !== "message") return
+        const { message } = JSON.parse(EventText.unpackMessage(packed(event, opening), event.turnId, opening))
+        expect(message).toEqual(JSON.parse(JSON.stringify(event.message)))
+      }),
+      { numRuns: 1_000 }
+    )
+  })
+
+  it("a turn's first event is stored as its row alone, with a prompt and without", () => {
+    for (const prompt of ["Hi", "", "\u{1f6f6}\n", undefined]) {
+      const { acceptedAt, conversationId, turnId } = Given.turn(1, 1)
+      const said = { conversationId, turnId, startedAt: acceptedAt, ...(prompt === undefined ? {} : { prompt }) }
+      for (const event of Turn.opening(said)) expect(packed(event, { acceptedAt, prompt })).toBe("")
+    }
+  })
+
+  it("a prompt that a text column would change stays in its event", () => {
+    for (const prompt of ["\0", "half a \ud83d"]) {
+      const { acceptedAt, conversationId, turnId } = Given.turn(1, 1)
+      const [, message] = Turn.opening({ conversationId, turnId, startedAt: acceptedAt, prompt })
+      expect(message && packed(message, { acceptedAt, prompt })).toContain(JSON.stringify(prompt))
+    }
+  })
+
+  // These forms are in existing databases: the right-hand sides are never edited (T2).
+  it("T2: every form of earlier versions is read", () => {
+    const of = { conversationId: Ids.ConversationId.make("c-1"), turnId: Ids.TurnId.make("t-1") }
+    const opening = { acceptedAt: 5, prompt: 'say "hi"' }
+    const forms: ReadonlyArray<readonly [type: string, packed: string, opening: EventText.Opening, json: string]> = [
+      ["turn-start", "", opening, '{"conversationId":"c-1","turnId":"t-1","type":"turn-start","startedAt":5}'],
+      [
+        "turn-start",
+        "",
+        { acceptedAt: 5, prompt: undefined },
+        '{"conversationId":"c-1","turnId":"t-1","type":"turn-start","startedAt":5,"retry":true}'
+      ],
+      [
+        "message",
+        "",
+        opening,
+        '{"conversationId":"c-1","turnId":"t-1","type":"message","message":{"role":"user","id":"t-1.0","turnId":"t-1",' +
+          '"createdAt":5,"content":[{"type":"text","text":"say \\"hi\\""}]}}'
+      ],
+      [
+        "message",
+        'assistant.12,"createdAt":6,"content":[]}',
+        opening,
+        '{"conversationId":"c-1","turnId":"t-1","type":"message","message":{"role":"assistant","id":"t-1.12",' +
+          '"turnId":"t-1","createdAt":6,"content":[]}}'
+      ],
+      [
+        "message",
+        ',"message":{"role":"tool"}}',
+        opening,
+        '{"conversationId":"c-1","turnId":"t-1","type":"message","message":{"role":"tool"}}'
+      ],
+      ["usage", ',"step":0}', opening, '{"conversationId":"c-1","turnId":"t-1","type":"usage","step":0}'],
+      ["usage", '{"type":"usage"}', opening, '{"type":"usage"}']
+    ]
+    for (const [type, packed, opening, json] of forms) {
+      expect(EventText.unpack(packed, { ...of, type }, opening)).toBe(json)
+      if (type === "message") {
+        const { message } = JSON.parse(EventText.unpackMessage(packed, of.turnId, opening))
+        expect(message).toEqual(JSON.parse(json).message)
+      }
+    }
+  })
+})

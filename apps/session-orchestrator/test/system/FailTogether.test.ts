@@ -1,0 +1,72 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber } from "effect"
+import { FailTogether } from "../../src/system/FailTogether.ts"
+
+/** A line with one call in it, and others that wait behind. */
+const line = (names: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const together = new FailTogether((error): error is string => typeof error === "string" && error.startsWith("all"))
+    const made: Array<string> = []
+    const first = yield* Deferred.make<string, string>()
+    const pass = (name: string, call: Effect.Effect<string, string>) =>
+      Effect.forkChild(
+        Effect.exit(
+          together.pass(
+            Effect.andThen(
+              Effect.sync(() => void made.push(name)),
+              call
+            )
+          )
+        ),
+        { startImmediately: true }
+      )
+    const head = yield* pass("first", Deferred.await(first))
+    const behind = yield* Effect.forEach(names, (name) => pass(name, Effect.succeed(name)))
+    return { first, head, behind: Effect.forEach(behind, Fiber.join), made, pass, together }
+  })
+
+describe("FailTogether", () => {
+  it.effect("calls are made one after the other, in the order of their arrival", () =>
+    Effect.gen(function* () {
+      const { behind, first, head, made } = yield* line(["a", "b"])
+      expect(made).toEqual(["first"])
+      yield* Deferred.succeed(first, "first")
+      expect(yield* Fiber.join(head)).toEqual(Exit.succeed("first"))
+      expect(yield* behind).toEqual([Exit.succeed("a"), Exit.succeed("b")])
+      expect(made).toEqual(["first", "a", "b"])
+    })
+  )
+
+  it.effect("F1, F2: what concerns all fails those who wait, and nobody who comes later", () =>
+    Effect.gen(function* () {
+      const { behind, first, head, made, pass } = yield* line(["a", "b"])
+      yield* Deferred.fail(first, "all: the database is away")
+      const away = Exit.fail("all: the database is away")
+      expect(yield* Fiber.join(head)).toEqual(away)
+      expect(yield* behind).toEqual([away, away])
+      expect(made).toEqual(["first"])
+      for (const later of ["c", "d"]) {
+        expect(yield* Effect.flatMap(pass(later, Effect.succeed(later)), Fiber.join)).toEqual(Exit.succeed(later))
+      }
+    })
+  )
+
+  it.effect("what concerns one fails that one", () =>
+    Effect.gen(function* () {
+      const { behind, first, head } = yield* line(["a", "b"])
+      yield* Deferred.fail(first, "one: the id is taken")
+      expect(yield* Fiber.join(head)).toEqual(Exit.fail("one: the id is taken"))
+      expect(yield* behind).toEqual([Exit.succeed("a"), Exit.succeed("b")])
+    })
+  )
+
+  it.effect("who goes away holds nobody up", () =>
+    Effect.gen(function* () {
+      const { behind, head, pass } = yield* line(["a"])
+      const gone = yield* pass("gone", Effect.never)
+      yield* Fiber.interrupt(gone)
+      yield* Fiber.interrupt(head)
+      expect(yield* behind).toEqual([Exit.succeed("a")])
+    })
+  )
+})

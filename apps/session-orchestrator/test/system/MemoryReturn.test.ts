@@ -1,0 +1,66 @@
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import * as MemoryReturn from "../../src/system/MemoryReturn.ts"
+
+/** An event loop that is busy for a share of each interval, as `shares` lists them. `tookMs` is what each collection takes. */
+const collections = Effect.fnUntraced(function* (shares: ReadonlyArray<number>, tookMs = 10) {
+  const loop = { active: 0, idle: 0, utilization: 0 }
+  const at: Array<number> = []
+  let interval = 0
+  const collect = () => {
+    at.push(interval)
+    loop.active += tookMs
+  }
+  yield* Effect.forkChild(
+    MemoryReturn.run(collect, () => ({ ...loop })),
+    { startImmediately: true }
+  )
+  for (const share of shares) {
+    loop.active += share * MemoryReturn.INTERVAL_MS
+    loop.idle += (1 - share) * MemoryReturn.INTERVAL_MS
+    yield* TestClock.adjust(MemoryReturn.INTERVAL_MS)
+    interval++
+  }
+  return at
+})
+
+it.effect("MemoryReturn.M1: collects once when a peak is over, and not within it", () =>
+  Effect.gen(function* () {
+    assert.deepStrictEqual(yield* collections([0.01, 0.9, 0.9, 0.1, 0.01, 0.01, 0.01, 0.01]), [4])
+  })
+)
+
+it.effect("MemoryReturn.M1: a service without work is left alone", () =>
+  Effect.gen(function* () {
+    assert.deepStrictEqual(yield* collections(Array.from({ length: 40 }, () => 0.001)), [])
+  })
+)
+
+it.effect("MemoryReturn.M2: a collection that took long is not repeated soon", () =>
+  Effect.gen(function* () {
+    const peaks = Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? 0.8 : 0.01))
+    const quick = yield* collections(peaks)
+    const slow = yield* collections(peaks, 200)
+    assert.deepStrictEqual(quick.slice(0, 3), [1, 3, 5])
+    assert.deepStrictEqual(slow, [1, 11, 21])
+  })
+)
+
+it.effect("the memory of what was dropped goes back", () =>
+  Effect.gen(function* () {
+    const loop = { active: 0, idle: 0, utilization: 0 }
+    const isGone = new WeakRef({ large: "x".repeat(1_000) })
+    yield* Effect.forkChild(
+      MemoryReturn.run(undefined, () => ({ ...loop })),
+      { startImmediately: true }
+    )
+    // A weak reference that was made in a task holds on until its end.
+    yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+    loop.active += 5_000
+    yield* TestClock.adjust(MemoryReturn.INTERVAL_MS)
+    loop.idle += MemoryReturn.INTERVAL_MS
+    yield* TestClock.adjust(MemoryReturn.INTERVAL_MS)
+    assert.isUndefined(isGone.deref())
+  })
+)

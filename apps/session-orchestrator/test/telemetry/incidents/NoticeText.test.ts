@@ -1,0 +1,62 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as NoticeText from "../../../src/telemetry/incidents/NoticeText.ts"
+import type { Notice } from "../../../src/telemetry/incidents/Notice.ts"
+
+const notice: Notice = {
+  type: "incident-began",
+  incidentId: "openai/gpt-5@1000",
+  target: { provider: "openai", model: "gpt-5" },
+  since: 1_000,
+  at: 301_400,
+  said: { reason: "overloaded", message: "Overloaded", code: "529" },
+  waiting: 12
+}
+
+describe("a notice", () => {
+  it("says in one sentence what is down, since when, why, and what becomes of the turns", () => {
+    expect(NoticeText.textOf(notice)).toBe(
+      "openai/gpt-5 has answered no turn for 5m (overloaded 529: Overloaded). 12 turns wait for it, and will go on when it answers."
+    )
+    expect(NoticeText.textOf({ ...notice, type: "incident-ended", at: 11_001_000 })).toBe(
+      "openai/gpt-5 answers again, after 3h 3m 20s."
+    )
+  })
+
+  it("X12: says of turns that failed that they do not go on, whatever the notice is about", () => {
+    const outcomes = { failed: 12, aborted: 1, elsewhere: 2 }
+    expect(NoticeText.textOf({ ...notice, type: "incident-gave-up", at: 28_801_000, waiting: 0, outcomes })).toBe(
+      "openai/gpt-5 has answered no turn for 8h (overloaded 529: Overloaded), and no turn waits for it any more: " +
+        "12 have failed, 1 was aborted, 2 were answered elsewhere. A turn that failed does not go on by itself."
+    )
+    const one = { ...outcomes, failed: 1 }
+    expect(NoticeText.textOf({ ...notice, type: "incident-ended", at: 11_001_000, outcomes: one })).toBe(
+      "openai/gpt-5 answers again, after 3h 3m 20s. 1 turn that waited for it has failed. A turn that failed does not go on by itself."
+    )
+    const said = { reason: "auth" as const, message: "Incorrect API key.", code: "401" }
+    expect(NoticeText.textOf({ ...notice, type: "turns-failed", said, waiting: 0, outcomes })).toBe(
+      "12 turns at openai/gpt-5 have failed (auth 401: Incorrect API key.). A turn that failed does not go on by itself. " +
+        "Further turns that fail of this are in the log alone."
+    )
+    expect(NoticeText.textOf({ ...notice, type: "turns-failed", waiting: 3, outcomes: one })).toContain(
+      "3 turns still wait for it."
+    )
+  })
+
+  it("has no character that turns a line round or moves a cursor", () => {
+    const said = { reason: "overloaded", message: "\u202ednes\u001b[2J\u2066", code: "529" } as const
+    const { message, text } = NoticeText.bodyOf({ ...notice, said })
+    expect(message).toBe("dnes")
+    expect(text).toContain("(overloaded 529: dnes)")
+  })
+
+  it("has an id of its own, and that of its incident", () => {
+    expect(NoticeText.bodyOf(notice)).toMatchObject({
+      id: "openai/gpt-5@1000/incident-began",
+      incidentId: "openai/gpt-5@1000",
+      since: "1970-01-01T00:00:01.000Z",
+      durationMs: 300_400,
+      reason: "overloaded",
+      code: "529"
+    })
+  })
+})

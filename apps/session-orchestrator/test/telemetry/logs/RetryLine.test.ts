@@ -1,0 +1,118 @@
+import { describe, expect, it } from "@effect/vitest"
+import type { Route } from "@holdfast/kernel"
+import * as RetryLine from "../../../src/telemetry/logs/RetryLine.ts"
+import * as Given from "../Given.ts"
+
+const surroundings: RetryLine.Surroundings = {
+  cwd: "/work",
+  apiOf: () => "openai-compatible",
+  thinkingOf: () => undefined
+}
+
+describe("a line of the retry log", () => {
+  it("M4: has the thinking level of what was asked, where one is set", () => {
+    const thinking = { ...surroundings, thinkingOf: ({ model }: { readonly model: string }) => `${model}: high` }
+    expect(RetryLine.ofDecision(Given.decision(), thinking)).toMatchObject({ thinkingLevel: "gpt-5: high" })
+    expect(RetryLine.ofDecision(Given.decision(), surroundings)).not.toHaveProperty("thinkingLevel")
+  })
+
+  it("A1, M4: tells of a retry: provider, model, API, stop reason, error, attempt, delay, directory and session", () => {
+    expect(RetryLine.ofDecision(Given.decision(), surroundings)).toEqual({
+      type: "retry",
+      time: "1970-01-01T00:00:02.000Z",
+      provider: "openai",
+      model: "gpt-5",
+      api: "openai-compatible",
+      action: "retry",
+      logMessage: "openai/gpt-5 failed (overloaded, 529): retry 1 after 5000 ms",
+      sources: ["openai/gpt-5", "overloaded", "HTTP 529"],
+      stopReason: "error",
+      errorMessage: "Overloaded",
+      reason: "overloaded",
+      status: 529,
+      latencyMs: 500,
+      attempt: 0,
+      delayMs: 5_000,
+      retryAt: "1970-01-01T00:00:07.000Z",
+      step: 0,
+      cwd: "/work",
+      sessionId: "c1",
+      turnId: "t1"
+    })
+  })
+
+  it("A1, M4: tells where a retry goes, if it goes elsewhere, and with which credential", () => {
+    const ofRoute = (route: Route.Route) =>
+      RetryLine.ofDecision(
+        Given.decision({ directive: { _tag: "Retry", attempt: 0, delayMs: 0, retryAt: 2_000, route } }),
+        surroundings
+      )
+    const elsewhere = ofRoute({ target: { provider: "anthropic", model: "claude" }, role: "default" })
+    expect(elsewhere).toMatchObject({ provider: "openai", model: "gpt-5", to: "anthropic/claude" })
+    expect(elsewhere).toMatchObject({
+      action: "skip-provider",
+      logMessage: "openai/gpt-5 failed (overloaded, 529): retry 1 at once on anthropic/claude"
+    })
+    const otherKey = ofRoute({ target: Given.place.target, credential: "SECOND_KEY" })
+    expect(otherKey).toMatchObject({ credential: "SECOND_KEY" })
+    expect(otherKey).not.toHaveProperty("to")
+  })
+
+  it("M4: tells that a retry was answered, and by what", () => {
+    const lines = RetryLine.ofAttempt(Given.attempt({ attempt: 1, retry: 0, outcome: Given.completed }), surroundings)
+    expect(lines).toMatchObject([{ type: "retry_succeeded", attempt: 0, stopReason: "stop" }])
+  })
+
+  it("M4: tells that there is no further retry, and why", () => {
+    const exhausted = Given.decision({ retry: 20, directive: { _tag: "GiveUp", because: "exhausted" } })
+    expect(RetryLine.ofDecision(exhausted, surroundings)).toMatchObject({
+      type: "retry_exhausted",
+      attempt: 20,
+      action: "abort",
+      because: "exhausted"
+    })
+    const refused = Given.decision({ retry: undefined, directive: { _tag: "GiveUp", because: "exhausted" } })
+    expect(RetryLine.ofDecision(refused, surroundings)).toMatchObject({ type: "retry_exhausted", attempt: 0 })
+    const final = Given.decision({ retry: undefined, directive: { _tag: "GiveUp", because: "not-retryable" } })
+    expect(RetryLine.ofDecision(final, surroundings)).toBeUndefined()
+  })
+
+  it("M4: tells of a manual retry", () => {
+    expect(RetryLine.ofAttempt(Given.attempt({ isManualRetry: true }), surroundings)).toMatchObject([
+      { type: "manual_retry", time: "1970-01-01T00:00:01.500Z", stopReason: "error" }
+    ])
+  })
+
+  it("A16: tells of the end of a turn that met a failure: its attempts, its status, and its time in the retry loop", () => {
+    expect(RetryLine.ofSeal(Given.seal({ status: "failed", error: Given.overloaded }), surroundings)).toEqual({
+      type: "turn_ended",
+      time: "1970-01-01T00:00:09.000Z",
+      provider: "openai",
+      model: "gpt-5",
+      api: "openai-compatible",
+      step: 0,
+      cwd: "/work",
+      sessionId: "c1",
+      turnId: "t1",
+      finalStatus: "failed",
+      totalAttempts: 2,
+      retryLoopDurationMs: 1_000,
+      waitedMs: 800,
+      errorMessage: "Overloaded",
+      reason: "overloaded",
+      status: 529
+    })
+    expect(RetryLine.ofSeal({ ...Given.seal(), retryLoopMs: 0 }, surroundings)).toBeUndefined()
+  })
+
+  it("says nothing of what is no retry", () => {
+    expect(RetryLine.ofAttempt(Given.attempt({ outcome: Given.completed }), surroundings)).toEqual([])
+    const refused = Given.decision({ directive: { _tag: "GiveUp", because: "not-retryable" } })
+    expect(RetryLine.ofDecision(refused, surroundings)).toBeUndefined()
+  })
+
+  it("M3: calls an abort that nobody asked for what it is", () => {
+    const failure = { ...Given.overloaded, reason: "aborted" as const }
+    expect(RetryLine.ofDecision(Given.decision({ failure }), surroundings)).toMatchObject({ stopReason: "aborted" })
+  })
+})

@@ -1,0 +1,162 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Eventful, Scenario } from "@holdfast/kernel/testing"
+import * as conventions from "@opentelemetry/semantic-conventions/incubating"
+import { Effect, Fiber } from "effect"
+import * as Spans from "../../../src/telemetry/traces/Spans.ts"
+import * as Given from "../Given.ts"
+
+const addressOf = () => new URL("https://api.openai.com/v1")
+
+/** A turn that was retried, called a tool, and answered. */
+const spans: ReadonlyArray<Spans.Span> = [
+  ...Spans.ofAttempt(Given.attempt(), addressOf),
+  ...Spans.ofWait(Given.wait()),
+  ...Spans.ofTool(Given.tool()),
+  ...Spans.ofAttempt(
+    Given.attempt({
+      ...Given.place,
+      step: 1,
+      stepStartedAt: 4_000,
+      attempt: 0,
+      firstContentAt: 1_750,
+      outcome: Given.completed
+    }),
+    addressOf
+  ),
+  ...Spans.ofSeal(Given.seal({ steps: 2 }))
+]
+
+const byName = (name: string): Spans.Span => {
+  const found = spans.find((span) => span.name === name)
+  if (found === undefined) throw new Error(`no span ${name} among ${spans.map(({ name }) => name).join(", ")}`)
+  return found
+}
+
+describe("spans", () => {
+  it("X11: a wait that asks has one span, when it is over", () => {
+    const asks = { because: "request" as const, tokens: 9, limit: 5, waitedMs: 5_000, message: "More than 5 tokens." }
+    const asked = Given.wait({ wake: { type: "asked", until: 60_000, asks } })
+    expect(Spans.ofWait(asked)).toEqual([])
+    expect(Spans.ofWait(Given.wait({ wake: { type: "now" }, retryAt: 60_000, at: 9_000 }))).toHaveLength(1)
+  })
+
+  it("A12: of an attempt says that its report was refused, and nothing of one that was not", () => {
+    const refused = (report: "accepted" | "malformed" | undefined) =>
+      Spans.ofAttempt(Given.attempt({ report }), addressOf)[0]?.attributes["holdfast.report.refused"]
+    expect([refused("malformed"), refused("accepted"), refused(undefined)]).toEqual([true, undefined, undefined])
+  })
+
+  it("A16: are those of turn, steps, attempts, waits and tools, each below its own", () => {
+    const turn = byName("invoke_agent holdfast")
+    expect(turn.parentSpanId).toBeUndefined()
+    expect(byName("step 0").parentSpanId).toBe(turn.spanId)
+    expect(byName("step 1").parentSpanId).toBe(turn.spanId)
+    for (const name of ["chat gpt-5", "retry wait", "execute_tool search"]) {
+      expect(byName(name).parentSpanId).toBe(byName("step 0").spanId)
+    }
+    expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(spans.length)
+  })
+
+  it("S1: of one turn are one trace, and the same in every process", () => {
+    expect(new Set(spans.map(({ traceId }) => traceId))).toEqual(new Set([Spans.traceIdOf("t1")]))
+    expect(Spans.traceIdOf("t1")).toMatch(/^[0-9a-f]{32}$/)
+    expect(Spans.traceIdOf("t1")).not.toBe(Spans.traceIdOf("t2"))
+    for (const { spanId } of spans) expect(spanId).toMatch(/^[0-9a-f]{16}$/)
+  })
+
+  it("S3: have no text of prompts, answers, arguments or failures", () => {
+    const all = JSON.stringify(spans)
+    expect(all).not.toContain("secret")
+    expect(all).not.toContain("Overloaded")
+  })
+
+  it("have the attributes that the conventions require, and no gen_ai name of their own", () => {
+    expect(byName("chat gpt-5").attributes).toMatchObject({
+      "gen_ai.operation.name": "chat",
+      "gen_ai.provider.name": "openai",
+      "gen_ai.request.model": "gpt-5",
+      "gen_ai.conversation.id": "c1",
+      "error.type": "overloaded",
+      "http.response.status_code": 529,
+      "server.address": "api.openai.com",
+      "server.port": 443
+    })
+    expect(byName("execute_tool search").attributes).toMatchObject({
+      "gen_ai.operation.name": "execute_tool",
+      "gen_ai.tool.name": "search",
+      "gen_ai.tool.call.id": "call-1"
+    })
+    const known = new Set<unknown>(Object.values(conventions))
+    const names = new Set(spans.flatMap(({ attributes }) => Object.keys(attributes)))
+    expect(Array.from(names).filter((name) => !name.startsWith("holdfast.") && !known.has(name))).toEqual([])
+  })
+
+  it("tell how long the first content took, in seconds, and what was used", () => {
+    const [chat] = Spans.ofAttempt(Given.attempt({ firstContentAt: 1_750, outcome: Given.completed }), addressOf)
+    expect(chat?.attributes).toMatchObject({
+      "gen_ai.response.time_to_first_chunk": 0.25,
+      "gen_ai.response.finish_reasons": ["stop"],
+      "gen_ai.usage.input_tokens": 10,
+      "gen_ai.usage.output_tokens": 5
+    })
+  })
+
+  it("A16: of a turn that was compacted, sent elsewhere and guided make one tree, and as many attempts as it had", async () => {
+    const spans: Array<Spans.Span> = []
+    const { end } = await Effect.runPromise(
+      Effect.scoped(
+        Effect.gen(function* () {
+          const run = yield* Scenario.straight({
+            ...Eventful.turn(),
+            observer: {
+              attempt: (ended) => void spans.push(...Spans.ofAttempt(ended, addressOf)),
+              compaction: (ended) => void spans.push(...Spans.ofCompaction(ended)),
+              tool: (ended) => void spans.push(...Spans.ofTool(ended)),
+              seal: (sealed) => void spans.push(...Spans.ofSeal(sealed))
+            }
+          })
+          return { end: yield* Fiber.join(run.fiber) }
+        })
+      )
+    )
+    const ids = new Set(spans.map(({ spanId }) => spanId))
+    expect(ids.size).toBe(spans.length)
+    expect(spans.filter(({ parentSpanId }) => parentSpanId === undefined).map(({ name }) => name)).toEqual([
+      "invoke_agent holdfast"
+    ])
+    expect(spans.filter(({ parentSpanId }) => parentSpanId !== undefined && !ids.has(parentSpanId))).toEqual([])
+    const attempts = spans.filter(({ name }) => name.startsWith("chat ") || name === "compact")
+    expect(attempts.length).toBe(end.attempts)
+    expect(attempts.map(({ name }) => name)).toEqual([
+      "chat model",
+      "compact",
+      "chat model",
+      "chat big",
+      "chat big",
+      "chat model",
+      "chat model"
+    ])
+    expect(spans.at(-1)?.attributes).toMatchObject({ "holdfast.turn.report": "tool-call" })
+    const known = new Set<unknown>(Object.values(conventions))
+    const names = new Set(spans.flatMap(({ attributes }) => Object.keys(attributes)))
+    expect(Array.from(names).filter((name) => !name.startsWith("holdfast.") && !known.has(name))).toEqual([])
+  })
+
+  it("of a turn that did not finish its step are two: the step's too", () => {
+    const names = Spans.ofSeal(Given.seal({ status: "failed", error: Given.overloaded, steps: 0 })).map((span) => [
+      span.name,
+      span.error
+    ])
+    expect(names).toEqual([
+      ["step 0", "overloaded"],
+      ["invoke_agent holdfast", "overloaded"]
+    ])
+    expect(Spans.ofSeal(Given.seal({ status: "aborted", attempts: 0 })).map(({ name }) => name)).toEqual([
+      "invoke_agent holdfast"
+    ])
+  })
+
+  it("of a step with several tools end with the last", () => {
+    expect(Spans.ofTool(Given.tool({ othersRunning: 1 })).map(({ name }) => name)).toEqual(["execute_tool search"])
+  })
+})

@@ -1,0 +1,150 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { Observer } from "@holdfast/kernel"
+import { Effect, Logger, Redacted } from "effect"
+import { HttpClient, HttpClientError, HttpClientResponse } from "effect/http"
+import { TestClock } from "effect/testing"
+import * as Traces from "../../../src/telemetry/traces/Traces.ts"
+import * as Given from "../Given.ts"
+import * as Receivers from "../Receivers.ts"
+
+type Answer = number | "refused" | "hangs"
+
+/** Hands in a span every 70 s, to a collector that answers so, the last answer for good. */
+const traced = Effect.fnUntraced(function* (spans: number, answers: ReadonlyArray<Answer>) {
+  let posts = 0
+  const client = HttpClient.make((request) =>
+    Effect.suspend(() => {
+      const answer = answers[Math.min(posts++, answers.length - 1)] ?? 200
+      if (answer === "hangs") return Effect.never
+      return answer === "refused"
+        ? Effect.fail(
+            new HttpClientError.HttpClientError({
+              reason: new HttpClientError.TransportError({ request, cause: new Error("connect ECONNREFUSED ::1:4318") })
+            })
+          )
+        : Effect.succeed(HttpClientResponse.fromWeb(request, new Response("", { status: answer })))
+    })
+  )
+  const traces = yield* Traces.make({
+    url: "http://collector.test/v1/traces",
+    headers: { "x-key": Redacted.make("planted") },
+    version: "0",
+    addressOf: () => undefined,
+    redact: (text) => text
+  }).pipe(Effect.provideService(HttpClient.HttpClient, client))
+  for (let n = 0; n < spans; n++) {
+    traces.attempt?.(Given.attempt())
+    yield* TestClock.adjust("70 seconds")
+  }
+}, Effect.scoped)
+
+/** What the log has by then. */
+const log = (spans: number, ...answers: ReadonlyArray<Answer>) => {
+  const lines: Array<string> = []
+  const logger = Logger.make(({ logLevel, message }) => lines.push(`${logLevel} ${String(message)}`))
+  return Effect.map(Effect.provide(traced(spans, answers), Logger.layer([logger])), () => lines)
+}
+
+describe("a collector", () => {
+  it.effect("that refuses is told of once, with where and why, and once more when it takes spans again", () =>
+    Effect.gen(function* () {
+      // While the exporter is silent it takes no spans: not every one is posted.
+      assert.deepStrictEqual(yield* log(9, 401, 401, 401, 200), [
+        "Warn Traces are lost: http://collector.test/v1/traces has not taken them (HTTP 401). Turns go on.",
+        "Info Traces are taken again by http://collector.test/v1/traces."
+      ])
+    })
+  )
+
+  it.effect("that cannot be reached is told of when the exporter has given up", () =>
+    Effect.gen(function* () {
+      const [line, ...others] = yield* log(3, "refused")
+      assert.include(line, "has not taken them (connect ECONNREFUSED ::1:4318).")
+      assert.deepStrictEqual(others, [])
+    })
+  )
+
+  it.effect("that hangs is told of", () =>
+    Effect.gen(function* () {
+      const [line, ...others] = yield* log(2, "hangs")
+      assert.include(line, "has not taken them (no answer within 10s).")
+      assert.deepStrictEqual(others, [])
+    })
+  )
+
+  it.effect("that is busy for a moment is told nobody of", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* log(3, 503, "refused", 200, 503, 200), [])
+    })
+  )
+})
+
+describe("a span", () => {
+  /** The spans of what listeners are given, as a collector reads them, and how long after that they came. */
+  const exported = Effect.fnUntraced(function* (
+    tell: (traces: Observer.Listeners) => void,
+    redact: (text: string) => string = (text) => text
+  ) {
+    const bodies: Array<Buffer> = []
+    const client = HttpClient.make((request) =>
+      Effect.sync(() => {
+        if (request.body._tag === "Uint8Array") bodies.push(Buffer.from(request.body.body))
+        return HttpClientResponse.fromWeb(request, new Response("", { status: 200 }))
+      })
+    )
+    const traces = yield* Traces.make({
+      url: "http://collector.test/v1/traces",
+      headers: {},
+      version: "0",
+      addressOf: () => undefined,
+      redact
+    }).pipe(Effect.provideService(HttpClient.HttpClient, client))
+    tell(traces)
+    yield* TestClock.adjust("1999 millis")
+    assert.lengthOf(bodies, 0)
+    yield* TestClock.adjust("1 milli")
+    return Receivers.spansOf(bodies.map((body) => ({ body })))
+  }, Effect.scoped)
+
+  it.effect("A16: of an attempt is a client's, has lost nothing, and has its times and how it ended", () =>
+    Effect.gen(function* () {
+      const [failed, completed] = yield* exported((traces) => {
+        traces.attempt?.(Given.attempt())
+        traces.attempt?.(Given.attempt({ outcome: Given.completed }))
+      })
+      // SpanKind 3: client. Status codes 2: error, 0: unset.
+      assert.deepStrictEqual([failed?.kind, failed?.status, failed?.ms, failed?.dropped], [3, 2, 500, 0])
+      assert.deepStrictEqual([completed?.kind, completed?.status, completed?.ms, completed?.dropped], [3, 0, 1_500, 0])
+    })
+  )
+
+  it.effect("A16: of what happens in the service itself is internal", () =>
+    Effect.gen(function* () {
+      const spans = yield* exported((traces) => traces.wait?.(Given.wait()))
+      assert.deepStrictEqual(
+        spans.map(({ dropped, kind, status }) => [kind, status, dropped]),
+        spans.map(() => [1, 0, 0])
+      )
+      assert.isNotEmpty(spans)
+    })
+  )
+
+  it.effect("has texts of others redacted, and cut where they are longer than 256 characters", () =>
+    Effect.gen(function* () {
+      const named = (toolName: string) => ({
+        call: { type: "tool-call" as const, toolCallId: "call-1", toolName, input: {} }
+      })
+      const spans = yield* exported(
+        (traces) => {
+          for (const length of [256, 257]) traces.tool?.(Given.tool(named("x".repeat(length))))
+          traces.tool?.(Given.tool(named("secret")))
+        },
+        (text) => text.replaceAll("secret", "***")
+      )
+      assert.deepStrictEqual(
+        spans.flatMap(({ attributes }) => attributes["gen_ai.tool.name"] ?? []),
+        ["x".repeat(256), `${"x".repeat(256)}…`, "***"]
+      )
+    })
+  )
+})

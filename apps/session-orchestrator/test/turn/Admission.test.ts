@@ -1,0 +1,131 @@
+/** Calls of turns before a provider with limits: what its gate and its permit hear of them. */
+import { describe, expect, it } from "@effect/vitest"
+import type { Provider } from "@holdfast/kernel"
+import type { Allowance } from "@holdfast/policy"
+import { Limits } from "@holdfast/providers"
+import { type Failure, Ids } from "@holdfast/wire"
+import { Deferred, Duration, Effect, Fiber, Layer, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as Admission from "../../src/turn/Admission.ts"
+import * as Gates from "../../src/gate/Gates.ts"
+import type { Pass } from "../../src/gate/Gatekeeper.ts"
+import { TurnLife } from "../../src/session/TurnLife.ts"
+import * as Timer from "../../src/durable/Timer.ts"
+
+const request: Provider.ProviderRequest = {
+  conversationId: Ids.ConversationId.make("c"),
+  turnId: Ids.TurnId.make("t"),
+  step: 0,
+  attempt: 0,
+  target: { provider: "own", model: "m" },
+  system: "x".repeat(400),
+  messages: [],
+  tools: []
+}
+
+const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
+
+/** A provider whose calls each last until the test ends them with their events. */
+const provider = () => {
+  const calls: Array<Deferred.Deferred<ReadonlyArray<Provider.ProviderEvent>>> = []
+  const service: Provider.Provider["Service"] = {
+    stream: () =>
+      Stream.unwrap(
+        Effect.suspend(() => {
+          const call = Deferred.makeUnsafe<ReadonlyArray<Provider.ProviderEvent>>()
+          calls.push(call)
+          return Effect.map(Deferred.await(call), (events) => Stream.fromIterable(events))
+        })
+      )
+  }
+  return { calls, service }
+}
+
+const answer = (inputTokens: number, outputTokens: number): ReadonlyArray<Provider.ProviderEvent> => [
+  { type: "text-delta", delta: "Yes" },
+  { type: "usage", usage: { inputTokens, outputTokens } },
+  { type: "finish", finishReason: "stop" }
+]
+
+const layer = (allowance: Allowance.Allowance) =>
+  Gates.layer(
+    () => ({ baseUrl: "http://own", credential: undefined }),
+    () => allowance
+  ).pipe(Layer.provide(Timer.layer))
+
+/** Runs one attempt in the background. */
+const attempt = (service: Provider.Provider["Service"], gates: Gates.Gates["Service"], pass?: Pass) => {
+  const turn = new TurnLife(request.turnId, { _tag: "Queued", pass })
+  return Effect.forkChild(Stream.runCollect(Admission.gated(service, gates, turn, () => true).stream(request)), {
+    startImmediately: true
+  })
+}
+
+describe("a call to a provider with limits", () => {
+  it.effect("L3: waits for its permit for as long as it takes, and no limit on silence counts meanwhile", () =>
+    Effect.gen(function* () {
+      const gates = yield* Gates.Gates
+      const { calls, service } = provider()
+      const limited = Limits.withLimits(service, { firstContentMs: 1_000, idleMs: 1_000 })
+      const first = yield* attempt(service, gates)
+      const second = yield* attempt(limited, gates)
+      yield* TestClock.adjust(Duration.hours(1))
+      expect(calls).toHaveLength(1)
+      yield* Deferred.succeed(calls[0] ?? (yield* Effect.die("no call")), answer(1, 1))
+      yield* Fiber.join(first)
+      expect(calls).toHaveLength(2)
+      // From its beginning on they do.
+      yield* TestClock.adjust(1_000)
+      expect(yield* Effect.flip(Fiber.join(second))).toMatchObject({ failure: { reason: "timeout" } })
+      expect(gates.limiterOf("own")?.use.underway).toBe(0)
+    }).pipe(Effect.provide(layer({ calls: 1 })))
+  )
+
+  it.effect("A4: is measured before it begins, and charged what it used", () =>
+    Effect.gen(function* () {
+      const gates = yield* Gates.Gates
+      const { calls, service } = provider()
+      const first = yield* attempt(service, gates)
+      const limiter = gates.limiterOf("own")
+      expect(limiter?.use.seconds).toMatchObject([{ tokens: 100, requests: 1 }])
+      yield* Deferred.succeed(calls[0] ?? (yield* Effect.die("no call")), answer(40, 30))
+      yield* Fiber.join(first)
+      expect(limiter?.use.seconds.reduce((sum, { tokens }) => sum + tokens, 0)).toBe(70)
+      expect(limiter?.use.underway).toBe(0)
+      yield* attempt(service, gates)
+      expect(calls).toHaveLength(1)
+      yield* TestClock.adjust(Duration.seconds(61))
+      expect(calls).toHaveLength(2)
+    }).pipe(Effect.provide(layer({ tokensPerMinute: 120 })))
+  )
+
+  it.effect("is no longer under way for its gate when it is given up while it waits", () =>
+    Effect.gen(function* () {
+      const gates = yield* Gates.Gates
+      const { service } = provider()
+      const gatekeeper = gates.of({ target: request.target })
+      yield* attempt(service, gates)
+      const waiting = yield* attempt(service, gates, gatekeeper?.admit())
+      expect(gatekeeper?.isIdle).toBe(false)
+      yield* Fiber.interrupt(waiting)
+      expect(gatekeeper?.isIdle).toBe(true)
+      expect(gates.limiterOf("own")?.waiting).toBe(0)
+    }).pipe(Effect.provide(layer({ calls: 1 })))
+  )
+
+  it.effect("shares a failure that is beyond doubt by the time that it has a permit", () =>
+    Effect.gen(function* () {
+      const gates = yield* Gates.Gates
+      const { calls, service } = provider()
+      const gatekeeper = gates.of({ target: request.target })
+      const first = yield* attempt(service, gates)
+      const second = yield* attempt(service, gates)
+      for (let i = 0; i < 10; i++) gatekeeper?.begin(false).failed(overloaded)
+      yield* Deferred.succeed(calls[0] ?? (yield* Effect.die("no call")), [{ type: "error", failure: overloaded }])
+      yield* Fiber.join(first)
+      expect(yield* Fiber.join(second)).toMatchObject([{ type: "error", failure: { shared: true } }])
+      expect(calls).toHaveLength(1)
+      expect(gates.limiterOf("own")?.use.underway).toBe(0)
+    }).pipe(Effect.provide(layer({ calls: 1 })))
+  )
+})

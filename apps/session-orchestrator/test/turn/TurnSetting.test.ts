@@ -1,0 +1,28 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ResponseLimit } from "@holdfast/kernel"
+import type { Conversation } from "../../src/storage/Store.ts"
+import type { Defaults } from "../../src/conversation/Defaults.ts"
+import * as TurnSetting from "../../src/turn/TurnSetting.ts"
+
+const conversation = (retry: Conversation["retry"]) => ({ retry }) as Conversation
+
+const defaults = (retry: Defaults["Service"]["retry"]) => ({ retry }) as Defaults["Service"]
+
+describe("the policy of a conversation", () => {
+  it("C11: its own settings lower the limit of a response and do not raise it", () => {
+    const limit = (own: number | undefined, configured?: number) =>
+      TurnSetting.policyOf(
+        conversation(own === undefined ? undefined : { maxResponseCharacters: own }),
+        defaults(configured === undefined ? {} : { maxResponseCharacters: configured })
+      ).maxResponseCharacters
+    assert.deepStrictEqual(
+      [limit(undefined), limit(undefined, 500), limit(100), limit(100, 500), limit(900, 500), limit(2 ** 28)],
+      [undefined, 500, 100, 100, 500, ResponseLimit.MOST_CHARACTERS]
+    )
+    assert.strictEqual(
+      TurnSetting.policyOf(conversation({ profile: "interactive" }), defaults({ maxResponseCharacters: 500 }))
+        .maxResponseCharacters,
+      500
+    )
+  })
+})
