@@ -1,7 +1,7 @@
 /**
  * Who may import whom, and what the core may never touch.
  *
- * B1. Dependencies point one way: wire <- kernel <- policy, providers <- session-orchestrator.
+ * B1. Dependencies point one way: wire <- kernel <- policy <- journal, providers <- session-orchestrator.
  * B2. The core (wire, kernel, policy) imports nothing of the platform and uses no timer, no clock but the injected one and no
  *     chance of its own; it runs no effect itself and waits for no promise (D10).
  * B3. What a package keeps to itself is reached by no path from outside.
@@ -16,6 +16,7 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   kernel: ["@holdfast/wire"],
   policy: ["@holdfast/wire", "@holdfast/kernel"],
   providers: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
+  journal: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
   "session-orchestrator": [
     "@holdfast/",
     "@effect/platform-node",

@@ -4,6 +4,7 @@
  * Modules of `@effect/platform-node` are imported by their names, here and elsewhere: its index would load drivers that nobody
  * uses (Redis), which is a tenth of a start.
  */
+import { Timer } from "@holdfast/journal"
 import { Anthropic, Http, OpenAiCompatible, Simulated } from "@holdfast/providers"
 import { proxiesOf } from "./config/ProxyChoice.ts"
 import * as Undici from "@holdfast/providers/undici"
@@ -20,7 +21,6 @@ import * as Quarantine from "./pacing/Quarantine.ts"
 import * as RightOfWay from "./pacing/RightOfWay.ts"
 import * as Tools from "./conversation/Tools.ts"
 import * as Retention from "./durable/Retention.ts"
-import * as Timer from "./durable/Timer.ts"
 import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
 import * as TurnStates from "./inspection/TurnStates.ts"

@@ -13,6 +13,7 @@ export const packages: ReadonlyArray<Package> = [
   { name: "kernel", folder: "packages/kernel", without: [] },
   { name: "policy", folder: "packages/policy", without: [] },
   { name: "providers", folder: "packages/providers", without: ["packages/providers/src/simulated/"] },
+  { name: "journal", folder: "packages/journal", without: [] },
   { name: "session-orchestrator", folder: "apps/session-orchestrator", without: [] }
 ]
 

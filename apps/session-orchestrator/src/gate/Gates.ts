@@ -4,13 +4,13 @@
  * Behind one address a gateway has models that fail on their own, and so have the large providers: a failure that is shared
  * must be one that the sharing turn's own call would have met.
  */
+import { Timer } from "@holdfast/journal"
 import { createHash } from "node:crypto"
 import type { RetryStrategy, Route } from "@holdfast/kernel"
 import { type Allowance, Gate, News } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer } from "effect"
 import type * as RecordedWait from "../durable/RecordedWait.ts"
-import { Timer } from "../durable/Timer.ts"
 import { GateTable, type Posted } from "../storage/tables/GateTable.ts"
 import type { StorageError } from "../storage/Store.ts"
 import { type Awaited, Gatekeeper } from "./Gatekeeper.ts"
@@ -41,7 +41,10 @@ export type AllowanceOf = (provider: string) => Allowance.Allowance | undefined
 const MOST_IDLE = 1_000
 
 /** Gates for every endpoint, of this process alone. */
-export const layer = (endpointOf: EndpointOf, allowanceOf: AllowanceOf = none): Layer.Layer<Gates, never, Timer> =>
+export const layer = (
+  endpointOf: EndpointOf,
+  allowanceOf: AllowanceOf = none
+): Layer.Layer<Gates, never, Timer.Timer> =>
   Layer.effect(
     Gates,
     Effect.map(make(endpointOf, allowanceOf), ({ limiterOf, of }) => ({ limiterOf, of }))
@@ -51,7 +54,7 @@ export const layer = (endpointOf: EndpointOf, allowanceOf: AllowanceOf = none): 
 export const layerShared = (
   endpointOf: EndpointOf,
   allowanceOf: AllowanceOf = none
-): Layer.Layer<Gates, never, Timer | GateTable> =>
+): Layer.Layer<Gates, never, Timer.Timer | GateTable> =>
   Layer.effect(
     Gates,
     Effect.gen(function* () {
@@ -87,7 +90,8 @@ export const layerShared = (
   )
 
 /** Limits alone: every turn keeps to its schedule, whatever the others find. */
-export const layerLimits = (allowanceOf: AllowanceOf): Layer.Layer<Gates, never, Timer> => layer(none, allowanceOf)
+export const layerLimits = (allowanceOf: AllowanceOf): Layer.Layer<Gates, never, Timer.Timer> =>
+  layer(none, allowanceOf)
 
 /** Neither gates nor limits. */
 export const layerNoop: Layer.Layer<Gates> = Layer.sync(Gates, () => ({ of: none, limiterOf: none }))
@@ -140,7 +144,7 @@ const none = (): undefined => undefined
 
 const make = Effect.fnUntraced(function* (endpointOf: EndpointOf, allowanceOf: AllowanceOf) {
   const clock = yield* Clock.Clock
-  const { at } = yield* Timer
+  const { at } = yield* Timer.Timer
   const world = { at, now: () => clock.currentTimeMillisUnsafe() }
   const gatekeepers = new Map<string, Gatekeeper>()
   const of = (route: Route.Route): Gatekeeper | undefined => {

@@ -4,9 +4,9 @@
  * Evidence.R1. Nothing is woken and no owner is asked: any process that shares the database can read a turn that another one runs.
  * Evidence.R2. The row is read first: a turn that seals meanwhile appears as it was before.
  */
+import type { Interruption } from "@holdfast/journal"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Effect, Option } from "effect"
-import type { Interruption } from "../durable/Interruption.ts"
 import { Interruptions } from "../storage/Interruptions.ts"
 import { Journal, type Record } from "../durable/Journal.ts"
 import { type Conversation, type StorageError, Store, type Turn } from "../storage/Store.ts"
@@ -19,7 +19,7 @@ export interface Evidence {
   readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
   readonly records: ReadonlyArray<Record>
   /** Absent for a turn that nothing has interrupted. */
-  readonly interruption?: Interruption | undefined
+  readonly interruption?: Interruption.Interruption | undefined
 }
 
 /** Takes secrets out of a text. */

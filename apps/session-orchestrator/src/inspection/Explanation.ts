@@ -5,9 +5,9 @@
  * E2. All text that came from a provider or a client is cleaned once more on its way in: a record may be older than the rule
  *     that would have cleaned it, and a key may have been told to us since.
  */
+import { Interruption } from "@holdfast/journal"
 import { Directive, ModelContext, type RetryStrategy } from "@holdfast/kernel"
 import { type Failure, type Message, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
-import * as Interruption from "../durable/Interruption.ts"
 import type { Record as JournalRecord } from "../durable/Journal.ts"
 import type { Turn } from "../storage/Store.ts"
 import { isGates } from "../gate/Gatekeeper.ts"

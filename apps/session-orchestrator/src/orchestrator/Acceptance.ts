@@ -11,13 +11,12 @@
  * A4. A turn that is on disk, though nobody heard that it was accepted (its database went away right after the commit), is run when it
  *     is handed in again.
  */
+import { Interruption, Spread } from "@holdfast/journal"
 import { Turn as KernelTurn } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Effect, Exit, Option, type Scope } from "effect"
 import * as Progress from "../system/Progress.ts"
-import * as Interruption from "../durable/Interruption.ts"
 import * as RecordedWait from "../durable/RecordedWait.ts"
-import * as Spread from "../durable/Spread.ts"
 import type { Interruptions } from "../storage/Interruptions.ts"
 import type { Journal, Record } from "../durable/Journal.ts"
 import type { Conversation, Resumption, StorageError, Store, StoredEvent, Turn, Unsealed } from "../storage/Store.ts"

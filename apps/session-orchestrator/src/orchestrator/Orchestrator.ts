@@ -7,13 +7,13 @@
  * O4. Calls about a conversation wait until that is done, as long as for a database that is silent, and then fail with the error of the
  *     start.
  */
+import { Life } from "@holdfast/journal"
 import { TurnStopped } from "@holdfast/kernel"
 import { Profile, RetryPolicy } from "@holdfast/policy"
 import { type ConversationState, Failure, Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Layer, Option, Result, Schedule, Stream, Struct } from "effect"
 import * as Problem from "../config/reading/Problem.ts"
 import * as ReportSchema from "../report/ReportSchema.ts"
-import { Life } from "../durable/Life.ts"
 import * as RecordedWait from "../durable/RecordedWait.ts"
 import { Interruptions } from "../storage/Interruptions.ts"
 import { Journal, type Record } from "../durable/Journal.ts"
@@ -95,7 +95,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         queue,
         gates: yield* Gates,
         interruptions: yield* Interruptions,
-        life: yield* Life,
+        life: yield* Life.Life,
         tenancy: yield* Tenancy,
         isStopping: Deferred.isDone(down)
       }

@@ -6,8 +6,8 @@
  *     would never run it.
  * Quarantine.N3. While a suspect is alone other turns wait, and no longer than `HOLD_MS`: an answer may be slow without doing harm.
  */
+import { Timer } from "@holdfast/journal"
 import { Clock, Context, Effect, Layer } from "effect"
-import { Timer } from "../durable/Timer.ts"
 
 /** Most answers end within this time. */
 export const PATIENCE_MS = 60_000
@@ -41,17 +41,17 @@ export const Quarantine = Context.Reference<QuarantineService>(
   }
 )
 
-export const layer: Layer.Layer<never, never, Timer> = Layer.effect(
+export const layer: Layer.Layer<never, never, Timer.Timer> = Layer.effect(
   Quarantine,
   Effect.gen(function* () {
-    const timer = yield* Timer
+    const timer = yield* Timer.Timer
     const clock = yield* Clock.Clock
     return make({ timer, now: () => clock.currentTimeMillisUnsafe() })
   })
 )
 
 export interface Dependencies {
-  readonly timer: Pick<Timer["Service"], "at">
+  readonly timer: Pick<Timer.Timer["Service"], "at">
   readonly now: () => number
 }
 

@@ -9,8 +9,8 @@
  * P5. One whose time is near is parked all the same: what wakes it, and when, stays here, whatever of it is in memory already
  *     (`ReadAhead`). Nobody is told to read one that the gate would hold.
  */
+import type { Timer } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
-import type { Timer } from "../durable/Timer.ts"
 import type { Awaited, Pass, Sleeper } from "../gate/Gatekeeper.ts"
 import type { ParkingPlace } from "../turn/ParkingPlace.ts"
 import type { TurnLife } from "../session/TurnLife.ts"
@@ -48,11 +48,11 @@ export const NEAR_MS = 4_000
 
 export class Parking {
   private readonly turns = new Map<Ids.ConversationId, Entry>()
-  private readonly timer: Timer["Service"]
+  private readonly timer: Timer.Timer["Service"]
   private readonly place: ParkingPlace
   private readonly runner: Runner
 
-  constructor(timer: Timer["Service"], place: ParkingPlace, runner: Runner) {
+  constructor(timer: Timer.Timer["Service"], place: ParkingPlace, runner: Runner) {
     this.timer = timer
     this.place = place
     this.runner = runner

@@ -4,10 +4,10 @@
  * Setbacks.B1. The count is on disk before the turn goes on: a defect that takes the process down as well is counted.
  * Setbacks.B2. A lost ownership is no defect: it is counted nowhere.
  */
+import { Interruption } from "@holdfast/journal"
 import { Turn as KernelTurn, type TurnStopped } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
 import { Deferred, Duration, Effect, Option } from "effect"
-import * as Interruption from "../durable/Interruption.ts"
 import type { Record } from "../durable/Journal.ts"
 import * as Sealing from "./Sealing.ts"
 import type { Session } from "../session/Session.ts"

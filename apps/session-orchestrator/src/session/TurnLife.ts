@@ -30,10 +30,10 @@
  * TurnLife.L2. A change gives back what the state held and the next one does not hold, and what a refused transition brought: each once.
  * TurnLife.L3. In Parked and Ended the turn is in its session no more.
  */
+import type { Interruption } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Deferred, Exit } from "effect"
-import type { Interruption } from "../durable/Interruption.ts"
 import type { Resumption } from "../storage/Store.ts"
 import type { Early } from "./Early.ts"
 import { type Awaited, type Pass, wakeEarly } from "../gate/Gatekeeper.ts"
@@ -55,7 +55,7 @@ export interface Known {
   /** It has just been accepted, or is about to be, so there are no records of it. */
   readonly arrival?: Arrival
   /** What had interrupted it when this process took it up in the middle of something (X14), until it has come further. */
-  readonly interruption?: Interruption | undefined
+  readonly interruption?: Interruption.Interruption | undefined
 }
 
 /** What a turn takes of what turns share, and gives back. */

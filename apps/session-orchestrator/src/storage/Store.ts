@@ -7,9 +7,9 @@
  * Store.W3. A `message` event and the message in the history are one write; so are `turn-end` and the turn's end.
  * Store.W4. Transient events cannot be stored (rule D6): the types refuse them.
  */
+import type { Interruption } from "@holdfast/journal"
 import type { Ids, Message, TurnEvent } from "@holdfast/wire"
 import { type Array, Context, type Effect, type Option, Schema, type Stream } from "effect"
-import type { Interruption } from "../durable/Interruption.ts"
 import type { Record } from "../durable/Journal.ts"
 
 /** The database refused: its disk is full, it is read-only, locked or corrupt. Nothing of the write is stored. */
@@ -76,7 +76,7 @@ export interface Unsealed {
   /** The number of its records. */
   readonly records: number
   /** Its interruptions; `undefined` for a turn that was never interrupted. */
-  readonly interruption: Interruption | undefined
+  readonly interruption: Interruption.Interruption | undefined
 }
 
 /** The outcome of accepting a turn. */

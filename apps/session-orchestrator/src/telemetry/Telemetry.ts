@@ -5,6 +5,7 @@
  *     made when they are configured, and cost nothing otherwise.
  * L2. Every turn of the process tells it: the turns' fibers have it from the context that their orchestrator was built in.
  */
+import { Timer } from "@holdfast/journal"
 import manifest from "../../package.json" with { type: "json" }
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -19,7 +20,6 @@ import { Config, type Values } from "../config/Config.ts"
 import { DEFAULT_AFTER } from "../config/TelemetryChoice.ts"
 import { proxiesOf } from "../config/ProxyChoice.ts"
 import * as Secrets from "../redaction/Secrets.ts"
-import { Timer } from "../durable/Timer.ts"
 import * as Delivery from "./incidents/Delivery.ts"
 import * as IncidentFile from "./incidents/IncidentFile.ts"
 import { Labels } from "./metrics/Labels.ts"
@@ -32,7 +32,7 @@ import * as TurnLog from "./logs/TurnLog.ts"
 import * as ProcessMetrics from "./metrics/ProcessMetrics.ts"
 import * as TurnMetrics from "./metrics/TurnMetrics.ts"
 
-export const layer: Layer.Layer<Observer.Observer, never, Config | Timer> = Layer.effect(
+export const layer: Layer.Layer<Observer.Observer, never, Config | Timer.Timer> = Layer.effect(
   Observer.Observer,
   Effect.gen(function* () {
     const config = yield* Config
@@ -57,7 +57,7 @@ export const layer: Layer.Layer<Observer.Observer, never, Config | Timer> = Laye
         after: notifications?.after ?? DEFAULT_AFTER,
         receivers: notifications === undefined ? new Map() : yield* receiversOf(notifications),
         file: notifications?.state === undefined ? IncidentFile.none : yield* IncidentFile.make(notifications.state),
-        timer: yield* Timer,
+        timer: yield* Timer.Timer,
         redact
       })
     )

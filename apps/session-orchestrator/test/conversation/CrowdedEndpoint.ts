@@ -1,4 +1,5 @@
 /** A crowd of turns before one endpoint with little room, on a database in memory and a clock that a test moves. */
+import { Timer } from "@holdfast/journal"
 import type { Provider } from "@holdfast/kernel"
 import type { Profile } from "@holdfast/policy"
 import { type Failure, Ids } from "@holdfast/wire"
@@ -10,7 +11,6 @@ import * as Gates from "../../src/gate/Gates.ts"
 import * as Orchestrator from "../../src/orchestrator/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
-import * as Timer from "../../src/durable/Timer.ts"
 import { Journal } from "../../src/durable/Journal.ts"
 import * as GateTable from "../../src/storage/tables/GateTable.ts"
 import * as SqliteClient from "../../src/storage/sqlite/SqliteClient.ts"

@@ -1,9 +1,9 @@
 /** Which gatekeeper keeps an endpoint, and what a turn that waits has with it. */
+import { Timer } from "@holdfast/journal"
 import { assert, describe, it } from "@effect/vitest"
 import type { Failure } from "@holdfast/wire"
 import { Effect } from "effect"
 import * as Gates from "../../src/gate/Gates.ts"
-import * as Timer from "../../src/durable/Timer.ts"
 
 const target = { provider: "a", model: "m" }
 const endpoint = { baseUrl: "http://a", credential: "K" }

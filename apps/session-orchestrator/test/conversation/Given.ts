@@ -1,4 +1,5 @@
 /** Conversations as a whole, on a store in memory and a clock that a test moves. */
+import { Timer } from "@holdfast/journal"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { Profile, Routes } from "@holdfast/policy"
 import type { TurnEvent } from "@holdfast/wire"
@@ -10,7 +11,6 @@ import * as Gates from "../../src/gate/Gates.ts"
 import * as Orchestrator from "../../src/orchestrator/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
-import * as Timer from "../../src/durable/Timer.ts"
 import { Journal } from "../../src/durable/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Standings } from "../../src/storage/Standings.ts"

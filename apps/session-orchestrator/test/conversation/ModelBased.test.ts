@@ -7,6 +7,7 @@
  *
  * `HOLDFAST_MODEL_RUNS=5000` is the nightly form; `HOLDFAST_SEED` begins with a seed of one's own.
  */
+import { Interruption } from "@holdfast/journal"
 import { assert, describe } from "@effect/vitest"
 import { RetryStrategy } from "@holdfast/kernel"
 import { Property } from "@holdfast/kernel/testing"
@@ -14,7 +15,6 @@ import { Ids, type Command, type TurnEvent } from "@holdfast/wire"
 import { Clock, Duration, Effect, Logger, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import * as Interruption from "../../src/durable/Interruption.ts"
 import { type Record } from "../../src/durable/Journal.ts"
 import { type Attempt, memory, Rig } from "./Rig.ts"
 

@@ -1,4 +1,5 @@
 /** A parked turn that is in memory again ahead of its time: to everybody it is a turn that waits, as before. */
+import { Timer } from "@holdfast/journal"
 import { assert, it } from "@effect/vitest"
 import { Records } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
@@ -7,7 +8,6 @@ import { Clock, Duration, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { type Gatekeeper, HOLD_STEP_MS } from "../../src/gate/Gatekeeper.ts"
 import * as Gates from "../../src/gate/Gates.ts"
-import * as Timer from "../../src/durable/Timer.ts"
 import { NEAR_MS } from "../../src/parking/Parking.ts"
 import { CrowdedEndpoint, onDisk, prompts, start } from "./CrowdedEndpoint.ts"
 import { asking, type Options, waits, watching, withService } from "./Given.ts"

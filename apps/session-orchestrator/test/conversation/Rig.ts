@@ -6,6 +6,7 @@
  * G2. What is asked of a process that goes down meanwhile is given up, as a connection would be.
  * G3. A conversation that is answered twice at once is a fault, and so is a turn that is asked for out of its order.
  */
+import { Life, Timer } from "@holdfast/journal"
 import type { Provider } from "@holdfast/kernel"
 import type { Profile } from "@holdfast/policy"
 import { Calls } from "@holdfast/providers"
@@ -20,8 +21,6 @@ import { Providers } from "../../src/conversation/Providers.ts"
 import * as Quarantine from "../../src/pacing/Quarantine.ts"
 import { RightOfWay } from "../../src/pacing/RightOfWay.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
-import { Life } from "../../src/durable/Life.ts"
-import * as Timer from "../../src/durable/Timer.ts"
 import { Interruptions } from "../../src/storage/Interruptions.ts"
 import { Journal } from "../../src/durable/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
@@ -70,7 +69,7 @@ const DELTAS = ["One, ", "two, ", "three."]
 /** A late attempt waits this long before it says, or does, anything more. */
 const LATE = Duration.millis(400)
 
-interface Life {
+interface RigLife {
   readonly conversations: Conversations["Service"]
   readonly scope: Scope.Closeable
   readonly down: Deferred.Deferred<void>
@@ -99,7 +98,7 @@ export class Rig {
   private isCalm = false
   /** Turns that have no id from their client. */
   private own = 0
-  private life: Life | undefined = undefined
+  private life: RigLife | undefined = undefined
   private readonly answering = new Map<Ids.ConversationId, Ids.TurnId>()
   private readonly watching = new Map<Ids.ConversationId, Fiber.Fiber<void>>()
 
@@ -239,7 +238,7 @@ export class Rig {
           takeUp: (...note) => alive(interruptions.takeUp(...note)),
           note: (...note) => alive(interruptions.note(...note))
         }),
-        Layer.succeed(Life, `life ${this.deaths}`),
+        Layer.succeed(Life.Life, `life ${this.deaths}`),
         Layer.succeed(Tenancy, { newTurnId: () => Ids.TurnId.make(`own${this.own++}`), isElsewhere: () => false }),
         Layer.succeed(Journal, {
           ...journal,

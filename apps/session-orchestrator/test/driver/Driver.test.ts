@@ -1,4 +1,5 @@
 /** Turns that are driven without a fiber, on a service whose provider begins its calls so. The orders of events are in `ModelBased.test.ts`. */
+import { Timer } from "@holdfast/journal"
 import { assert, describe, it } from "@effect/vitest"
 import { Observer, type Opening, type Provider } from "@holdfast/kernel"
 import { Calls } from "@holdfast/providers"
@@ -12,7 +13,6 @@ import * as Gates from "../../src/gate/Gates.ts"
 import * as Orchestrator from "../../src/orchestrator/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
-import * as Timer from "../../src/durable/Timer.ts"
 import { type Append, Journal, JournalConflict } from "../../src/durable/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { StorageError, Store } from "../../src/storage/Store.ts"

@@ -85,17 +85,19 @@ describe("JournalCheckpoint", () => {
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 
-  it.effect("K2: a turn does not continue with a result whose record is refused, and its next life runs the effect again", () =>
-    Effect.gen(function* () {
-      const effects = { runs: 0 }
-      const refused = new StorageError({ message: "disk full" })
-      const first = yield* resume((append) => atOnce(Effect.andThen(Effect.fail(refused), append)))
-      const error = yield* Effect.flip(first.run("a", Schema.Number, count(effects)))
-      assert.strictEqual(error.message, "disk full")
-      const next = yield* resume()
-      assert.strictEqual(yield* next.run("a", Schema.Number, count(effects)), 2)
-      assert.deepStrictEqual(yield* names, ["a"])
-    }).pipe(Effect.provide(SqlStore.layerMemory))
+  it.effect(
+    "K2: a turn does not continue with a result whose record is refused, and its next life runs the effect again",
+    () =>
+      Effect.gen(function* () {
+        const effects = { runs: 0 }
+        const refused = new StorageError({ message: "disk full" })
+        const first = yield* resume((append) => atOnce(Effect.andThen(Effect.fail(refused), append)))
+        const error = yield* Effect.flip(first.run("a", Schema.Number, count(effects)))
+        assert.strictEqual(error.message, "disk full")
+        const next = yield* resume()
+        assert.strictEqual(yield* next.run("a", Schema.Number, count(effects)), 2)
+        assert.deepStrictEqual(yield* names, ["a"])
+      }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 
   it.effect("K3: a record that waits for its disk keeps the following records waiting, so there is no gap", () =>

@@ -1,9 +1,9 @@
 /** What an explanation has besides its sentences, and what it is made of when records are missing, or older or newer ones. */
+import { Interruption } from "@holdfast/journal"
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { TurnEvent } from "@holdfast/wire"
 import { Duration, Effect } from "effect"
-import * as Interruption from "../../src/durable/Interruption.ts"
 import type { Evidence } from "../../src/inspection/Evidence.ts"
 import * as Explanation from "../../src/inspection/Explanation.ts"
 import { Journal } from "../../src/durable/Journal.ts"

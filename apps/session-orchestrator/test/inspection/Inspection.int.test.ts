@@ -1,4 +1,5 @@
 /** A look into a file: with a service at work on it, and without. */
+import { GivenRecords as Records } from "@holdfast/journal/testing"
 import { expect, it } from "@effect/vitest"
 import { Context, Effect, Layer, Option } from "effect"
 import { Reactivity } from "effect/reactivity"
@@ -16,7 +17,6 @@ import { Store } from "../../src/storage/Store.ts"
 import * as Given from "../storage/Given.ts"
 import { temporaryFile } from "../storage/TemporaryFile.ts"
 import * as Upgrade from "../storage/Upgrade.ts"
-import * as Records from "./GivenRecords.ts"
 
 const defaults = { model: { provider: "simulated", model: "steady" }, models: {}, retry: {} }
 

@@ -1,4 +1,5 @@
 /** A turn's life against the drawing in `TurnLife`: where each transition leads, and what becomes of what was taken. */
+import { Interruption } from "@holdfast/journal"
 import { assert, describe, it } from "@effect/vitest"
 import { Property } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
@@ -7,7 +8,6 @@ import * as fc from "fast-check"
 import { Gatekeeper, Pass } from "../../src/gate/Gatekeeper.ts"
 import { Session } from "../../src/session/Session.ts"
 import * as TurnLife from "../../src/session/TurnLife.ts"
-import * as Interruption from "../../src/durable/Interruption.ts"
 
 type Tag = TurnLife.State["_tag"]
 type Kind = keyof TurnLife.Holdings

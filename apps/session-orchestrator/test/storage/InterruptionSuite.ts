@@ -1,7 +1,7 @@
 /** Tests the laws of every `Interruptions` (rules C10, X14). */
+import { Interruption } from "@holdfast/journal"
 import { expect, it } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
-import * as Interruption from "../../src/durable/Interruption.ts"
 import { Interruptions } from "../../src/storage/Interruptions.ts"
 import { Journal } from "../../src/durable/Journal.ts"
 import type { Storage } from "../../src/storage/sql/SqlStore.ts"

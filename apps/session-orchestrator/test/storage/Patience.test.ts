@@ -54,33 +54,37 @@ describe("Patience", () => {
 
   const within = Patience.within(Duration.seconds(8), () => "silent")
 
-  it.effect("P2: abandons an effect that does not end, also in an uninterruptible region, without waiting for its end", () =>
-    Effect.gen(function* () {
-      let isInterrupted = false
-      const polite = Effect.onInterrupt(Effect.never, () => Effect.sync(() => (isInterrupted = true)))
-      for (const frozen of [polite, Effect.uninterruptible(Effect.never)]) {
-        const fiber = yield* Effect.forkChild(Effect.exit(Effect.uninterruptible(within(frozen))))
-        yield* TestClock.adjust("7999 millis")
-        expect(fiber.pollUnsafe()).toBeUndefined()
-        yield* TestClock.adjust("1 milli")
-        expect(yield* Fiber.join(fiber)).toEqual(Exit.fail("silent"))
-      }
-      expect(isInterrupted).toBe(true)
-    })
+  it.effect(
+    "P2: abandons an effect that does not end, also in an uninterruptible region, without waiting for its end",
+    () =>
+      Effect.gen(function* () {
+        let isInterrupted = false
+        const polite = Effect.onInterrupt(Effect.never, () => Effect.sync(() => (isInterrupted = true)))
+        for (const frozen of [polite, Effect.uninterruptible(Effect.never)]) {
+          const fiber = yield* Effect.forkChild(Effect.exit(Effect.uninterruptible(within(frozen))))
+          yield* TestClock.adjust("7999 millis")
+          expect(fiber.pollUnsafe()).toBeUndefined()
+          yield* TestClock.adjust("1 milli")
+          expect(yield* Fiber.join(fiber)).toEqual(Exit.fail("silent"))
+        }
+        expect(isInterrupted).toBe(true)
+      })
   )
 
-  it.effect("returns the value, failure or defect of an effect that ends in time; an interrupted caller ends its effect", () =>
-    Effect.gen(function* () {
-      expect(yield* within(Effect.succeed(1))).toBe(1)
-      expect(yield* Effect.exit(within(Effect.fail("no")))).toEqual(Exit.fail("no"))
-      expect(yield* Effect.exit(within(Effect.die("bug")))).toEqual(Exit.die("bug"))
-      let isInterrupted = false
-      const work = Effect.onInterrupt(Effect.never, () => Effect.sync(() => (isInterrupted = true)))
-      const caller = yield* Effect.forkChild(within(work), { startImmediately: true })
-      yield* TestClock.adjust("1 milli")
-      yield* Fiber.interrupt(caller)
-      yield* TestClock.adjust("1 milli")
-      expect(isInterrupted).toBe(true)
-    })
+  it.effect(
+    "returns the value, failure or defect of an effect that ends in time; an interrupted caller ends its effect",
+    () =>
+      Effect.gen(function* () {
+        expect(yield* within(Effect.succeed(1))).toBe(1)
+        expect(yield* Effect.exit(within(Effect.fail("no")))).toEqual(Exit.fail("no"))
+        expect(yield* Effect.exit(within(Effect.die("bug")))).toEqual(Exit.die("bug"))
+        let isInterrupted = false
+        const work = Effect.onInterrupt(Effect.never, () => Effect.sync(() => (isInterrupted = true)))
+        const caller = yield* Effect.forkChild(within(work), { startImmediately: true })
+        yield* TestClock.adjust("1 milli")
+        yield* Fiber.interrupt(caller)
+        yield* TestClock.adjust("1 milli")
+        expect(isInterrupted).toBe(true)
+      })
   )
 })

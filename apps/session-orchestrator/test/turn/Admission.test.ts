@@ -1,4 +1,5 @@
 /** Calls of turns before a provider with limits: what its gate and its permit hear of them. */
+import { Timer } from "@holdfast/journal"
 import { describe, expect, it } from "@effect/vitest"
 import type { Provider } from "@holdfast/kernel"
 import type { Allowance } from "@holdfast/policy"
@@ -10,7 +11,6 @@ import * as Admission from "../../src/turn/Admission.ts"
 import * as Gates from "../../src/gate/Gates.ts"
 import type { Pass } from "../../src/gate/Gatekeeper.ts"
 import { TurnLife } from "../../src/session/TurnLife.ts"
-import * as Timer from "../../src/durable/Timer.ts"
 
 const request: Provider.ProviderRequest = {
   conversationId: Ids.ConversationId.make("c"),

@@ -5,10 +5,10 @@
  * branches on the dialect. Writes go through `GroupCommit`; reads go to the database directly and hold nothing open. Both survive a
  * database that is away for some seconds (`Patience`).
  */
+import type { Interruption } from "@holdfast/journal"
 import { type Ids, TurnEvent } from "@holdfast/wire"
 import { Cause, Clock, Context, Duration, Effect, Exit, identity, Layer, Option, type Schema, Stream } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
-import type { Interruption } from "../../durable/Interruption.ts"
 import * as Acceptances from "./Acceptances.ts"
 import * as ConversationTable from "../tables/ConversationTable.ts"
 import * as Damage from "../sqlite/Damage.ts"
@@ -257,7 +257,7 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
     note: (changes, now) =>
       note({ changes, now }).pipe(failed("record which targets and credentials are better left alone"))
   })
-  const interrupted = (takesUp: boolean) => (turnId: Ids.TurnId, interruption: Interruption) =>
+  const interrupted = (takesUp: boolean) => (turnId: Ids.TurnId, interruption: Interruption.Interruption) =>
     interrupt({ turnId, interruption, takesUp }).pipe(failed(`record what has interrupted turn ${turnId}`))
   const interruptions = Interruptions.of({
     find: (turnId) => InterruptionTable.find(sql, turnId).pipe(read(`what has interrupted turn ${turnId}`)),

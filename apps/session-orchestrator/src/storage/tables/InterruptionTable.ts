@@ -1,14 +1,14 @@
 /** Reads and writes the rows of interrupted turns; a turn without interruptions has none. */
+import type { Interruption } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
 import { Effect, Option } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
-import type { Interruption } from "../../durable/Interruption.ts"
 import * as IdList from "./IdList.ts"
 
 /** The row to write for one turn. */
 export interface Note {
   readonly turnId: Ids.TurnId
-  readonly interruption: Interruption
+  readonly interruption: Interruption.Interruption
   /** The process takes the turn up, so the row is written whatever process had the turn; otherwise only if this process has it. */
   readonly takesUp: boolean
 }
@@ -34,7 +34,7 @@ export const note =
 export const find = (
   sql: SqlClient.SqlClient,
   turnId: Ids.TurnId
-): Effect.Effect<Option.Option<Interruption>, SqlError.SqlError> =>
+): Effect.Effect<Option.Option<Interruption.Interruption>, SqlError.SqlError> =>
   Effect.map(
     sql<Row>`
       SELECT ${sql.literal(COLUMNS)} FROM interruptions i JOIN turns t ON t.number = i.turn WHERE t.turn_id = ${turnId}`,
@@ -64,7 +64,7 @@ export interface Row {
 }
 
 /** The interruption in a row. */
-export const read = ({ deaths, defects, is_alone, is_orderly, life, seen }: Row): Interruption => ({
+export const read = ({ deaths, defects, is_alone, is_orderly, life, seen }: Row): Interruption.Interruption => ({
   life,
   seen,
   deaths,

@@ -9,10 +9,10 @@
  * N3. Each receiver gets its notices in order, and waits for no other receiver.
  * N4. The begin and the end of an incident are lines of the log, with receivers or without. Turns that fail have theirs by `TurnLog`.
  */
+import type { Timer } from "@holdfast/journal"
 import type { Observer } from "@holdfast/kernel"
 import { Failure, Target } from "@holdfast/wire"
 import { Clock, Duration, Effect, Metric, Queue, type Scope, Semaphore } from "effect"
-import type { Timer } from "../../durable/Timer.ts"
 import * as Delivery from "./Delivery.ts"
 import { type IncidentFile, type Outgoing, Receiver } from "./IncidentFile.ts"
 import * as Incidents from "./Incidents.ts"
@@ -26,7 +26,7 @@ export interface Options {
   readonly after: Duration.Duration
   readonly receivers: ReadonlyMap<Receiver, Delivery.Deliver>
   readonly file: IncidentFile
-  readonly timer: Timer["Service"]
+  readonly timer: Timer.Timer["Service"]
   readonly redact: (text: string) => string
 }
 

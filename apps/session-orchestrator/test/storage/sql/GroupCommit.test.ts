@@ -269,14 +269,16 @@ describe("GroupCommit", () => {
       return { first, behind }
     })
 
-  it.effect("G8: a caller that runs ahead of a write runs before its commit, and its next write is in the same commit", () =>
-    Effect.gen(function* () {
-      const { commits, insert, options } = database()
-      const { behind, first } = yield* following(options, insert)
-      expect(yield* first("a")).toBe("A")
-      for (const fiber of behind) yield* Fiber.join(fiber)
-      expect(commits).toEqual([["a", "a behind"]])
-    })
+  it.effect(
+    "G8: a caller that runs ahead of a write runs before its commit, and its next write is in the same commit",
+    () =>
+      Effect.gen(function* () {
+        const { commits, insert, options } = database()
+        const { behind, first } = yield* following(options, insert)
+        expect(yield* first("a")).toBe("A")
+        for (const fiber of behind) yield* Fiber.join(fiber)
+        expect(commits).toEqual([["a", "a behind"]])
+      })
   )
 
   it.effect("G7: no caller runs ahead of a write after a commit that failed for all, until a commit succeeds", () =>

@@ -140,26 +140,24 @@ describe("a PostgreSQL database", () => {
       })
   )
 
-  it.live(
-    "J2: when two processes write the same record under the same number, one gets a conflict",
-    () =>
-      Effect.gen(function* () {
-        const url = yield* database
-        const [first, second] = [yield* open(url), yield* open(url)]
-        yield* first.store.createConversation(Given.conversation(1))
-        yield* first.store.acceptTurn(Given.turn(1, 1))
-        const mark = { name: "step/0/tool/0/begun", value: "true" }
-        const both = yield* Effect.all(
-          [first, second].map(({ journal }) => Effect.result(journal.append(Given.turnId(1), 0, mark))),
-          { concurrency: "unbounded" }
-        )
-        expect(both.filter(Result.isFailure).map(({ failure: { _tag } }) => _tag)).toEqual(["JournalConflict"])
-        // Its writer may write it again.
-        const again = yield* Effect.forEach([first, second], ({ journal }) =>
-          Effect.result(journal.append(Given.turnId(1), 0, mark))
-        )
-        expect(again.map(Result.isSuccess)).toEqual(both.map(Result.isSuccess))
-      })
+  it.live("J2: when two processes write the same record under the same number, one gets a conflict", () =>
+    Effect.gen(function* () {
+      const url = yield* database
+      const [first, second] = [yield* open(url), yield* open(url)]
+      yield* first.store.createConversation(Given.conversation(1))
+      yield* first.store.acceptTurn(Given.turn(1, 1))
+      const mark = { name: "step/0/tool/0/begun", value: "true" }
+      const both = yield* Effect.all(
+        [first, second].map(({ journal }) => Effect.result(journal.append(Given.turnId(1), 0, mark))),
+        { concurrency: "unbounded" }
+      )
+      expect(both.filter(Result.isFailure).map(({ failure: { _tag } }) => _tag)).toEqual(["JournalConflict"])
+      // Its writer may write it again.
+      const again = yield* Effect.forEach([first, second], ({ journal }) =>
+        Effect.result(journal.append(Given.turnId(1), 0, mark))
+      )
+      expect(again.map(Result.isSuccess)).toEqual(both.map(Result.isSuccess))
+    })
   )
 
   it.live(

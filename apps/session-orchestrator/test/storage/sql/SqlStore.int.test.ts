@@ -197,42 +197,40 @@ describe("a SQLite file", () => {
     })
   )
 
-  it.live(
-    "V4: a migration is logged, with its progress by statement if it takes long; a new database is not",
-    () =>
-      Effect.gen(function* () {
-        const filename = yield* temporaryFile
-        yield* DatabaseFile.prepare(filename)
-        const lines: Array<string> = []
-        // Each reading of the clock is a second later than the last.
-        let now = 0
-        const clock: Clock.Clock = Object.create(yield* Clock.Clock, {
-          currentTimeMillisUnsafe: { value: () => (now += 1_000) }
-        })
-        const opened = (file: string) =>
-          Layer.build(SqlStore.layer({ path: file })).pipe(
-            Effect.scoped,
-            Effect.provideService(Clock.Clock, clock),
-            Effect.provide(Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))]))
-          )
-        yield* withSql(filename, Upgrade.write)
-        yield* opened(filename)
-        expect(lines[0]).toBe(
-          "Changing the database to version 6 of its schema, in one transaction. No turn runs meanwhile."
-        )
-        expect(lines[1]).toMatch(
-          new RegExp(`^Changing the database: \\d+ s so far, version 6 of ${Migrations.VERSION}, \\w+ \\w+ \\w+\\.$`)
-        )
-        expect(lines.join("\n")).toMatch(/INSERT INTO (?:conversations|turns|events|journal)\.\n/)
-        expect(lines.at(-1)).toMatch(/^Changing the database: done after /)
-
-        lines.length = 0
-        yield* opened(filename)
-        yield* withStore(`${filename}.new`, (store) => store.check)
-        expect(lines.filter((line) => line.includes("to version"))).toEqual([])
-        yield* opened(`${filename}.newer`)
-        expect(lines.filter((line) => line.includes("to version"))).toEqual([])
+  it.live("V4: a migration is logged, with its progress by statement if it takes long; a new database is not", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      yield* DatabaseFile.prepare(filename)
+      const lines: Array<string> = []
+      // Each reading of the clock is a second later than the last.
+      let now = 0
+      const clock: Clock.Clock = Object.create(yield* Clock.Clock, {
+        currentTimeMillisUnsafe: { value: () => (now += 1_000) }
       })
+      const opened = (file: string) =>
+        Layer.build(SqlStore.layer({ path: file })).pipe(
+          Effect.scoped,
+          Effect.provideService(Clock.Clock, clock),
+          Effect.provide(Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))]))
+        )
+      yield* withSql(filename, Upgrade.write)
+      yield* opened(filename)
+      expect(lines[0]).toBe(
+        "Changing the database to version 6 of its schema, in one transaction. No turn runs meanwhile."
+      )
+      expect(lines[1]).toMatch(
+        new RegExp(`^Changing the database: \\d+ s so far, version 6 of ${Migrations.VERSION}, \\w+ \\w+ \\w+\\.$`)
+      )
+      expect(lines.join("\n")).toMatch(/INSERT INTO (?:conversations|turns|events|journal)\.\n/)
+      expect(lines.at(-1)).toMatch(/^Changing the database: done after /)
+
+      lines.length = 0
+      yield* opened(filename)
+      yield* withStore(`${filename}.new`, (store) => store.check)
+      expect(lines.filter((line) => line.includes("to version"))).toEqual([])
+      yield* opened(`${filename}.newer`)
+      expect(lines.filter((line) => line.includes("to version"))).toEqual([])
+    })
   )
 
   it.live("V2: a database of a newer version is refused, with the next step, and is not touched", () =>
@@ -254,29 +252,25 @@ describe("a SQLite file", () => {
 })
 
 describe("a disk that refuses", () => {
-  it.live(
-    "that is locked for longer than a check may take fails that check, and succeeds when it is free",
-    () =>
-      Effect.gen(function* () {
-        const filename = yield* temporaryFile
-        yield* withStore(filename, (store) =>
-          Effect.gen(function* () {
-            const whileLocked = withSql(filename, (sql) =>
-              sql.withTransaction(
-                Effect.gen(function* () {
-                  yield* sql`UPDATE probe SET probed_at = 1`
-                  expect((yield* Effect.flip(store.check)).message).toMatch(
-                    /locked.*Another program holds the database/
-                  )
-                })
-              )
+  it.live("that is locked for longer than a check may take fails that check, and succeeds when it is free", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      yield* withStore(filename, (store) =>
+        Effect.gen(function* () {
+          const whileLocked = withSql(filename, (sql) =>
+            sql.withTransaction(
+              Effect.gen(function* () {
+                yield* sql`UPDATE probe SET probed_at = 1`
+                expect((yield* Effect.flip(store.check)).message).toMatch(/locked.*Another program holds the database/)
+              })
             )
-            yield* Effect.orDie(whileLocked)
-            yield* store.createConversation(Given.conversation(1))
-            yield* store.check
-          })
-        )
-      })
+          )
+          yield* Effect.orDie(whileLocked)
+          yield* store.createConversation(Given.conversation(1))
+          yield* store.check
+        })
+      )
+    })
   )
 
   it.live("that is full fails the write with words for a person, keeps its data, and works again with room", () =>
@@ -427,34 +421,32 @@ describe("a disk that refuses", () => {
     })
   )
 
-  it.live(
-    "P7, P8, C12: the pauses of a version with one pause a row are in force, and a success ends them",
-    () =>
-      Effect.gen(function* () {
-        const filename = yield* temporaryFile
-        const pause = { until: 900, reason: "quota-exhausted", retryable: true, askedUntil: 900 } as const
-        const [before, after] = yield* withDatabase(filename, (_, sql) =>
-          Effect.gen(function* () {
-            const standings = yield* Standings
-            for (const [kind, name] of [
-              ["targets", "one/m"],
-              ["credentials", "one/KEY"]
-            ] as const)
-              yield* sql`INSERT INTO standings ${sql.insert({ kind, name, until: 900, pause: JSON.stringify(pause) })}`
-            const before = yield* standings.load(200)
-            const used = Standing.usedBy({ provider: "one", model: "m" }, "KEY")
-            yield* standings.note(Standing.cleared(before, used, 200), 210)
-            return [before, yield* standings.load(220)] as const
-          })
-        )
-        expect(before).toEqual({
-          ...Standing.empty,
-          targets: { "one/m": { pauses: [pause] } },
-          credentials: { "one/KEY": { pauses: [pause] } }
+  it.live("P7, P8, C12: the pauses of a version with one pause a row are in force, and a success ends them", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      const pause = { until: 900, reason: "quota-exhausted", retryable: true, askedUntil: 900 } as const
+      const [before, after] = yield* withDatabase(filename, (_, sql) =>
+        Effect.gen(function* () {
+          const standings = yield* Standings
+          for (const [kind, name] of [
+            ["targets", "one/m"],
+            ["credentials", "one/KEY"]
+          ] as const)
+            yield* sql`INSERT INTO standings ${sql.insert({ kind, name, until: 900, pause: JSON.stringify(pause) })}`
+          const before = yield* standings.load(200)
+          const used = Standing.usedBy({ provider: "one", model: "m" }, "KEY")
+          yield* standings.note(Standing.cleared(before, used, 200), 210)
+          return [before, yield* standings.load(220)] as const
         })
-        expect(Standing.of(after, Standing.credential("one", "KEY"), 220)).toBeUndefined()
-        expect(Standing.of(after, Standing.target({ provider: "one", model: "m" }), 220)).toBeUndefined()
+      )
+      expect(before).toEqual({
+        ...Standing.empty,
+        targets: { "one/m": { pauses: [pause] } },
+        credentials: { "one/KEY": { pauses: [pause] } }
       })
+      expect(Standing.of(after, Standing.credential("one", "KEY"), 220)).toBeUndefined()
+      expect(Standing.of(after, Standing.target({ provider: "one", model: "m" }), 220)).toBeUndefined()
+    })
   )
 
   it.live("a row with a foreign value is reported as damaged, and the others are still read", () =>

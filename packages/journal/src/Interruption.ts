@@ -12,7 +12,6 @@
  */
 import { ModelContext, Records } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
-import type { Record } from "./Journal.ts"
 
 /** The state on disk of a turn that was interrupted: its process ended during a call or a tool, or a defect stopped it. */
 export interface Interruption {
@@ -53,7 +52,7 @@ export interface Found {
   /** The number of the turn's records. */
   readonly records: number
   /** The records added since the turn was last taken up. */
-  readonly since: ReadonlyArray<Record>
+  readonly since: ReadonlyArray<Records.Stored>
 }
 
 /** The state after a process takes up a turn that was calling its provider, streaming or in a tool. */
@@ -97,7 +96,7 @@ export const stoppedBy = (defects: number, why?: string): Failure.Failure => ({
 })
 
 /** Whether a record ends something, so that the turn has made progress (I2). */
-export const isProgress = (record: Record): boolean => {
+export const isProgress = (record: Records.Stored): boolean => {
   switch (Records.placeOf(record.name)?.kind) {
     case "Content":
     case "Begun":
@@ -117,7 +116,7 @@ export const isProgress = (record: Record): boolean => {
 
 const TOGETHER: Verdict = { _tag: "Together" }
 
-const deathsOf = (known: Interruption | undefined, since: ReadonlyArray<Record>): number => {
+const deathsOf = (known: Interruption | undefined, since: ReadonlyArray<Records.Stored>): number => {
   if (known === undefined) return 1
   if (known.isOrderly) return 0
   if (since.some(isProgress)) return 1

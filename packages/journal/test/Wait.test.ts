@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as Wait from "../../src/durable/Wait.ts"
+import * as Wait from "../src/Wait.ts"
 
 /** An event of a machine, some awake time after the last event. */
 interface Happening {

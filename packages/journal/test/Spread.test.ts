@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
 import * as fc from "fast-check"
-import * as Spread from "../../src/durable/Spread.ts"
+import * as Spread from "../src/Spread.ts"
 
 const NOW = 1_795_000_000_000
 

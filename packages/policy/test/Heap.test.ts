@@ -1,6 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { Heap } from "../../src/durable/Heap.ts"
+import { Heap } from "../src/Heap.ts"
 
 interface Item {
   readonly key: number

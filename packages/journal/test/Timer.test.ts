@@ -1,8 +1,8 @@
 import { expect, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Exit, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import * as Timer from "../../src/durable/Timer.ts"
-import { LONGEST_CHUNK_MS } from "../../src/durable/Wait.ts"
+import * as Timer from "../src/Timer.ts"
+import { LONGEST_CHUNK_MS } from "../src/Wait.ts"
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
@@ -198,31 +198,33 @@ it.live(
     )
 )
 
-it.live("D11: a callback with `aheadMs` is not called for a time that is over as if it were near, nor after its removal", () =>
-  withHandClock((hand, timer) =>
-    Effect.gen(function* () {
-      const heard: Array<string> = []
-      const at = (name: string, inMs: number) =>
-        timer.at(
-          hand.clock.currentTimeMillisUnsafe() + inMs,
-          (isDue) => heard.push(`${name} ${isDue ? "has come" : "is near"}`),
-          MINUTE
-        )
-      at("past", -5)
-      at("soon", 30_000)
-      const taken = at("taken", 30_000)
-      yield* hand.pass(1)
-      expect(heard).toEqual(["past has come", "soon is near", "taken is near"])
-      taken()
-      yield* hand.setBy(2 * MINUTE)
-      yield* hand.pass(MINUTE)
-      at("slept through", 10 * MINUTE)
-      yield* hand.setBy(60 * MINUTE)
-      yield* hand.pass(MINUTE)
-      expect(heard.slice(3)).toEqual(["soon has come", "slept through has come"])
-      expect(hand.timers()).toBe(0)
-    })
-  )
+it.live(
+  "D11: a callback with `aheadMs` is not called for a time that is over as if it were near, nor after its removal",
+  () =>
+    withHandClock((hand, timer) =>
+      Effect.gen(function* () {
+        const heard: Array<string> = []
+        const at = (name: string, inMs: number) =>
+          timer.at(
+            hand.clock.currentTimeMillisUnsafe() + inMs,
+            (isDue) => heard.push(`${name} ${isDue ? "has come" : "is near"}`),
+            MINUTE
+          )
+        at("past", -5)
+        at("soon", 30_000)
+        const taken = at("taken", 30_000)
+        yield* hand.pass(1)
+        expect(heard).toEqual(["past has come", "soon is near", "taken is near"])
+        taken()
+        yield* hand.setBy(2 * MINUTE)
+        yield* hand.pass(MINUTE)
+        at("slept through", 10 * MINUTE)
+        yield* hand.setBy(60 * MINUTE)
+        yield* hand.pass(MINUTE)
+        expect(heard.slice(3)).toEqual(["soon has come", "slept through has come"])
+        expect(hand.timers()).toBe(0)
+      })
+    )
 )
 
 it.live("D11: a machine that was suspended past the end wakes its sleeper within 30 s", () =>

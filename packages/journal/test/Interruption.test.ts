@@ -1,16 +1,15 @@
 import { describe, expect, it } from "@effect/vitest"
-import { ModelContext } from "@holdfast/kernel"
+import { ModelContext, type Records } from "@holdfast/kernel"
 import * as fc from "fast-check"
-import * as Interruption from "../../src/durable/Interruption.ts"
-import type { Record } from "../../src/durable/Journal.ts"
-import { completed, failed, retry } from "../inspection/GivenRecords.ts"
+import * as Interruption from "../src/Interruption.ts"
+import { completed, failed, retry } from "../testing/GivenRecords.ts"
 
-const record = (name: string, value: unknown = true): Record => ({ name, value: JSON.stringify(value) })
+const record = (name: string, value: unknown = true): Records.Stored => ({ name, value: JSON.stringify(value) })
 
 const LOST = record("step/0/attempt/0", { _tag: "Lost", endedAt: 1 })
 const INTERRUPTED = record("step/0/tool/0", { output: ModelContext.INTERRUPTED, isError: true, endedAt: 1 })
 /** Records that mark a beginning, or that a process died. */
-const MARKS: ReadonlyArray<Record> = [
+const MARKS: ReadonlyArray<Records.Stored> = [
   record("step/0/attempt/0/content"),
   record("step/0/tool/0/begun"),
   record("step/0/route", { route: { target: { provider: "p", model: "m" } } }),
@@ -18,7 +17,7 @@ const MARKS: ReadonlyArray<Record> = [
   LOST,
   INTERRUPTED
 ]
-const PROGRESS: ReadonlyArray<Record> = [
+const PROGRESS: ReadonlyArray<Records.Stored> = [
   completed(0, 0),
   failed(0, 0),
   retry(0, 1_000, 1_000),
@@ -41,7 +40,7 @@ it("X14: a turn without an interruption has neither deaths nor defects", () => {
 /** One life of the process that has a turn: whether it runs the turn, the records that it writes, and how the process ends. */
 interface Life {
   readonly runs: boolean
-  readonly records: ReadonlyArray<Record>
+  readonly records: ReadonlyArray<Records.Stored>
   readonly end: "dies" | "stops" | "dies before it takes the turn up"
 }
 
@@ -58,7 +57,7 @@ const life: fc.Arbitrary<Life> = fc.record({
 
 /** The state that a service writes over some lives of its process, and its decision at the start of each. */
 const livedThrough = (lives: ReadonlyArray<Life>) => {
-  const records: Array<Record> = []
+  const records: Array<Records.Stored> = []
   const verdicts: Array<Interruption.Verdict["_tag"]> = []
   const deaths: Array<number> = []
   let known: Interruption.Interruption | undefined
@@ -121,7 +120,7 @@ describe("Interruption", () => {
   })
 
   it("X14: a turn that kills every process that runs it is run four times, the last time alone", () => {
-    const deadly = (records: ReadonlyArray<Record>): Life => ({ runs: true, records, end: "dies" })
+    const deadly = (records: ReadonlyArray<Records.Stored>): Life => ({ runs: true, records, end: "dies" })
     fc.assert(
       fc.property(
         fc.array(fc.array(fc.constantFrom(...MARKS), { maxLength: 3 }), { minLength: 6, maxLength: 9 }),

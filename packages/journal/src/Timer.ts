@@ -12,7 +12,7 @@
  *     the second call only. Both calls belong to one wait: a clock that is set back in between prolongs nothing (`Wait.T2`).
  */
 import { Clock, Context, Duration, Effect, type Fiber, Layer } from "effect"
-import { Heap } from "./Heap.ts"
+import { Heap } from "@holdfast/policy"
 import * as Wait from "./Wait.ts"
 
 /** The sleep of a process that holds many waits. */
@@ -37,7 +37,7 @@ export class Timer extends Context.Service<
      */
     readonly at: (endMs: number, wake: (isDue: boolean) => void, aheadMs?: number) => () => void
   }
->()("@holdfast/session-orchestrator/durable/Timer") {}
+>()("@holdfast/journal/Timer") {}
 
 /** The timer of a process, over the `Clock` in the context when the layer is built. */
 export const layer: Layer.Layer<Timer> = Layer.effect(
@@ -106,8 +106,8 @@ const sleepUntil = (alarm: Alarm, endMs: number): Effect.Effect<void> => {
  */
 const alarmOf = (clock: Clock.Clock, fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>): Alarm => {
   // Two orders, because the clocks can disagree about the first sleeper (Wait.T1).
-  const byEnd = new Heap<Sleeper>((sleeper) => sleeper.wait.endMs)
-  const byDeadline = new Heap<Sleeper>((sleeper) => sleeper.wait.deadlineMs)
+  const byEnd = new Heap.Heap<Sleeper>((sleeper) => sleeper.wait.endMs)
+  const byDeadline = new Heap.Heap<Sleeper>((sleeper) => sleeper.wait.deadlineMs)
   let current: Call | undefined
 
   const read = (): Wait.Readings => ({

@@ -1,0 +1,5 @@
+export * as Interruption from "./Interruption.ts"
+export * as Life from "./Life.ts"
+export * as Spread from "./Spread.ts"
+export * as Timer from "./Timer.ts"
+export * as Wait from "./Wait.ts"

@@ -1,0 +1,1 @@
+export * as GivenRecords from "./GivenRecords.ts"
