@@ -11,7 +11,7 @@
  *     its gate holds, stays: it would be held anew whenever it came back (K2).
  * R4. A turn whose start was put off into a spread is not started earlier by somebody who looks at it.
  */
-import type { Timer } from "@holdfast/journal"
+import { JournalConflict, type StorageError, type Timer } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Context, Deferred, Effect, Latch, Layer, References, type Scope, Stream } from "effect"
@@ -24,9 +24,9 @@ import { ParkingPlace, type Place, type Waiting } from "../turn/ParkingPlace.ts"
 import { Providers } from "../conversation/Providers.ts"
 import { Tools } from "../conversation/Tools.ts"
 import type { Interruptions } from "../storage/Interruptions.ts"
-import { Journal, JournalConflict } from "../durable/Journal.ts"
+import { Journal } from "../storage/Journal.ts"
 import type { Standings } from "../storage/Standings.ts"
-import { type StorageError, Store } from "../storage/Store.ts"
+import { Store } from "../storage/Store.ts"
 import type { Alarm, AlarmClock } from "./AlarmClock.ts"
 
 export interface Resident {

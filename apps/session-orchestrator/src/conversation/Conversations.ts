@@ -6,10 +6,10 @@
  * C3. `abort` and `steer` do nothing where there is nothing to do, and say so. Where there is, what they did is on disk when
  *     they have succeeded.
  */
+import type { StorageError } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Command, ConversationState, Ids, Message, TurnEvent } from "@holdfast/wire"
 import { Context, type Effect, Schema, type Stream } from "effect"
-import type { StorageError } from "../storage/Store.ts"
 
 export class ConversationNotFound extends Schema.TaggedError<ConversationNotFound>()("ConversationNotFound", {
   conversationId: Schema.String

@@ -4,15 +4,13 @@
  * Behind one address a gateway has models that fail on their own, and so have the large providers: a failure that is shared
  * must be one that the sharing turn's own call would have met.
  */
-import { Timer } from "@holdfast/journal"
+import { type RecordedWait, type StorageError, Timer } from "@holdfast/journal"
 import { createHash } from "node:crypto"
 import type { RetryStrategy, Route } from "@holdfast/kernel"
 import { type Allowance, Gate, News } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer } from "effect"
-import type * as RecordedWait from "../durable/RecordedWait.ts"
 import { GateTable, type Posted } from "../storage/tables/GateTable.ts"
-import type { StorageError } from "../storage/Store.ts"
 import { type Awaited, Gatekeeper } from "./Gatekeeper.ts"
 import { Limiter } from "./Limiter.ts"
 import * as SharedLimits from "./SharedLimits.ts"

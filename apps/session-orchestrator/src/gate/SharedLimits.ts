@@ -6,9 +6,9 @@
  * SharedLimits.S2. A runner tells what has changed, and that it is alive while it has calls under way. One that uses nothing costs no query.
  * SharedLimits.S3. With the database away each runner keeps the limits by itself.
  */
+import type { StorageError } from "@holdfast/journal"
 import { Clock, Effect } from "effect"
 import type { GateTable, Used } from "../storage/tables/GateTable.ts"
-import type { StorageError } from "../storage/Store.ts"
 import type { Limiter } from "./Limiter.ts"
 
 /** One exchange. `keyOf` stands for a provider in the table. */

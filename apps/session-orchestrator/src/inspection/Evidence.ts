@@ -4,12 +4,13 @@
  * Evidence.R1. Nothing is woken and no owner is asked: any process that shares the database can read a turn that another one runs.
  * Evidence.R2. The row is read first: a turn that seals meanwhile appears as it was before.
  */
-import type { Interruption } from "@holdfast/journal"
+import type { Interruption, StorageError } from "@holdfast/journal"
+import type { Records } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Effect, Option } from "effect"
 import { Interruptions } from "../storage/Interruptions.ts"
-import { Journal, type Record } from "../durable/Journal.ts"
-import { type Conversation, type StorageError, Store, type Turn } from "../storage/Store.ts"
+import { Journal } from "../storage/Journal.ts"
+import { type Conversation, Store, type Turn } from "../storage/Store.ts"
 
 /** Everything that is on disk about a turn. */
 export interface Evidence {
@@ -17,7 +18,7 @@ export interface Evidence {
   readonly conversation: Conversation
   /** The turn's own, oldest first. */
   readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
-  readonly records: ReadonlyArray<Record>
+  readonly records: ReadonlyArray<Records.Stored>
   /** Absent for a turn that nothing has interrupted. */
   readonly interruption?: Interruption.Interruption | undefined
 }

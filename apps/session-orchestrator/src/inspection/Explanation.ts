@@ -6,9 +6,8 @@
  *     that would have cleaned it, and a key may have been told to us since.
  */
 import { Interruption } from "@holdfast/journal"
-import { Directive, ModelContext, type RetryStrategy } from "@holdfast/kernel"
+import { Directive, ModelContext, type Records, type RetryStrategy } from "@holdfast/kernel"
 import { type Failure, type Message, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
-import type { Record as JournalRecord } from "../durable/Journal.ts"
 import type { Turn } from "../storage/Store.ts"
 import { isGates } from "../gate/Gatekeeper.ts"
 import * as Account from "../recovery/Account.ts"
@@ -93,7 +92,7 @@ const firstTarget = (events: ReadonlyArray<TurnEvent.PersistedEvent>): string | 
 const unrecorded = (
   { end }: Turn,
   events: ReadonlyArray<TurnEvent.PersistedEvent>,
-  records: ReadonlyArray<JournalRecord>,
+  records: ReadonlyArray<Records.Stored>,
   { attempts, place, target, tools }: Account.Account
 ): ReadonlyArray<Account.AttemptAccount> => {
   const isEnded =

@@ -8,10 +8,11 @@
  *     it can be recorded, and the same id again is the same command.
  * M4. One that was meant for a turn does nothing to another: sent again, it cannot hit the next.
  */
+import { StorageError } from "@holdfast/journal"
 import type { RetryStrategy, TurnStopped } from "@holdfast/kernel"
 import type { Command, Ids } from "@holdfast/wire"
 import { Deferred, Duration, Effect } from "effect"
-import { StorageError, type Store } from "../storage/Store.ts"
+import type { Store } from "../storage/Store.ts"
 import type { InvalidRequest } from "../conversation/Conversations.ts"
 import { knownTarget, type Providers } from "../conversation/Providers.ts"
 import type { Sessions } from "../session/Sessions.ts"

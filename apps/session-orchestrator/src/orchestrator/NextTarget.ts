@@ -5,10 +5,11 @@
  *     down.
  * T2. What the next prompt holds is not known, so a stand-in that it does not fit is named all the same.
  */
+import type { StorageError } from "@holdfast/journal"
 import { type RetryPolicy, Routes } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
-import type { Conversation, StorageError, Store } from "../storage/Store.ts"
+import type { Conversation, Store } from "../storage/Store.ts"
 import * as Routers from "../turn/Routers.ts"
 
 /** What is read to find out. */

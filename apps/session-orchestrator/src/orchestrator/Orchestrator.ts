@@ -7,20 +7,19 @@
  * O4. Calls about a conversation wait until that is done, as long as for a database that is silent, and then fail with the error of the
  *     start.
  */
-import { Life } from "@holdfast/journal"
-import { TurnStopped } from "@holdfast/kernel"
+import { Life, RecordedWait, StorageError } from "@holdfast/journal"
+import { type Records, TurnStopped } from "@holdfast/kernel"
 import { Profile, RetryPolicy } from "@holdfast/policy"
 import { type ConversationState, Failure, Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Layer, Option, Result, Schedule, Stream, Struct } from "effect"
 import * as Problem from "../config/reading/Problem.ts"
 import * as ReportSchema from "../report/ReportSchema.ts"
-import * as RecordedWait from "../durable/RecordedWait.ts"
 import { Interruptions } from "../storage/Interruptions.ts"
-import { Journal, type Record } from "../durable/Journal.ts"
+import { Journal } from "../storage/Journal.ts"
 import * as OrderedId from "../storage/OrderedId.ts"
 import * as Patience from "../storage/Patience.ts"
 import { Standings } from "../storage/Standings.ts"
-import { type Conversation, StorageError, Store, type Turn } from "../storage/Store.ts"
+import { type Conversation, Store, type Turn } from "../storage/Store.ts"
 import { Tenancy } from "../storage/sqlite/Tenancy.ts"
 import * as Acceptance from "./Acceptance.ts"
 import * as Answer from "../conversation/Answer.ts"
@@ -318,7 +317,7 @@ const notHere = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>
 const waitEventOf = (
   conversation: Conversation,
   turnId: Ids.TurnId,
-  records: ReadonlyArray<Record>,
+  records: ReadonlyArray<Records.Stored>,
   defaults: Defaults["Service"]
 ): TurnEvent.ProviderRetry | undefined => {
   const wait = RecordedWait.of(records)

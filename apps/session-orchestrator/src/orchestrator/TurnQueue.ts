@@ -16,12 +16,12 @@
  *     (rule X14). An orderly stop of the service is on record, so that it counts for no death.
  * TurnQueue.Q9. A turn of a conversation that runs none may begin before it is accepted (`Early`).
  */
+import { JournalCheckpoint } from "@holdfast/journal"
 import { Observer, Records, TurnStopped } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Cause, Clock, Deferred, Effect, Exit, Fiber, FiberSet, identity, Option } from "effect"
 import * as Driver from "../driver/Driver.ts"
 import type * as Handover from "../turn/Handover.ts"
-import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
 import type { Resumption, Turn } from "../storage/Store.ts"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import * as Tokenizer from "../tokens/Tokenizer.ts"
@@ -329,13 +329,14 @@ const run = Effect.fnUntraced(function* (
   const resumption =
     handover?.resumption ?? arrival?.resumption ?? Option.getOrThrow(yield* patiently(store.resumption(turnId)))
   const { conversation } = resumption
-  const options = { listener: listenerOf(turn), isJoined: true }
-  const journaled =
+  const known =
     arrival === undefined && handover === undefined
-      ? yield* patiently(JournalCheckpoint.make(journal, turnId, patiently, options))
-      : // Should a new turn have records all the same, its first one collides with them (J2).
-        JournalCheckpoint.over(journal, turnId, handover?.known ?? [], patiently, options)
-  turn.wait.know(journaled.commandIds)
+      ? yield* patiently(journal.load(turnId))
+      : // If a new turn has records all the same, its first record collides with them (`Journal.J2`).
+        (handover?.known ?? [])
+  const options = { persist: patiently, listener: listenerOf(turn) }
+  const journaled = JournalCheckpoint.joined(journal, turnId, known, options)
+  turn.wait.know(JournalCheckpoint.commandIdsOf(known))
   const { isEnabled, policy, provider, target } = TurnSetting.of(services, session, turn, conversation)
   const { history } = resumption
   turn.state.seat?.weigh(ContextSize.charactersOf(history))
@@ -348,7 +349,7 @@ const run = Effect.fnUntraced(function* (
   const settled = MissingTools.settle(tools, {
     conversationId: conversation.conversationId,
     turnId,
-    isFirstLife: !journaled.checkpoint.known?.some(({ name }) => name === Records.nameOf("Attempt", 0)),
+    isFirstLife: !known.some(({ name }) => name === Records.nameOf("Attempt", 0)),
     live: emitting((event) => session.hub.live(event)),
     makeRoom: () => {
       turn.move(TurnLife.without("place"))

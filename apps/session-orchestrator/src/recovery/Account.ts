@@ -7,7 +7,6 @@
  */
 import { Directive, Records, RetryStrategy } from "@holdfast/kernel"
 import { type Failure, Target, type TurnEvent } from "@holdfast/wire"
-import type { Record } from "../durable/Journal.ts"
 
 /** One attempt, or one call for a summary (P19), and what followed from it. */
 export interface AttemptAccount {
@@ -88,7 +87,7 @@ export interface Account {
 }
 
 /** Reads a turn's records, oldest first. */
-export const of = (records: ReadonlyArray<Record>): Account => {
+export const of = (records: ReadonlyArray<Records.Stored>): Account => {
   const drafts: Drafts = { attempts: new Map(), tools: new Map(), finals: [], target: undefined }
   const unread: Array<string> = []
   for (const record of records) {

@@ -5,10 +5,9 @@
  * Setbacks.B2. A lost ownership is no defect: it is counted nowhere.
  */
 import { Interruption } from "@holdfast/journal"
-import { Turn as KernelTurn, type TurnStopped } from "@holdfast/kernel"
+import { type Records, Turn as KernelTurn, type TurnStopped } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
 import { Deferred, Duration, Effect, Option } from "effect"
-import type { Record } from "../durable/Journal.ts"
 import * as Sealing from "./Sealing.ts"
 import type { Session } from "../session/Session.ts"
 import * as TurnLife from "../session/TurnLife.ts"
@@ -40,7 +39,7 @@ export const enter = Effect.fnUntraced(function* (
 })
 
 /** A turn has made a record: one that ran alone does so no more. */
-export const recorded = (turn: TurnLife.TurnLife, record: Record): void => {
+export const recorded = (turn: TurnLife.TurnLife, record: Records.Stored): void => {
   if (turn.state.interruption === undefined || !Interruption.isProgress(record)) return
   turn.move(TurnLife.without("interruption"))
   turn.state.stay?.progressed()

@@ -6,9 +6,9 @@
  *     provider answers nothing leaves earlier: the mark before it is such a write (X2).
  * Early.E3. Where it is not accepted, nothing is reported of it: its writes fail, its call is interrupted, and it leaves its session.
  */
+import type { JournalCheckpoint } from "@holdfast/journal"
 import { Observer, TurnStopped } from "@holdfast/kernel"
 import { Deferred, Effect, Exit } from "effect"
-import type { Persist } from "../durable/JournalCheckpoint.ts"
 
 export class Early {
   private readonly fate = Deferred.makeUnsafe<boolean>()
@@ -62,7 +62,7 @@ export class Early {
   }
 
   /** E2. A write that fails before the turn is accepted is tried again when it is: it may have failed with the acceptance. */
-  persisting(patiently: Persist): Persist {
+  persisting(patiently: JournalCheckpoint.Persist): JournalCheckpoint.Persist {
     return (write) =>
       Effect.suspend(() => {
         if (this.held === undefined) return patiently(write)

@@ -10,10 +10,11 @@
  *     from now on has ids that it would take for known.
  * V5. What is in memory (`Recent`) is not read from the disk. It has passed the hub, so nothing of V3 and V4 is left to ask.
  */
+import type { StorageError } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Array as Arr, Cause, Effect, Pull, Stream } from "effect"
-import type { StorageError, StoredEvent } from "../storage/Store.ts"
+import type { StoredEvent } from "../storage/Store.ts"
 import type { Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
 import type { Session } from "./Session.ts"
 

@@ -3,10 +3,9 @@
  *
  * Interruptions.S1. A process's note about a turn changes nothing once another process has taken the turn up.
  */
-import type { Interruption } from "@holdfast/journal"
+import type { Interruption, StorageError } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
 import { Context, type Effect, type Option } from "effect"
-import type { StorageError } from "./Store.ts"
 
 /** Stores the deaths of turns' processes, and the defects that stopped turns. */
 export class Interruptions extends Context.Service<

@@ -6,9 +6,9 @@
  * Standings.N1. A noted pause is visible to all readers from then on. Noting it again changes nothing; of two pauses of one thing the
  *     later end stays (`Standing.merge`).
  */
+import type { StorageError } from "@holdfast/journal"
 import type { Standing } from "@holdfast/policy"
 import { Context, type Effect } from "effect"
-import type { StorageError } from "./Store.ts"
 
 /** Stores the pauses of targets and credentials. */
 export class Standings extends Context.Service<

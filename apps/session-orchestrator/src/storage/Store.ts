@@ -7,18 +7,10 @@
  * Store.W3. A `message` event and the message in the history are one write; so are `turn-end` and the turn's end.
  * Store.W4. Transient events cannot be stored (rule D6): the types refuse them.
  */
-import type { Interruption } from "@holdfast/journal"
+import type { Interruption, StorageError } from "@holdfast/journal"
+import type { Records } from "@holdfast/kernel"
 import type { Ids, Message, TurnEvent } from "@holdfast/wire"
-import { type Array, Context, type Effect, type Option, Schema, type Stream } from "effect"
-import type { Record } from "../durable/Journal.ts"
-
-/** The database refused: its disk is full, it is read-only, locked or corrupt. Nothing of the write is stored. */
-export class StorageError extends Schema.TaggedError<StorageError>()("StorageError", {
-  /** What was attempted, in words for a person, and the database's own message. */
-  message: Schema.String,
-  /** `one`: only this call is affected. Absent: every other call would fail too. */
-  concerns: Schema.optionalKey(Schema.Literal("one"))
-}) {}
+import { type Array, Context, type Effect, type Option, type Schema, type Stream } from "effect"
 
 /** A conversation as it is stored. */
 export interface Conversation {
@@ -72,7 +64,7 @@ export interface Unsealed {
   /** `provider/model` of its conversation. */
   readonly model: string
   /** Its newest record; `undefined` before the first. */
-  readonly tail: Record | undefined
+  readonly tail: Records.Stored | undefined
   /** The number of its records. */
   readonly records: number
   /** Its interruptions; `undefined` for a turn that was never interrupted. */

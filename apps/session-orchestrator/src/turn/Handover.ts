@@ -3,11 +3,11 @@
  *
  * Handover.H1. A call that is handed over is run, or cancelled: by the end of the fiber at the latest.
  */
-import type { BeforeContent, Opening, Provider } from "@holdfast/kernel"
+import type { Journal as Port, JournalConflict, StorageError } from "@holdfast/journal"
+import type { BeforeContent, Opening, Provider, Records } from "@holdfast/kernel"
 import { Deferred, Effect, Exit, Stream } from "effect"
 import type { Early } from "../session/Early.ts"
-import type { Append, JournalConflict, Record } from "../durable/Journal.ts"
-import type { Resumption, StorageError } from "../storage/Store.ts"
+import type { Resumption } from "../storage/Store.ts"
 
 /** A call that is under way, or about to be made. */
 export interface Call {
@@ -19,7 +19,7 @@ export interface Call {
 
 /** Why a turn did not go on where it was, and the records that are still to be written. */
 export interface Refused {
-  readonly append?: Append
+  readonly append?: Port.Append
   readonly outcome: Exit.Exit<void, StorageError | JournalConflict>
 }
 
@@ -31,7 +31,7 @@ export interface Handover {
   readonly early: Early | undefined
   readonly resumption: Resumption
   /** Its records until now. */
-  readonly known: ReadonlyArray<Record>
+  readonly known: ReadonlyArray<Records.Stored>
   readonly begun: BeforeContent.Begun | undefined
   readonly call?: Call | undefined
   /** What has kept it from going on: the disk has not taken the last of the records, or a defect. */

@@ -5,12 +5,12 @@
  * R2. A turn that has nowhere else to go has no router, and pays for none. A person may send it to any provider (X4), so keys of
  *     all of them count.
  */
+import type { StorageError } from "@holdfast/journal"
 import type { Router, TurnStopped } from "@holdfast/kernel"
 import { type RetryPolicy, Routers, type Routes } from "@holdfast/policy"
 import type { Message, Target } from "@holdfast/wire"
 import type { Effect } from "effect"
 import type { Standings } from "../storage/Standings.ts"
-import type { StorageError } from "../storage/Store.ts"
 
 /** What routers of all turns have in common. */
 export interface Dependencies extends Omit<Routes.Known, "standing"> {

@@ -8,6 +8,7 @@
  * R4. What a turn that is run again says for the second time is not written for the second time: whoever watches has it from
  *     the disk.
  */
+import type { JournalCheckpoint } from "@holdfast/journal"
 import {
   Checkpoint,
   Compactor,
@@ -25,8 +26,8 @@ import { Basis, type RetryPolicy, RetryStrategies } from "@holdfast/policy"
 import type { Ids, Target, TurnEvent } from "@holdfast/wire"
 import { Clock, Context, Deferred, Duration, Effect, identity, Schedule } from "effect"
 import * as Handover from "./Handover.ts"
-import type { Persist, Resumed } from "../durable/JournalCheckpoint.ts"
-import type { Resumption, Store } from "../storage/Store.ts"
+import type { Events } from "../storage/Journal.ts"
+import type { Resumption, Store, StoredEvent } from "../storage/Store.ts"
 import * as Admission from "./Admission.ts"
 import type { Awaited } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
@@ -54,7 +55,7 @@ export interface Setting {
   readonly store: Store["Service"]
   /** How its transient events leave (`Early`, E1). */
   readonly emitting: (emit: (event: TurnEvent.TransientEvent) => void) => (event: TurnEvent.TransientEvent) => void
-  readonly journaled: Pick<Resumed, "checkpoint" | "carrying">
+  readonly journaled: JournalCheckpoint.Joined<Events, ReadonlyArray<StoredEvent>>
   /** What its tools are run by, once it is known which there are. */
   readonly toolbox: Toolbox.Toolbox["Service"]
   /** Waits for a moment in epoch milliseconds (D11). */
@@ -106,7 +107,7 @@ export const run = (
  * only with the service.
  */
 export const untilItWorks =
-  (turnId: Ids.TurnId, stopping: Effect.Effect<void>): Persist =>
+  (turnId: Ids.TurnId, stopping: Effect.Effect<void>): JournalCheckpoint.Persist =>
   (effect) =>
     // A disk that works, as disks do, costs nothing but this one look at the outcome.
     Effect.catch(effect, (error) => {

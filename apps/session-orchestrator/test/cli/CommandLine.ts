@@ -1,11 +1,11 @@
 /** Command lines, run in this process over parts that a test chooses: no disk, no signals sent, nothing started. */
 import { NodeServices } from "@effect/platform-node"
+import { StorageError } from "@holdfast/journal"
 import { Simulated } from "@holdfast/providers"
 import { Effect, FileSystem, Layer, PlatformError, Stdio, Stream } from "effect"
 import * as Cli from "../../src/cli/Cli.ts"
 import type { Parts } from "../../src/cli/Parts.ts"
 import * as Terminal from "../../src/cli/terminal/Terminal.ts"
-import { StorageError } from "../../src/storage/Store.ts"
 import * as Recorder from "./Recorder.ts"
 
 export interface Given {

@@ -1,5 +1,5 @@
 import { GivenRecords } from "@holdfast/journal/testing"
-import { Interruption, Spread } from "@holdfast/journal"
+import { Interruption, Spread, StorageError } from "@holdfast/journal"
 import { describe, expect, it } from "@effect/vitest"
 import type { Ids } from "@holdfast/wire"
 import { Effect, Layer, Logger } from "effect"
@@ -11,8 +11,8 @@ import { Neighbours } from "../../src/cluster/Neighbours.ts"
 import * as TakeOver from "../../src/cluster/TakeOver.ts"
 import { Gatekeeper } from "../../src/gate/Gatekeeper.ts"
 import * as Gates from "../../src/gate/Gates.ts"
-import { Journal } from "../../src/durable/Journal.ts"
-import { StorageError, Store, type Unsealed } from "../../src/storage/Store.ts"
+import { Journal } from "../../src/storage/Journal.ts"
+import { Store, type Unsealed } from "../../src/storage/Store.ts"
 import * as Given from "../storage/Given.ts"
 
 const NOW = 1_795_000_000_000

@@ -6,7 +6,7 @@
  * G2. What is asked of a process that goes down meanwhile is given up, as a connection would be.
  * G3. A conversation that is answered twice at once is a fault, and so is a turn that is asked for out of its order.
  */
-import { Life, Timer } from "@holdfast/journal"
+import { Life, StorageError, Timer } from "@holdfast/journal"
 import type { Provider } from "@holdfast/kernel"
 import type { Profile } from "@holdfast/policy"
 import { Calls } from "@holdfast/providers"
@@ -22,10 +22,10 @@ import * as Quarantine from "../../src/pacing/Quarantine.ts"
 import { RightOfWay } from "../../src/pacing/RightOfWay.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
 import { Interruptions } from "../../src/storage/Interruptions.ts"
-import { Journal } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Standings } from "../../src/storage/Standings.ts"
-import { StorageError, Store } from "../../src/storage/Store.ts"
+import { Store } from "../../src/storage/Store.ts"
 import { Tenancy } from "../../src/storage/sqlite/Tenancy.ts"
 import { Onlooker } from "../service/Onlooker.ts"
 

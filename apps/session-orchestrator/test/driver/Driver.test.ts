@@ -1,5 +1,5 @@
 /** Turns that are driven without a fiber, on a service whose provider begins its calls so. The orders of events are in `ModelBased.test.ts`. */
-import { Timer } from "@holdfast/journal"
+import { type Journal as Port, JournalConflict, StorageError, Timer } from "@holdfast/journal"
 import { assert, describe, it } from "@effect/vitest"
 import { Observer, type Opening, type Provider } from "@holdfast/kernel"
 import { Calls } from "@holdfast/providers"
@@ -13,9 +13,9 @@ import * as Gates from "../../src/gate/Gates.ts"
 import * as Orchestrator from "../../src/orchestrator/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
-import { type Append, Journal, JournalConflict } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
-import { StorageError, Store } from "../../src/storage/Store.ts"
+import { Store } from "../../src/storage/Store.ts"
 
 const OVERLOADED: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
 const HELLO: ReadonlyArray<Provider.ProviderEvent> = [
@@ -38,7 +38,7 @@ interface Service {
   /** Calls that were made, and those that were cancelled. */
   readonly calls: { made: number; cancelled: number }
   /** The groups of appends that were handed in. */
-  readonly groups: ReadonlyArray<ReadonlyArray<Append>>
+  readonly groups: ReadonlyArray<ReadonlyArray<Port.Append>>
   /** What observers are told. */
   readonly told: ReadonlyArray<string>
 }
@@ -51,7 +51,7 @@ const withService = <E>(
 ) =>
   Effect.gen(function* () {
     const calls = { made: 0, cancelled: 0 }
-    const groups: Array<ReadonlyArray<Append>> = []
+    const groups: Array<ReadonlyArray<Port.Append>> = []
     const told: Array<string> = []
     const tell = (kind: string) => () => void told.push(kind)
     const store = yield* Store

@@ -4,6 +4,7 @@
  * It keeps what the port promises to transports: a turn is accepted once, frames come in the chunks they were emitted in,
  * persisted ones are numbered, and a watcher that falls behind fails with `SubscriberTooSlow`.
  */
+import { StorageError } from "@holdfast/journal"
 import { Ids, TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, Exit, Layer, Queue, Stream } from "effect"
 import {
@@ -19,7 +20,7 @@ import {
 import { Explanations } from "../../src/inspection/Explanations.ts"
 import { TurnNotFound } from "../../src/inspection/TurnNotFound.ts"
 import { TurnStates } from "../../src/inspection/TurnStates.ts"
-import { StorageError, Store } from "../../src/storage/Store.ts"
+import { Store } from "../../src/storage/Store.ts"
 
 type Watcher = Queue.Queue<ReadonlyArray<Frame>, SubscriberTooSlow>
 

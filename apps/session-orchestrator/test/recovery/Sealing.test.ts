@@ -1,13 +1,14 @@
 /** A turn that is sealed without being run: what its last events say of it, from what is on disk. */
 import { GivenRecords } from "@holdfast/journal/testing"
 import { assert, describe, it } from "@effect/vitest"
+import type { Records } from "@holdfast/kernel"
 import { type Failure, type TurnEvent } from "@holdfast/wire"
 import { Array as Arr, Effect, identity } from "effect"
 import { TestClock } from "effect/testing"
 import * as Sealing from "../../src/recovery/Sealing.ts"
 import { Session } from "../../src/session/Session.ts"
 import type { TurnServices } from "../../src/turn/TurnServices.ts"
-import { Journal, type Record } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import type { Store } from "../../src/storage/Store.ts"
 import * as Given from "../storage/Given.ts"
@@ -24,7 +25,7 @@ const closed = (attempt: number): TurnEvent.PersistedEvent => ({ type: "retry-en
 
 /** Seals turn 1, at 100 s, with these records and events on disk; gives its seal and all events that it has then. */
 const sealed = (
-  records: ReadonlyArray<Record>,
+  records: ReadonlyArray<Records.Stored>,
   events: ReadonlyArray<TurnEvent.PersistedEvent> = [opened],
   over: Partial<Store["Service"]> = {}
 ) =>

@@ -2,7 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import type { Ids } from "@holdfast/wire"
 import { Effect } from "effect"
-import { Journal } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"

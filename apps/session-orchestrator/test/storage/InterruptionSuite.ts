@@ -1,11 +1,11 @@
 /** Tests the laws of every `Interruptions` (rules C10, X14). */
-import { Interruption } from "@holdfast/journal"
+import { Interruption, type StorageError } from "@holdfast/journal"
 import { expect, it } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
 import { Interruptions } from "../../src/storage/Interruptions.ts"
-import { Journal } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import type { Storage } from "../../src/storage/sql/SqlStore.ts"
-import { type StorageError, Store } from "../../src/storage/Store.ts"
+import { Store } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
 
 /** Runs the suite on a database. */

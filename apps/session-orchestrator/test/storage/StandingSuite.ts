@@ -1,10 +1,10 @@
 /** Tests the laws of every `Standings`, over any database. */
 import { expect, it } from "@effect/vitest"
+import type { StorageError } from "@holdfast/journal"
 import { Standing } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
 import { Effect, type Layer } from "effect"
 import { Standings } from "../../src/storage/Standings.ts"
-import type { StorageError } from "../../src/storage/Store.ts"
 
 const pause = (until: number): Standing.Pause => ({ until, reason: "overloaded", retryable: true })
 

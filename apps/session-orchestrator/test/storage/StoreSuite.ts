@@ -1,11 +1,12 @@
 /** Tests the laws of every `Store`, over any database. */
 import { expect, it } from "@effect/vitest"
+import type { StorageError } from "@holdfast/journal"
 import { Property } from "@holdfast/kernel/testing"
 import { Turn } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Cause, Effect, Exit, type Layer, Option, Result, Stream } from "effect"
 import * as fc from "fast-check"
-import { type StorageError, Store, type StoredEvent } from "../../src/storage/Store.ts"
+import { Store, type StoredEvent } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
 
 /** More than a store reads in one query. */

@@ -1,10 +1,10 @@
 /** Turns of the service that may go elsewhere, as somebody sees them who watches, asks and commands. */
 import { assert, describe, it } from "@effect/vitest"
+import { StorageError } from "@holdfast/journal"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { StorageError } from "../../src/storage/Store.ts"
 import { asking, waits, watching, withService } from "../conversation/Given.ts"
 
 const { answer, call, emits, hangs, overloaded, tools } = ScriptedProvider

@@ -5,8 +5,8 @@
  * branches on the dialect. Writes go through `GroupCommit`; reads go to the database directly and hold nothing open. Both survive a
  * database that is away for some seconds (`Patience`).
  */
-import type { Interruption } from "@holdfast/journal"
-import { type Ids, TurnEvent } from "@holdfast/wire"
+import { type Interruption, type Journal as Port, JournalConflict, StorageError } from "@holdfast/journal"
+import { type Ids, LongJson, TurnEvent } from "@holdfast/wire"
 import { Cause, Clock, Context, Duration, Effect, Exit, identity, Layer, Option, type Schema, Stream } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import * as Acceptances from "./Acceptances.ts"
@@ -18,7 +18,7 @@ import * as GroupCommit from "./GroupCommit.ts"
 import * as GroupRead from "./GroupRead.ts"
 import { Interruptions } from "../Interruptions.ts"
 import * as InterruptionTable from "../tables/InterruptionTable.ts"
-import { type Append, Journal, JournalConflict } from "../../durable/Journal.ts"
+import { Journal } from "../Journal.ts"
 import * as JournalTable from "../tables/JournalTable.ts"
 import * as Migrations from "../migrations/Migrations.ts"
 import * as Patience from "../Patience.ts"
@@ -28,8 +28,7 @@ import * as SqliteClient from "../sqlite/SqliteClient.ts"
 import * as StorageFailure from "../StorageFailure.ts"
 import * as StandingTable from "../tables/StandingTable.ts"
 import { Standings } from "../Standings.ts"
-import * as LongJson from "../../text/LongJson.ts"
-import { StorageError, Store, type StoredEvent } from "../Store.ts"
+import { Store, type StoredEvent } from "../Store.ts"
 import * as TurnTable from "../tables/TurnTable.ts"
 import * as TurnWrites from "./TurnWrites.ts"
 
@@ -271,7 +270,7 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
   )
 })
 
-const recording = ({ records, turnId }: Pick<Append, "turnId" | "records">): string =>
+const recording = ({ records, turnId }: Pick<Port.Append, "turnId" | "records">): string =>
   `record ${records.map(({ name }) => name).join(", ")} of turn ${turnId}`
 
 /** J2 */

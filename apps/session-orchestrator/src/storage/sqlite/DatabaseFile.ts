@@ -4,10 +4,10 @@
  * Conversations are private. New directories and files are accessible to their owner only (0700, 0600), whatever the umask is, and SQLite
  * gives its log files the mode of the database. Existing files and directories keep their mode.
  */
+import { StorageError } from "@holdfast/journal"
 import { Effect, Predicate } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { StorageError } from "../Store.ts"
 
 /** SQLite's name for a database in memory. */
 export const MEMORY = ":memory:"

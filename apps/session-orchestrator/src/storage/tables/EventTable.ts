@@ -6,12 +6,11 @@
  *     again, and the key refuses that.
  * EventTable.E2. A turn's positions have no gap (`EventSink.S3` of the kernel), so its newest event has the last of them.
  */
-import { Ids, type Message, TurnEvent } from "@holdfast/wire"
+import { Ids, LongJson, type Message, TurnEvent } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import { type SqlClient, SqlError, type Statement } from "effect/sql"
 import type { Place } from "./ConversationTable.ts"
 import { type Append, type Placed, plan } from "./EventNumbers.ts"
-import * as LongJson from "../../text/LongJson.ts"
 import * as EventText from "./EventText.ts"
 import * as IdList from "./IdList.ts"
 import { insertAll } from "./Inserts.ts"

@@ -1,11 +1,11 @@
 /** The rows of turns' journals. */
+import type { Records } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Effect, type Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import * as IdList from "./IdList.ts"
 import { insertAll } from "./Inserts.ts"
 import * as InterruptionTable from "./InterruptionTable.ts"
-import type { Record } from "../../durable/Journal.ts"
 import * as RowNumbers from "./RowNumbers.ts"
 import type { Unsealed } from "../Store.ts"
 import * as TurnTable from "./TurnTable.ts"
@@ -17,7 +17,7 @@ export interface Append {
   readonly turnId: Ids.TurnId
   /** The number of the first record in its turn, 0-based. */
   readonly seq: number
-  readonly records: ReadonlyArray<Record>
+  readonly records: ReadonlyArray<Records.Stored>
 }
 
 /**
@@ -54,14 +54,14 @@ export const append =
 /** The records of each turn, oldest first, in the order of the ids. */
 export const load =
   (sql: SqlClient.SqlClient) =>
-  (ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<ReadonlyArray<ReadonlyArray<Record>>, Failure> =>
+  (ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<ReadonlyArray<ReadonlyArray<Records.Stored>>, Failure> =>
     Effect.map(
       // The columns are text and NOT NULL, so there is nothing to decode.
       sql<{ readonly turn_id: Ids.TurnId; readonly name: string; readonly value: string }>`
         SELECT t.turn_id, j.name, j.value FROM turns t JOIN journal j ON j.turn = t.number
         WHERE ${IdList.has(sql, "t.turn_id", ids)} ORDER BY j.turn, j.seq`,
       (rows) => {
-        const journals = new Map<Ids.TurnId, Array<Record>>(ids.map((id) => [id, []]))
+        const journals = new Map<Ids.TurnId, Array<Records.Stored>>(ids.map((id) => [id, []]))
         for (const { name, turn_id, value } of rows) journals.get(turn_id)?.push({ name, value })
         return ids.map((id) => journals.get(id) ?? [])
       }

@@ -1,17 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { StorageError } from "@holdfast/journal"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Redacted, Result, Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import { Journal } from "../../../src/durable/Journal.ts"
+import { Journal } from "../../../src/storage/Journal.ts"
 import * as GateTable from "../../../src/storage/tables/GateTable.ts"
 import * as Migrations from "../../../src/storage/migrations/Migrations.ts"
 import * as Postgres from "../../../src/storage/sql/Postgres.ts"
 import * as PostgresTransaction from "../../../src/storage/sql/PostgresTransaction.ts"
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
-import { StorageError, Store } from "../../../src/storage/Store.ts"
+import { Store } from "../../../src/storage/Store.ts"
 import * as GateSuite from "../GateSuite.ts"
 import * as Given from "../Given.ts"
 import * as InterruptionSuite from "../InterruptionSuite.ts"
-import * as JournalSuite from "../JournalSuite.ts"
+import * as JournalWithEventsSuite from "../JournalWithEventsSuite.ts"
 import * as PostgresServer from "../PostgresServer.ts"
 import * as StandingSuite from "../StandingSuite.ts"
 import * as StoreSuite from "../StoreSuite.ts"
@@ -31,7 +32,7 @@ afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 const layer = PostgresServer.layerStore(server)
 InterruptionSuite.suite("PostgreSQL", layer)
 StoreSuite.suite("PostgreSQL", layer)
-JournalSuite.suite("PostgreSQL", layer)
+JournalWithEventsSuite.suite("PostgreSQL", layer)
 StandingSuite.suite("PostgreSQL", layer)
 GateSuite.suite(
   "PostgreSQL",

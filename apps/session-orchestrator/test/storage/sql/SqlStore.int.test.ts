@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import type { StorageError } from "@holdfast/journal"
 import { Standing } from "@holdfast/policy"
 import { Clock, Effect, Fiber, Latch, Layer, Logger, Option } from "effect"
 import { Reactivity } from "effect/reactivity"
@@ -7,16 +8,16 @@ import { TestClock } from "effect/testing"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as DatabaseFile from "../../../src/storage/sqlite/DatabaseFile.ts"
-import { Journal } from "../../../src/durable/Journal.ts"
+import { Journal } from "../../../src/storage/Journal.ts"
 import * as Migrations from "../../../src/storage/migrations/Migrations.ts"
 import { migration as initial } from "../../../src/storage/migrations/0001_initial.ts"
 import * as SqliteClient from "../../../src/storage/sqlite/SqliteClient.ts"
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
 import { Standings } from "../../../src/storage/Standings.ts"
-import { type StorageError, Store } from "../../../src/storage/Store.ts"
+import { Store } from "../../../src/storage/Store.ts"
 import * as Given from "../Given.ts"
 import * as InterruptionSuite from "../InterruptionSuite.ts"
-import * as JournalSuite from "../JournalSuite.ts"
+import * as JournalWithEventsSuite from "../JournalWithEventsSuite.ts"
 import * as StandingSuite from "../StandingSuite.ts"
 import * as StoreSuite from "../StoreSuite.ts"
 import { temporaryFile } from "../TemporaryFile.ts"
@@ -25,7 +26,7 @@ import * as Upgrade from "../Upgrade.ts"
 const file = Layer.unwrap(Effect.map(temporaryFile, (filename) => SqlStore.layer({ path: filename })))
 InterruptionSuite.suite("file", file)
 StoreSuite.suite("file", file)
-JournalSuite.suite("file", file)
+JournalWithEventsSuite.suite("file", file)
 StandingSuite.suite("file", file)
 
 /** Uses a store on a file, and closes it. */

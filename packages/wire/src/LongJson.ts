@@ -1,18 +1,18 @@
 /**
- * Writes JSON that may be megabytes long in pieces, so that other requests are served in between.
+ * Writes long JSON in pieces, so that the thread serves other requests between them.
  *
- * `JSON.stringify` of an answer of 16 million characters holds the thread for some 50 ms, and everybody else waits.
+ * `JSON.stringify` of an answer of 16 million characters occupies the thread for some 50 ms.
  *
- * J1. The pieces together are what `JSON.stringify` gives.
- * J2. No piece is much longer than `PIECE`. A short value is one piece.
+ * LongJson.J1. The pieces together are the result of `JSON.stringify`.
+ * LongJson.J2. No piece is much longer than `PIECE`. A short value is one piece.
  */
-import { JsonShape } from "@holdfast/wire"
 import { Effect } from "effect"
+import * as JsonShape from "./JsonShape.ts"
 
 /** Characters: about a millisecond. */
 const PIECE = 256 * 1024
 
-/** Whether writing or reading a text of this length should give way to others. */
+/** Whether writing or reading a text of this length should yield to other fibers. */
 export const isLong = (text: string): boolean => text.length > PIECE
 
 /** The pieces of a value that JSON can hold: no functions, no cycles, nothing with a `toJSON` of its own. */
@@ -31,7 +31,7 @@ export function* pieces(value: unknown, most = PIECE): Generator<string, void> {
   yield before === "," ? (isArray ? "]" : "}") : isArray ? "[]" : "{}"
 }
 
-/** The whole text. Other fibers and requests go on between two pieces of a long one. */
+/** The whole text. Other fibers run between two pieces of a long text. */
 export const stringify = (value: unknown): Effect.Effect<string> =>
   Effect.suspend(() => {
     const written: Array<string> = []
@@ -65,5 +65,5 @@ function* piecesOf(text: string, most: number): Generator<string, void> {
 
 const isHigh = (code: number): boolean => code >= 0xd800 && code <= 0xdbff
 
-/** Behind the end of the text there is no code. */
+/** After the end of the text the code is NaN. */
 const isLow = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff

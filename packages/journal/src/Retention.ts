@@ -11,7 +11,7 @@
 import type { Ids } from "@holdfast/wire"
 import { Clock, Duration, Effect } from "effect"
 import type { Journal } from "./Journal.ts"
-import type { StorageError } from "../storage/Store.ts"
+import type { StorageError } from "./StorageError.ts"
 
 /** The time between two rounds. */
 export const INTERVAL = Duration.days(1)

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { Records } from "@holdfast/kernel"
 import { type Failure, Ids } from "@holdfast/wire"
 import { Effect } from "effect"
-import * as RecordedWait from "../../src/durable/RecordedWait.ts"
-import type { Record } from "../../src/durable/Journal.ts"
+import * as RecordedWait from "../src/RecordedWait.ts"
 
 const record = (name: string, value: unknown = true) => ({ name, value: JSON.stringify(value) })
 
@@ -13,7 +13,7 @@ const waiting = [record("step/0/attempt/0", failed), record("step/0/decision/0",
 
 describe("RecordedWait", () => {
   /** The wait of a turn with these records. */
-  const begunBy = (records: ReadonlyArray<Record>) => {
+  const begunBy = (records: ReadonlyArray<Records.Stored>) => {
     const turn = { turnId: Ids.TurnId.make("t"), tail: records.at(-1) }
     return Effect.runSync(RecordedWait.begunBy({ load: () => Effect.succeed(records) }, turn))
   }
@@ -74,7 +74,7 @@ describe("RecordedWait", () => {
   })
 
   it("X1: X5: is in the newest record, with its route, unless a command has moved it", () => {
-    const wakeAtOf = (...records: ReadonlyArray<Record>) => begunBy([...waiting, ...records])?.retryAt
+    const wakeAtOf = (...records: ReadonlyArray<Records.Stored>) => begunBy([...waiting, ...records])?.retryAt
     const decision = (value: unknown) => wakeAtOf(record("step/0/decision/0", value))
     const sleep = (value: unknown) => wakeAtOf(record("step/0/sleep/0/1", value))
     assert.strictEqual(decision(retry), 6_000)

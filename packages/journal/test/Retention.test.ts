@@ -2,8 +2,8 @@ import { describe, expect, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
 import { Duration, Effect, Fiber, Logger } from "effect"
 import { TestClock } from "effect/testing"
-import * as Retention from "../../src/durable/Retention.ts"
-import { StorageError } from "../../src/storage/Store.ts"
+import * as Retention from "../src/Retention.ts"
+import { StorageError } from "../src/StorageError.ts"
 
 const id = (n: number) => Ids.TurnId.make(`t-${n}`)
 

@@ -1,17 +1,17 @@
-/** Tests the laws of every `Journal`, over any database. */
+/** Tests the laws of the service's `Journal`, with the events that follow from records, over any database. */
 import { expect, it } from "@effect/vitest"
-import type { Ids } from "@holdfast/wire"
+import type { JournalConflict } from "@holdfast/journal"
+import { type StorageError } from "@holdfast/journal"
+import { JournalSuite } from "@holdfast/journal/testing"
+import type { Records } from "@holdfast/kernel"
 import { Property } from "@holdfast/kernel/testing"
 import { Effect, type Layer, Option, Result } from "effect"
 import * as fc from "fast-check"
-import { type Events, Journal, JournalConflict, type Record } from "../../src/durable/Journal.ts"
-import { type StorageError, Store } from "../../src/storage/Store.ts"
+import { type Events, Journal } from "../../src/storage/Journal.ts"
+import { Store } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
 
-const record = (n: number, value: unknown = { n, text: '"quoted", \u{1f6f6}, line\nbreak' }): Record => ({
-  name: `step/0/attempt/${n}`,
-  value: JSON.stringify(value)
-})
+const { record } = JournalSuite
 
 /** Runs the suite. Each test builds the layer again, and finds it empty. */
 export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageError>) => {
@@ -20,83 +20,18 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
       Effect.andThen(Given.oneTurn, Effect.flatMap(Journal, body)).pipe(Effect.provide(layer))
     )
 
-  test("a turn without records has an empty journal, and so has an unknown turn", (journal) =>
-    Effect.gen(function* () {
-      expect(yield* journal.load(Given.turnId(1))).toEqual([])
-      expect(yield* journal.load(Given.turnId(9))).toEqual([])
-    }))
-
-  test("J1: records come back as they were written, in the order of their numbers", (journal) =>
-    Effect.gen(function* () {
-      const records = Array.from({ length: 30 }, (_, n) => record(n))
-      for (const [seq, each] of records.entries()) yield* journal.append(Given.turnId(1), seq, each)
-      expect(yield* journal.load(Given.turnId(1))).toEqual(records)
-    }))
-
-  test("U+0000 in what a model said, which JSON escapes, comes back", (journal) =>
-    Effect.gen(function* () {
-      yield* journal.append(Given.turnId(1), 0, record(0, { text: "a\0b" }))
-      expect(yield* journal.load(Given.turnId(1))).toEqual([record(0, { text: "a\0b" })])
-    }))
-
-  test("each turn has its own records when many are written at once", (journal) =>
-    Effect.gen(function* () {
-      const store = yield* Store
-      const turns = Array.from({ length: 80 }, (_, n) => n + 1)
-      yield* Effect.forEach(turns, (n) => store.acceptTurn(Given.turn(n, 1)), { concurrency: "unbounded" })
-      yield* Effect.forEach(
-        turns,
-        (n) => Effect.forEach([0, 1, 2], (seq) => journal.append(Given.turnId(n), seq, record(seq, { n }))),
-        { concurrency: "unbounded" }
+  JournalSuite.suite(name, {
+    layer,
+    journal: Journal,
+    accept: (n) =>
+      n === 1 ? Given.oneTurn : Effect.flatMap(Store, (store) => Effect.asVoid(store.acceptTurn(Given.turn(n, 1)))),
+    seal: (n, at) =>
+      Effect.flatMap(Store, (store) =>
+        Effect.asVoid(
+          store.appendEvents(Given.conversationId(1), Given.turnId(n), [{ ...Given.end(n, 1), endedAt: at }], 0)
+        )
       )
-      for (const n of turns) {
-        expect(yield* journal.load(Given.turnId(n))).toEqual([0, 1, 2].map((seq) => record(seq, { n })))
-      }
-    }))
-
-  test("the same record again under its number changes nothing", (journal) =>
-    Effect.gen(function* () {
-      yield* journal.append(Given.turnId(1), 0, record(0))
-      yield* journal.append(Given.turnId(1), 0, record(0))
-      yield* Effect.all(
-        [1, 1, 1].map((seq) => journal.append(Given.turnId(1), seq, record(seq))),
-        {
-          concurrency: "unbounded"
-        }
-      )
-      expect(yield* journal.load(Given.turnId(1))).toEqual([record(0), record(1)])
-    }))
-
-  test("J2: a different record under a taken number is a conflict, and the first one stays", (journal) =>
-    Effect.gen(function* () {
-      yield* journal.append(Given.turnId(1), 0, record(0))
-      for (const other of [record(0, "another value"), { ...record(0), name: "step/0/sleep/0" }]) {
-        const error = yield* Effect.flip(journal.append(Given.turnId(1), 0, other))
-        expect(error).toBeInstanceOf(JournalConflict)
-        expect(error.message).toBe("Turn turn-1 is being run elsewhere.")
-      }
-      expect(yield* journal.load(Given.turnId(1))).toEqual([record(0)])
-    }))
-
-  test("records of one append are stored together, or not at all", (journal) =>
-    Effect.gen(function* () {
-      yield* journal.append(Given.turnId(1), 0, record(0), record(1))
-      yield* journal.append(Given.turnId(1), 0, record(0), record(1), record(2))
-      const error = yield* Effect.flip(journal.append(Given.turnId(1), 2, record(2, "another value"), record(3)))
-      expect(error).toBeInstanceOf(JournalConflict)
-      expect(yield* journal.load(Given.turnId(1))).toEqual([record(0), record(1), record(2)])
-    }))
-
-  test("J2: of many writers of one number at once one succeeds", (journal) =>
-    Effect.gen(function* () {
-      const writers = Array.from({ length: 20 }, (_, writer) =>
-        Effect.result(journal.append(Given.turnId(1), 0, record(0, { writer })))
-      )
-      const results = yield* Effect.all(writers, { concurrency: "unbounded" })
-      const winners = results.flatMap((result, writer) => (Result.isSuccess(result) ? [writer] : []))
-      expect(winners).toHaveLength(1)
-      expect(yield* journal.load(Given.turnId(1))).toEqual([record(0, { writer: winners[0] })])
-    }))
+  })
 
   test("the newest record of every turn without a seal is found, whatever the order of writing", (journal) =>
     Effect.gen(function* () {
@@ -106,7 +41,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
         for (let seq = 0; seq < n; seq++) yield* journal.append(Given.turnId(n), seq, record(seq, { n }))
       }
       yield* store.appendEvents(Given.conversationId(1), Given.turnId(2), [Given.end(2, 1)], 0)
-      const unsealed = (n: number, tail: Record | undefined) => ({
+      const unsealed = (n: number, tail: Records.Stored | undefined) => ({
         turnId: Given.turnId(n),
         conversationId: Given.conversationId(1),
         model: Given.conversation(1).model,
@@ -118,30 +53,6 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
       expect(yield* store.unsealedTurns).toEqual(expected)
       expect(yield* store.unsealedTurnsOf(Given.conversationId(1))).toEqual(expected)
       expect(yield* store.unsealedTurnsOf(Given.conversationId(2))).toEqual([])
-    }))
-
-  test("the records of turns that were sealed long ago are deleted, and no others", (journal) =>
-    Effect.gen(function* () {
-      const store = yield* Store
-      yield* store.acceptTurn(Given.turn(2, 1))
-      for (const n of [1, 2]) yield* journal.append(Given.turnId(n), 0, record(0))
-      const end = Given.end(1, 1)
-      yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [end], 0)
-      const forget = Effect.fnUntraced(function* (sealedBefore: number) {
-        let sum = 0
-        let after: Ids.TurnId | undefined
-        do {
-          const { forgotten, next } = yield* journal.forget(sealedBefore, after)
-          sum += forgotten
-          after = next
-        } while (after !== undefined)
-        return sum
-      })
-      expect(yield* forget(end.endedAt)).toBe(0)
-      expect(yield* forget(end.endedAt + 1)).toBe(1)
-      expect(yield* journal.load(Given.turnId(1))).toEqual([])
-      expect(yield* journal.load(Given.turnId(2))).toEqual([record(0)])
-      expect(yield* store.turnEvents(Given.turnId(1))).toHaveLength(1)
     }))
 
   test("J2: records and the events that follow from them are stored together and once, also when they are written again", (journal) =>

@@ -4,10 +4,10 @@
  * It reads only the end of a journal, so it costs the same for a turn with a long past.
  */
 import { Directive, Records, RetryStrategy, Route } from "@holdfast/kernel"
-import { type Failure, Target, type TurnEvent } from "@holdfast/wire"
+import { type Failure, type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Effect, Option, Predicate, Schema } from "effect"
-import type { Journal, Record } from "./Journal.ts"
-import type { StorageError, Unsealed } from "../storage/Store.ts"
+import type { Journal } from "./Journal.ts"
+import type { StorageError } from "./StorageError.ts"
 
 /** The wait of a parked turn. */
 export interface RecordedWait {
@@ -28,7 +28,7 @@ export interface RecordedWait {
 }
 
 /** The wait that has begun and not ended; `undefined` for a turn that is in no wait. */
-export const of = (records: ReadonlyArray<Record>): RecordedWait | undefined => {
+export const of = (records: ReadonlyArray<Records.Stored>): RecordedWait | undefined => {
   const at = records.findLastIndex((record) => Records.placeOf(record.name)?.kind === "Decision")
   const decision = records[at] && Records.parse(records[at])
   if (decision?.kind !== "Decision" || decision.value._tag !== "Retry") return undefined
@@ -84,10 +84,12 @@ export interface Begun extends Decided {
 /**
  * The wait that a turn is in according to its last record; `undefined` without a wait. Earlier records are loaded only for a wait that
  * was moved.
+ *
+ * @param tail the newest record; `undefined` before the first
  */
 export const begunBy = (
   journal: Pick<Journal["Service"], "load">,
-  { tail, turnId }: Pick<Unsealed, "tail" | "turnId">
+  { tail, turnId }: { readonly turnId: Ids.TurnId; readonly tail: Records.Stored | undefined }
 ): Effect.Effect<Begun | undefined, StorageError> => {
   const known = tail && begunByTail(tail)
   if (known === "Moved") return Effect.map(journal.load(turnId), movedOf)
@@ -97,7 +99,7 @@ export const begunBy = (
 // --- internal
 
 /** The wait that a last record begins; `Moved`: its end depends on earlier records (`of`). */
-const begunByTail = (tail: Record): Decided | "Moved" | undefined => {
+const begunByTail = (tail: Records.Stored): Decided | "Moved" | undefined => {
   switch (Records.placeOf(tail.name)?.kind) {
     case "Decision":
       return decidedBy(tail)
@@ -110,7 +112,7 @@ const begunByTail = (tail: Record): Decided | "Moved" | undefined => {
   }
 }
 
-const movedOf = (records: ReadonlyArray<Record>): Begun | undefined => {
+const movedOf = (records: ReadonlyArray<Records.Stored>): Begun | undefined => {
   const wait = of(records)
   if (wait === undefined) return undefined
   const { delayMs, retryAt } = wait
@@ -119,14 +121,14 @@ const movedOf = (records: ReadonlyArray<Record>): Begun | undefined => {
 }
 
 /** Whether a name belongs to the call that a decision is about. */
-const isCall = ({ name }: Record, { number, step }: Records.Place): boolean => {
+const isCall = ({ name }: Records.Stored, { number, step }: Records.Place): boolean => {
   const place = Records.placeOf(name)
   return place !== undefined && CALLS.has(place.kind) && place.step === step && place.number === number
 }
 
 const CALLS = new Set<Records.Kind>(["Attempt", "Compaction"])
 
-const targetOf = (records: ReadonlyArray<Record>): string | undefined => {
+const targetOf = (records: ReadonlyArray<Records.Stored>): string | undefined => {
   const target = records
     .filter((record) => DIRECTING.has(Records.placeOf(record.name)?.kind))
     .map((record) => {
@@ -146,7 +148,7 @@ const DIRECTING = new Set<Records.Kind | undefined>(["Route", "Decision", "Wake"
  * A start calls this for every waiting turn. It reads a few keys of the JSON and skips the rest of the decision, which is ten times as
  * fast as decoding it.
  */
-const decidedBy = (record: Record): Decided | undefined => {
+const decidedBy = (record: Records.Stored): Decided | undefined => {
   if (Records.placeOf(record.name)?.kind !== "Decision") return undefined
   let decision: unknown
   try {
