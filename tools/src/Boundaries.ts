@@ -17,6 +17,7 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   policy: ["@holdfast/wire", "@holdfast/kernel"],
   providers: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
   journal: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
+  holdfast: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
   "session-orchestrator": [
     "@holdfast/",
     "@effect/platform-node",
@@ -43,7 +44,9 @@ const exceptions: { readonly [path: string]: ReadonlyArray<string> } = {
   "packages/providers/src/simulated/": ["node:"],
   // HTTP on Node: likewise.
   "packages/providers/src/Undici.ts": ["undici"],
-  "packages/providers/src/Proxy.ts": ["undici"]
+  "packages/providers/src/Proxy.ts": ["undici"],
+  // A store on a file: likewise.
+  "packages/holdfast/src/stores/Sqlite.ts": ["node:"]
 }
 
 const impure: ReadonlyArray<readonly [name: string, pattern: RegExp]> = [

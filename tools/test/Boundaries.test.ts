@@ -4,7 +4,7 @@ import * as Boundaries from "../src/Boundaries.ts"
 
 const root = new URL("../../", import.meta.url).pathname
 
-const inKernel = (text: string) => Boundaries.violations({ path: "packages/kernel/src/Turn.ts", text })
+const inKernel = (text: string) => Boundaries.violations({ path: "packages/kernel/src/turn/Turn.ts", text })
 
 describe("the boundaries", () => {
   it("D10: hold in every source of this repository", () => {

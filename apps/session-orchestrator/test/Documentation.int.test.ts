@@ -9,7 +9,7 @@ import * as Resolve from "../src/config/Resolve.ts"
 import * as Settings from "../src/config/reading/Settings.ts"
 import * as TelemetryChoice from "../src/config/TelemetryChoice.ts"
 import * as ToolTable from "../src/config/ToolTable.ts"
-import * as Comebacks from "../src/recovery/Comebacks.ts"
+import * as RestartDelays from "../src/recovery/RestartDelays.ts"
 import * as Commands from "../src/orchestrator/Commands.ts"
 import * as Backlog from "../src/session/Backlog.ts"
 import * as MissingTools from "../src/turn/MissingTools.ts"
@@ -62,8 +62,8 @@ const promises: Readonly<Record<string, ReadonlyArray<Promise>>> = {
       " s"
     ],
     ["or ", seconds(Patience.SILENCE_LIMIT), " s where PostgreSQL does not refuse but is silent"],
-    ["at once, and then after ", seconds(Comebacks.FIRST_MS), " s, 2 s, 4 s …"],
-    ["4 s … ", Comebacks.MOST_MS / 60_000, " minutes, with a line in the log"],
+    ["at once, and then after ", seconds(RestartDelays.FIRST_MS), " s, 2 s, 4 s …"],
+    ["4 s … ", RestartDelays.MOST_MS / 60_000, " minutes, with a line in the log"],
     ["leaves the memory of its runner ", seconds(TurnRunner.RESIDENT_MS), " to 10 s after it began to wait"],
     ["the turn is held until it is up, for ", Duration.toMinutes(MissingTools.HOLD), " minutes at most"],
     ["Right after a start turns wait up to ", seconds(ToolServers.FIRST_PATIENCE), " s for servers"],

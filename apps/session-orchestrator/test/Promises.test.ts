@@ -9,7 +9,7 @@ import * as LockWarnings from "../src/cluster/LockWarnings.ts"
 import * as Secrets from "../src/redaction/Secrets.ts"
 import * as Settings from "../src/config/reading/Settings.ts"
 import * as Backlog from "../src/session/Backlog.ts"
-import * as Comebacks from "../src/recovery/Comebacks.ts"
+import * as RestartDelays from "../src/recovery/RestartDelays.ts"
 import * as Commands from "../src/orchestrator/Commands.ts"
 import * as MissingTools from "../src/turn/MissingTools.ts"
 import * as Parking from "../src/parking/Parking.ts"
@@ -59,8 +59,8 @@ const promises: Readonly<
     [/each logs so once, with the cause and what to do, within (\d+) s/, SECOND, LockWarnings.REFRESH_LIMIT],
     [/it is not on disk after (\d+) s; `detail` has the cause/, SECOND, Commands.ANSWER_LIMIT],
     [/are 503 after 6 s, or (\d+) s where/, SECOND, Patience.SILENCE_LIMIT],
-    [/at once, and then after (\d+) s, 2 s, 4 s/, SECOND, Comebacks.FIRST_MS],
-    [/2 s, 4 s … (\d+) minutes, with a line in the log/, MINUTE, Comebacks.MOST_MS],
+    [/at once, and then after (\d+) s, 2 s, 4 s/, SECOND, RestartDelays.FIRST_MS],
+    [/2 s, 4 s … (\d+) minutes, with a line in the log/, MINUTE, RestartDelays.MOST_MS],
     [/leaves the memory of its runner (\d+) to 10 s after/, SECOND, TurnRunner.RESIDENT_MS],
     [/Up to (\d+) s \*\*before\*\*/, SECOND, Parking.NEAR_MS],
     [/after\*\* those who are due have asked, within (\d+) s/, SECOND, RightOfWay.LIMIT_MS],
@@ -89,7 +89,7 @@ const promises: Readonly<
 }
 
 describe("limits that follow from others", () => {
-  it("X6: what a runner is sure of, and a pass that it keeps, last no longer than it may be silent", () => {
+  it("X6: what a runner is sure of, and a ticket that it keeps, last no longer than it may be silent", () => {
     expect(Lease.SURE_MS).toBe(Lease.EXPIRATION_MS - SECOND)
     expect(AlarmClock.PASS_MS).toBe(Lease.EXPIRATION_MS)
   })

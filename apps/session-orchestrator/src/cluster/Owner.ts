@@ -178,7 +178,7 @@ export const ASK_AGAIN = Duration.seconds(30)
 /** A call that lasted for so long was with an owner. */
 const SERVED_MS = 1_000
 
-/** O3. By then its conversation comes back no more often either (`Comebacks`). */
+/** O3. By then its conversation comes back no more often either (`RestartDelays`). */
 const LONGEST = Duration.seconds(5)
 
 /** Between two tries to watch, up to the next frame. */

@@ -20,7 +20,7 @@ import { Conversations, type TurnCounts } from "../conversation/Conversations.ts
 import type { Defaults } from "../conversation/Defaults.ts"
 import * as Orchestrator from "../orchestrator/Orchestrator.ts"
 import type { Gates } from "../gate/Gates.ts"
-import { ParkingPlace, type Place, type Waiting } from "../turn/ParkingPlace.ts"
+import { ParkingPlace, type ParkingSpot, type Waiting } from "../turn/ParkingPlace.ts"
 import { Providers } from "../conversation/Providers.ts"
 import { Tools } from "../conversation/Tools.ts"
 import type { Interruptions } from "../storage/Interruptions.ts"
@@ -145,9 +145,9 @@ class ParkedTurn {
     return Effect.andThen(this.latch.await, Effect.yieldNow)
   }
 
-  readonly take = ({ awaited, letGo, wakeAt }: Waiting): Place => {
+  readonly take = ({ awaited, letGo, wakeAt }: Waiting): ParkingSpot => {
     const startAt = Math.max(wakeAt, this.alarms.find(this.id)?.at ?? 0) // R4
-    const pass = this.alarms.handOver(this.id)
+    const ticket = this.alarms.handOver(this.id)
     const sleeping = { awaited, letGo, until: startAt }
     this.sleeping = sleeping
     this.latch.openUnsafe()
@@ -157,7 +157,7 @@ class ParkedTurn {
       this.latch.closeUnsafe()
       this.busy()
     }
-    return { startAt, pass, left }
+    return { startAt, ticket, left }
   }
 
   /** What sleeps here waits for the next resident: nothing wakes it any more. */

@@ -1,16 +1,16 @@
 /**
- * `Conversations` in this process.
+ * Implements `Conversations` in this process.
  *
- * O1. A turn is on disk before anybody is told that it was accepted (C2).
- * O2. A turn that was accepted is run by a fiber of the service: a client that goes away takes nothing with it.
- * O3. A turn that the last process did not seal is queued again at start, in the order of acceptance.
- * O4. Calls about a conversation wait until that is done, as long as for a database that is silent, and then fail with the error of the
- *     start.
+ * Orchestrator.O1. A turn is on disk before a client gets its acceptance (Conversations.C2).
+ * Orchestrator.O2. An accepted turn is run by a fiber of the service: a client that disconnects does not affect it.
+ * Orchestrator.O3. A turn that the last process did not seal is queued again at start, in the order of acceptance.
+ * Orchestrator.O4. Calls about a conversation wait until that is done. They wait as long as for a silent database, and then fail with the
+ *     error of the start.
  */
 import { Life, RecordedWait, StorageError } from "@holdfast/journal"
 import { type Records, TurnStopped } from "@holdfast/kernel"
 import { Profile, RetryPolicy } from "@holdfast/policy"
-import { type ConversationState, Failure, Ids, Target, type TurnEvent } from "@holdfast/wire"
+import { type ConversationState, defined, Failure, Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Layer, Option, Result, Schedule, Stream, Struct } from "effect"
 import * as Problem from "../config/reading/Problem.ts"
 import * as ReportSchema from "../report/ReportSchema.ts"
@@ -22,7 +22,7 @@ import { Standings } from "../storage/Standings.ts"
 import { type Conversation, Store, type Turn } from "../storage/Store.ts"
 import { Tenancy } from "../storage/sqlite/Tenancy.ts"
 import * as Acceptance from "./Acceptance.ts"
-import * as Answer from "../conversation/Answer.ts"
+import * as ModelAnswer from "../conversation/ModelAnswer.ts"
 import * as Commands from "./Commands.ts"
 import { Condition } from "../system/Condition.ts"
 import {
@@ -44,10 +44,10 @@ import * as TurnQueue from "./TurnQueue.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as Watching from "../session/Watching.ts"
 
-/** Runs turns for as long as its scope is open; those that it does not get to seal are left for the next process. */
+/** Runs turns while its scope is open. Turns that it does not seal are left for the next process. */
 export const layer = Layer.suspend(() => make({ takesUp: true }))
 
-/** The same for a process that runs a turn of its own, and leaves alone what others have not sealed. */
+/** The same for a process that runs a turn of its own, and does not take up unsealed turns of others. */
 export const layerGuest = Layer.suspend(() => make({ takesUp: false }))
 
 // --- internal
@@ -71,7 +71,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
           const known = sessions.find(id)?.conversation
           if (known !== undefined) return Effect.succeed(known)
           return Effect.flatMap(
-            Effect.andThen(startedInTime(condition), store.conversation(id)), // O4
+            Effect.andThen(startedInTime(condition), store.conversation(id)), // Orchestrator.O4
             Option.match({
               onNone: () => Effect.fail(new ConversationNotFound({ conversationId: id })),
               onSome: Effect.succeed
@@ -104,7 +104,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       const waitOf = (conversation: Conversation, turnId: Ids.TurnId) =>
         Effect.map(journal.load(turnId), (records) => waitEventOf(conversation, turnId, records, defaults))
 
-      /** The session of a conversation, for a watcher: a turn that is parked is waiting there too. */
+      /** The session of a conversation, for a watcher. The wait of a parked turn is in progress there too. */
       const watched = Effect.fnUntraced(function* (conversation: Conversation) {
         const session = yield* sessions.hold(conversation.conversationId)
         const parked = queue.parking.find(conversation.conversationId)
@@ -112,11 +112,11 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         const { inProgress } = session.hub
         if (inProgress.retry === undefined) {
           const event = yield* waitOf(conversation, parked.turnId)
-          // It may have been taken up while its records were read.
+          // The turn may have been taken up while its records were read.
           if (event === undefined || queue.parking.find(conversation.conversationId) !== parked) return session
           inProgress.live(event)
         }
-        // What a turn's records tell of its wait knows nothing of a gate that holds it.
+        // The records of a wait do not include a gate's hold.
         if (parked.heldUntil !== undefined) inProgress.hold(parked.heldUntil)
         return session
       })
@@ -138,7 +138,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
         watchTurn: (turnId, within) =>
           Stream.unwrap(
             Effect.gen(function* () {
-              yield* condition.started // O4
+              yield* condition.started // Orchestrator.O4
               const conversationId = within ?? (yield* turnOf(store, turnId)).conversationId
               const session = yield* watched(yield* find(conversationId))
               const events = eventsOf(store, queue, { conversationId, turnId })
@@ -152,13 +152,13 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
               return Watching.watch(session, (from) => store.events(id, from), { after })
             })
           ),
-        // P14: cancelling the retry is part of aborting; the kernel closes the chain before the seal.
+        // Rule P14: cancelling the retry is part of aborting; the kernel closes the chain before the seal.
         abort: (conversationId, turnId) =>
           Effect.gen(function* () {
             yield* find(conversationId)
             const address = { conversationId, turnId }
             if (yield* Commands.abort(commands, address)) return true
-            // A turn that nothing has in memory, though it is not sealed, is ended all the same.
+            // An unsealed turn that is not in memory is ended too.
             return (yield* Acceptance.recover(acceptance, conversationId)) && (yield* Commands.abort(commands, address))
           }),
         steer: (steering, origin, turnId) =>
@@ -197,7 +197,7 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
     })
   )
 
-/** O3. A database that cannot be read is asked again; until then the service says that it is not ready, and why. */
+/** Orchestrator.O3. A database that cannot be read is asked again; until then the service reports that it is not ready, and why. */
 const takeUp = (acceptance: Acceptance.Dependencies, condition: Condition["Service"]): Effect.Effect<void> =>
   Effect.andThen(
     condition.setStarting("The turns that the last process left unfinished are being taken up."),
@@ -214,7 +214,7 @@ const takeUp = (acceptance: Acceptance.Dependencies, condition: Condition["Servi
     Effect.andThen(condition.setStarting(undefined))
   )
 
-/** O4 */
+/** Orchestrator.O4 */
 const startedInTime = ({ isStarted, started, starting }: Condition["Service"]): Effect.Effect<void, StorageError> =>
   Effect.suspend(() =>
     isStarted()
@@ -228,10 +228,10 @@ const startedInTime = ({ isStarted, started, starting }: Condition["Service"]): 
         })
   )
 
-/** Between two tries to read what the last process left. */
+/** Time between two tries to read the turns of the last process. */
 const TAKE_UP_INTERVAL = "5 seconds"
 
-/** Room for a report's schema of hundreds of fields. What is longer would hold up everybody else while it is read. */
+/** Most characters of settings: room for a report's schema of hundreds of fields. Reading longer ones would delay other requests. */
 const MOST_SETTINGS = 65_536
 
 const conversationOf = Effect.fnUntraced(function* (
@@ -268,7 +268,7 @@ const conversationOf = Effect.fnUntraced(function* (
   }
 })
 
-/** Callers have the id from an acceptance, so the turn is there. */
+/** Callers have the id from an acceptance, so the turn exists. */
 const turnOf = (store: Store["Service"], turnId: Ids.TurnId): Effect.Effect<Turn, StorageError> =>
   Effect.flatMap(
     store.turn(turnId),
@@ -278,7 +278,7 @@ const turnOf = (store: Store["Service"], turnId: Ids.TurnId): Effect.Effect<Turn
     })
   )
 
-/** Listens first and looks second, so that a seal between the two is not missed. */
+/** Subscribes first and reads second, so that a seal between the two is not missed. */
 const sealOf = (
   store: Store["Service"],
   queue: TurnQueue.TurnQueue,
@@ -299,7 +299,7 @@ const sealOf = (
     })
   )
 
-/** A turn's events until now. One that is not sealed must be run here, or nobody would ever hear of its end. */
+/** A turn's events until now. An unsealed turn must run in this process: otherwise its end would never be reported here. */
 const eventsOf = (store: Store["Service"], queue: TurnQueue.TurnQueue, turn: Pick<Turn, "conversationId" | "turnId">) =>
   Effect.suspend(() => {
     const isHere = queue.has(turn)
@@ -313,7 +313,7 @@ const eventsOf = (store: Store["Service"], queue: TurnQueue.TurnQueue, turn: Pic
 const notHere = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>
   new TurnStopped.TurnStopped({ message: `Turn ${turnId} has stopped, and is not run by this process.` })
 
-/** The `provider-retry` of a turn that is parked, made from its records. */
+/** The `provider-retry` of a parked turn, made from its records. */
 const waitEventOf = (
   conversation: Conversation,
   turnId: Ids.TurnId,
@@ -335,16 +335,13 @@ const waitEventOf = (
     message: failure.message,
     reason: failure.reason,
     target: target ?? conversation.model,
-    ...(credential === undefined ? undefined : { credential }),
-    ...(code === undefined ? undefined : { code }),
-    ...(maxAttempts === undefined ? undefined : { maxAttempts }),
-    ...(asks === undefined ? undefined : { asks })
+    ...defined({ credential, code, maxAttempts, asks })
   }
 }
 
 const resultOf = Effect.fnUntraced(function* (store: Store["Service"], end: TurnEvent.TurnEnd) {
   const events = yield* store.turnEvents(end.turnId)
-  return { turnId: end.turnId, end, text: Answer.textOf(events.map(({ event }) => event)) }
+  return { turnId: end.turnId, end, text: ModelAnswer.textOf(events.map(({ event }) => event)) }
 })
 
 const countsOf = (sessions: Sessions, parking: Parking): TurnCounts => {
@@ -371,8 +368,8 @@ const stateOf = (
     autoRetryEnabled: session?.autoRetry ?? autoRetryEnabled,
     isRetrying: retry !== undefined,
     queued: session?.turns.flatMap((turn) => (turn.turnId === turnId ? [] : [turn.turnId])) ?? [],
-    ...(turnId === undefined ? undefined : { turnId }),
-    ...(retry === undefined ? undefined : retryStateOf(retry))
+    ...defined({ turnId }),
+    ...(retry && retryStateOf(retry))
   }
 }
 

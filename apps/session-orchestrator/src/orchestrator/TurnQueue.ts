@@ -1,20 +1,20 @@
 /**
- * Runs accepted turns: one at a time per conversation, in order, on fibers of the service.
+ * Runs accepted turns on fibers: one at a time per conversation, in order.
  *
- * TurnQueue.Q1. A conversation has a fiber while it has turns to run, and no longer.
+ * TurnQueue.Q1. A conversation has a fiber only while it has turns to run.
  * TurnQueue.Q2. While the first turn of a conversation is parked (`Parking`), the others stay queued.
- * TurnQueue.Q3. A turn whose model or settings are gone from the configuration is sealed as failed, with the reason. It does not block the
- *     turns behind it.
+ * TurnQueue.Q3. A turn whose model or settings are no longer in the configuration is sealed as failed, with the reason. It does not block
+ *     the turns behind it.
  * TurnQueue.Q4. No turn passes an unsealed turn before it. A turn that stops unsealed is run again from its records. After a defect of the
  *     service that happens twice, and then it is sealed as failed (rule C10). After another process has written, it happens at growing
- *     intervals (`Comebacks`), and its callers get the error. An abort ends the turn at any of these moments.
+ *     intervals (`RestartDelays`), and its callers get the error. An abort ends the turn at any of these moments.
  * TurnQueue.Q5. A parked turn that is wanted is reached through its session from that moment on, by handles that stay the same. No command
  *     or abort is lost while it leaves memory, or while it is read from the disk; they are taken in their order.
  * TurnQueue.Q6. A turn that is in memory ahead of its time and stops there is still parked: nothing is reported of it.
- * TurnQueue.Q7. Callers that wait for a command to be on record, or for a seal, get the error of a turn that has stopped instead.
- * TurnQueue.Q8. A turn that may take the process down runs alone (`Quarantine`), and a turn that did so again is sealed without being run
- *     (rule X14). An orderly stop of the service is on record, so that it counts for no death.
- * TurnQueue.Q9. A turn of a conversation that runs none may begin before it is accepted (`Early`).
+ * TurnQueue.Q7. Callers that wait for a command's record, or for a seal, get the error of a turn that has stopped instead.
+ * TurnQueue.Q8. A turn that may take the process down runs alone (`Quarantine`). A turn that did so again is sealed without being run
+ *     (rule X14). An orderly stop of the service is recorded, so that it counts as no death.
+ * TurnQueue.Q9. A turn of a conversation that runs no other may begin before it is accepted (`Early`).
  */
 import { JournalCheckpoint } from "@holdfast/journal"
 import { Observer, Records, TurnStopped } from "@holdfast/kernel"
@@ -25,7 +25,7 @@ import type * as Handover from "../turn/Handover.ts"
 import type { Resumption, Turn } from "../storage/Store.ts"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import * as Tokenizer from "../tokens/Tokenizer.ts"
-import { Comebacks } from "../recovery/Comebacks.ts"
+import { RestartDelays } from "../recovery/RestartDelays.ts"
 import { Early } from "../session/Early.ts"
 import type { Awaited } from "../gate/Gatekeeper.ts"
 import type { Parking } from "../parking/Parking.ts"
@@ -33,7 +33,7 @@ import * as MissingTools from "../turn/MissingTools.ts"
 import { Seals } from "../session/Seals.ts"
 import type { Session } from "../session/Session.ts"
 import type { Sessions } from "../session/Sessions.ts"
-import * as Setbacks from "../recovery/Setbacks.ts"
+import * as InterruptedTurns from "../recovery/InterruptedTurns.ts"
 import * as TurnLife from "../session/TurnLife.ts"
 import * as TurnPorts from "../turn/TurnPorts.ts"
 import * as TurnRunner from "../turn/TurnRunner.ts"
@@ -41,35 +41,36 @@ import * as TurnServices from "../turn/TurnServices.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import { Waking } from "../parking/Waking.ts"
 
+/** The accepted turns of this process. */
 export interface TurnQueue {
   /** Queues an accepted turn behind the others of its conversation. */
   readonly add: (session: Session, turnId: Ids.TurnId, known?: TurnLife.Known) => Effect.Effect<void>
-  /** Prepares a turn that is about to be accepted, and that no other turn stands before (Q9). */
+  /** Prepares a turn before its acceptance, if no other turn stands before it (TurnQueue.Q9). */
   readonly anticipate: (session: Session, resumption: Resumption) => Anticipated
-  /** Runs the turns of a session now, instead of when the turnstile admits the first: there is a command for it. */
+  /** Runs the turns of a session now, instead of when the turnstile admits the first: a command has arrived. */
   readonly hasten: (session: Session) => void
-  /** What becomes of a turn from now on: its seal, or why it stopped without one. */
+  /** The outcome of a turn from now on: its seal, or the error of its stop. */
   readonly sealOf: (turnId: Ids.TurnId) => Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped>
   /** Whether a turn runs here, waits for those before it, or is parked. */
   readonly has: (turn: Pick<Turn, "conversationId" | "turnId">) => boolean
-  /** Turns that wait on disk alone. */
+  /** The turns that wait on disk alone. */
   readonly parking: Parking
 }
 
 /** A turn that may begin before it is accepted. */
-export interface Anticipated {
+interface Anticipated {
   readonly begin: () => void
-  /** It is accepted, and what it says first has left: it goes on, if it runs; whether it does. */
+  /** The turn is accepted, and its opening events have left. Returns whether it is running. */
   readonly accept: () => boolean
-  /** It is not accepted: it ends, and its call with it, and nothing is reported of it. */
+  /** The turn is not accepted: it ends, and its call with it, and nothing is reported of it. */
   readonly refuse: Effect.Effect<void>
 }
 
-/** A queue whose turns stop, unsealed, with the scope. `down` is done when the service goes down. */
+/** A queue whose turns stop, unsealed, with the scope. `down` is done when the service shuts down. */
 export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Deferred.Deferred<void>) {
   const services = yield* TurnServices.collect(sessions, down)
   const { isStopping } = services
-  // Behind the fibers: a runner goes on without this conversation, and its gates with it (K3).
+  // Runs after the fibers have ended: a runner continues without this conversation, so gates must get their tickets back (Gatekeeper.K3).
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
       for (const { turns } of sessions) for (const turn of turns.slice()) turn.end(Exit.fail(TurnRunner.goingDown))
@@ -77,8 +78,8 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
   )
   const fork = yield* FiberSet.makeRuntime<never>()
   const seals = new Seals()
-  const comebacks = new Comebacks()
-  /** What runs the turns of a session; `undefined` while it starts. */
+  const restartDelays = new RestartDelays()
+  /** The fiber that runs the turns of a session; `undefined` while it starts. */
   const working = new Map<Session, Fiber.Fiber<void> | undefined>()
 
   /** The turn that runs next: the first one, or, while that is parked, itself ahead of its time. */
@@ -98,21 +99,21 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
     if (working.has(session)) working.set(session, fiber)
   }
 
-  /** A turn of a session has been dealt with: the next one is run. */
+  /** A turn of a session has ended or left: the next one is run. */
   const goesOn = (session: Session): void => {
     working.delete(session)
     if (nextOf(session) === undefined) sessions.release(session)
     else begin(session)
   }
 
-  /** A turn leaves memory until its time, unless it is wanted (Q5). */
+  /** A turn leaves memory until its time, unless it is wanted (TurnQueue.Q5). */
   const leaves = (session: Session, turn: TurnLife.TurnLife, { awaited, retryAt }: Leaving): void => {
     if (!turn.isWanted && turn.move(TurnLife.park)) parking.park(session.conversationId, turn.turnId, retryAt, awaited)
   }
 
   const ended = (turn: TurnLife.TurnLife, outcome: Exit.Exit<TurnEvent.TurnEnd, TurnStopped.TurnStopped>): void => {
     turn.end(outcome)
-    seals.tell(turn.turnId, outcome)
+    seals.report(turn.turnId, outcome)
   }
 
   const stopped = (session: Session, turn: TurnLife.TurnLife, error: TurnStopped.TurnStopped): void => {
@@ -120,11 +121,11 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
     ended(turn, Exit.fail(error))
   }
 
-  /** Seals a turn that has stopped unsealed, or has it run again (Q4); gives its seal. */
+  /** Seals a turn that has stopped unsealed, or has it run again (TurnQueue.Q4); returns its seal. */
   const goOn = Effect.fnUntraced(function* (session: Session, turn: TurnLife.TurnLife, error: TurnStopped.TurnStopped) {
     const { turnId } = turn
     if (error.defect === true) {
-      const outcome = yield* Effect.exit(Setbacks.ofDefect(services, session, turn, error))
+      const outcome = yield* Effect.exit(InterruptedTurns.ofDefect(services, session, turn, error))
       if (Exit.isSuccess(outcome)) return outcome.value
       yield* Effect.logError(`Turn ${turnId} could not be sealed: ${errorOf(outcome.cause).message}`)
     }
@@ -132,11 +133,11 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
     const { interruption } = turn.state
     stopped(session, turn, error)
     const { abort } = session.add(turnId, { _tag: "Stopped", interruption }, "first")
-    yield* Setbacks.pause(abort, comebacks.stopped(session.conversationId, yield* Clock.currentTimeMillis))
+    yield* InterruptedTurns.pause(abort, restartDelays.stopped(session.conversationId, yield* Clock.currentTimeMillis))
     return undefined
   })
 
-  /** Runs a turn up to where it is sealed, stops or leaves memory; whether the session's turns go on. */
+  /** Runs a turn until it is sealed, stops or leaves memory; returns whether the session's next turn may run. */
   const live = Effect.fnUntraced(function* (
     session: Session,
     turn: TurnLife.TurnLife,
@@ -149,11 +150,11 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
       onFailure: errorOf
     })
     if (early !== undefined && !(yield* early.isAccepted)) return false
-    // From here on nothing yields until the outcome is reported: a turn that does not run has none that is unreported.
+    // From here on nothing yields until the outcome is reported: a turn that does not run has no unreported outcome.
     const { _tag, awaited } = turn.state
     turn.move(TurnLife.stop)
     if (_tag === "Ahead") {
-      if ("_tag" in outcome) return turn.move(TurnLife.park) // Q6
+      if ("_tag" in outcome) return turn.move(TurnLife.park) // TurnQueue.Q6
       parking.drop(session.conversationId)
     }
     if ("_tag" in outcome && outcome._tag === "TurnParked") {
@@ -190,7 +191,7 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
         Effect.sync(() => {
           const { ahead, early, head } = session
           if (early !== undefined) early.move(TurnLife.end)
-          else if (ahead !== undefined) ahead.move(TurnLife.park) // Q6
+          else if (ahead !== undefined) ahead.move(TurnLife.park) // TurnQueue.Q6
           else if (head !== undefined && head.state._tag !== "Queued") stopped(session, head, TurnRunner.goingDown)
         })
       )
@@ -201,7 +202,7 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
     {
       handOver: (session, _turn, handover) => goOnInFiber(session, handover),
       parked: (session, turn, leaving) => {
-        if (leaving === undefined && turn.state._tag === "Ahead") turn.move(TurnLife.park) // Q6
+        if (leaving === undefined && turn.state._tag === "Ahead") turn.move(TurnLife.park) // TurnQueue.Q6
         else {
           turn.move(TurnLife.stop)
           if (leaving !== undefined) leaves(session, turn, leaving)
@@ -210,7 +211,7 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
       },
       stopped: (session, turn, error) => {
         if (session.early === turn) turn.move(TurnLife.end)
-        else if (turn.state._tag === "Ahead") turn.move(TurnLife.park) // Q6
+        else if (turn.state._tag === "Ahead") turn.move(TurnLife.park) // TurnQueue.Q6
         else stopped(session, turn, error)
       }
     },
@@ -221,8 +222,8 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
   const { parking } = waking
 
   yield* Effect.addFinalizer(() => Effect.sync(() => waking.close()))
-  // Runs first of all that ends with this queue: the turns still run.
-  yield* Effect.addFinalizer(() => Setbacks.inGoodOrder(services))
+  // Finalizers run in reverse order, so this one runs first: the turns still run.
+  yield* Effect.addFinalizer(() => InterruptedTurns.inGoodOrder(services))
 
   const queue: TurnQueue = {
     parking,
@@ -274,7 +275,7 @@ interface Leaving {
   readonly awaited: Awaited | undefined
 }
 
-/** Writes what the disk did not take before (Q4). */
+/** Writes the records that the disk refused before (TurnQueue.Q4). */
 const written = (
   { journal }: TurnServices.TurnServices,
   refused: Handover.Refused | undefined,
@@ -292,20 +293,20 @@ const written = (
   )
 }
 
-/** A command is answered by its record; and a turn that does something new has come to where it was. */
+/** Answers a command when its record is written, and ends the turn's replay at its first new work. */
 const listenerOf = (turn: TurnLife.TurnLife): JournalCheckpoint.Listener => ({
-  // Before the wait is announced: a command may answer the announcement.
+  // Before the wait is announced: a client may send a command as soon as it sees the announcement.
   begins: (name) => turn.begins(Records.placeOf(name)?.kind === "Wake"),
   recorded: (record) => {
-    Setbacks.recorded(turn, record)
+    InterruptedTurns.recorded(turn, record)
     const wake = Records.valueOf("Wake", record)
     if (wake === undefined) return
-    turn.wait.hear(wake)
-    if (wake.type === "asked") turn.move(TurnLife.without("pass")) // it calls when a person has answered
+    turn.wait.recordedEnd(wake)
+    if (wake.type === "asked") turn.move(TurnLife.without("ticket")) // it calls when a person has answered
   }
 })
 
-/** Q4 */
+/** TurnQueue.Q4 */
 const errorOf = <E>(cause: Cause.Cause<E>): E | TurnStopped.TurnStopped =>
   Option.getOrElse(Cause.findErrorOption(cause), () => TurnStopped.ofDefect(Cause.squash(cause)))
 
@@ -323,7 +324,7 @@ const run = Effect.fnUntraced(function* (
   const emitting = <Event>(emit: (event: Event) => void) => (early === undefined ? emit : early.emitting(emit))
   if (handover?.isEntered === true) yield* written(services, handover.refused, patiently)
   else {
-    const sealed = yield* Setbacks.enter(services, session, turn)
+    const sealed = yield* InterruptedTurns.enter(services, session, turn)
     if (sealed !== undefined) return sealed
   }
   const resumption =
@@ -339,7 +340,7 @@ const run = Effect.fnUntraced(function* (
   turn.wait.know(JournalCheckpoint.commandIdsOf(known))
   const { isEnabled, policy, provider, target } = TurnSetting.of(services, session, turn, conversation)
   const { history } = resumption
-  turn.state.seat?.weigh(ContextSize.charactersOf(history))
+  turn.state.slot?.weigh(ContextSize.charactersOf(history))
   const { credentials } = providers
   const ports = yield* TurnPorts.make(
     { standings, tokenizer: Tokenizer.load, credentials, models: defaults.models },
@@ -353,11 +354,11 @@ const run = Effect.fnUntraced(function* (
     live: emitting((event) => session.hub.live(event)),
     makeRoom: () => {
       turn.move(TurnLife.without("place"))
-      turn.state.seat?.ready()
+      turn.state.slot?.ready()
     },
     abort: Deferred.await(turn.abort)
   })
-  // A call that is under way has the tools that were there when it was made.
+  // A call in progress has the tools that were available when it was made.
   const failure = handover?.call === undefined ? yield* settled : undefined
   const running = TurnRunner.run({
     handover,

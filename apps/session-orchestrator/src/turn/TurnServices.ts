@@ -1,4 +1,4 @@
-/** Collects what the turns of a conversation run on. */
+/** Collects the services that turns run on. */
 import { Life, Timer } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
@@ -17,9 +17,10 @@ import type { Sessions } from "../session/Sessions.ts"
 import { Tools } from "../conversation/Tools.ts"
 import * as TurnRunner from "./TurnRunner.ts"
 
+/** The services that the turns of this process share. */
 export type TurnServices = Effect.Success<ReturnType<typeof collect>>
 
-/** `down` is done when the service goes down. */
+/** Collects the services. `down` is done when the service shuts down. */
 export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: Deferred.Deferred<void>) {
   return {
     sessions,

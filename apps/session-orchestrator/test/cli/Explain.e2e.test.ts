@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { TurnExplanation } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
-import * as Given from "../service/Given.ts"
+import * as ProcessSetup from "../service/ProcessSetup.ts"
 import * as Process from "../service/Process.ts"
 
 const config = (model: string, delay: string) => ({
@@ -61,7 +61,7 @@ describe("holdfast explain", () => {
 
   it.live("says that there is no such turn, where to find those that there are, and ends with 1", () =>
     Effect.gen(function* () {
-      const { directory, start } = yield* Given.stage()
+      const { directory, start } = yield* ProcessSetup.stage()
       yield* start
       const { code, stderr, stdout } = yield* holdfast(directory, "explain", "no such turn")
       assert.deepStrictEqual(

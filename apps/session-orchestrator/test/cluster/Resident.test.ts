@@ -311,7 +311,7 @@ describe("Resident", () => {
   )
 
   test(
-    "K3: what was let in and leaves memory before it calls gives its pass back",
+    "K3: what was let in and leaves memory before it calls gives its ticket back",
     Effect.gen(function* () {
       const { alarms, gatekeeper, left, resident, state } = yield* make
       yield* left

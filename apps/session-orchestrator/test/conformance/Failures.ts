@@ -89,7 +89,7 @@ const classification: ReadonlyArray<Scenario> = [
     { only: { runner: "kernel", because: "an error that no server brings about" } }
   ),
   endsIn(
-    "C10: a bug is tried again twice, and no more",
+    "C10: a bug is retried twice, and no more",
     "unknown",
     times(3, Answers.throws(new TypeError("undefined is not a function"))),
     secondsOf("unknown", "unknown"),

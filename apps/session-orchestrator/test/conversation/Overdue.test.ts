@@ -1,6 +1,6 @@
-/** Turns whose wake time passed while no process was up: a new process starts them in a spread (X1). */
-import { Spread } from "@holdfast/journal"
+/** Tests turns that came due without a process: they start in a spread (rule X1). */
 import { assert, it } from "@effect/vitest"
+import { Spread } from "@holdfast/journal"
 import { Ids } from "@holdfast/wire"
 import { Clock, Effect, Logger } from "effect"
 import { TestClock } from "effect/testing"
@@ -44,5 +44,5 @@ it.effect(
 
 const loopTurn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 
-/** Lets everything run that is ready to. */
+/** Lets all work run that is ready. */
 const loopTurns = Effect.repeat(loopTurn, { times: 20 })

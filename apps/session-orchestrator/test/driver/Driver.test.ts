@@ -1,6 +1,10 @@
-/** Turns that are driven without a fiber, on a service whose provider begins its calls so. The orders of events are in `ModelBased.test.ts`. */
-import { type Journal as Port, JournalConflict, StorageError, Timer } from "@holdfast/journal"
+/**
+ * Tests turns that are driven without a fiber, over a provider whose calls need none.
+ *
+ * The orders of events are in `ModelBased.test.ts`.
+ */
 import { assert, describe, it } from "@effect/vitest"
+import { type Journal as Port, JournalConflict, StorageError, Timer } from "@holdfast/journal"
 import { Observer, type Opening, type Provider } from "@holdfast/kernel"
 import { Calls } from "@holdfast/providers"
 import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
@@ -28,18 +32,18 @@ const answers = (listener: Opening.Listener): void =>
 
 const refuses = (listener: Opening.Listener): void => listener.refused({ type: "error", failure: OVERLOADED })
 
-/** What calls come to, one after the other; the last one again and again. */
+/** The outcomes of calls, one after the other; the last one repeats. */
 type Script = ReadonlyArray<(listener: Opening.Listener) => void>
 
 interface Service {
   readonly conversations: Conversations["Service"]
   readonly store: Store["Service"]
   readonly journal: Journal["Service"]
-  /** Calls that were made, and those that were cancelled. */
+  /** The numbers of calls made and cancelled. */
   readonly calls: { made: number; cancelled: number }
   /** The groups of appends that were handed in. */
   readonly groups: ReadonlyArray<ReadonlyArray<Port.Append>>
-  /** What observers are told. */
+  /** The observations that observers get. */
   readonly told: ReadonlyArray<string>
 }
 
@@ -115,7 +119,7 @@ const withService = <E>(
     yield* test({ conversations, store, journal, calls, groups, told })
   }).pipe(Effect.scoped, Effect.provide(SqlStore.layerMemory))
 
-/** What can be done without the clock is done. */
+/** Lets all work run that is possible without the clock. */
 const settled = Effect.promise(async () => {
   for (let n = 0; n < 40; n++) await new Promise((resolve) => setImmediate(resolve))
 })
@@ -144,7 +148,7 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("X1: a turn that comes back goes on where it was, and says what its answer says", () =>
+  it.effect("X1: a turn that comes back continues where it was, and gives its answer", () =>
     withService([refuses, answers], ({ conversations, store }) =>
       Effect.gen(function* () {
         const id = yield* conversations.create({})
@@ -164,7 +168,7 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("X3: a client that comes while a turn that came back answers gets the step from its beginning", () =>
+  it.effect("X3: a client that connects while a returned turn answers gets the step from its beginning", () =>
     withService(
       [
         refuses,
@@ -210,7 +214,7 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("X4: a command reaches a turn that stands by, and an abort too", () =>
+  it.effect("X4: a command reaches a turn that stands by, and so does an abort", () =>
     withService([refuses, refuses, answers], ({ conversations }) =>
       Effect.gen(function* () {
         const [first, second] = [yield* conversations.create({}), yield* conversations.create({})]
@@ -229,7 +233,7 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("X1: of a turn that is not accepted nothing is told, and its call is cancelled", () =>
+  it.effect("X1: a turn that is not accepted emits nothing, and its call is cancelled", () =>
     withService(
       [() => {}, refuses],
       ({ calls, conversations, told }) =>
@@ -248,7 +252,7 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("C10: a provider that throws has failed, as a bug", () =>
+  it.effect("C10: a provider that throws has failed, as a defect", () =>
     withService(
       [
         () => {
@@ -266,7 +270,7 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("D8: an abort ends a call that is under way, and the attempt is counted", () =>
+  it.effect("D8: an abort ends a call in progress, and the attempt is counted", () =>
     withService([() => {}], ({ calls, conversations }) =>
       Effect.gen(function* () {
         const id = yield* conversations.create({})
@@ -281,7 +285,7 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("R1: a disk that refuses pauses the turn, which goes on when it works again", () =>
+  it.effect("TurnRunner.R1: a disk that refuses a write pauses the turn, which continues when it works again", () =>
     withService(
       [refuses],
       ({ calls, conversations, journal }) =>

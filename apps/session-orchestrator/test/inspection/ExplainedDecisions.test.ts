@@ -1,15 +1,15 @@
-/** What is said of a decision: to try again, and when; or to give up, and why. */
+/** Tests the sentences about decisions: retries with their time, and giving up with the reason. */
 import { describe } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Basis, Profile } from "@holdfast/policy"
 import { Duration } from "effect"
-import * as Told from "./Told.ts"
+import * as ExplanationCases from "./ExplanationCases.ts"
 
 const { answer, dies, emits, text, throws, unauthorized } = ScriptedProvider
-const { asked, down, overloaded, quota, tooLong } = Told
+const { asked, down, overloaded, quota, tooLong } = ExplanationCases
 
 describe("a decision", () =>
-  Told.tells([
+  ExplanationCases.tells([
     {
       title: "a retry by the schedule says what it was, when it was due, and what it cost (D1, D3)",
       plan: { scripts: [...down(1), answer("Hello")] },
@@ -26,7 +26,7 @@ describe("a decision", () =>
       plan: { scripts: [emits(overloaded, text("Hel"))] },
       says: [
         'Attempt 1 failed after content had left: overloaded, 529 overloaded_error: "Overloaded".',
-        "Gave up: content had left, and what has been shown is not produced twice (D4).",
+        "Gave up: content had left, and shown text is not produced twice (D4).",
         'The turn failed after 1 attempt: overloaded, 529 overloaded_error: "Overloaded".'
       ]
     },
@@ -38,7 +38,7 @@ describe("a decision", () =>
     {
       title: "a provider that says not to ask again (C2)",
       plan: { scripts: [emits({ ...overloaded, retryable: false, evidence: { "x-should-retry": "false" } })] },
-      says: ["Gave up: the provider said that it should not be retried (D3)."]
+      says: ["Gave up: the provider forbade a retry (x-should-retry) (D3)."]
     },
     {
       title: "a quota without a reset is not waited for (C2)",
@@ -60,7 +60,7 @@ describe("a decision", () =>
     {
       title: "a context that is too long (P2)",
       plan: { scripts: [emits(tooLong)] },
-      says: ["Gave up: what is too long for the model is not sent again (P2)."]
+      says: ["Gave up: a context that is too long for the model is not sent again (P2)."]
     },
     {
       title: "a bug (C10)",
@@ -68,7 +68,7 @@ describe("a decision", () =>
       says: [
         'Attempt 1 failed before any content: unknown: "TypeError: x is undefined".',
         "Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s, the schedule's (C10, D1); 5 s of 8 h spent.",
-        "Gave up: this is a bug of the program, and it was tried again twice already (C10)."
+        "Gave up: this is a bug of the program, and it was retried twice already (C10)."
       ]
     },
     {
@@ -79,7 +79,7 @@ describe("a decision", () =>
     {
       title: "no strategy (D9)",
       plan: { scripts: down(1), isPatient: false },
-      says: ["Gave up: no retries were asked for (D9)."]
+      says: ["Gave up: no retries were configured (D9)."]
     },
     {
       title: "retries that are switched off in the configuration (P3)",

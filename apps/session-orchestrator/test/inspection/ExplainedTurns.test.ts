@@ -1,15 +1,15 @@
-/** What is said of where a turn went, of what was lost of it, and of one that is still under way. */
+/** Tests the sentences about targets, lost attempts, and work in progress. */
 import { describe } from "@effect/vitest"
 import { Compactor, FinalReport } from "@holdfast/kernel"
 import { ScriptedProvider, TestRouter } from "@holdfast/kernel/testing"
 import { Failure } from "@holdfast/wire"
 import { Duration, Effect, Layer } from "effect"
 import * as ScriptedTurn from "./ScriptedTurn.ts"
-import * as Told from "./Told.ts"
+import * as ExplanationCases from "./ExplanationCases.ts"
 
 const { answer, call, emits, text, tools } = ScriptedProvider
 const { hangs } = ScriptedTurn
-const { down, overloaded, quota, tooLong } = Told
+const { down, overloaded, quota, tooLong } = ExplanationCases
 
 const hour = Duration.hours(1)
 
@@ -17,7 +17,7 @@ const fallback = { target: { provider: "openai", model: "gpt-5" }, role: "defaul
 
 const sends = (move: TestRouter.Move) => new TestRouter.TestRouter({ direct: () => move }).layer
 
-/** Does one after another. */
+/** A compactor that gives these results, one after another. */
 const compactor = (...does: ReadonlyArray<Effect.Effect<never, Failure.ProviderFailure> | string | undefined>) => {
   let n = 0
   return Layer.succeed(Compactor.Compactor, {
@@ -36,7 +36,7 @@ const report = Layer.succeed(FinalReport.FinalReport, {
 })
 
 describe("a turn", () =>
-  Told.tells([
+  ExplanationCases.tells([
     {
       title: "a switch to a fallback (P8)",
       plan: { scripts: [...down(1), answer("Hello")], services: sends({ delayMs: 0, route: fallback }) },
@@ -73,7 +73,7 @@ describe("a turn", () =>
         'Attempt 1 failed before any content: context-overflow: "prompt is too long".',
         'Call 2, for a summary, failed: overloaded, 529 overloaded_error: "Overloaded".',
         "Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s, the schedule's (D3, D1); 5 s of 8 h spent.",
-        "Call 3, for a summary, was answered: it stands for the older messages from here on (P19).",
+        "Call 3, for a summary, was answered: the summary replaces the older messages from here on (P19).",
         "Attempt 4 was answered (stop).",
         "The turn was answered after 4 attempts and 5 s of waiting."
       ]
@@ -82,8 +82,8 @@ describe("a turn", () =>
       title: "a context that could not be made smaller (P19)",
       plan: { scripts: [emits(tooLong)], services: compactor(undefined) },
       says: [
-        "Gave up: what is too long for the model is not sent again (P2).",
-        "Nothing of what was too long could be left out (P19).",
+        "Gave up: a context that is too long for the model is not sent again (P2).",
+        "No part of the context could be left out (P19).",
         'The turn failed after 1 attempt: context-overflow: "prompt is too long".'
       ]
     },
@@ -94,7 +94,7 @@ describe("a turn", () =>
         services: compactor(Effect.fail(new Failure.ProviderFailure({ failure: tooLong })))
       },
       says: [
-        'Call 2, for a summary, was too long itself: context-overflow: "prompt is too long". Nothing of what was too long could be left out (P19).',
+        'Call 2, for a summary, was too long itself: context-overflow: "prompt is too long". No part of the context could be left out (P19).',
         'The turn failed after 2 attempts: context-overflow: "prompt is too long".'
       ]
     },
@@ -125,7 +125,7 @@ describe("a turn", () =>
       title: "an attempt whose process died after content had left (X2)",
       plan: { scripts: [answer("Hel"), answer("Hello")], diesBefore: "step/0/attempt/0" },
       says: [
-        "Attempt 1 was lost: its process died after content had left. What was shown is void; it costs no retry (X2).",
+        "Attempt 1 was lost: its process died after content had left. The shown text is void; the attempt costs no retry (X2).",
         "Attempt 2 was answered (stop)."
       ]
     },
@@ -142,7 +142,7 @@ describe("a turn", () =>
       says: [
         "Attempt 1 was answered (tool-calls).",
         "Tool call 1, search, was answered.",
-        "Tool call 2, mail, was running when its process died. It was not run again; the model was told that nobody knows what became of it (X8).",
+        "Tool call 2, mail, was running when its process died. It was not run again; the model was informed that its outcome is unknown (X8).",
         "Attempt 1 was answered (stop).",
         "The turn was answered after 2 attempts."
       ]

@@ -1,14 +1,14 @@
-/** What is said of a wait: what people have made of it, what it asked, and how it ended. */
+/** Tests the sentences about waits: commands, questions, and their ends. */
 import { describe } from "@effect/vitest"
 import { RetryStrategy } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Duration, Effect } from "effect"
 import * as ScriptedTurn from "./ScriptedTurn.ts"
-import * as Told from "./Told.ts"
+import * as ExplanationCases from "./ExplanationCases.ts"
 
 const { answer } = ScriptedProvider
 const { by } = ScriptedTurn
-const { down } = Told
+const { down } = ExplanationCases
 
 const hour = Duration.hours(1)
 
@@ -21,7 +21,7 @@ const asking = (strategy: RetryStrategy.RetryStrategy["Service"]): RetryStrategy
 })
 
 describe("a wait", () =>
-  Told.tells([
+  ExplanationCases.tells([
     {
       title: "a turn that waits",
       plan: { scripts: down(1) },
@@ -65,7 +65,7 @@ describe("a wait", () =>
       title: "a turn that was sent elsewhere (X4)",
       plan: { scripts: [...down(1), answer("Hello")] },
       live: ({ wake }) => wake({ type: "switched", target: { provider: "openai", model: "gpt-5" }, by }),
-      says: ["The wait was ended by HTTP from 127.0.0.1, command k1, to go on with openai/gpt-5 (X4)."]
+      says: ["The wait was ended by HTTP from 127.0.0.1, command k1, to continue on openai/gpt-5 (X4)."]
     },
     {
       title: "retries that were given up (P14)",
@@ -92,7 +92,7 @@ describe("a wait", () =>
         })
       },
       says: [
-        "The wait could not be slept, and there is no retry without it (D14).",
+        "The wait itself failed, and there is no retry without it (D14).",
         'The turn failed after 1 attempt: unknown: "The alarm clock is broken."'
       ]
     },
@@ -110,7 +110,7 @@ describe("a wait", () =>
       title: "a question that nobody has answered (X11)",
       plan: { scripts: down(1), strategy: asking },
       says: [
-        "Nobody had answered, and the turn gave up (X11).",
+        "The question got no answer, and the turn gave up (X11).",
         'The turn failed after 1 attempt and 8 h 5 s of waiting: overloaded: "May it go on? Nobody answered within 8h. The last error was: Overloaded".'
       ]
     }

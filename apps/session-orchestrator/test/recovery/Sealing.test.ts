@@ -1,6 +1,6 @@
-/** A turn that is sealed without being run: what its last events say of it, from what is on disk. */
-import { GivenRecords } from "@holdfast/journal/testing"
+/** Tests turns that are sealed without being run: their last events, from stored data. */
 import { assert, describe, it } from "@effect/vitest"
+import { GivenRecords } from "@holdfast/journal/testing"
 import type { Records } from "@holdfast/kernel"
 import { type Failure, type TurnEvent } from "@holdfast/wire"
 import { Array as Arr, Effect, identity } from "effect"
@@ -23,7 +23,7 @@ const outcome: Sealing.Outcome = { status: "failed", failure }
 const opened: TurnEvent.PersistedEvent = { type: "turn-start", ...ids, startedAt: 0 }
 const closed = (attempt: number): TurnEvent.PersistedEvent => ({ type: "retry-end", ...ids, attempt, success: true })
 
-/** Seals turn 1, at 100 s, with these records and events on disk; gives its seal and all events that it has then. */
+/** Seals turn 1, at 100 s, with these records and events on disk; returns its seal and all its events. */
 const sealed = (
   records: ReadonlyArray<Records.Stored>,
   events: ReadonlyArray<TurnEvent.PersistedEvent> = [opened],
@@ -36,7 +36,7 @@ const sealed = (
     if (Arr.isReadonlyArrayNonEmpty(events)) yield* store.appendEvents(conversationId, turnId, events, 0)
     yield* TestClock.setTime(100_000)
     const session = new Session(conversationId)
-    // Of the services of a turn it takes these alone.
+    // The sealing uses these services alone.
     const services = { journal, store: { ...store, ...over }, patiently: () => identity } as unknown as TurnServices
     const end = yield* Sealing.seal(services, session, turnId, outcome)
     const stored = yield* store.turnEvents(turnId)
@@ -50,7 +50,7 @@ const waited = [
 ]
 
 describe("a turn that is sealed without being run", () => {
-  it.effect("C10: fails with what stopped it, behind its events, and watchers hear of it", () =>
+  it.effect("C10: fails with the failure that stopped it, behind its events, and watchers get the seal", () =>
     Effect.gen(function* () {
       const { end, lastId, session, types } = yield* sealed([])
       assert.deepStrictEqual(types, ["turn-start", "error", "turn-end"])
@@ -59,7 +59,7 @@ describe("a turn that is sealed without being run", () => {
     })
   )
 
-  it.effect("C10: has the beginning of a turn where nothing was said of it yet", () =>
+  it.effect("C10: gets the opening of a turn if it has no event yet", () =>
     Effect.gen(function* () {
       const { types } = yield* sealed([], [])
       assert.deepStrictEqual(types, ["turn-start", "message", "error", "turn-end"])
@@ -76,7 +76,7 @@ describe("a turn that is sealed without being run", () => {
     })
   )
 
-  it.effect("stops where another process has written to it meanwhile", () =>
+  it.effect("stops if another process has written to it meanwhile", () =>
     Effect.gen(function* () {
       const elsewhere = { appendEvents: () => Effect.succeed([]) }
       const error = yield* Effect.flip(sealed([], [opened], elsewhere))
@@ -85,7 +85,7 @@ describe("a turn that is sealed without being run", () => {
   )
 
   it.effect(
-    "D2: has slept and waited what its records say, waits that did not end included, and no retry at once",
+    "D2: has slept and waited as long as its records show; unfinished waits count, immediate retries do not",
     () =>
       Effect.gen(function* () {
         const over = yield* sealed([...waited, GivenRecords.failed(1, 7_000), GivenRecords.giveUp(1)])
@@ -107,7 +107,7 @@ describe("a turn that is sealed without being run", () => {
       })
   )
 
-  it.effect("P11: closes the chain of retries that is open, and none that was closed", () =>
+  it.effect("P11: closes the open chain of retries, and no chain that was closed", () =>
     Effect.gen(function* () {
       const open = yield* sealed([...waited, GivenRecords.failed(1, 7_000), GivenRecords.retry(1, 10_000, 17_000)])
       assert.deepStrictEqual(open.types, ["turn-start", "retry-end", "error", "turn-end"])
@@ -127,7 +127,7 @@ describe("a turn that is sealed without being run", () => {
     })
   )
 
-  it.effect("X2: text that was shown when its process died is void, and its attempt counts", () =>
+  it.effect("X2: declares text void that was shown when its process died, and counts its attempt", () =>
     Effect.gen(function* () {
       const shown = yield* sealed([...waited, GivenRecords.mark(1)], [opened])
       assert.deepStrictEqual(shown.types, ["turn-start", "step-discarded", "retry-end", "error", "turn-end"])

@@ -1,11 +1,11 @@
 /**
- * A process that is killed with -9 at a point chosen by chance, and what has become of its turns when it is back.
+ * Kills a process with -9 at random points, and checks its turns after a restart.
  *
- * `test` runs every phase once or more. The nightly form runs as many as it is told to:
+ * `test` runs every phase once or more. The nightly form runs as many as requested:
  *
  *     HOLDFAST_CRASH_RUNS=100 vitest run --config vitest.workspace.ts Crash.e2e
  *
- * The title of a run has its seed; `HOLDFAST_SEED=... HOLDFAST_CRASH_RUNS=...` as they stand there runs the same ones again.
+ * The title of a run has its seed; `HOLDFAST_SEED=... HOLDFAST_CRASH_RUNS=...` as they stand there repeats the same runs.
  */
 import { describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
@@ -13,25 +13,25 @@ import { Effect, Fiber, Semaphore } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as ToolsGiven from "../tools/Given.ts"
-import * as CrashStage from "./CrashStage.ts"
-import { assertWhole } from "./CrashVerdict.ts"
-import * as Given from "./Given.ts"
+import * as CrashHarness from "./CrashHarness.ts"
+import { assertWhole } from "./CrashChecks.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import { toolCalls } from "./ToolFrames.ts"
 
 const { ErrorBody, answerFrames, errorFrame } = ScriptedServer
 
-/** Brings the process of some turns to its death, and leaves another one up. */
-type Phase = (stage: CrashStage.Stage) => Effect.Effect<void, Error, CrashStage.Requirements>
+/** Brings the process of some turns to its death, and leaves another one running. */
+type Phase = (stage: CrashHarness.Stage) => Effect.Effect<void, Error, CrashHarness.Requirements>
 
 const words = (name: string, count: number) => Array.from({ length: count }, (_, n) => `${name}${n}`).join(" ")
 
-/** What the attempt says that a death may cut, and what every other one says. */
+/** The text of the attempt that a death may cut, and the text of every other attempt. */
 const CUT = words("cut", 40)
 const WHOLE = words("whole", 60)
 
 const failures = (): ReadonlyArray<ScriptedServer.ScriptedResponse> => [
-  Given.overloaded,
+  ProcessSetup.overloaded,
   { status: 502, headers: { "content-type": "text/html" }, body: ErrorBody.page(502) },
   { status: 429, body: ErrorBody.envelope("rate-limit", "openai") },
   { frames: [errorFrame("openai", "overloaded")] },
@@ -41,7 +41,7 @@ const failures = (): ReadonlyArray<ScriptedServer.ScriptedResponse> => [
 ]
 
 /** The provider fails so many times, each time in another way. */
-const fails = ({ chance, provider }: CrashStage.Stage, times: number): void => {
+const fails = ({ chance, provider }: CrashHarness.Stage, times: number): void => {
   const first = chance.from(0, failures().length - 1)
   for (let n = 0; n < times; n++) {
     const failure = failures()[(first + n) % failures().length]
@@ -49,23 +49,23 @@ const fails = ({ chance, provider }: CrashStage.Stage, times: number): void => {
   }
 }
 
-/** An answer that stops at a gate behind so many of its frames; the first is a preamble. */
-const gated = ({ provider }: CrashStage.Stage, behind: number): ScriptedServer.Gate => {
-  const { gate, response } = Given.gated(CUT, behind)
+/** An answer that stops at a gate after so many of its frames; the first is a preamble. */
+const gated = ({ provider }: CrashHarness.Stage, behind: number): ScriptedServer.Gate => {
+  const { gate, response } = ProcessSetup.gated(CUT, behind)
   provider.respond(response)
   return gate
 }
 
 const LAST = answerFrames("openai", CUT).length - 1
 
-const both = (stage: CrashStage.Stage) => Effect.andThen(stage.post("one"), stage.post("two"))
+const both = (stage: CrashHarness.Stage) => Effect.andThen(stage.post("one"), stage.post("two"))
 
-const waits = (stage: CrashStage.Stage, attempt: number) =>
+const waits = (stage: CrashHarness.Stage, attempt: number) =>
   stage.sees(`wait ${attempt}`, ({ retries }) => retries.at(-1)?.attempt === attempt)
 
-/** The first of two turns is in its second wait, after one that was short; its provider fails so many times in all. */
+/** The first of two turns is in its second wait, after a short one; its provider fails so many times in total. */
 const asleep = Effect.fnUntraced(function* (
-  stage: CrashStage.Stage,
+  stage: CrashHarness.Stage,
   failures: number,
   ...delays: ReadonlyArray<string>
 ) {
@@ -75,8 +75,8 @@ const asleep = Effect.fnUntraced(function* (
   yield* waits(stage, 1)
 })
 
-/** The first of two turns is being answered, up to a gate behind so many frames; it has failed before, or not. */
-const answering = Effect.fnUntraced(function* (stage: CrashStage.Stage, behind: number, mostFailures = 1) {
+/** The first of two turns is being answered, up to a gate after so many frames; it may have failed before. */
+const answering = Effect.fnUntraced(function* (stage: CrashHarness.Stage, behind: number, mostFailures = 1) {
   yield* stage.begin("50 millis", "100 millis")
   fails(stage, stage.chance.from(0, mostFailures))
   const gate = gated(stage, behind)
@@ -85,12 +85,12 @@ const answering = Effect.fnUntraced(function* (stage: CrashStage.Stage, behind: 
   return gate
 })
 
-/** What tools have left by now. */
-const runsOf = ({ runs }: CrashStage.Stage) =>
+/** The tool runs that are recorded by now. */
+const runsOf = ({ runs }: CrashHarness.Stage) =>
   Effect.sync(() => (fs.existsSync(runs) ? fs.readFileSync(runs, "utf8").trim().split("\n") : []))
 
-/** A turn whose tools run, or one of them, or have been asked for. They answer once the file is there that this gives. */
-const runsTools = Effect.fnUntraced(function* (stage: CrashStage.Stage) {
+/** A turn whose tools run, or one of them, or are requested. They answer once the returned file exists. */
+const runsTools = Effect.fnUntraced(function* (stage: CrashHarness.Stage) {
   const gate = path.join(stage.directory, "gate")
   const names = ["append", "append_again"]
   stage.tools = {
@@ -162,14 +162,14 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
       if (stage.chance.of(true, false)) yield* stage.command("retry-now")
       yield* stage.kill
       yield* stage.revive
-      stage.promises.length = 0 // somebody is about to break it
+      stage.promises.length = 0 // a command will break it
       yield* stage.command("retry-now")
     })
   ],
   [
     "right after it has told that it wakes",
     Effect.fnUntraced(function* (stage) {
-      // In memory, and on disk alone.
+      // Delays for a wait in memory, and for a wait on disk alone.
       yield* asleep(stage, stage.chance.from(2, 3), `${stage.chance.of(3_000, 8_000)} millis`, "100 millis")
       yield* stage.passes(0, 300)
       yield* stage.wakes
@@ -188,7 +188,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
       yield* stage.passes(0, 300)
       yield* stage.aborts("one")
       yield* stage.kill
-      yield* gate.open // for "two", where "one" never came to it
+      yield* gate.open // for "two", if "one" never reached it
       yield* stage.revive
     })
   ],
@@ -318,12 +318,12 @@ const environment = (name: string): number | undefined => {
 const runs = environment("HOLDFAST_CRASH_RUNS") ?? phases.length
 const seed = environment("HOLDFAST_SEED") ?? Date.now() % 1_000_000
 
-/** More at once, on two cores, and a turn would wake late for no other reason. */
+/** With more at once, on two cores, turns would wake late for that reason alone. */
 const AT_ONCE = 3
 
 const places = Semaphore.makeUnsafe(AT_ONCE)
 
-/** It counts while a run waits for its place. What a run waits for in itself has shorter deadlines. */
+/** Includes the time that a run waits for its place. The waits inside a run have shorter deadlines. */
 const TIMEOUT_MS = 600_000
 
 describe.concurrent(`X1: a process is killed (HOLDFAST_SEED=${seed} HOLDFAST_CRASH_RUNS=${runs})`, () => {
@@ -333,8 +333,8 @@ describe.concurrent(`X1: a process is killed (HOLDFAST_SEED=${seed} HOLDFAST_CRA
       `run ${run}: ${name}`,
       () =>
         Effect.gen(function* () {
-          const stage = yield* CrashStage.make(seed + run)
-          stage.provider.otherwise(Given.answer(WHOLE))
+          const stage = yield* CrashHarness.make(seed + run)
+          stage.provider.otherwise(ProcessSetup.answer(WHOLE))
           yield* phase(stage)
           yield* assertWhole(stage, { turns: ["one", "two"], texts: [CUT, WHOLE] })
         }).pipe(Effect.scoped, places.withPermits(1)),

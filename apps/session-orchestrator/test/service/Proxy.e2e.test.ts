@@ -1,4 +1,4 @@
-/** The program behind a proxy, and with a certificate of the company's own. */
+/** Tests the program behind a proxy, with a company's certificate. */
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { Effect } from "effect"

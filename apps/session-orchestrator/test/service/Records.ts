@@ -1,4 +1,4 @@
-/** What a database file holds of a turn, read by another connection: what is committed, and nothing else. */
+/** Reads a turn's committed data from a database file, by another connection. */
 import { type Directive, Records, RetryStrategy } from "@holdfast/kernel"
 import { Ids } from "@holdfast/wire"
 import { Schema } from "effect"
@@ -16,11 +16,11 @@ export const journalOf = (database: string, turnId: string): ReadonlyArray<Recor
     value: String(value)
   }))
 
-/** The ids of the commands in it. */
+/** The ids of the commands in the journal. */
 export const commandsOf = (database: string, turnId: string): ReadonlyArray<string> =>
   journalOf(database, turnId).flatMap((record) => Records.valueOf("Wake", record)?.by?.commandId ?? [])
 
-/** The waits that were decided in it. */
+/** The waits that were decided in the journal. */
 export const waitsOf = (
   database: string,
   turnId: string
@@ -30,7 +30,7 @@ export const waitsOf = (
     return directive?._tag === "Retry" ? [directive] : []
   })
 
-/** How its waits came to their ends. */
+/** The ends of its waits. */
 export const endsOf = (database: string, turnId: string): ReadonlyArray<RetryStrategy.Wake> =>
   journalOf(database, turnId).flatMap((record) => {
     const wake = Records.valueOf("Wake", record)

@@ -1,9 +1,9 @@
-/** A service that goes down and comes back over the same database, in one process. */
+/** Stops a service and starts it again over the same database, in one process. */
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { Clock, Duration, Effect, Logger } from "effect"
 import { temporaryFile } from "../storage/TemporaryFile.ts"
-import { stillWaits, withWait } from "./BeforeItsTime.ts"
+import { stillWaits, withWait } from "./LongerWaits.ts"
 import * as Service from "./Service.ts"
 
 const { ErrorBody, answerFrames } = ScriptedServer
@@ -11,7 +11,7 @@ const { ErrorBody, answerFrames } = ScriptedServer
 const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "anthropic") }
 
 describe("a service that is started again", () => {
-  it.live("X1: leaves a waiting turn waiting until the moment that it was told of, and answers it once", () =>
+  it.live("X1: leaves a waiting turn waiting until its announced time, and answers it once", () =>
     withWait(
       6,
       Effect.fnUntraced(function* (seconds) {
@@ -37,7 +37,7 @@ describe("a service that is started again", () => {
     )
   )
 
-  it.live("X1, X4: leaves one waiting until the moment that somebody has moved its wait to", () =>
+  it.live("X1, X4: leaves a turn waiting until the time to which a command has moved its wait", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* stage()
       provider.otherwise(overloaded)
@@ -70,7 +70,7 @@ describe("a service that is started again", () => {
       yield* first.stop
       const second = yield* start
       yield* second.call(command)
-      // The abort comes behind the command: at the seal both have been dealt with.
+      // The abort comes after the command: at the seal both have been processed.
       yield* second.call({ method: "POST", path: `/v1/conversations/${id}/abort` })
       const watcher = yield* second.open({ path: `/v1/conversations/${id}/events` })
       assert.include(yield* watcher.until("turn-end"), '"status":"aborted"')
@@ -78,7 +78,7 @@ describe("a service that is started again", () => {
     })
   )
 
-  it.live("D8: an abort right after the restart seals the turn, behind what was said before", () =>
+  it.live("D8: an abort right after the restart seals the turn, behind its earlier text", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* stage()
       provider.otherwise(overloaded)
@@ -94,9 +94,9 @@ describe("a service that is started again", () => {
   )
 })
 
-/** A provider, and service after service over one file. */
+/** A provider, and one service after the other over one file. */
 describe("a start with turns to take up", () => {
-  it.live("X1: has in its log how far it is, where that takes longer than two seconds", () =>
+  it.live("X1: logs its progress if it takes longer than two seconds", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* stage()
       provider.otherwise(overloaded)
@@ -129,7 +129,7 @@ const stage = Effect.fnUntraced(function* (delay: Duration.Duration = Duration.h
   return { provider, start: Service.start({ provider, database, retry }) }
 })
 
-/** A turn that has been told to wait. */
+/** A turn whose wait has been announced. */
 const waiting = Effect.fnUntraced(function* (service: Effect.Success<ReturnType<typeof Service.start>>) {
   const id = yield* service.create()
   const live = yield* service.open({

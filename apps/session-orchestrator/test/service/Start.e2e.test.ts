@@ -1,4 +1,4 @@
-/** A start that cannot succeed: it says why, and leaves everything as it was. */
+/** Tests a start that cannot succeed: it reports why, and changes nothing. */
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { Effect, type Scope, Semaphore } from "effect"
@@ -7,17 +7,17 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Migrations from "../../src/storage/migrations/Migrations.ts"
 import * as NodeSqlite from "../../src/storage/sqlite/NodeSqlite.ts"
-import * as Given from "./Given.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
 
-/** More at once, on two cores, and none would be up sooner. */
+/** More starts at once, on two cores, would not be faster. */
 const places = Semaphore.makeUnsafe(2)
 
 describe.concurrent("a start that cannot succeed", () => {
   const cases: ReadonlyArray<{
     readonly what: string
-    /** Makes the trouble, and says with which configuration to start. */
+    /** Prepares the trouble, and returns the configuration to start with. */
     readonly trouble: (directory: string) => Effect.Effect<object | string, unknown, Scope.Scope>
     readonly code: number
     readonly says: RegExp
@@ -112,7 +112,7 @@ describe.concurrent("a start that cannot succeed", () => {
     }
   ]
 
-  it.live.each(cases)("says why in one paragraph and leaves everything as it was: $what", ({ code, says, trouble }) =>
+  it.live.each(cases)("reports why in one paragraph and changes nothing: $what", ({ code, says, trouble }) =>
     Effect.gen(function* () {
       const directory = yield* Process.directory
       const given = yield* trouble(directory)
@@ -132,15 +132,15 @@ describe.concurrent("a start that cannot succeed", () => {
   )
 })
 
-describe("a second start of what runs already", () => {
+describe("a second start of a running service", () => {
   it.live("leaves the turns of the first alone, and ends with 1", () =>
     Effect.gen(function* () {
-      const { config, directory, provider, start } = yield* Given.stage()
-      const { gate, response } = Given.gated("Once", 1)
+      const { config, directory, provider, start } = yield* ProcessSetup.stage()
+      const { gate, response } = ProcessSetup.gated("Once", 1)
       provider.respond(response)
       const first = yield* start
       const id = yield* first.create()
-      const live = yield* first.open(Given.request(id, "one"))
+      const live = yield* first.open(ProcessSetup.request(id, "one"))
       yield* gate.reached
 
       const file = Process.writeConfig(directory, { ...config, server: { port: first.port } })
@@ -168,7 +168,7 @@ const database = (file: string, sql: string): void => {
   database.close()
 }
 
-/** Every file below a directory, with what is in it. A lock is not counted: a start takes it first, and it holds nothing. */
+/** Every file below a directory, with its content. Locks are left out: a start takes one first, and it has no content. */
 const contentOf = (directory: string): Readonly<Record<string, string>> =>
   Object.fromEntries(
     fs

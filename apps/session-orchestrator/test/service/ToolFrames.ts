@@ -1,4 +1,4 @@
-/** What a scripted provider says to have tools called. */
+/** Makes a scripted provider's responses that call tools. */
 import * as ScriptedServer from "@holdfast/providers/testing"
 import type { Schema } from "effect"
 

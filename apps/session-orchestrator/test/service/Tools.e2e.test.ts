@@ -1,4 +1,4 @@
-/** The service's tools, on real processes: MCP's own server for tests of clients, and one that misbehaves. */
+/** Tests the service's tools on real processes: MCP's test server, and a misbehaving one. */
 import { assert, describe } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/providers/testing"
 import { Effect, Fiber, Schema } from "effect"
@@ -8,7 +8,7 @@ import * as path from "node:path"
 import * as PrometheusText from "../telemetry/PrometheusText.ts"
 import * as Receivers from "../telemetry/Receivers.ts"
 import * as ToolsGiven from "../tools/Given.ts"
-import * as Given from "./Given.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
 import { type Call, toolCalls } from "./ToolFrames.ts"
@@ -18,7 +18,7 @@ const test = SideBySide.atOnce(2)
 
 const everything = { command: process.execPath, args: [ToolsGiven.EVERYTHING] }
 
-/** A provider, a directory, and a service with some tool servers that is started over both. */
+/** A provider, a directory, and a function that starts a service with some tool servers over both. */
 const stageOf = Effect.fnUntraced(function* (tools: object, telemetry: object = {}) {
   const directory = yield* Process.directory
   const provider = yield* ScriptedServer.start()
@@ -26,18 +26,18 @@ const stageOf = Effect.fnUntraced(function* (tools: object, telemetry: object = 
     directory,
     provider,
     asks: (...calls: ReadonlyArray<Call>) => provider.respond({ frames: toolCalls(...calls) }),
-    answers: (text: string) => provider.respond(Given.answer(text)),
-    /** What the provider was told of its calls by its nth request, in order. */
+    answers: (text: string) => provider.respond(ProcessSetup.answer(text)),
+    /** The tool results in the provider's nth request, in order. */
     told: (nth: number) => resultsIn(provider.requests()[nth]?.body ?? "{}"),
     offered: (nth: number) => toolsIn(provider.requests()[nth]?.body ?? "{}"),
     start: Process.start({
       directory,
-      config: { ...Given.configOf(provider), tools, telemetry }
+      config: { ...ProcessSetup.configOf(provider), tools, telemetry }
     })
   }
 })
 
-const turn = (service: Given.Running, id: string, turnId = "one") => Given.turn(service, id, turnId)
+const turn = (service: ProcessSetup.Running, id: string, turnId = "one") => ProcessSetup.turn(service, id, turnId)
 
 const statusOf = (events: ReturnType<typeof Service.eventsOf>) => {
   const end = events.at(-1)
@@ -55,8 +55,8 @@ const resultsIn = (body: string) =>
 
 const toolsIn = (body: string) => (bodyOf(body).tools ?? []).map(({ function: { name } }) => name)
 
-/** The processes that a process has started. */
-const childrenOf = ({ child: { pid } }: Given.Running): ReadonlyArray<number> => {
+/** The child processes of a process. */
+const childrenOf = ({ child: { pid } }: ProcessSetup.Running): ReadonlyArray<number> => {
   const table = execFileSync("ps", ["-eo", "pid=,ppid="], { encoding: "utf8" }).trim().split("\n")
   return table.flatMap((line) => {
     const [child, parent] = line.trim().split(/\s+/).map(Number)
@@ -64,12 +64,12 @@ const childrenOf = ({ child: { pid } }: Given.Running): ReadonlyArray<number> =>
   })
 }
 
-const onlyChildOf = (service: Given.Running): number => {
+const onlyChildOf = (service: ProcessSetup.Running): number => {
   const [pid, ...others] = childrenOf(service)
   return pid === undefined || others.length > 0 ? assert.fail(`it has ${others.length} others`) : pid
 }
 
-/** What a process has read since its start. */
+/** The bytes that a process has read since its start. */
 const bytesReadBy = (pid: number): number =>
   Number(/^rchar: (\d+)$/m.exec(fs.readFileSync(`/proc/${pid}/io`, "utf8"))?.[1])
 
@@ -92,7 +92,7 @@ const linesOf = (file: string): ReadonlyArray<string> =>
   fs.existsSync(file) ? fs.readFileSync(file, "utf8").trim().split("\n") : []
 
 describe.concurrent("a turn with tools", () => {
-  test("A16: calls a real server's, several at once, and goes on with what they say; each is counted and traced", () =>
+  test("A16: calls a real server's, several at once, and continues with their results; each is counted and traced", () =>
     Effect.gen(function* () {
       const collector = yield* Receivers.receiver()
       const otlp = { endpoint: collector.url }
@@ -145,7 +145,7 @@ describe.concurrent("a turn with tools", () => {
       const service = yield* stage.start
       const running = yield* Effect.forkScoped(turn(service, yield* service.create()))
 
-      /** Lets the call go, and waits until the server has read it. */
+      /** Releases the call, and waits until the server has read it. */
       const inCall = Effect.fnUntraced(function* (gate: ScriptedServer.Gate) {
         yield* gate.reached
         const pid = onlyChildOf(service)
@@ -170,15 +170,15 @@ describe.concurrent("a turn with tools", () => {
       assert.match(killed ?? "", /failed in this call: its process ended \(SIGKILL\)/)
       assert.strictEqual(sum1, "The sum of 20 and 22 is 42.")
       assert.match(frozen ?? "", /no answer within/)
-      // It is still being found out that it is gone for good.
+      // It is not yet certain that the server is gone.
       assert.match(sum2 ?? "", /no answer within/)
       assert.strictEqual((yield* service.end("SIGTERM")).code, 0)
       yield* assertGone([first, second])
     }).pipe(Effect.scoped))
 
-  test("takes what fits of servers that flood, and its process grows no larger", () =>
+  test("accepts a bounded part of a flooding server's output, and its process grows no larger", () =>
     Effect.gen(function* () {
-      // Each may send some 50 MB at once and is read at a rate from then on: several pour in seconds what one does in a minute.
+      // Each may send some 50 MB at once and is read at a rate from then on: several send in seconds as much as one in a minute.
       const names = ["a", "b", "c", "d", "e", "f"]
       const unruly = { ...ToolsGiven.unrulyEntry(), allow: ["flood", "flood_lines", "endless"], maxOutput: 4_000 }
       const stage = yield* stageOf(Object.fromEntries(names.map((name) => [name, unruly])))
@@ -206,7 +206,7 @@ describe.concurrent("a turn with tools", () => {
       assert.include(passedOver.at(-1), "it sent a message of more than 8 MiB, and was stopped")
     }).pipe(Effect.scoped))
 
-  test("starts, is ready and answers though a server is down, and says so", () =>
+  test("starts, is ready and answers though a server is down, and reports it", () =>
     Effect.gen(function* () {
       const stage = yield* stageOf({ broken: ToolsGiven.unrulyEntry("broken"), everything })
       stage.answers("Without.")
@@ -223,7 +223,7 @@ describe.concurrent("a turn with tools", () => {
 })
 
 describe.concurrent("a process that is killed while tools run", () => {
-  test("X8: calls the idempotent one again, never the other one, and says that nobody knows what became of it", () =>
+  test("X8: calls the idempotent tool again, never the other one, whose outcome it reports as unknown", () =>
     Effect.gen(function* () {
       const stage = yield* stageOf({ unruly: { ...ToolsGiven.unrulyEntry(), idempotent: ["append_again"] } })
       const [file, gate] = [path.join(stage.directory, "runs"), path.join(stage.directory, "gate")]
@@ -256,7 +256,7 @@ describe.concurrent("a process that is killed while tools run", () => {
       assert.strictEqual(stage.provider.count(), 2)
     }).pipe(Effect.scoped))
 
-  test("X8: an idempotent call is made again as often as it takes", () =>
+  test("X8: an idempotent call is repeated as often as it takes", () =>
     Effect.gen(function* () {
       const stage = yield* stageOf({ unruly: { ...ToolsGiven.unrulyEntry(), idempotent: ["*"] } })
       const [file, gate] = [path.join(stage.directory, "runs"), path.join(stage.directory, "gate")]
@@ -282,8 +282,8 @@ describe.concurrent("a process that is killed while tools run", () => {
     }).pipe(Effect.scoped))
 })
 
-describe.concurrent("a service that goes down", () => {
-  test("takes its tool servers with it, on the second signal too", () =>
+describe.concurrent("a service that shuts down", () => {
+  test("ends its tool servers too, also on the second signal", () =>
     Effect.gen(function* () {
       const stage = yield* stageOf({ one: ToolsGiven.unrulyEntry("stubborn"), two: ToolsGiven.unrulyEntry("stubborn") })
       stage.answers("Hello.")

@@ -1,15 +1,15 @@
 /**
- * A crowd that waits for one endpoint, in simulation: what a night costs with the gate and without it (X5, X10).
+ * Simulates a crowd that waits for one endpoint, with and without the gate (X5, X10).
  *
- * The turns follow a `RetryPolicy`, the gate is `Gate.ts`, time is a queue of moments: no clock, no socket, no chance but the
- * one that is handed in. The endpoint is a plain function of the moment and of how many calls are under way.
+ * The turns follow a `RetryPolicy`, the gate is `Gate.ts`, time is a queue of moments: there is no clock and no socket, and random numbers
+ * are an argument. The endpoint is a plain function of the moment and of the number of calls under way.
  */
 import type { Failure } from "@holdfast/wire"
 import { Heap } from "../Heap.ts"
-import * as RetryPolicy from "../RetryPolicy.ts"
+import * as RetryPolicy from "../decision/RetryPolicy.ts"
 import * as Gate from "./Gate.ts"
 
-/** An endpoint, as a crowd meets it. */
+/** The behaviour of an endpoint. */
 export interface Endpoint {
   /** Whether it answers a call that comes at `now` (milliseconds from the start) while `busy` others are under way. */
   readonly answers: (now: number, busy: number) => boolean
@@ -23,7 +23,7 @@ export interface Options {
   readonly turns: number
   readonly policy: RetryPolicy.RetryPolicy
   readonly endpoint: Endpoint
-  /** Milliseconds from the start in which the turns make their first attempts, evenly. */
+  /** Milliseconds from the start over which the turns' first attempts are spread evenly. */
   readonly arrivalMs: number
   readonly gated: boolean
 }
@@ -40,7 +40,7 @@ export interface Outcome {
   readonly doneMs: number
 }
 
-/** Plays a crowd to its end. */
+/** Simulates a crowd until every turn has ended. */
 export const play = (options: Options): Outcome => new Play(options).run()
 
 // --- internal
@@ -141,7 +141,7 @@ class Play {
     this.settle(now)
   }
 
-  /** Lets in who may come in, and wakes whom there is room for, until nothing changes any more. */
+  /** Admits turns and wakes waiting turns into free room, until nothing changes. */
   private settle(now: number): void {
     if (!this.options.gated) return
     for (;;) {

@@ -3,7 +3,7 @@ import { Ids } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
 import { Conversations } from "../../../src/conversation/Conversations.ts"
 import * as CommandMetrics from "../../../src/telemetry/metrics/CommandMetrics.ts"
-import { waits, withService } from "../../conversation/Given.ts"
+import { waits, withService } from "../../conversation/ConversationSetup.ts"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 
 describe("commands that are counted", () => {
