@@ -1,6 +1,6 @@
-/** The numbers of the program that the pages promise: whoever changes one changes both. */
-import { Interruption, Spread } from "@holdfast/journal"
+/** Checks the numbers of the program that the pages promise: a change of one must change the other. */
 import { describe, expect, it } from "@effect/vitest"
+import { Interruption, Spread } from "@holdfast/journal"
 import { Duration } from "effect"
 import { readFileSync } from "node:fs"
 import * as Lease from "../src/cluster/Lease.ts"

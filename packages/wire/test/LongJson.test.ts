@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import * as fc from "fast-check"
 import * as LongJson from "../src/LongJson.ts"
 
-/** Texts with pairs, halves of pairs and what JSON escapes. */
+/** Texts with surrogate pairs, halves of pairs and characters that JSON escapes. */
 const text = fc.string({
   unit: fc.constantFrom("a", '"', "\\", "\n", "é", "\u{1f600}", "\ud83d", "\ude00"),
   maxLength: 40
@@ -22,7 +22,7 @@ const { value } = fc.letrec((tie) => ({
 }))
 
 describe("LongJson", () => {
-  it("J1: pieces of any length together are what JSON.stringify gives", () => {
+  it("LongJson.J1: pieces of any length together equal JSON.stringify", () => {
     fc.assert(
       fc.property(value, fc.integer({ min: 1, max: 60 }), (value, most) => {
         assert.strictEqual([...LongJson.pieces(value, most)].join(""), JSON.stringify(value))
@@ -31,13 +31,13 @@ describe("LongJson", () => {
     )
   })
 
-  it("J2: no piece is much longer than was asked for, and a short value is one piece", () => {
+  it("LongJson.J2: no piece is much longer than the limit, and a short value is one piece", () => {
     const long = { a: "x".repeat(1_000), list: Array.from({ length: 100 }, (_, i) => `${i} ${"y".repeat(30)}`) }
     for (const piece of LongJson.pieces(long, 50)) assert.isAtMost(piece.length, 100)
     assert.deepStrictEqual([...LongJson.pieces({ a: [1, "b"] })], ['{"a":[1,"b"]}'])
   })
 
-  it.live("others go on while a long text is written", () =>
+  it.live("other fibers run while a long text is written", () =>
     Effect.gen(function* () {
       const value = ["x".repeat(4_000_000)]
       let turns = 0

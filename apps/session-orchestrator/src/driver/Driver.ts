@@ -59,11 +59,8 @@ export interface Driver {
 }
 
 /** A driver whose passes run by `fork`. */
-export const make = (
-  services: TurnServices,
-  exits: Exits,
-  fork: (effect: Effect.Effect<void>) => unknown
-): Effect.Effect<Driver> => Effect.sync(() => new Drives(services, exits, fork))
+export const make = (services: TurnServices, exits: Exits, fork: (effect: Effect.Effect<void>) => unknown): Driver =>
+  new Drives(services, exits, fork)
 
 // --- internal
 

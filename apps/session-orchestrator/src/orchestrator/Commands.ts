@@ -39,7 +39,7 @@ export interface Dependencies {
 }
 
 /** The conversation, and optionally the turn, that a command is for. */
-interface Address {
+export interface Address {
   readonly conversationId: Ids.ConversationId
   /** The turn that the command is for (Commands.M4); if absent, the turn at the head. */
   readonly turnId?: Ids.TurnId | undefined

@@ -1,14 +1,14 @@
 /**
- * What the service tells of itself: one `Observer` of everything that the configuration asks for.
+ * Combines the configured telemetry into one `Observer` of turns.
  *
- * L1. Metrics are always counted; turns that failed and incidents are always logged. The retry log, traces and receivers of notices are
- *     made when they are configured, and cost nothing otherwise.
- * L2. Every turn of the process tells it: the turns' fibers have it from the context that their orchestrator was built in.
+ * Telemetry.L1. Metrics are always counted; failed turns and incidents are always logged. The retry log, traces and receivers of notices
+ *     exist only if they are configured, and cost nothing otherwise.
+ * Telemetry.L2. Every turn of the process reports to it: the turns' fibers get it from the context of their orchestrator.
  */
-import { Timer } from "@holdfast/journal"
 import manifest from "../../package.json" with { type: "json" }
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Timer } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import { Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
@@ -32,6 +32,7 @@ import * as TurnLog from "./logs/TurnLog.ts"
 import * as ProcessMetrics from "./metrics/ProcessMetrics.ts"
 import * as TurnMetrics from "./metrics/TurnMetrics.ts"
 
+/** The observer of all turns of the process. */
 export const layer: Layer.Layer<Observer.Observer, never, Config | Timer.Timer> = Layer.effect(
   Observer.Observer,
   Effect.gen(function* () {
@@ -67,7 +68,7 @@ export const layer: Layer.Layer<Observer.Observer, never, Config | Timer.Timer> 
 
 // --- internal
 
-/** For webhooks and traces, through the proxies of the configuration. */
+/** The HTTP client for webhooks and traces, through the configured proxies. */
 const http = NodeHttpClient.layerUndiciNoDispatcher.pipe(
   Layer.provide(
     Layer.effect(
@@ -81,7 +82,7 @@ const labelsOf = (
   { model, models, providers, retry }: Values,
   redact: (text: string) => string
 ): TurnMetrics.Known => ({
-  // No provider outside the configuration is ever asked.
+  // No provider outside the configuration is ever called.
   providers: new Labels(providers.keys(), redact, 0),
   models: new Labels([model.model], redact),
   tools: new Labels([], redact),

@@ -300,10 +300,10 @@ const turnsWith = (events: Events, type: TurnEvent.PersistedEvent["type"]) =>
 const acceptedOf = Effect.fnUntraced(function* ({ acknowledged, rig }: Model, id: Ids.ConversationId, events: Events) {
   const unsealed = (yield* rig.store.unsealedTurns).filter(({ conversationId }) => conversationId === id)
   const accepted = [...turnsWith(events, "turn-end"), ...unsealed.map(({ turnId }) => turnId)]
-  const told = acknowledged.get(id) ?? []
+  const acknowledgedTurns = acknowledged.get(id) ?? []
   assert.deepStrictEqual(
-    accepted.filter((turnId) => told.includes(turnId)),
-    told
+    accepted.filter((turnId) => acknowledgedTurns.includes(turnId)),
+    acknowledgedTurns
   )
   return accepted
 })
@@ -446,7 +446,7 @@ const RUN_OUT = { each: Duration.minutes(2), times: 60 }
 
 describe("conversations under any order of events", () => {
   Property.prop(
-    "X1, X4: each turn that was accepted is run in its order and sealed once, and everybody is told the same",
+    "X1, X4: each accepted turn is run in its order and sealed once, and all clients get the same events",
     // Without a gate, turns are read ahead of their time.
     fc.tuple(script, fc.boolean(), fc.array(step, { minLength: 1, maxLength: 25 })),
     ([script, isGated, steps]) =>

@@ -90,16 +90,16 @@ it.effect("Waking.U2: its state shows that it waits, and its watchers get no eve
       yield* TestClock.adjust(NEAR_MS)
       yield* conversations.result(turnId)
       yield* settle
-      const told = seen.map(({ event }) => event.type)
-      assert.strictEqual(told.filter((type) => type === "provider-retry").length, 1)
-      assert.strictEqual(told.at(-1), "turn-end")
+      const announced = seen.map(({ event }) => event.type)
+      assert.strictEqual(announced.filter((type) => type === "provider-retry").length, 1)
+      assert.strictEqual(announced.at(-1), "turn-end")
       yield* conversations.result(behind)
     })
   )
 )
 
 it.effect("Waking.U2: a watcher from the beginning gets its wait once", () => {
-  let told = 0
+  let announced = 0
   return withService(
     { scripts: [emits(overloaded), answer("At last")], retry: waits(60) },
     Effect.fnUntraced(function* ({ conversations }) {
@@ -109,11 +109,11 @@ it.effect("Waking.U2: a watcher from the beginning gets its wait once", () => {
       yield* until("provider-retry")
       yield* TestClock.adjust(MINUTE - 1)
       yield* settle
-      told = seen.length
+      announced = seen.length
       yield* TestClock.adjust(1)
       yield* until("turn-end")
       assert.deepStrictEqual(
-        seen.slice(told - 1).map(({ event }) => event.type),
+        seen.slice(announced - 1).map(({ event }) => event.type),
         ["provider-retry", "text-delta", "retry-end", "usage", "message", "turn-end"]
       )
     })

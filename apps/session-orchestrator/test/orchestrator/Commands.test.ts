@@ -59,8 +59,8 @@ const waiting = <E>(
     Effect.fnUntraced(function* ({ conversations, journal, provider, stop }) {
       const conversationId = yield* conversations.create({})
       yield* conversations.prompt(conversationId, { prompt: "Hi", turnId })
-      const told = yield* watching(conversations.watchTurn(turnId))
-      yield* told.until("provider-retry")
+      const watcher = yield* watching(conversations.watchTurn(turnId))
+      yield* watcher.until("provider-retry")
       const given = { conversations, c: conversationId, provider, stop }
       const recorded = Effect.map(journal.load(turnId), commandsOf)
       yield* test({

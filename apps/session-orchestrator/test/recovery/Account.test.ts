@@ -86,7 +86,7 @@ describe("Account", () => {
     expect(attempts[0]?.wakes.map(({ type }) => type)).toEqual(["until", "extended"])
   })
 
-  it.each(["elapsed", "now"] as const)("after a wait that ended by %s the next attempt is under way", (type) => {
+  it.each(["elapsed", "now"] as const)("after a wait that ended by %s the next attempt is in progress", (type) => {
     const { place } = Account.of([failed(0, 1_000), retry(0, 5_000, 6_000), wake(0, 0, { type })])
     expect(place).toEqual({ _tag: "Working", step: 0, attempt: 1 })
   })

@@ -63,15 +63,15 @@ export const configOf = (
 })
 
 /** A provider, and a function that starts processes over one file in a directory. */
-export const stageIn = Effect.fnUntraced(function* (directory: string, options?: Options) {
+export const setupIn = Effect.fnUntraced(function* (directory: string, options?: Options) {
   const provider = yield* ScriptedServer.start()
   const config = configOf(provider, options)
   return { directory, provider, config, database: databaseIn(directory), start: Process.start({ directory, config }) }
 })
 
 /** The same in a new directory. */
-export const stage = (options?: Options) =>
-  Effect.flatMap(Process.directory, (directory) => stageIn(directory, options))
+export const setup = (options?: Options) =>
+  Effect.flatMap(Process.directory, (directory) => setupIn(directory, options))
 
 export type Running = Effect.Success<ReturnType<typeof Process.start>>
 

@@ -140,7 +140,7 @@ describe("calls through a proxy", () => {
     ["502", { refuse: 502 }, "server-error", /The proxy refused the connection \(HTTP 502\)/],
     ["a cut", { refuse: "cut" }, "network", /./]
   ])(
-    "C9: a tunnel that is refused by %s fails the attempt, in words, and is asked for once",
+    "C9: a tunnel that is refused by %s fails the attempt with the reason, and is requested once",
     ([, options, reason, words]) =>
       Effect.gen(function* () {
         const { ask, proxy } = yield* start({

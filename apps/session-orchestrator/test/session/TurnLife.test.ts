@@ -137,7 +137,7 @@ const sequence = fc.array(fc.constantFrom(...Object.entries(MOVES)), { maxLength
 
 describe("a turn's life", () => {
   Property.prop(
-    "L1, L2, L3: goes as it is drawn, whatever is tried, and gives everything back once",
+    "TurnLife.L1, TurnLife.L2, TurnLife.L3: follows the drawing under any attempts, and gives every resource back once",
     fc.tuple(beginning, sequence),
     ([beginning, moves]) =>
       Effect.sync(() => {
