@@ -5,7 +5,8 @@
  * takes a tenth of a start.
  */
 import { Retention, Timer } from "@holdfast/journal"
-import { Anthropic, Http, OpenAiCompatible, Simulated } from "@holdfast/providers"
+import { Anthropic, Http, OpenAiCompatible } from "@holdfast/providers"
+import { Simulated } from "@holdfast/simulated"
 import { proxiesOf } from "./config/ProxyChoice.ts"
 import * as Undici from "@holdfast/providers/undici"
 import { Effect, Layer } from "effect"

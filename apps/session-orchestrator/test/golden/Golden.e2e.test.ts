@@ -7,7 +7,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import type { StorageError } from "@holdfast/journal"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Context, Effect, Layer, Redacted, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import * as fs from "node:fs"
