@@ -1,21 +1,21 @@
 /**
- * Writes long JSON in pieces, so that other requests are served in between.
+ * Writes long JSON in pieces, so that the thread serves other requests between them.
  *
- * `JSON.stringify` of an answer of 16 million characters holds the thread for some 50 ms, while all other requests wait.
+ * `JSON.stringify` of an answer of 16 million characters occupies the thread for some 50 ms.
  *
- * LongJson.J1. The pieces together equal the result of `JSON.stringify`.
+ * LongJson.J1. The pieces together are the result of `JSON.stringify`.
  * LongJson.J2. No piece is much longer than `PIECE`. A short value is one piece.
  */
-import { JsonShape } from "@holdfast/wire"
 import { Effect } from "effect"
+import * as JsonShape from "./JsonShape.ts"
 
-/** Characters of a piece, which take about a millisecond. */
+/** Characters: about a millisecond. */
 const PIECE = 256 * 1024
 
-/** Whether a text is so long that writing or reading it should yield to other requests. */
+/** Whether writing or reading a text of this length should yield to other fibers. */
 export const isLong = (text: string): boolean => text.length > PIECE
 
-/** The pieces of a JSON value: without functions, cycles and `toJSON` methods. */
+/** The pieces of a value that JSON can hold: no functions, no cycles, nothing with a `toJSON` of its own. */
 export function* pieces(value: unknown, most = PIECE): Generator<string, void> {
   if (JsonShape.measure(value, most, Infinity).characters <= most) return yield JSON.stringify(value)
   if (typeof value === "string") return yield* piecesOf(value, most)
@@ -31,7 +31,7 @@ export function* pieces(value: unknown, most = PIECE): Generator<string, void> {
   yield before === "," ? (isArray ? "]" : "}") : isArray ? "[]" : "{}"
 }
 
-/** The whole text. Other fibers and requests run between two pieces of a long text. */
+/** The whole text. Other fibers run between two pieces of a long text. */
 export const stringify = (value: unknown): Effect.Effect<string> =>
   Effect.suspend(() => {
     const written: Array<string> = []
@@ -56,7 +56,7 @@ function* piecesOf(text: string, most: number): Generator<string, void> {
   yield '"'
   for (let from = 0, to = 0; from < text.length; from = to) {
     to = Math.min(from + most, text.length)
-    // A surrogate pair is not split: `JSON.stringify` would write each half as an escape.
+    // Half of a pair is written as an escape: the pair stays together.
     if (isHigh(text.charCodeAt(to - 1)) && isLow(text.charCodeAt(to))) to++
     yield JSON.stringify(text.slice(from, to)).slice(1, -1)
   }
@@ -65,5 +65,5 @@ function* piecesOf(text: string, most: number): Generator<string, void> {
 
 const isHigh = (code: number): boolean => code >= 0xd800 && code <= 0xdbff
 
-/** `charCodeAt` after the end of the text is NaN, which is not low. */
+/** After the end of the text the code is NaN. */
 const isLow = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff

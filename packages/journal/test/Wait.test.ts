@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as Wait from "../../src/durable/Wait.ts"
+import * as Wait from "../src/Wait.ts"
 
-/** Something that happens to a machine, some awake time after the last thing. */
+/** An event of a machine, some awake time after the last event. */
 interface Happening {
   readonly afterMs: number
   readonly kind: "suspend" | "step"
@@ -10,7 +10,7 @@ interface Happening {
   readonly byMs: number
 }
 
-/** A machine: `trueMs` is the time that nobody on it can read. */
+/** A machine: `trueMs` is the true time, which no clock of the machine shows. */
 interface Machine {
   trueMs: number
   wallMs: number
@@ -21,7 +21,7 @@ const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
 const LONGEST_MS = 60 * DAY
 
-/** Runs a wait as `Timer` does, and tells when it was over and where each reading was taken. */
+/** Runs a wait as `Timer` does, and returns when it was over and the time of each reading. */
 const live = (lengthMs: number, happenings: ReadonlyArray<Happening>) => {
   const machine: Machine = { trueMs: 0, wallMs: 1_750_000_000_000, monotonicMs: 5000 }
   const start = { ...machine }
@@ -82,7 +82,7 @@ const isTimerLength = (ms: number) => Number.isInteger(ms) && ms >= 1 && ms <= W
 const runs = { numRuns: 200 }
 
 describe("Wait", () => {
-  it("T1: on a machine to which nothing happens a wait takes exactly its length", () => {
+  it("T1: on a machine without events a wait takes exactly its length", () => {
     fc.assert(
       fc.property(lengths, (lengthMs) => {
         expect(live(lengthMs, []).trueMs).toBe(lengthMs)
@@ -91,7 +91,7 @@ describe("Wait", () => {
     )
   })
 
-  it("T2: whatever happens to the clock, a wait takes no longer than its length of awake time", () => {
+  it("T2: whatever the clock is set to, a wait takes no longer than its length of awake time", () => {
     fc.assert(
       fc.property(lengths, fc.array(fc.oneof(steps, suspends), { maxLength: 12 }), (lengthMs, happenings) => {
         expect(live(lengthMs, happenings).monotonicMs).toBeLessThanOrEqual(lengthMs)
@@ -155,14 +155,14 @@ describe("Wait", () => {
     )
   })
 
-  it("an end that is past is over at once", () => {
+  it("a wait with a past end is over at once", () => {
     const now = { wallMs: 1000, monotonicMs: 50 }
     expect(Wait.next(Wait.until(1000, now), now)).toEqual({ _tag: "Done" })
     expect(Wait.next(Wait.until(-5, now), now)).toEqual({ _tag: "Done" })
   })
 })
 
-it("T3, T5: is looked at again after 30 seconds at most, and after a millisecond at least", () => {
+it("T3, T5: the clocks are read again after at most 30 seconds, and after at least a millisecond", () => {
   const now = { wallMs: 0, monotonicMs: 0 }
   const sleepMs = (endMs: number) => Wait.next(Wait.until(endMs, now), now)
   expect(sleepMs(3_600_000)).toEqual({ _tag: "Sleep", sleepMs: 30_000 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
 import * as fc from "fast-check"
-import * as Spread from "../../src/durable/Spread.ts"
+import * as Spread from "../src/Spread.ts"
 
 const NOW = 1_795_000_000_000
 
@@ -34,7 +34,7 @@ describe("Spread", () => {
     )
   })
 
-  it("X1: turns that are due start one by one, the longest overdue first, from now on", () => {
+  it("X1: due turns start one by one from now on, the longest overdue first", () => {
     fc.assert(
       fc.property(sleepers, (sleepers) => {
         const starts = Spread.startsOf(sleepers, NOW)
@@ -47,7 +47,7 @@ describe("Spread", () => {
     )
   })
 
-  it("S3: however many are due, all have started within the window, and none at the same moment as another", () => {
+  it("S3: any number of due turns start within the window, no two at the same moment", () => {
     for (const count of [1, 2, 3_000, 3_001, 50_000]) {
       const starts = Array.from(Spread.startsOf(sleepersOf(Array(count).fill(NOW - 1)), NOW).values())
       expect(starts).toHaveLength(count)

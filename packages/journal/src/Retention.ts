@@ -1,25 +1,25 @@
 /**
- * Lets go of the journals of turns that ended long ago.
+ * Deletes the journals of turns that ended long ago.
  *
- * A journal is there to take a turn up again and to explain what was decided. Once its turn is sealed only the second is left,
- * and it takes several times the room of the answer. History and events are never touched.
+ * A journal serves to resume a turn and to explain its decisions. For a sealed turn only the second use is left, and the journal takes
+ * several times the space of the answer. History and events are never touched.
  *
- * N1. Journals of turns that are not sealed stay, however old they are.
- * N2. Turns come first: it deletes a few journals at a time, and leaves the database alone in between.
- * N3. A disk that refuses costs one round; the next day's begins anew.
+ * Retention.N1. Journals of turns without a seal stay, however old they are.
+ * Retention.N2. Running turns have priority: each batch deletes a few journals, and the database is left alone between batches.
+ * Retention.N3. A storage error ends one round; the round of the next day starts again.
  */
 import type { Ids } from "@holdfast/wire"
 import { Clock, Duration, Effect } from "effect"
 import type { Journal } from "./Journal.ts"
-import type { StorageError } from "../storage/Store.ts"
+import type { StorageError } from "./StorageError.ts"
 
-/** Between two rounds. */
+/** The time between two rounds. */
 export const INTERVAL = Duration.days(1)
 
-/** Between two batches: a batch takes some milliseconds, so turns have nine tenths of the time (N2). */
+/** The time between two batches: a batch takes some milliseconds, so turns have nine tenths of the time (N2). */
 export const PAUSE = Duration.millis(50)
 
-/** Deletes now and then daily, without end. Infinity keeps everything. */
+/** Runs a round at once and then one a day, without end. Deletes journals of turns sealed longer than `keep` ago; infinity keeps all. */
 export const run = (journal: Pick<Journal["Service"], "forget">, keep: Duration.Duration): Effect.Effect<never> =>
   Duration.isFinite(keep)
     ? Effect.andThen(round(journal, keep), Effect.sleep(INTERVAL)).pipe(Effect.forever)

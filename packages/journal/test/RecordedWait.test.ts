@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { Records } from "@holdfast/kernel"
 import { type Failure, Ids } from "@holdfast/wire"
 import { Effect } from "effect"
-import * as RecordedWait from "../../src/durable/RecordedWait.ts"
-import type { Record } from "../../src/durable/Journal.ts"
+import * as RecordedWait from "../src/RecordedWait.ts"
 
 const record = (name: string, value: unknown = true) => ({ name, value: JSON.stringify(value) })
 
@@ -12,13 +12,13 @@ const retry = { _tag: "Retry", attempt: 0, delayMs: 5_000, retryAt: 6_000 } as c
 const waiting = [record("step/0/attempt/0", failed), record("step/0/decision/0", retry)]
 
 describe("RecordedWait", () => {
-  /** As it is told of a turn with these records. */
-  const begunBy = (records: ReadonlyArray<Record>) => {
+  /** The wait of a turn with these records. */
+  const begunBy = (records: ReadonlyArray<Records.Stored>) => {
     const turn = { turnId: Ids.TurnId.make("t"), tail: records.at(-1) }
     return Effect.runSync(RecordedWait.begunBy({ load: () => Effect.succeed(records) }, turn))
   }
 
-  it("X1: is the wait that was decided on last, as commands have moved it", () => {
+  it("X1: is the last wait that was decided, with the changes by commands", () => {
     const wait = {
       attempt: 0,
       delayMs: 5_000,
@@ -36,7 +36,7 @@ describe("RecordedWait", () => {
     assert.deepStrictEqual(RecordedWait.of(extended), { ...wait, delayMs: 8_000, retryAt: 9_000 })
   })
 
-  it("P7: names the credential that the retry goes to, and the target that it has gone to before", () => {
+  it("P7: names the credential of the retry, and the target that was used before", () => {
     const route = { target: { provider: "other", model: "m" }, credential: "SPARE_KEY" }
     const first = [waiting[0], record("step/0/decision/0", { ...retry, route })].filter((each) => each !== undefined)
     assert.deepInclude(RecordedWait.of(first), { credential: "SPARE_KEY", target: undefined })
@@ -51,7 +51,7 @@ describe("RecordedWait", () => {
     assert.notProperty(RecordedWait.of(second), "credential")
   })
 
-  it("X11: is one for an answer where it has asked, until there is one", () => {
+  it("X11: is a wait for an answer after a question, until the answer is recorded", () => {
     const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 5_000, message: "May it go on?" }
     const asked = [...waiting, record("step/0/sleep/0", { type: "asked", asks, until: 9_000 })]
     assert.deepInclude(RecordedWait.of(asked), { asks, delayMs: 8_000, retryAt: 9_000 })
@@ -63,7 +63,7 @@ describe("RecordedWait", () => {
     assert.include(begunBy(asked), { isMoved: true, retryAt: 9_000 })
   })
 
-  it("is none once it has ended, and where there is something else", () => {
+  it("is undefined when the wait has ended, and while the turn does something else", () => {
     assert.isUndefined(RecordedWait.of([]))
     assert.isUndefined(RecordedWait.of([...waiting, record("step/0/sleep/0", { type: "elapsed" })]))
     assert.isUndefined(
@@ -73,8 +73,8 @@ describe("RecordedWait", () => {
     assert.isUndefined(RecordedWait.of([record("step/0/attempt/0", failed), record("step/0/decision/0", gaveUp)]))
   })
 
-  it("X1: X5: it is in the newest record, with where it leads, unless somebody has moved it", () => {
-    const wakeAtOf = (...records: ReadonlyArray<Record>) => begunBy([...waiting, ...records])?.retryAt
+  it("X1: X5: is in the newest record, with its route, unless a command has moved it", () => {
+    const wakeAtOf = (...records: ReadonlyArray<Records.Stored>) => begunBy([...waiting, ...records])?.retryAt
     const decision = (value: unknown) => wakeAtOf(record("step/0/decision/0", value))
     const sleep = (value: unknown) => wakeAtOf(record("step/0/sleep/0/1", value))
     assert.strictEqual(decision(retry), 6_000)
@@ -94,7 +94,7 @@ describe("RecordedWait", () => {
     assert.deepInclude(apart, { hintMs: 9, ofEndpoint: false })
   })
 
-  it("X4: of a wait that was moved the records before tell the end; they are read for no other", () => {
+  it("X4: loads earlier records for the end of a wait that was moved, and for no other wait", () => {
     const moved = [...waiting, record("step/0/sleep/0/1", { type: "until", until: 9_000 })]
     assert.deepStrictEqual(begunBy(moved), { delayMs: 8_000, isMoved: true, retryAt: 9_000 })
     const unread = Effect.die(new Error("the records were read"))
@@ -103,7 +103,7 @@ describe("RecordedWait", () => {
     assert.strictEqual(begun?.retryAt, 6_000)
   })
 
-  it("X4: goes to the target that a command has sent the turn to", () => {
+  it("X4: names the target that a command has sent the turn to", () => {
     const switched = record("step/0/sleep/0", { type: "switched", target: { provider: "openai", model: "gpt-5" } })
     const records = [
       ...waiting,
@@ -114,14 +114,14 @@ describe("RecordedWait", () => {
     assert.strictEqual(RecordedWait.of(records)?.target, "openai/gpt-5")
   })
 
-  it("P8: is none where a retry was sent elsewhere at once", () => {
+  it("P8: is undefined when a retry went to another target at once", () => {
     const route = { target: { provider: "openai", model: "gpt-5" } }
     const at = record("step/0/decision/0", { ...retry, delayMs: 0, retryAt: 1_000, route })
     assert.isUndefined(RecordedWait.of([record("step/0/attempt/0", failed), at]))
     assert.isUndefined(begunBy([at]))
   })
 
-  it("A5: waits for what failed, wherever the turn goes when it has waited", () => {
+  it("A5: names the target that failed, wherever the retry goes", () => {
     const here = { route: { target: { provider: "anthropic", model: "big" } } }
     const there = { route: { target: { provider: "openai", model: "gpt-5" } } }
     const records = [
@@ -139,7 +139,7 @@ describe("RecordedWait", () => {
     assert.strictEqual(RecordedWait.of(later)?.target, "openai/gpt-5")
   })
 
-  it("P19: may be for a summary", () => {
+  it("P19: can follow a failed compaction", () => {
     const records = [
       record("step/0/attempt/0", failed),
       record("step/0/compaction/1", { _tag: "Failed", failure: overloaded, spread: 0, endedAt: 1_000 }),

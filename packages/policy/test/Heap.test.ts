@@ -1,6 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { Heap } from "../../src/durable/Heap.ts"
+import { Heap } from "../src/Heap.ts"
 
 interface Item {
   readonly key: number
@@ -16,7 +16,7 @@ const drain = (heap: Heap<Item>): Array<Item> => {
   return items
 }
 
-it("H1: whatever was put in and taken out, the rest comes in the order of its keys, ties in the order of arrival", () => {
+it("Heap.H1: after any additions and removals items come in the order of their keys, equal keys in the order of arrival", () => {
   const actions = fc.array(
     fc.oneof(fc.record({ add: fc.integer({ min: 0, max: 20 }) }), fc.record({ remove: fc.nat() }))
   )
@@ -41,7 +41,7 @@ it("H1: whatever was put in and taken out, the rest comes in the order of its ke
   )
 })
 
-it("H2: an item that is put in twice comes out once, and one that is not in can be taken out", () => {
+it("Heap.H2: an item that is added twice comes out once, and removing an absent item does nothing", () => {
   const heap = new Heap<Item>((item) => item.key)
   const item = { key: 1, turn: 0 }
   heap.add(item)

@@ -2,12 +2,12 @@ import { describe, expect, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
 import { Duration, Effect, Fiber, Logger } from "effect"
 import { TestClock } from "effect/testing"
-import * as Retention from "../../src/durable/Retention.ts"
-import { StorageError } from "../../src/storage/Store.ts"
+import * as Retention from "../src/Retention.ts"
+import { StorageError } from "../src/StorageError.ts"
 
 const id = (n: number) => Ids.TurnId.make(`t-${n}`)
 
-/** A journal of so many batches, that notes what it is asked for. */
+/** A journal of some batches that records its calls. */
 const given = (batches: number) => {
   const asked: Array<{ readonly at: number; readonly sealedBefore: number; readonly after: string | undefined }> = []
   const broken = { storage: false }
@@ -52,7 +52,7 @@ describe("Retention", () => {
       })
   )
 
-  it.effect("N3: a disk that refuses costs one round", () =>
+  it.effect("N3: a storage error ends one round", () =>
     Effect.gen(function* () {
       const { asked, broken, journal } = given(1)
       broken.storage = true

@@ -1,13 +1,13 @@
 import { expect, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Exit, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import * as Timer from "../../src/durable/Timer.ts"
-import { LONGEST_CHUNK_MS } from "../../src/durable/Wait.ts"
+import * as Timer from "../src/Timer.ts"
+import { LONGEST_CHUNK_MS } from "../src/Wait.ts"
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
 
-/** Goes to sleep and is at rest when this returns. */
+/** Starts a sleep, and returns when it is suspended. */
 const fallAsleep = (effect: Effect.Effect<void>) => Effect.forkChild(effect, { startImmediately: true })
 
 const isAsleep = <A>(fiber: Fiber.Fiber<A>) => fiber.pollUnsafe() === undefined
@@ -35,7 +35,7 @@ for (const length of [
   )
 }
 
-it.effect("D11: a sleep ends at an absolute time, however late it is begun", () =>
+it.effect("D11: a sleep ends at an absolute time, whenever it begins", () =>
   Effect.gen(function* () {
     const timer = yield* Timer.Timer
     yield* TestClock.adjust("40 seconds")
@@ -65,7 +65,7 @@ it.effect("D11: one after the other, a schedule of sleeps adds up to the millise
   }).pipe(Effect.provide(Timer.layer))
 )
 
-it.effect("sleepers wake in the order of their ends, whoever fell asleep first", () =>
+it.effect("sleepers wake in the order of their ends, whatever the order of their beginnings", () =>
   Effect.gen(function* () {
     const timer = yield* Timer.Timer
     const woken: Array<number> = []
@@ -95,7 +95,7 @@ it.effect("D8: an interrupted sleep ends at once and leaves the others asleep", 
   }).pipe(Effect.provide(Timer.layer))
 )
 
-it.effect("a sleep without end is never over, and one that ends at NaN is a bug", () =>
+it.effect("a sleep until infinity never ends, and a sleep until NaN dies", () =>
   Effect.gen(function* () {
     const timer = yield* Timer.Timer
     const fiber = yield* fallAsleep(timer.sleep(Duration.infinity))
@@ -105,7 +105,7 @@ it.effect("a sleep without end is never over, and one that ends at NaN is a bug"
   }).pipe(Effect.provide(Timer.layer))
 )
 
-/** A clock by hand: its wall can be set, its monotonic side cannot, and it counts the sleeps that are under way. */
+/** A manual clock: its wall time can be set, its monotonic time cannot, and it counts the sleeps under way. */
 const handClock = () => {
   let wallMs = 1_750_000_000_000
   let monotonicMs = 0
@@ -130,7 +130,7 @@ const handClock = () => {
   return {
     clock,
     setBy: (ms: number) => Effect.sync(() => void (wallMs += ms)),
-    /** Passes awake time, waking whoever is due on the way. */
+    /** Advances both clocks, and wakes the sleepers that become due. */
     pass: (ms: number) =>
       Effect.gen(function* () {
         const end = monotonicMs + ms
@@ -178,7 +178,7 @@ it.live("X1: a clock that is set back an hour does not prolong a sleep", () =>
 )
 
 it.live(
-  "D11: who hears ahead of a time hears that it is near, and then that it has come, whatever the clock is set to",
+  "D11: a callback with `aheadMs` is called when its time is near and again when it has come, whatever the clock is set to",
   () =>
     withHandClock((hand, timer) =>
       Effect.gen(function* () {
@@ -198,31 +198,33 @@ it.live(
     )
 )
 
-it.live("D11: who hears ahead of a time hears nothing of it that is over, and nothing when it is taken out", () =>
-  withHandClock((hand, timer) =>
-    Effect.gen(function* () {
-      const heard: Array<string> = []
-      const at = (name: string, inMs: number) =>
-        timer.at(
-          hand.clock.currentTimeMillisUnsafe() + inMs,
-          (isDue) => heard.push(`${name} ${isDue ? "has come" : "is near"}`),
-          MINUTE
-        )
-      at("past", -5)
-      at("soon", 30_000)
-      const taken = at("taken", 30_000)
-      yield* hand.pass(1)
-      expect(heard).toEqual(["past has come", "soon is near", "taken is near"])
-      taken()
-      yield* hand.setBy(2 * MINUTE)
-      yield* hand.pass(MINUTE)
-      at("slept through", 10 * MINUTE)
-      yield* hand.setBy(60 * MINUTE)
-      yield* hand.pass(MINUTE)
-      expect(heard.slice(3)).toEqual(["soon has come", "slept through has come"])
-      expect(hand.timers()).toBe(0)
-    })
-  )
+it.live(
+  "D11: a callback with `aheadMs` is not called for a time that is over as if it were near, nor after its removal",
+  () =>
+    withHandClock((hand, timer) =>
+      Effect.gen(function* () {
+        const heard: Array<string> = []
+        const at = (name: string, inMs: number) =>
+          timer.at(
+            hand.clock.currentTimeMillisUnsafe() + inMs,
+            (isDue) => heard.push(`${name} ${isDue ? "has come" : "is near"}`),
+            MINUTE
+          )
+        at("past", -5)
+        at("soon", 30_000)
+        const taken = at("taken", 30_000)
+        yield* hand.pass(1)
+        expect(heard).toEqual(["past has come", "soon is near", "taken is near"])
+        taken()
+        yield* hand.setBy(2 * MINUTE)
+        yield* hand.pass(MINUTE)
+        at("slept through", 10 * MINUTE)
+        yield* hand.setBy(60 * MINUTE)
+        yield* hand.pass(MINUTE)
+        expect(heard.slice(3)).toEqual(["soon has come", "slept through has come"])
+        expect(hand.timers()).toBe(0)
+      })
+    )
 )
 
 it.live("D11: a machine that was suspended past the end wakes its sleeper within 30 s", () =>
@@ -238,7 +240,7 @@ it.live("D11: a machine that was suspended past the end wakes its sleeper within
   )
 )
 
-it.live("X1: whoever falls asleep after the clock was set is not held back by those who slept before", () =>
+it.live("X1: a sleep that begins after the clock was set is not delayed by sleeps that began before", () =>
   withHandClock((hand, timer) =>
     Effect.gen(function* () {
       const before = yield* fallAsleep(timer.sleep(Duration.minutes(10)))
@@ -253,7 +255,7 @@ it.live("X1: whoever falls asleep after the clock was set is not held back by th
   )
 )
 
-it.live("ten thousand sleepers share one timer, and none is left when they are gone", () =>
+it.live("ten thousand sleepers share one timer, and no timer is left after them", () =>
   withHandClock((hand, timer) =>
     Effect.gen(function* () {
       const fibers = yield* Effect.forEach(
@@ -270,7 +272,7 @@ it.live("ten thousand sleepers share one timer, and none is left when they are g
   )
 )
 
-it.live("R2: a sleep that is interrupted takes its timer with it, and so does the end of the layer", () =>
+it.live("R2: interrupting a sleep ends its timer, and so does the end of the layer", () =>
   Effect.gen(function* () {
     const hand = handClock()
     yield* Effect.gen(function* () {

@@ -1,31 +1,34 @@
 /**
- * The wait that a turn is in, as its journal tells it: what is known of a parked turn, without running it.
+ * Reads the wait that a parked turn is in from its journal, without running the turn.
  *
- * It looks at the end of a journal alone, so it costs the same however much a turn has been through.
+ * It reads only the end of a journal, so it costs the same for a turn with a long past.
  */
 import { Directive, Records, RetryStrategy, Route } from "@holdfast/kernel"
-import { type Failure, Target, type TurnEvent } from "@holdfast/wire"
+import { type Failure, type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Effect, Option, Predicate, Schema } from "effect"
-import type { Journal, Record } from "./Journal.ts"
-import type { StorageError, Unsealed } from "../storage/Store.ts"
+import type { Journal } from "./Journal.ts"
+import type { StorageError } from "./StorageError.ts"
 
+/** The wait of a parked turn. */
 export interface RecordedWait {
-  /** 0-based. */
+  /** The retry that follows the wait, 0-based. */
   readonly attempt: number
+  /** The length of the wait, in milliseconds. */
   readonly delayMs: number
-  /** Epoch milliseconds; with `asks`, until when there can be an answer. */
+  /** The end of the wait, in epoch milliseconds; with `asks`, the time limit of the answer. */
   readonly retryAt: number
-  /** It waits for a person (X11). */
+  /** The question, where the turn waits for a person (rule X11). */
   readonly asks: TurnEvent.Asks | undefined
+  /** The failure that the wait follows. */
   readonly failure: Failure.Failure
-  /** `provider/model` that failed, where a command (X4) or a router has sent the turn there. */
+  /** The `provider/model` that failed, where a command (rule X4) or a router has sent the turn there. */
   readonly target: string | undefined
-  /** The credential that the retry goes to, where it was chosen. */
+  /** The credential of the retry, where one was chosen. */
   readonly credential?: string
 }
 
-/** The wait that has begun and not ended; `undefined` where the turn does something else. */
-export const of = (records: ReadonlyArray<Record>): RecordedWait | undefined => {
+/** The wait that has begun and not ended; `undefined` for a turn that is in no wait. */
+export const of = (records: ReadonlyArray<Records.Stored>): RecordedWait | undefined => {
   const at = records.findLastIndex((record) => Records.placeOf(record.name)?.kind === "Decision")
   const decision = records[at] && Records.parse(records[at])
   if (decision?.kind !== "Decision" || decision.value._tag !== "Retry") return undefined
@@ -59,32 +62,34 @@ export const of = (records: ReadonlyArray<Record>): RecordedWait | undefined => 
   }
 }
 
-/** A wait as the decision states it that begins it. */
+/** A wait as its decision states it. */
 interface Decided {
   /** The absolute end, in epoch milliseconds. */
   readonly retryAt: number
   readonly delayMs: number
-  /** Where the retry goes, where it was sent somewhere. */
+  /** The route of the retry, where the decision names one. */
   readonly route?: Route.Route
-  /** What the provider asked for, where that counted, in milliseconds. */
+  /** The provider's hint, where it counted, in milliseconds. */
   readonly hintMs?: number
-  /** What failed says nothing of the endpoint; absent: it does, or nobody wrote it down. */
+  /** The failure is no evidence about the endpoint; absent: it is, or that was not recorded. */
   readonly ofEndpoint?: false
 }
 
-/** A wait as a host that takes the turn up has to know it. */
+/** The facts of a wait that a host needs when it takes the turn up. */
 export interface Begun extends Decided {
-  /** Its end has changed since it began: somebody moved it, or was asked. */
+  /** Its end has changed since it began: a command moved it, or a person was asked. */
   readonly isMoved: boolean
 }
 
 /**
- * The wait that a turn is in by its last record; `undefined` where it is in none. The records before are read for one that was moved,
- * and for no other.
+ * The wait that a turn is in according to its last record; `undefined` without a wait. Earlier records are loaded only for a wait that
+ * was moved.
+ *
+ * @param tail the newest record; `undefined` before the first
  */
 export const begunBy = (
   journal: Pick<Journal["Service"], "load">,
-  { tail, turnId }: Pick<Unsealed, "tail" | "turnId">
+  { tail, turnId }: { readonly turnId: Ids.TurnId; readonly tail: Records.Stored | undefined }
 ): Effect.Effect<Begun | undefined, StorageError> => {
   const known = tail && begunByTail(tail)
   if (known === "Moved") return Effect.map(journal.load(turnId), movedOf)
@@ -93,8 +98,8 @@ export const begunBy = (
 
 // --- internal
 
-/** What a last record says of the wait that it belongs to; `Moved`: its end is told by the records before (`of`). */
-const begunByTail = (tail: Record): Decided | "Moved" | undefined => {
+/** The wait that a last record begins; `Moved`: its end depends on earlier records (`of`). */
+const begunByTail = (tail: Records.Stored): Decided | "Moved" | undefined => {
   switch (Records.placeOf(tail.name)?.kind) {
     case "Decision":
       return decidedBy(tail)
@@ -107,7 +112,7 @@ const begunByTail = (tail: Record): Decided | "Moved" | undefined => {
   }
 }
 
-const movedOf = (records: ReadonlyArray<Record>): Begun | undefined => {
+const movedOf = (records: ReadonlyArray<Records.Stored>): Begun | undefined => {
   const wait = of(records)
   if (wait === undefined) return undefined
   const { delayMs, retryAt } = wait
@@ -115,15 +120,15 @@ const movedOf = (records: ReadonlyArray<Record>): Begun | undefined => {
   return { delayMs, retryAt, isMoved: true, ...(target === undefined ? undefined : { route: { target } }) }
 }
 
-/** Whether a name is that of the call which a decision is about. */
-const isCall = ({ name }: Record, { number, step }: Records.Place): boolean => {
+/** Whether a name belongs to the call that a decision is about. */
+const isCall = ({ name }: Records.Stored, { number, step }: Records.Place): boolean => {
   const place = Records.placeOf(name)
   return place !== undefined && CALLS.has(place.kind) && place.step === step && place.number === number
 }
 
 const CALLS = new Set<Records.Kind>(["Attempt", "Compaction"])
 
-const targetOf = (records: ReadonlyArray<Record>): string | undefined => {
+const targetOf = (records: ReadonlyArray<Records.Stored>): string | undefined => {
   const target = records
     .filter((record) => DIRECTING.has(Records.placeOf(record.name)?.kind))
     .map((record) => {
@@ -138,24 +143,24 @@ const targetOf = (records: ReadonlyArray<Record>): string | undefined => {
 const DIRECTING = new Set<Records.Kind | undefined>(["Route", "Decision", "Wake"])
 
 /**
- * The wait that a decision begins; `undefined` where it begins none.
+ * The wait that a decision begins; `undefined` without one.
  *
- * A start asks this of every turn that waits. It reads a few keys of the JSON and leaves the rest of the decision alone, which
- * makes it ten times as fast as decoding.
+ * A start calls this for every waiting turn. It reads a few keys of the JSON and skips the rest of the decision, which is ten times as
+ * fast as decoding it.
  */
-const decidedBy = (record: Record): Decided | undefined => {
+const decidedBy = (record: Records.Stored): Decided | undefined => {
   if (Records.placeOf(record.name)?.kind !== "Decision") return undefined
   let decision: unknown
   try {
     decision = JSON.parse(record.value)
   } catch {
-    return undefined // an older version can look at what a newer one wrote
+    return undefined // an older version reads what a newer one wrote
   }
   if (!Predicate.isTagged(decision, "Retry")) return undefined
   const retryAt = numberAt(decision, "retryAt")
   const delayMs = numberAt(decision, "delayMs") ?? 0
   const to: unknown = Predicate.hasProperty(decision, "route") ? decision.route : undefined
-  // As `Directive.isImmediate`, of what is not decoded.
+  // As `Directive.isImmediate`, on a value that is not decoded.
   if (retryAt === undefined || (to !== undefined && delayMs <= 0)) return undefined
   const route = to === undefined ? undefined : Option.getOrUndefined(decodeRoute(to))
   const basis: unknown = Predicate.hasProperty(decision, "basis") ? decision.basis : undefined

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
-import * as LongJson from "../../src/text/LongJson.ts"
+import * as LongJson from "../src/LongJson.ts"
 
 /** Texts with surrogate pairs, halves of pairs and characters that JSON escapes. */
 const text = fc.string({

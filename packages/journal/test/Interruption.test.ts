@@ -1,16 +1,15 @@
 import { describe, expect, it } from "@effect/vitest"
-import { ModelContext } from "@holdfast/kernel"
+import { ModelContext, type Records } from "@holdfast/kernel"
 import * as fc from "fast-check"
-import * as Interruption from "../../src/durable/Interruption.ts"
-import type { Record } from "../../src/durable/Journal.ts"
-import { completed, failed, retry } from "../inspection/GivenRecords.ts"
+import * as Interruption from "../src/Interruption.ts"
+import { completed, failed, retry } from "../testing/GivenRecords.ts"
 
-const record = (name: string, value: unknown = true): Record => ({ name, value: JSON.stringify(value) })
+const record = (name: string, value: unknown = true): Records.Stored => ({ name, value: JSON.stringify(value) })
 
 const LOST = record("step/0/attempt/0", { _tag: "Lost", endedAt: 1 })
 const INTERRUPTED = record("step/0/tool/0", { output: ModelContext.INTERRUPTED, isError: true, endedAt: 1 })
-/** They mark a beginning, or say that a process died. */
-const MARKS: ReadonlyArray<Record> = [
+/** Records that mark a beginning, or that a process died. */
+const MARKS: ReadonlyArray<Records.Stored> = [
   record("step/0/attempt/0/content"),
   record("step/0/tool/0/begun"),
   record("step/0/route", { route: { target: { provider: "p", model: "m" } } }),
@@ -18,7 +17,7 @@ const MARKS: ReadonlyArray<Record> = [
   LOST,
   INTERRUPTED
 ]
-const PROGRESS: ReadonlyArray<Record> = [
+const PROGRESS: ReadonlyArray<Records.Stored> = [
   completed(0, 0),
   failed(0, 0),
   retry(0, 1_000, 1_000),
@@ -27,7 +26,7 @@ const PROGRESS: ReadonlyArray<Record> = [
   record("step/0/sleep/0", { type: "elapsed" })
 ]
 
-it("X14: a turn that nothing has interrupted yet has neither deaths nor defects", () => {
+it("X14: a turn without an interruption has neither deaths nor defects", () => {
   expect(Interruption.none("life 1")).toEqual({
     life: "life 1",
     seen: 0,
@@ -38,10 +37,10 @@ it("X14: a turn that nothing has interrupted yet has neither deaths nor defects"
   })
 })
 
-/** One life of the process that has a turn: whether it runs it, what it records of it, and how the process ends. */
+/** One life of the process that has a turn: whether it runs the turn, the records that it writes, and how the process ends. */
 interface Life {
   readonly runs: boolean
-  readonly records: ReadonlyArray<Record>
+  readonly records: ReadonlyArray<Records.Stored>
   readonly end: "dies" | "stops" | "dies before it takes the turn up"
 }
 
@@ -56,9 +55,9 @@ const life: fc.Arbitrary<Life> = fc.record({
   )
 })
 
-/** What a service writes to its disk over some lives of its process, and what it decides at the beginning of each. */
+/** The state that a service writes over some lives of its process, and its decision at the start of each. */
 const livedThrough = (lives: ReadonlyArray<Life>) => {
-  const records: Array<Record> = []
+  const records: Array<Records.Stored> = []
   const verdicts: Array<Interruption.Verdict["_tag"]> = []
   const deaths: Array<number> = []
   let known: Interruption.Interruption | undefined
@@ -73,7 +72,7 @@ const livedThrough = (lives: ReadonlyArray<Life>) => {
     const verdict = Interruption.verdictOf(known)._tag
     verdicts.push(verdict)
     if (verdict === "Seal") break
-    // A turn that is to run alone may have others before it, and die with them.
+    // A turn that has to run alone waits for others, and its process may die meanwhile.
     if (verdict === "Alone" && !runs) {
       if (end === "stops") known = { ...known, deaths: 0, isOrderly: true }
       continue
@@ -85,10 +84,10 @@ const livedThrough = (lives: ReadonlyArray<Life>) => {
   return { deaths, verdicts }
 }
 
-/** The rule, told from the lives alone: deaths in a row, without progress, of processes that ran the turn. */
+/** The rule, computed from the lives alone: deaths in a row, without progress, of processes that ran the turn. */
 const expected = (lives: ReadonlyArray<Life>): ReadonlyArray<number> => {
   const deaths: Array<number> = []
-  // It was begun by a process that died, or nobody would take it up.
+  // A process that died had begun it; otherwise no process would take it up.
   let count = 1
   for (const { end, records, runs } of lives) {
     if (end === "dies before it takes the turn up") continue
@@ -102,7 +101,7 @@ const expected = (lives: ReadonlyArray<Life>): ReadonlyArray<number> => {
 }
 
 describe("Interruption", () => {
-  it("X14: deaths are counted in a row, and progress or an orderly stop begins the count anew", () => {
+  it("X14: deaths are counted in a row, and progress or an orderly stop resets the count", () => {
     fc.assert(
       fc.property(fc.array(life, { maxLength: 12 }), (lives) => {
         expect(livedThrough(lives).deaths).toEqual(expected(lives))
@@ -110,7 +109,7 @@ describe("Interruption", () => {
     )
   })
 
-  it("X14: a turn is sealed after one death alone, and never before it was alone", () => {
+  it("X14: a turn is sealed after one death while it ran alone, and never before", () => {
     fc.assert(
       fc.property(fc.array(life, { maxLength: 12 }), (lives) => {
         const { verdicts } = livedThrough(lives)
@@ -121,7 +120,7 @@ describe("Interruption", () => {
   })
 
   it("X14: a turn that kills every process that runs it is run four times, the last time alone", () => {
-    const deadly = (records: ReadonlyArray<Record>): Life => ({ runs: true, records, end: "dies" })
+    const deadly = (records: ReadonlyArray<Records.Stored>): Life => ({ runs: true, records, end: "dies" })
     fc.assert(
       fc.property(
         fc.array(fc.array(fc.constantFrom(...MARKS), { maxLength: 3 }), { minLength: 6, maxLength: 9 }),
@@ -146,7 +145,7 @@ describe("Interruption", () => {
     expect(Interruption.takenUp(first, found)).toEqual(first)
   })
 
-  it("C10: defects are counted whatever the turn has recorded since, and the third seals", () => {
+  it("C10: defects are counted regardless of later records, and the third seals the turn", () => {
     const known = { ...Interruption.none("one"), defects: 2 }
     const next = Interruption.takenUp(known, { life: "two", records: 1, since: [completed(0, 0)] })
     expect(Interruption.verdictOf(next)._tag).toBe("Together")

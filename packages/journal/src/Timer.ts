@@ -1,43 +1,45 @@
 /**
- * Real sleep, for everything in the service that waits: one alarm for all.
+ * Sleeps for any length and number of waits, with one alarm for all.
  *
- * When a wait is over is decided by `Wait`; this file asks the clock and wakes who is due. However many wait, there is one
+ * `Wait` decides when a wait is over; this file reads the clocks and wakes the sleepers that are due. For any number of waits there is one
  * timer, set to the earliest of them and never further ahead than `Wait.LONGEST_CHUNK_MS`.
  *
- * R1. A wait is known, and the alarm set for it, before the fiber that waits is suspended.
- * R2. Interrupting a fiber that waits takes its wait out at once. With nobody waiting there is no timer.
- * R3. Those who are due at one reading are woken in the order of their ends, while the clocks agree.
- * R4. An alarm that was replaced does nothing when it rings.
- * R5. Who wants to hear ahead of a time hears that it is near, and then that it has come; where both are found at one reading, the
- *     second alone. Both belong to one wait: a clock that is set back in between prolongs nothing (T2).
+ * Timer.R1. A wait is registered, and the alarm set for it, before its fiber is suspended.
+ * Timer.R2. Interrupting a waiting fiber removes its wait at once. Without waits there is no timer.
+ * Timer.R3. Sleepers that are due at one reading are woken in the order of their ends, while the clocks agree.
+ * Timer.R4. An alarm that was replaced does nothing when it rings.
+ * Timer.R5. With `aheadMs` a callback runs first when its time is near, and again when its time has come; a reading that finds both makes
+ *     the second call only. Both calls belong to one wait: a clock that is set back in between prolongs nothing (`Wait.T2`).
  */
 import { Clock, Context, Duration, Effect, type Fiber, Layer } from "effect"
-import { Heap } from "./Heap.ts"
+import { Heap } from "@holdfast/policy"
 import * as Wait from "./Wait.ts"
 
+/** The sleep of a process that holds many waits. */
 export class Timer extends Context.Service<
   Timer,
   {
-    /** Sleeps until a time of the wall clock, in epoch milliseconds. Returns at once if it is past; infinity never comes. */
+    /** Sleeps until a time of the wall clock, in epoch milliseconds. Returns at once if that is past; infinity never ends. Dies of NaN. */
     readonly sleepUntil: (endMs: number) => Effect.Effect<void>
-    /** Sleeps for a duration, of any length, counted from the moment it is run (D11). */
+    /** Sleeps for a duration of any length, counted from the moment the effect runs (rule D11). */
     readonly sleep: (duration: Duration.Duration) => Effect.Effect<void>
     /**
-     * Calls back at a time of the wall clock, without a fiber that waits: for those who are many. Returns what takes it out.
+     * Calls `wake` at a time of the wall clock, in epoch milliseconds, without a fiber: for large numbers of waits. Returns a function
+     * that removes the wait.
      *
      * **Details**
      *
-     * With `aheadMs` it calls back that long before, too (R5); `isDue` says which it is.
+     * With `aheadMs` it also calls back that long before (R5); `isDue` distinguishes the two calls.
      *
      * **Gotchas**
      *
-     * A time that is past is called back at the next reading, never on the spot.
+     * For a past time it calls back at the next reading, never synchronously.
      */
     readonly at: (endMs: number, wake: (isDue: boolean) => void, aheadMs?: number) => () => void
   }
->()("@holdfast/session-orchestrator/durable/Timer") {}
+>()("@holdfast/journal/Timer") {}
 
-/** The timer of a process, on the `Clock` that is there when the layer is built. */
+/** The timer of a process, over the `Clock` in the context when the layer is built. */
 export const layer: Layer.Layer<Timer> = Layer.effect(
   Timer,
   Effect.gen(function* () {
@@ -62,7 +64,7 @@ export const layer: Layer.Layer<Timer> = Layer.effect(
 interface Sleeper {
   wait: Wait.Wait
   readonly wake: (isDue: boolean) => void
-  /** How long after the end of `wait` it is due; 0: then. */
+  /** Milliseconds from the end of `wait` to the second call; 0: the sleeper is due at the end of `wait`. */
   aheadMs: number
 }
 
@@ -71,7 +73,7 @@ const moved = ({ deadlineMs, endMs }: Wait.Wait, byMs: number): Wait.Wait => ({
   endMs: endMs + byMs
 })
 
-/** One setting of the alarm, by the monotonic clock. */
+/** One setting of the alarm; `atMs` is a time of the monotonic clock. */
 interface Call {
   readonly atMs: number
   fiber: Fiber.Fiber<void> | undefined
@@ -98,15 +100,14 @@ const sleepUntil = (alarm: Alarm, endMs: number): Effect.Effect<void> => {
 }
 
 /**
- * Everybody who waits, and the one fiber that sleeps for them.
+ * All sleepers, and the one fiber that sleeps for them.
  *
- * It is plain code that runs from start to end without giving way: between looking at the sleepers and setting the alarm no
- * other fiber can add one.
+ * This is synchronous code: between reading the sleepers and setting the alarm no other fiber can add a sleeper.
  */
 const alarmOf = (clock: Clock.Clock, fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>): Alarm => {
-  // Two orders, because the clocks can disagree about who is first (T1).
-  const byEnd = new Heap<Sleeper>((sleeper) => sleeper.wait.endMs)
-  const byDeadline = new Heap<Sleeper>((sleeper) => sleeper.wait.deadlineMs)
+  // Two orders, because the clocks can disagree about the first sleeper (Wait.T1).
+  const byEnd = new Heap.Heap<Sleeper>((sleeper) => sleeper.wait.endMs)
+  const byDeadline = new Heap.Heap<Sleeper>((sleeper) => sleeper.wait.deadlineMs)
   let current: Call | undefined
 
   const read = (): Wait.Readings => ({
@@ -144,7 +145,7 @@ const alarmOf = (clock: Clock.Clock, fork: (effect: Effect.Effect<void>) => Fibe
     }
   }
 
-  /** Sets the alarm for whoever is next, unless it rings before that anyway. */
+  /** Sets the alarm for the next sleeper, unless it already rings before that. */
   const set = (now: Wait.Readings): void => {
     const sleepMs = Math.min(sleepFor(byEnd.first, now), sleepFor(byDeadline.first, now))
     if (sleepMs === Number.POSITIVE_INFINITY) return silence()
@@ -187,5 +188,5 @@ const sleepFor = (sleeper: Sleeper | undefined, now: Wait.Readings): number => {
   return next._tag === "Done" ? MIN_SLEEP_MS : next.sleepMs
 }
 
-/** For a sleeper that became due between two readings of the clock. */
+/** The sleep for a sleeper that became due between two readings of the clocks. */
 const MIN_SLEEP_MS = 1
