@@ -144,8 +144,9 @@ export const violations = ({ path, text }: Source): ReadonlyArray<string> => {
         : !isEffect(name, specifier) && !permitted.some((prefix) => isUnder(specifier, prefix))
     )
     .map((specifier) => `${path}: ${name} may not import ${specifier}`)
-  const upward = upwardImports([{ path, text }])
-    .map(({ path, target }) => `${path}: may not import ${target}, which is in a higher room (tools/src/Boundaries.ts)`)
+  const upward = upwardImports([{ path, text }]).map(
+    ({ path, target }) => `${path}: may not import ${target}, which is in a higher room (tools/src/Boundaries.ts)`
+  )
   if (!core.has(name)) return [...imports, ...upward]
   const code = withoutComments(text)
   return [
