@@ -61,7 +61,7 @@ describe("holdfast explain", () => {
 
   it.live("reports an unknown turn and the command that lists turns, and ends with 1", () =>
     Effect.gen(function* () {
-      const { directory, start } = yield* ProcessSetup.stage()
+      const { directory, start } = yield* ProcessSetup.setup()
       yield* start
       const { code, stderr, stdout } = yield* holdfast(directory, "explain", "no such turn")
       assert.deepStrictEqual(
