@@ -4,18 +4,18 @@
  * ConversationViews.V1. A parked turn is not woken: its wait is read from its records.
  * ConversationViews.V2. The records of a wait do not include a gate's hold; `Parking` has its expected end.
  */
+import { RecordedWait, type StorageError } from "@holdfast/journal"
 import { RetryPolicy } from "@holdfast/policy"
 import { type ConversationState, defined, Failure, type Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, type Scope, Struct } from "effect"
 import type { TurnCounts } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
-import type { Journal } from "../durable/Journal.ts"
-import * as RecordedWait from "../durable/RecordedWait.ts"
+import type { Journal } from "../storage/Journal.ts"
 import type { Parking } from "../parking/Parking.ts"
 import * as InProgress from "../session/InProgress.ts"
 import type { Session } from "../session/Session.ts"
 import type { Sessions } from "../session/Sessions.ts"
-import type { Conversation, StorageError } from "../storage/Store.ts"
+import type { Conversation } from "../storage/Store.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as NextTarget from "./NextTarget.ts"
 

@@ -10,9 +10,9 @@
  * Notifications.N3. Each receiver gets its notices in order and does not wait for another receiver.
  * Notifications.N4. The beginning and the end of an incident are logged, with receivers or without. `TurnLog` logs failed turns.
  */
+import type { Timer } from "@holdfast/journal"
 import type { Observer } from "@holdfast/kernel"
 import { Clock, Duration, Effect, Metric, type Scope } from "effect"
-import type { Timer } from "../../durable/Timer.ts"
 import type * as Delivery from "./Delivery.ts"
 import * as IncidentFile from "./IncidentFile.ts"
 import * as IncidentInputs from "./IncidentInputs.ts"
@@ -25,7 +25,7 @@ interface Options {
   readonly after: Duration.Duration
   readonly receivers: ReadonlyMap<IncidentFile.Receiver, Delivery.Deliver>
   readonly file: IncidentFile.IncidentFile
-  readonly timer: Timer["Service"]
+  readonly timer: Timer.Timer["Service"]
   readonly redact: (text: string) => string
 }
 

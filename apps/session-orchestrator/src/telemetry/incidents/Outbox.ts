@@ -4,9 +4,9 @@
  * Outbox.O1. A notice is saved before it is sent, and removed after it was delivered or given up.
  * Outbox.O2. Each receiver gets its notices in order and does not wait for another receiver.
  */
+import type { Timer } from "@holdfast/journal"
 import { Target } from "@holdfast/wire"
 import { Effect, Metric, Queue, type Scope } from "effect"
-import type { Timer } from "../../durable/Timer.ts"
 import * as Series from "../metrics/Series.ts"
 import * as Delivery from "./Delivery.ts"
 import { type Outgoing, Receiver, type Saver } from "./IncidentFile.ts"
@@ -16,7 +16,7 @@ import type { Notice } from "./Notice.ts"
 export interface Options {
   readonly receivers: ReadonlyMap<Receiver, Delivery.Deliver>
   readonly saver: Saver
-  readonly timer: Timer["Service"]
+  readonly timer: Timer.Timer["Service"]
   readonly redact: (text: string) => string
 }
 
