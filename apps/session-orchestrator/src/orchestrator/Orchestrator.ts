@@ -7,9 +7,9 @@
  * Orchestrator.O4. Calls about a conversation wait until that is done. They wait as long as for a silent database, and then fail with the
  *     error of the start.
  */
-import { TurnStopped } from "@holdfast/kernel"
+import { RetryEvent, TurnStopped } from "@holdfast/kernel"
 import { Profile, RetryPolicy } from "@holdfast/policy"
-import { type ConversationState, defined, Failure, Ids, Target, type TurnEvent } from "@holdfast/wire"
+import { type ConversationState, defined, Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Layer, Option, Result, Schedule, Stream, Struct } from "effect"
 import * as Problem from "../config/reading/Problem.ts"
 import * as ReportSchema from "../report/ReportSchema.ts"
@@ -323,21 +323,19 @@ const waitEventOf = (
 ): TurnEvent.ProviderRetry | undefined => {
   const wait = RecordedWait.of(records)
   if (wait === undefined) return undefined
-  const { asks, attempt, credential, delayMs, retryAt, failure, target } = wait
-  const code = Failure.codeOf(failure)
-  const maxAttempts = RetryPolicy.mostRetries(TurnSetting.policyOf(conversation, defaults))
-  return {
-    type: "provider-retry",
+  const { asks, attempt, credential, delayMs, failure, retryAt, target = conversation.model } = wait
+  return RetryEvent.of({
     conversationId: conversation.conversationId,
     turnId,
     attempt,
     delayMs,
     retryAt,
-    message: failure.message,
-    reason: failure.reason,
-    target: target ?? conversation.model,
-    ...defined({ credential, code, maxAttempts, asks })
-  }
+    failure,
+    target,
+    credential,
+    maxRetries: RetryPolicy.mostRetries(TurnSetting.policyOf(conversation, defaults)),
+    asks
+  })
 }
 
 const resultOf = Effect.fnUntraced(function* (store: Store["Service"], end: TurnEvent.TurnEnd) {

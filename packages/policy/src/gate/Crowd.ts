@@ -18,6 +18,7 @@ export interface Endpoint {
   readonly serviceMs: number
 }
 
+/** A simulated crowd and its endpoint. */
 export interface Options {
   readonly turns: number
   readonly policy: RetryPolicy.RetryPolicy
@@ -27,6 +28,7 @@ export interface Options {
   readonly gated: boolean
 }
 
+/** The result of a simulation. */
 export interface Outcome {
   readonly calls: number
   /** Calls that were refused. */
