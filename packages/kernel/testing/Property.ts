@@ -18,7 +18,7 @@ export const prop = <A>(
   parameters?: fc.Parameters<[A]>,
   /** Milliseconds, if the test runner's own limit is too short for that many values. */
   timeout?: number
-): void => it(title, { ...defined({ timeout }) }, () => assert(arbitrary, law, parameters))
+): void => it(title, defined({ timeout }), () => assert(arbitrary, law, parameters))
 
 /** Rejects if `law` does not hold for a generated value. */
 export const assert = <A>(
