@@ -1,5 +1,6 @@
-/** The numbers of the program that the pages promise: whoever changes one changes both. */
+/** Checks the numbers of the program that the pages promise: a change of one must change the other. */
 import { describe, expect, it } from "@effect/vitest"
+import { Interruption, Spread } from "@holdfast/journal"
 import { Duration } from "effect"
 import { readFileSync } from "node:fs"
 import * as Lease from "../src/cluster/Lease.ts"
@@ -14,8 +15,6 @@ import * as Backlog from "../src/session/Backlog.ts"
 import * as MissingTools from "../src/turn/MissingTools.ts"
 import * as Quarantine from "../src/pacing/Quarantine.ts"
 import * as TurnRunner from "../src/turn/TurnRunner.ts"
-import * as Interruption from "../src/durable/Interruption.ts"
-import * as Spread from "../src/durable/Spread.ts"
 import * as Patience from "../src/storage/Patience.ts"
 import * as Causes from "../src/telemetry/incidents/Causes.ts"
 import * as Labels from "../src/telemetry/metrics/Labels.ts"

@@ -1,5 +1,6 @@
-/** The limits and times that pages promise are those of the program. */
+/** Checks that limits and times on pages equal those of the program. */
 import { describe, expect, it } from "@effect/vitest"
+import { Interruption, Spread } from "@holdfast/journal"
 import { Duration } from "effect"
 import { readFileSync } from "node:fs"
 import * as AlarmClock from "../src/cluster/AlarmClock.ts"
@@ -15,8 +16,6 @@ import * as Parking from "../src/parking/Parking.ts"
 import * as Quarantine from "../src/pacing/Quarantine.ts"
 import * as RightOfWay from "../src/pacing/RightOfWay.ts"
 import * as TurnRunner from "../src/turn/TurnRunner.ts"
-import * as Interruption from "../src/durable/Interruption.ts"
-import * as Spread from "../src/durable/Spread.ts"
 import * as Progress from "../src/system/Progress.ts"
 import * as GateTable from "../src/storage/tables/GateTable.ts"
 import * as Patience from "../src/storage/Patience.ts"
@@ -39,7 +38,7 @@ const MIB = 1_024 * KIB
 const pageOf = (name: string): string =>
   readFileSync(new URL(`../../../docs/${name}.md`, import.meta.url), "utf8").replaceAll(/\s+/g, " ")
 
-/** What each page says, as words with a number in them; the unit; and the limit. */
+/** A page's words with a number in them, the unit, and the limit. */
 const promises: Readonly<
   Record<string, ReadonlyArray<readonly [says: RegExp, unit: number, limit: Duration.Duration | number]>>
 > = {

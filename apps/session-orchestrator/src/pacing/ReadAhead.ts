@@ -34,7 +34,7 @@ export interface Slot {
 export class ReadAhead<A> {
   private readonly limits: Limits
   private readonly isFree: () => boolean
-  private readonly begin: (who: A, slot: Slot) => boolean
+  private readonly begin: (turn: A, slot: Slot) => boolean
   private readonly soon = MutableList.make<A>()
   private reading = 0
   private slots = 0
@@ -42,7 +42,7 @@ export class ReadAhead<A> {
   private isOpening = false
 
   /** `begin` returns whether the turn takes the slot; it must not throw. */
-  constructor(limits: Limits, isFree: () => boolean, begin: (who: A, slot: Slot) => boolean) {
+  constructor(limits: Limits, isFree: () => boolean, begin: (turn: A, slot: Slot) => boolean) {
     this.limits = limits
     this.isFree = isFree
     this.begin = begin
@@ -54,8 +54,8 @@ export class ReadAhead<A> {
   }
 
   /** The time of a turn is near. */
-  near(who: A): void {
-    MutableList.append(this.soon, who)
+  near(turn: A): void {
+    MutableList.append(this.soon, turn)
     this.open()
   }
 
@@ -65,10 +65,10 @@ export class ReadAhead<A> {
     this.isOpening = true
     const { atOnce, most, mostSize } = this.limits
     while (this.reading < atOnce && this.slots < most && this.size < mostSize && this.isFree()) {
-      const who = MutableList.take(this.soon)
-      if (who === MutableList.Empty) break
+      const turn = MutableList.take(this.soon)
+      if (turn === MutableList.Empty) break
       const slot = this.slot()
-      if (!this.begin(who, slot)) slot.leave()
+      if (!this.begin(turn, slot)) slot.leave()
     }
     this.isOpening = false
   }

@@ -44,10 +44,10 @@ describe("the commits of a single turn", () => {
       { scripts: [hangs(shown, text("Hel"))] },
       Effect.fnUntraced(function* (commits, { conversations }) {
         const c = yield* conversations.create({})
-        const told = yield* watching(conversations.watch(c, 0))
+        const watcher = yield* watching(conversations.watch(c, 0))
         commits.count = 0
         const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
-        yield* told.until("text-delta")
+        yield* watcher.until("text-delta")
         assert.strictEqual(commits.count, 2)
         yield* conversations.abort(c)
         assert.strictEqual((yield* conversations.result(turnId)).end.status, "aborted")
@@ -64,12 +64,12 @@ describe("the commits of a single turn", () => {
         { scripts: [hangs(shown, text("Hel"))] },
         Effect.fnUntraced(function* (commits, { conversations, journal }) {
           const c = yield* conversations.create({})
-          const told = yield* watching(conversations.watch(c, 0))
+          const watcher = yield* watching(conversations.watch(c, 0))
           commits.count = 0
           const turnId = yield* conversations.prompt(c, { prompt: "Hi" })
-          yield* told.until("text-delta")
+          yield* watcher.until("text-delta")
           assert.strictEqual(commits.count, 1)
-          assert.deepStrictEqual(told.types(), ["turn-start", "message", "step-start", "text-delta"])
+          assert.deepStrictEqual(watcher.types(), ["turn-start", "message", "step-start", "text-delta"])
           assert.deepStrictEqual(
             (yield* journal.load(turnId)).map(({ name }) => name),
             ["step/0/attempt/0/content"]

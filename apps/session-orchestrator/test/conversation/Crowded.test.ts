@@ -30,14 +30,14 @@ it.live("Hub.H1: each of many watchers gets every frame, also frames that arrive
   Effect.gen(function* () {
     const hub = new Hub()
     const watchers = yield* Effect.forEach(Array.from({ length: WATCHERS }), () => watch(hub))
-    let said = ""
+    let sent = ""
     for (let n = 0; n < 20; n++) {
       hub.live(delta(`${n} `))
-      said += `${n} `
+      sent += `${n} `
       yield* loopTurn
     }
     // The last frame came after the first watchers had been woken.
-    while (watchers.some(({ seen }) => seen.text !== said)) yield* loopTurn
+    while (watchers.some(({ seen }) => seen.text !== sent)) yield* loopTurn
     for (const { fiber } of watchers) yield* Fiber.interrupt(fiber)
   })
 )

@@ -162,20 +162,20 @@ test("P14: an abort ends a turn at once that waits to run alone", (rig) =>
   }))
 
 it.effect("X14: a warning names the turns that run alone, the first ten of them", () => {
-  const said: Array<string> = []
+  const logLines: Array<string> = []
   const turns = (count: number) =>
     Effect.gen(function* () {
       const rig = new Rig(yield* memory, ["answers late"], false)
       yield* rig.up
       for (let n = 0; n < count; n++) yield* begin(rig, `t${n}`)
       yield* crashes(rig, 2)
-      said.length = 0
+      logLines.length = 0
       yield* crashes(rig, 1)
-      const warnings = said.filter((line) => line.includes("deaths"))
+      const warnings = logLines.filter((line) => line.includes("deaths"))
       yield* crashes(rig, 1)
       yield* rig.down(false)
       assert.lengthOf(
-        said.filter((line) => line.startsWith("Error Turn t0 is sealed as failed. The process died 4 times")),
+        logLines.filter((line) => line.startsWith("Error Turn t0 is sealed as failed. The process died 4 times")),
         1
       )
       return warnings
@@ -188,7 +188,7 @@ it.effect("X14: a warning names the turns that run alone, the first ten of them"
     assert.deepStrictEqual(yield* turns(11), [warning(11, `${named(10)} …`)])
   }).pipe(
     Effect.provide(
-      Logger.layer([Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))])
+      Logger.layer([Logger.make(({ logLevel, message }) => void logLines.push(`${logLevel} ${String(message)}`))])
     )
   )
 })

@@ -7,15 +7,14 @@
  *
  * `HOLDFAST_MODEL_RUNS=5000` is the nightly form; `HOLDFAST_SEED` begins with a given seed.
  */
+import { Interruption } from "@holdfast/journal"
 import { assert, describe } from "@effect/vitest"
-import { RetryStrategy } from "@holdfast/kernel"
+import { type Records, RetryStrategy } from "@holdfast/kernel"
 import { Property } from "@holdfast/kernel/testing"
 import { type Command, defined, Ids, type TurnEvent } from "@holdfast/wire"
 import { Clock, Duration, Effect, Logger, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import * as Interruption from "../../src/durable/Interruption.ts"
-import { type Record } from "../../src/durable/Journal.ts"
 import { type Attempt, memory, Rig } from "./Rig.ts"
 
 // --- events
@@ -301,10 +300,10 @@ const turnsWith = (events: Events, type: TurnEvent.PersistedEvent["type"]) =>
 const acceptedOf = Effect.fnUntraced(function* ({ acknowledged, rig }: Model, id: Ids.ConversationId, events: Events) {
   const unsealed = (yield* rig.store.unsealedTurns).filter(({ conversationId }) => conversationId === id)
   const accepted = [...turnsWith(events, "turn-end"), ...unsealed.map(({ turnId }) => turnId)]
-  const told = acknowledged.get(id) ?? []
+  const acknowledgedTurns = acknowledged.get(id) ?? []
   assert.deepStrictEqual(
-    accepted.filter((turnId) => told.includes(turnId)),
-    told
+    accepted.filter((turnId) => acknowledgedTurns.includes(turnId)),
+    acknowledgedTurns
   )
   return accepted
 })
@@ -395,7 +394,7 @@ const assertDone = (happening: Happening, before: Look, after: Look): void => {
 
 const decodeWake = Schema.decodeUnknownOption(Schema.fromJsonString(RetryStrategy.Wake))
 
-const wakesOf = (records: ReadonlyArray<Record>): ReadonlyArray<RetryStrategy.Wake> =>
+const wakesOf = (records: ReadonlyArray<Records.Stored>): ReadonlyArray<RetryStrategy.Wake> =>
   records.flatMap(({ name, value }) => (name.includes("/sleep/") ? Option.toArray(decodeWake(value)) : []))
 
 /** Checks the invariants after the clock has run out. */
@@ -447,7 +446,7 @@ const RUN_OUT = { each: Duration.minutes(2), times: 60 }
 
 describe("conversations under any order of events", () => {
   Property.prop(
-    "X1, X4: each turn that was accepted is run in its order and sealed once, and everybody is told the same",
+    "X1, X4: each accepted turn is run in its order and sealed once, and all clients get the same events",
     // Without a gate, turns are read ahead of their time.
     fc.tuple(script, fc.boolean(), fc.array(step, { minLength: 1, maxLength: 25 })),
     ([script, isGated, steps]) =>

@@ -1,5 +1,6 @@
 /** Tests a parked turn in memory ahead of its time: to clients it still waits. */
 import { assert, it } from "@effect/vitest"
+import { Timer } from "@holdfast/journal"
 import { Records } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
@@ -7,7 +8,6 @@ import { Clock, Duration, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { type Gatekeeper, HOLD_STEP_MS } from "../../src/gate/Gatekeeper.ts"
 import * as Gates from "../../src/gate/Gates.ts"
-import * as Timer from "../../src/durable/Timer.ts"
 import { NEAR_MS } from "../../src/parking/Parking.ts"
 import { CrowdedEndpoint, onDisk, prompts, start } from "./CrowdedEndpoint.ts"
 import { asking, type Options, waits, watching, withService } from "./ConversationSetup.ts"
@@ -90,16 +90,16 @@ it.effect("Waking.U2: its state shows that it waits, and its watchers get no eve
       yield* TestClock.adjust(NEAR_MS)
       yield* conversations.result(turnId)
       yield* settle
-      const told = seen.map(({ event }) => event.type)
-      assert.strictEqual(told.filter((type) => type === "provider-retry").length, 1)
-      assert.strictEqual(told.at(-1), "turn-end")
+      const announced = seen.map(({ event }) => event.type)
+      assert.strictEqual(announced.filter((type) => type === "provider-retry").length, 1)
+      assert.strictEqual(announced.at(-1), "turn-end")
       yield* conversations.result(behind)
     })
   )
 )
 
 it.effect("Waking.U2: a watcher from the beginning gets its wait once", () => {
-  let told = 0
+  let announced = 0
   return withService(
     { scripts: [emits(overloaded), answer("At last")], retry: waits(60) },
     Effect.fnUntraced(function* ({ conversations }) {
@@ -109,11 +109,11 @@ it.effect("Waking.U2: a watcher from the beginning gets its wait once", () => {
       yield* until("provider-retry")
       yield* TestClock.adjust(MINUTE - 1)
       yield* settle
-      told = seen.length
+      announced = seen.length
       yield* TestClock.adjust(1)
       yield* until("turn-end")
       assert.deepStrictEqual(
-        seen.slice(told - 1).map(({ event }) => event.type),
+        seen.slice(announced - 1).map(({ event }) => event.type),
         ["provider-retry", "text-delta", "retry-end", "usage", "message", "turn-end"]
       )
     })

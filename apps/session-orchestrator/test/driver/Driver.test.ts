@@ -4,6 +4,7 @@
  * The orders of events are in `ModelBased.test.ts`.
  */
 import { assert, describe, it } from "@effect/vitest"
+import { type Journal as Port, JournalConflict, StorageError, Timer } from "@holdfast/journal"
 import { Observer, type Opening, type Provider } from "@holdfast/kernel"
 import { Calls } from "@holdfast/providers"
 import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
@@ -16,10 +17,9 @@ import * as Gates from "../../src/gate/Gates.ts"
 import * as Orchestrator from "../../src/orchestrator/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
-import * as Timer from "../../src/durable/Timer.ts"
-import { type Append, Journal, JournalConflict } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
-import { StorageError, Store } from "../../src/storage/Store.ts"
+import { Store } from "../../src/storage/Store.ts"
 
 const OVERLOADED: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
 const HELLO: ReadonlyArray<Provider.ProviderEvent> = [
@@ -42,9 +42,9 @@ interface Service {
   /** The numbers of calls made and cancelled. */
   readonly calls: { made: number; cancelled: number }
   /** The groups of appends that were handed in. */
-  readonly groups: ReadonlyArray<ReadonlyArray<Append>>
+  readonly groups: ReadonlyArray<ReadonlyArray<Port.Append>>
   /** The observations that observers get. */
-  readonly told: ReadonlyArray<string>
+  readonly observed: ReadonlyArray<string>
 }
 
 const withService = <E>(
@@ -55,9 +55,9 @@ const withService = <E>(
 ) =>
   Effect.gen(function* () {
     const calls = { made: 0, cancelled: 0 }
-    const groups: Array<ReadonlyArray<Append>> = []
-    const told: Array<string> = []
-    const tell = (kind: string) => () => void told.push(kind)
+    const groups: Array<ReadonlyArray<Port.Append>> = []
+    const observed: Array<string> = []
+    const observe = (kind: string) => () => void observed.push(kind)
     const store = yield* Store
     const journal = yield* Journal
     const provider: Provider.Provider["Service"] = {
@@ -91,10 +91,10 @@ const withService = <E>(
                   })
           }),
           Layer.succeed(Observer.Observer, {
-            attempt: tell("attempt"),
-            decision: tell("decision"),
-            event: tell("event"),
-            wait: tell("wait")
+            attempt: observe("attempt"),
+            decision: observe("decision"),
+            event: observe("event"),
+            wait: observe("wait")
           }),
           Layer.succeed(Providers, {
             get: () => provider,
@@ -116,7 +116,7 @@ const withService = <E>(
     )
     const conversations = yield* Effect.provide(Conversations, context)
     yield* settled
-    yield* test({ conversations, store, journal, calls, groups, told })
+    yield* test({ conversations, store, journal, calls, groups, observed })
   }).pipe(Effect.scoped, Effect.provide(SqlStore.layerMemory))
 
 /** Lets all work run that is possible without the clock. */
@@ -236,7 +236,7 @@ describe("turns that are driven in groups", () => {
   it.effect("X1: a turn that is not accepted emits nothing, and its call is cancelled", () =>
     withService(
       [() => {}, refuses],
-      ({ calls, conversations, told }) =>
+      ({ calls, conversations, observed }) =>
         Effect.gen(function* () {
           for (const made of [1, 2]) {
             yield* Effect.flip(conversations.prompt(yield* conversations.create({}), { prompt: "Hi" }))
@@ -244,7 +244,7 @@ describe("turns that are driven in groups", () => {
             assert.strictEqual(calls.made, made)
           }
           assert.strictEqual(calls.cancelled, 1)
-          assert.deepStrictEqual(told, [])
+          assert.deepStrictEqual(observed, [])
           assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 0, queued: 0 })
         }),
       () => new StorageError({ message: "The disk is full." }),

@@ -211,7 +211,7 @@ describe("a turn at the gate", () => {
         const endpoint = new CrowdedEndpoint((now, busy) => now >= 10 * MINUTE && busy < 5)
         const service = yield* start({ endpoint })
         const ids = yield* prompts(service, 20, TestClock.adjust)
-        const told = yield* Effect.forEach(ids, (id) => watching(service.conversations.watch(id, 0)))
+        const watchers = yield* Effect.forEach(ids, (id) => watching(service.conversations.watch(id, 0)))
         yield* TestClock.adjust("1 hour")
         const early = yield* Effect.filter(
           ids.map((_, n) => n),
@@ -220,7 +220,7 @@ describe("a turn at the gate", () => {
         assert.isAbove(early.length, 10)
         const n = early[5] ?? 0
         const turnId = turnIdOf(n)
-        const wait = told[n]?.seen.map(({ event }) => event).findLast(({ type }) => type === "provider-retry")
+        const wait = watchers[n]?.seen.map(({ event }) => event).findLast(({ type }) => type === "provider-retry")
         const called = endpoint.calls.findLast((call) => call.turnId === turnId)
         assert.isBelow(called?.at ?? Infinity, wait?.type === "provider-retry" ? wait.retryAt : 0)
         const text = (yield* explained(service, turnId)).join("\n")
@@ -243,10 +243,10 @@ describe("a turn at the gate", () => {
           assert.strictEqual(state.status, "retrying")
           assert.strictEqual(state.retryAt, due + 15 * SECOND)
           yield* TestClock.adjust("20 seconds")
-          const told = seen.flatMap(({ event }) => (event.type === "provider-retry" ? [event] : []))
+          const announced = seen.flatMap(({ event }) => (event.type === "provider-retry" ? [event] : []))
           // Its hold is announced, prolonged, and prolonged again; then comes the next wait.
           assert.deepStrictEqual(
-            told.map(({ attempt, retryAt }) => [attempt, retryAt - due]),
+            announced.map(({ attempt, retryAt }) => [attempt, retryAt - due]),
             [
               [0, 15 * SECOND],
               [0, 30 * SECOND],

@@ -36,11 +36,11 @@ const report = Layer.succeed(FinalReport.FinalReport, {
 })
 
 describe("a turn", () =>
-  ExplanationCases.tells([
+  ExplanationCases.explains([
     {
       title: "a switch to a fallback (P8)",
       plan: { scripts: [...down(1), answer("Hello")], services: sends({ delayMs: 0, route: fallback }) },
-      says: [
+      expects: [
         'Attempt 1 failed before any content: overloaded, 529 overloaded_error: "Overloaded".',
         "Retry 1 at once, on openai/gpt-5, of the chain default (P8).",
         "Attempt 2 was answered (stop).",
@@ -53,7 +53,7 @@ describe("a turn", () =>
         scripts: [emits(quota), answer("Hello")],
         services: sends({ delayMs: 0, route: { target: { provider: "openai", model: "gpt-5" }, credential: "second" } })
       },
-      says: ["Retry 1 at once, on openai/gpt-5 with credential second (P7)."]
+      expects: ["Retry 1 at once, on openai/gpt-5 with credential second (P7)."]
     },
     {
       title: "a round that has to wait (A4)",
@@ -61,7 +61,7 @@ describe("a turn", () =>
         scripts: [...down(1), answer("Hello")],
         services: sends({ delayMs: 7_000, route: { target: fallback.target } })
       },
-      says: ["Retry 1 at 2031-04-01 22:58:07 UTC, after 7 s, on openai/gpt-5 (A4).", "The wait was over."]
+      expects: ["Retry 1 at 2031-04-01 22:58:07 UTC, after 7 s, on openai/gpt-5 (A4).", "The wait was over."]
     },
     {
       title: "a context that was made smaller, and the wait for it (P19)",
@@ -69,7 +69,7 @@ describe("a turn", () =>
         scripts: [emits(tooLong), answer("Hello")],
         services: compactor(Effect.fail(new Failure.ProviderFailure({ failure: overloaded })), "So far.")
       },
-      says: [
+      expects: [
         'Attempt 1 failed before any content: context-overflow: "prompt is too long".',
         'Call 2, for a summary, failed: overloaded, 529 overloaded_error: "Overloaded".',
         "Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s, the schedule's (D3, D1); 5 s of 8 h spent.",
@@ -81,27 +81,27 @@ describe("a turn", () =>
     {
       title: "a context that could not be made smaller (P19)",
       plan: { scripts: [emits(tooLong)], services: compactor(undefined) },
-      says: [
+      expects: [
         "Gave up: a context that is too long for the model is not sent again (P2).",
         "No part of the context could be left out (P19).",
         'The turn failed after 1 attempt: context-overflow: "prompt is too long".'
       ]
     },
     {
-      title: "one whose older part was too long itself (P19)",
+      title: "a context whose older part was too long itself (P19)",
       plan: {
         scripts: [emits(tooLong)],
         services: compactor(Effect.fail(new Failure.ProviderFailure({ failure: tooLong })))
       },
-      says: [
+      expects: [
         'Call 2, for a summary, was too long itself: context-overflow: "prompt is too long". No part of the context could be left out (P19).',
         'The turn failed after 2 attempts: context-overflow: "prompt is too long".'
       ]
     },
     {
-      title: "words where a report was asked for (A9)",
+      title: "text although a report was required (A9)",
       plan: { scripts: [answer("Well."), tools(call("report"))], services: report },
-      says: [
+      expects: [
         'Attempt 1 failed after content had left: invalid-response: "The response had neither a tool call nor a final report."',
         "Attempt 2 was answered (tool-calls)."
       ]
@@ -110,27 +110,27 @@ describe("a turn", () =>
       title: "an abort in an attempt (P14)",
       plan: { scripts: [hangs(text("Hel"))] },
       live: ({ abort }) => abort,
-      says: [
+      expects: [
         "Attempt 1 was cut short, after content had left: the turn ended.",
         "The turn was aborted after 1 attempt (P14)."
       ]
     },
     {
-      title: "an abort before anything came (P14)",
+      title: "an abort before any content (P14)",
       plan: { scripts: [...down(1), hangs()] },
       live: ({ abort, pass }) => Effect.andThen(pass(hour), abort),
-      says: ["The wait was over.", "Attempt 2 was cut short: the turn ended."]
+      expects: ["The wait was over.", "Attempt 2 was cut short: the turn ended."]
     },
     {
       title: "an attempt whose process died after content had left (X2)",
       plan: { scripts: [answer("Hel"), answer("Hello")], diesBefore: "step/0/attempt/0" },
-      says: [
+      expects: [
         "Attempt 1 was lost: its process died after content had left. The shown text is void; the attempt costs no retry (X2).",
         "Attempt 2 was answered (stop)."
       ]
     },
     {
-      title: "a tool call whose process died, beside one that was answered and one that failed (X8)",
+      title: "a tool call whose process died, beside an answered and a failed call (X8)",
       plan: {
         scripts: [tools(call("search"), call("mail"), call("unknown")), answer("Done")],
         toolbox: {
@@ -139,7 +139,7 @@ describe("a turn", () =>
         },
         diesBefore: "step/0/tool/1"
       },
-      says: [
+      expects: [
         "Attempt 1 was answered (tool-calls).",
         "Tool call 1, search, was answered.",
         "Tool call 2, mail, was running when its process died. It was not run again; the model was informed that its outcome is unknown (X8).",
@@ -151,7 +151,7 @@ describe("a turn", () =>
       title: "a turn in the middle of an answer",
       plan: { scripts: [...down(1), hangs(text("Hel"))] },
       live: ({ pass }) => pass(hour),
-      says: ["Attempt 2 is under way, and content has left."]
+      expects: ["Attempt 2 is under way, and content has left."]
     },
     {
       title: "a turn whose tools have run",
@@ -160,6 +160,6 @@ describe("a turn", () =>
         toolbox: { definitions: [], run: () => Effect.succeed({ output: "found", isError: false }) }
       },
       live: ({ pass }) => pass(hour),
-      says: ["Tool call 1, search, was answered.", "Attempt 1 is under way."]
+      expects: ["Tool call 1, search, was answered.", "Attempt 1 is under way."]
     }
   ]))

@@ -1,12 +1,12 @@
 /** Tests the fields of an explanation, also with missing, older and newer records. */
 import { assert, describe, it } from "@effect/vitest"
+import { Interruption } from "@holdfast/journal"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { TurnEvent } from "@holdfast/wire"
 import { Duration, Effect } from "effect"
-import * as Interruption from "../../src/durable/Interruption.ts"
 import type { Evidence } from "../../src/inspection/Evidence.ts"
 import * as Explanation from "../../src/inspection/Explanation.ts"
-import { Journal } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as ScriptedTurn from "./ScriptedTurn.ts"
 import * as ExplanationCases from "./ExplanationCases.ts"
@@ -103,12 +103,12 @@ describe("an explanation", () => {
     Effect.gen(function* () {
       yield* ScriptedTurn.happened({ scripts: down(1) }, () => Effect.void)
       const found = yield* evidence
-      const told = (deaths: number, defects: number) =>
+      const interrupted = (deaths: number, defects: number) =>
         Explanation.of({ ...found, interruption: { ...Interruption.none("one"), deaths, defects } }, (text) => text)
           .interruption?.words
-      assert.isUndefined(told(1, 0))
-      assert.strictEqual(told(2, 0), "The process died 2 times in a row in the middle of this turn (X14).")
-      assert.strictEqual(told(0, 1), "Holdfast itself failed 1 time while it ran this turn (C10).")
+      assert.isUndefined(interrupted(1, 0))
+      assert.strictEqual(interrupted(2, 0), "The process died 2 times in a row in the middle of this turn (X14).")
+      assert.strictEqual(interrupted(0, 1), "Holdfast itself failed 1 time while it ran this turn (C10).")
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 

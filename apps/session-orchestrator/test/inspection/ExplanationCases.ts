@@ -11,19 +11,19 @@ export interface Case {
   readonly plan: ScriptedTurn.Plan
   readonly live?: (hand: ScriptedTurn.Hand) => Effect.Effect<unknown>
   /** Sentences that must occur, in this order. */
-  readonly says: ReadonlyArray<string>
+  readonly expects: ReadonlyArray<string>
 }
 
 /** Defines a test for each case. */
-export const tells = (cases: ReadonlyArray<Case>): void => {
-  for (const { live, plan, says, title } of cases) {
+export const explains = (cases: ReadonlyArray<Case>): void => {
+  for (const { live, plan, expects, title } of cases) {
     it.effect(`X9: the explanation of ${title}`, () =>
       Effect.gen(function* () {
         const explanation = yield* ScriptedTurn.happened(plan, live)
         const words = wordsOf(explanation)
         assert.deepStrictEqual(
-          words.filter((sentence) => says.includes(sentence)),
-          says,
+          words.filter((sentence) => expects.includes(sentence)),
+          expects,
           words.join("\n")
         )
         assert.isTrue(isExplanation(JSON.parse(JSON.stringify(explanation))))

@@ -127,14 +127,14 @@ describe("words for giving up", () => {
   })
 
   it("C2: have the provider's instruction about retries and its quota", () => {
-    const says = (over: Partial<Failure.Failure>) => gaveUp({ because: "not-retryable" }, { ...failure, ...over })
-    assert.strictEqual(says({}), "Gave up: a failure of this kind (overloaded) is not retried (D7).")
-    assert.match(says({ reason: "quota-exhausted" }), /the quota is used up, and the provider named no time/)
+    const reasonOf = (over: Partial<Failure.Failure>) => gaveUp({ because: "not-retryable" }, { ...failure, ...over })
+    assert.strictEqual(reasonOf({}), "Gave up: a failure of this kind (overloaded) is not retried (D7).")
+    assert.match(reasonOf({ reason: "quota-exhausted" }), /the quota is used up, and the provider named no time/)
     assert.match(
-      says({ reason: "quota-exhausted", evidence: { "x-should-retry": "false" } }),
+      reasonOf({ reason: "quota-exhausted", evidence: { "x-should-retry": "false" } }),
       /the provider forbade a retry \(x-should-retry\)/
     )
-    assert.match(says({ evidence: { "x-should-retry": "true" } }), /a failure of this kind/)
+    assert.match(reasonOf({ evidence: { "x-should-retry": "true" } }), /a failure of this kind/)
   })
 })
 
@@ -323,11 +323,11 @@ describe("words for the end of a turn", () => {
   })
 
   it("C10, X14: have the interruptions", () => {
-    const told = (deaths: number, defects: number) => Words.interruption({ deaths, defects, rules: ["R"] })
-    assert.strictEqual(told(2, 0), "The process died 2 times in a row in the middle of this turn (R).")
-    assert.strictEqual(told(1, 2), "Holdfast itself failed 2 times while it ran this turn (R).")
+    const interrupted = (deaths: number, defects: number) => Words.interruption({ deaths, defects, rules: ["R"] })
+    assert.strictEqual(interrupted(2, 0), "The process died 2 times in a row in the middle of this turn (R).")
+    assert.strictEqual(interrupted(1, 2), "Holdfast itself failed 2 times while it ran this turn (R).")
     assert.strictEqual(
-      told(3, 1),
+      interrupted(3, 1),
       "The process died 3 times in a row in the middle of this turn. Holdfast itself failed 1 time while it ran this turn (R)."
     )
   })

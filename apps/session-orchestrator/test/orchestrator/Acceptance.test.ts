@@ -1,5 +1,7 @@
 /** Tests which turns are accepted and taken up, and in which order. */
 import { assert, describe, it } from "@effect/vitest"
+import { Interruption } from "@holdfast/journal"
+import { GivenRecords } from "@holdfast/journal/testing"
 import { Ids } from "@holdfast/wire"
 import { Effect, Exit, Logger } from "effect"
 import { TestClock } from "effect/testing"
@@ -7,12 +9,10 @@ import * as Acceptance from "../../src/orchestrator/Acceptance.ts"
 import type { Parking } from "../../src/parking/Parking.ts"
 import { Sessions } from "../../src/session/Sessions.ts"
 import type { TurnQueue } from "../../src/orchestrator/TurnQueue.ts"
-import * as Interruption from "../../src/durable/Interruption.ts"
 import { Interruptions } from "../../src/storage/Interruptions.ts"
-import { Journal } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
-import { failed, retry } from "../inspection/GivenRecords.ts"
 import * as Given from "../storage/Given.ts"
 
 const { conversationId, turnId } = Given
@@ -69,10 +69,10 @@ const given = Effect.gen(function* () {
   return { store, journal, dependencies, done, has, elsewhere, state, accepted, sealed, died }
 })
 
-const logged = <E, R>(test: (said: Array<string>) => Effect.Effect<void, E, R>) => {
-  const said: Array<string> = []
-  const logger = Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))
-  return Effect.suspend(() => test(said)).pipe(
+const logged = <E, R>(test: (lines: Array<string>) => Effect.Effect<void, E, R>) => {
+  const lines: Array<string> = []
+  const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel} ${String(message)}`))
+  return Effect.suspend(() => test(lines)).pipe(
     Effect.provide(SqlStore.layerMemory),
     Effect.provide(Logger.layer([logger]))
   )
@@ -80,11 +80,11 @@ const logged = <E, R>(test: (said: Array<string>) => Effect.Effect<void, E, R>) 
 
 describe("turns that an earlier process has left", () => {
   it.effect("X1: are parked if they wait and queued otherwise; turns that run elsewhere are left alone", () =>
-    logged((said) =>
+    logged((lines) =>
       Effect.gen(function* () {
         const { accepted, dependencies, done, elsewhere, journal } = yield* given
         yield* Acceptance.takeUp(dependencies())
-        assert.deepStrictEqual([done, said], [[], []])
+        assert.deepStrictEqual([done, lines], [[], []])
         yield* accepted(1, 1)
         yield* accepted(2, 1)
         yield* accepted(3, 2)
@@ -94,14 +94,14 @@ describe("turns that an earlier process has left", () => {
           [1, 6_000],
           [5, 90_000]
         ] as const) {
-          yield* journal.append(turnId(n), 0, failed(0, 1_000), retry(0, at - 1_000, at))
+          yield* journal.append(turnId(n), 0, GivenRecords.failed(0, 1_000), GivenRecords.retry(0, at - 1_000, at))
         }
         elsewhere.add(turnId(4))
         yield* TestClock.setTime(10_000)
         yield* Acceptance.takeUp(dependencies())
         // An overdue turn wakes now, at the beginning of a spread.
         assert.deepStrictEqual(done, ["park turn-1 until 10000", "park turn-5 until 90000", "add turn-2", "add turn-3"])
-        assert.deepStrictEqual(said, [
+        assert.deepStrictEqual(lines, [
           "Info Took up 4 unfinished turn(s) in 0 ms, from the last process; 2 of them wait for their time."
         ])
       })
@@ -109,14 +109,14 @@ describe("turns that an earlier process has left", () => {
   )
 
   it.effect("are logged with the process that died", () =>
-    logged((said) =>
+    logged((lines) =>
       Effect.gen(function* () {
         const { accepted, dependencies, journal, state } = yield* given
         yield* accepted(1, 1)
-        yield* journal.append(turnId(1), 0, failed(0, 1_000), retry(0, 5_000, 6_000))
+        yield* journal.append(turnId(1), 0, GivenRecords.failed(0, 1_000), GivenRecords.retry(0, 5_000, 6_000))
         state.predecessor = "process 7 on mill"
         yield* Acceptance.takeUp(dependencies())
-        assert.deepStrictEqual(said, [
+        assert.deepStrictEqual(lines, [
           "Info Took up 1 unfinished turn(s) in 0 ms, from process 7 on mill, which died; 1 of them waits for their time."
         ])
       })
@@ -124,7 +124,7 @@ describe("turns that an earlier process has left", () => {
   )
 
   it.effect("X14: come last if they were in progress at three deaths in a row, and ten of them are named", () =>
-    logged((said) =>
+    logged((lines) =>
       Effect.gen(function* () {
         const { accepted, dependencies, died, done } = yield* given
         for (let n = 1; n <= 12; n++) {
@@ -137,7 +137,7 @@ describe("turns that an earlier process has left", () => {
         const suspects = [1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12]
         assert.deepStrictEqual(done, ["add turn-5", ...[...suspects, 13].map((n) => `add turn-${n}`)])
         const names = (all: ReadonlyArray<number>) => all.map((n) => `turn-${n}`).join(", ")
-        assert.deepStrictEqual(said.slice(1), [
+        assert.deepStrictEqual(lines.slice(1), [
           "Warn 11 turn(s) were in progress at 3 deaths of their process in a row. They are " +
             `taken up after the others, one at a time: ${names(suspects.slice(0, 10))} …`
         ])
@@ -146,7 +146,7 @@ describe("turns that an earlier process has left", () => {
   )
 
   it.effect("X14: ten suspects are named without an ellipsis", () =>
-    logged((said) =>
+    logged((lines) =>
       Effect.gen(function* () {
         const { accepted, dependencies, died } = yield* given
         for (let n = 1; n <= 10; n++) {
@@ -154,7 +154,7 @@ describe("turns that an earlier process has left", () => {
           yield* died(n, 3)
         }
         yield* Acceptance.takeUp(dependencies())
-        assert.match(said[1] ?? "", /: turn-1, .*, turn-10$/)
+        assert.match(lines[1] ?? "", /: turn-1, .*, turn-10$/)
       })
     )
   )

@@ -1,13 +1,13 @@
 /** Tests faults between the parts of conversations. */
 import { assert, describe, it } from "@effect/vitest"
+import { JournalConflict, StorageError } from "@holdfast/journal"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Cause, Deferred, Duration, Effect, Exit, Fiber, Option, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as RestartDelays from "../../src/recovery/RestartDelays.ts"
 import type { Conversations } from "../../src/conversation/Conversations.ts"
-import { type Journal, JournalConflict } from "../../src/durable/Journal.ts"
-import { StorageError } from "../../src/storage/Store.ts"
+import type { Journal } from "../../src/storage/Journal.ts"
 import { asking, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, emits, hangs, overloaded, text, throws, unauthorized } = ScriptedProvider
@@ -32,9 +32,9 @@ describe("a turn that stops without a seal", () => {
       Effect.fnUntraced(function* ({ conversations, provider, store }) {
         const c = yield* conversations.create({})
         for (const turnId of [id("a"), id("b")]) yield* conversations.prompt(c, { prompt: "Hi", turnId })
-        const told = yield* watching(conversations.watchTurn(id("a")))
+        const watcher = yield* watching(conversations.watchTurn(id("a")))
         assert.include((yield* Effect.flip(conversations.result(id("a")))).message, "elsewhere")
-        assert.isTrue(Exit.isFailure(yield* Fiber.await(told.fiber)))
+        assert.isTrue(Exit.isFailure(yield* Fiber.await(watcher.fiber)))
         // It is run again at once, stops again, and then waits.
         yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 2 })
         assert.deepStrictEqual(
@@ -138,7 +138,7 @@ describe("C10: a defect of the service while it runs a turn", () => {
           // The first turn of a conversation is not read from the disk.
           yield* store.acceptTurn({ turnId: id("zero"), conversationId: c, prompt: "Hi", acceptedAt: 0 })
           yield* conversations.prompt(c, { prompt: "Hi", turnId: id("zero") })
-          const told = yield* watching(conversations.watch(c, 0))
+          const watcher = yield* watching(conversations.watch(c, 0))
           const ended = yield* asking(conversations.result(id("zero")))
           yield* Effect.repeat(TestClock.adjust("1 second"), { until: () => ended.pollUnsafe() !== undefined })
           const { end } = yield* Fiber.join(ended)
@@ -148,8 +148,8 @@ describe("C10: a defect of the service while it runs a turn", () => {
             assert.include(end.error?.message, "3 times")
             assert.include(end.error?.message, "boom")
           }
-          yield* told.until("turn-end")
-          assert.strictEqual(told.types().filter((type) => type === "turn-end").length, 1)
+          yield* watcher.until("turn-end")
+          assert.strictEqual(watcher.types().filter((type) => type === "turn-end").length, 1)
           // No turn is behind it any more.
           assert.strictEqual((yield* conversations.state(c)).status, "idle")
         })
@@ -219,13 +219,13 @@ describe("a turn that waits on disk", () => {
       Effect.fnUntraced(function* ({ conversations, provider }) {
         const c = yield* conversations.create({})
         yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
-        const told = yield* watching(conversations.watchTurn(id("a")))
-        yield* told.until("provider-retry")
+        const watcher = yield* watching(conversations.watchTurn(id("a")))
+        yield* watcher.until("provider-retry")
         isHeld = true
         yield* TestClock.adjust("1 hour")
         yield* test({ conversations, c, provider })
         yield* Deferred.succeed(isOpen, undefined)
-        yield* Fiber.await(told.fiber)
+        yield* Fiber.await(watcher.fiber)
         const end = yield* conversations.result(id("a"))
         assert.strictEqual(end.end.status, "aborted")
         assert.strictEqual(provider.requests.length, 1)
@@ -279,15 +279,15 @@ describe("a turn that waits on disk", () => {
       Effect.fnUntraced(function* ({ conversations, provider }) {
         const c = yield* conversations.create({})
         yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
-        const told = yield* watching(conversations.watchTurn(id("a")))
-        yield* told.until("provider-retry")
+        const watcher = yield* watching(conversations.watchTurn(id("a")))
+        yield* watcher.until("provider-retry")
         isHeld = true
         yield* TestClock.adjust("1 hour")
         const answer = yield* asking(conversations.steer({ type: "abort-retry", conversationId: c }, "a test"))
         yield* Deferred.succeed(isOpen, undefined)
-        yield* Fiber.join(told.fiber)
+        yield* Fiber.join(watcher.fiber)
         assert.isTrue(yield* Fiber.join(answer))
-        const end = told.seen.find(({ event }) => event.type === "retry-end")?.event
+        const end = watcher.seen.find(({ event }) => event.type === "retry-end")?.event
         assert.isTrue(end?.type === "retry-end" && end.finalError === "Retry cancelled")
         assert.strictEqual(provider.requests.length, 1)
       })
@@ -380,7 +380,7 @@ describe("a conversation", () => {
         },
         Effect.fnUntraced(function* ({ conversations, store }) {
           const c = yield* conversations.create({})
-          const told = yield* watching(conversations.watch(c, 0))
+          const watcher = yield* watching(conversations.watch(c, 0))
           yield* conversations.prompt(c, { prompt: "One", turnId: id("a") })
           yield* Deferred.await(reached)
           yield* conversations.prompt(c, { prompt: "Two", turnId: id("b") })
@@ -388,9 +388,9 @@ describe("a conversation", () => {
           yield* conversations.result(id("b"))
           yield* conversations.prompt(c, { prompt: "Three", turnId: id("c") })
           yield* conversations.result(id("c"))
-          yield* told.until("turn-end", 3)
+          yield* watcher.until("turn-end", 3)
           assert.deepStrictEqual([opened, begun], [["a", "c"], ["b"]])
-          const persisted = told.seen.filter((frame) => frame.id !== undefined)
+          const persisted = watcher.seen.filter((frame) => frame.id !== undefined)
           assert.deepStrictEqual(
             persisted.map((frame) => frame.id),
             persisted.map((_, i) => i + 1)
@@ -444,12 +444,12 @@ describe("a conversation", () => {
       Effect.fnUntraced(function* ({ conversations }) {
         const c = yield* conversations.create({})
         yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
-        const told = yield* watching(conversations.watchTurn(id("a")))
-        yield* told.until("provider-retry")
+        const watcher = yield* watching(conversations.watchTurn(id("a")))
+        yield* watcher.until("provider-retry")
         yield* conversations.setAutoRetry(c, false)
         yield* TestClock.adjust("1 second")
-        yield* Fiber.join(told.fiber)
-        assert.strictEqual(told.types().filter((type) => type === "provider-retry").length, 1)
+        yield* Fiber.join(watcher.fiber)
+        assert.strictEqual(watcher.types().filter((type) => type === "provider-retry").length, 1)
         assert.strictEqual((yield* conversations.result(id("a"))).end.attempts, 2)
       })
     )
@@ -482,8 +482,8 @@ describe("a conversation", () => {
       Effect.fnUntraced(function* ({ conversations, provider }) {
         const c = yield* conversations.create({})
         yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
-        const told = yield* watching(conversations.watchTurn(id("a")))
-        yield* told.until("provider-retry")
+        const watcher = yield* watching(conversations.watchTurn(id("a")))
+        yield* watcher.until("provider-retry")
         assert.strictEqual((yield* conversations.state(c)).status, "retrying")
         yield* TestClock.adjust("2 seconds")
         assert.strictEqual(provider.requests.length, 2)

@@ -20,7 +20,7 @@ const actions = fc.array(
 )
 
 interface Turn {
-  readonly who: number
+  readonly turn: number
   readonly slot: Slot
   isReady: boolean
   size: number
@@ -38,12 +38,12 @@ it("ReadAhead.F1, ReadAhead.F2, ReadAhead.F3: turns are read in order, within th
       const ahead = new ReadAhead<number>(
         limits,
         () => isFree,
-        (who, slot) => {
+        (turn, slot) => {
           expect(isFree).toBe(true)
           expect(held()).toBeLessThan(limits.mostSize)
-          if (gone.has(who)) return false
-          begun.push(who)
-          inside.push({ who, slot, isReady: false, size: 0 })
+          if (gone.has(turn)) return false
+          begun.push(turn)
+          inside.push({ turn, slot, isReady: false, size: 0 })
           return true
         }
       )
@@ -54,8 +54,8 @@ it("ReadAhead.F1, ReadAhead.F2, ReadAhead.F3: turns are read in order, within th
             ahead.near(come++)
             break
           case "gone": {
-            const who = action.which % Math.max(1, come)
-            if (!begun.includes(who)) gone.add(who)
+            const turn = action.which % Math.max(1, come)
+            if (!begun.includes(turn)) gone.add(turn)
             break
           }
           case "ready": {
@@ -85,7 +85,7 @@ it("ReadAhead.F1, ReadAhead.F2, ReadAhead.F3: turns are read in order, within th
       isFree = true
       ahead.open()
       for (let turn = inside.pop(); turn !== undefined; turn = inside.pop()) turn.slot.leave()
-      const expected = Array.from({ length: come }, (_, who) => who).filter((who) => !gone.has(who))
+      const expected = Array.from({ length: come }, (_, turn) => turn).filter((turn) => !gone.has(turn))
       expect(begun).toEqual(expected)
       expect(ahead.count).toBe(0)
     }),
@@ -104,7 +104,7 @@ it("ReadAhead.F2: a large crowd whose time is near costs no more than its ids", 
       return ++begun > 0
     }
   )
-  for (let who = 0; who < 20_000; who++) ahead.near(who)
+  for (let turn = 0; turn < 20_000; turn++) ahead.near(turn)
   expect([begun, ahead.count]).toEqual([1, 1])
   ahead.close()
   slot?.leave()

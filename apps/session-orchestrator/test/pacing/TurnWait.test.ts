@@ -11,7 +11,7 @@ const asking = (answer: CommandResult) =>
   Effect.map(
     Effect.forkChild(answer, { startImmediately: true }),
     (fiber) => () =>
-      fiber.pollUnsafe()?.pipe(Exit.getSuccess, (heard) => (heard._tag === "Some" ? heard.value : "failed"))
+      fiber.pollUnsafe()?.pipe(Exit.getSuccess, (taken) => (taken._tag === "Some" ? taken.value : "failed"))
   )
 
 describe("a wait", () => {
@@ -150,12 +150,12 @@ describe("a wait", () => {
           wait.sleep(Effect.never, () => {}),
           { startImmediately: true }
         )
-        const heard = yield* asking(wait.steer({ type: "now", by: by("a") }))
+        const taken = yield* asking(wait.steer({ type: "now", by: by("a") }))
         yield* Fiber.join(sleep)
-        const unheard = yield* asking(wait.steer({ type: "until", until: 5, by: by("b") }))
+        const waiting = yield* asking(wait.steer({ type: "until", until: 5, by: by("b") }))
         wait.end(outcome)
         yield* Effect.yieldNow
-        assert.deepStrictEqual([heard(), unheard()], [expected, expected])
+        assert.deepStrictEqual([taken(), waiting()], [expected, expected])
       }
     })
   )

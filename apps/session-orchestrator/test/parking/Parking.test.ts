@@ -55,52 +55,52 @@ const given = ({ hasTicket = false, isOpen = true, isWanted = false, startAt = 6
     }
   )
   const awaited: Awaited = { gatekeeper, since: 0, waitMs: 1, notBefore: 0, isWanted }
-  const said = () => done.splice(0)
-  return { parking, alarms, reasons, places, sleepers, awaited, said, done }
+  const events = () => done.splice(0)
+  return { parking, alarms, reasons, places, sleepers, awaited, events, done }
 }
 
 const ring = (alarms: ReadonlyArray<(isDue: boolean) => void>, isDue: boolean): void => alarms.at(-1)?.(isDue)
 
 describe("a turn that is parked", () => {
   it("Parking.P2: leaves when its time has come, once, with its wait elapsed", () => {
-    const { alarms, parking, reasons, said } = given()
+    const { alarms, parking, reasons, events } = given()
     parking.park(conversationId, turnId, 50_000)
-    assert.deepStrictEqual(said(), ["place until 50000", `alarm at 60000, ${NEAR_MS} ahead`])
+    assert.deepStrictEqual(events(), ["place until 50000", `alarm at 60000, ${NEAR_MS} ahead`])
     assert.strictEqual(parking.size, 1)
     assert.deepInclude(parking.find(conversationId), { turnId, wakeAt: 50_000, heldUntil: undefined })
     ring(alarms, true)
-    assert.deepStrictEqual(said(), ["left its place", "silenced", "left its place", `taken up: ${turnId}`])
+    assert.deepStrictEqual(events(), ["left its place", "silenced", "left its place", `taken up: ${turnId}`])
     assert.strictEqual(parking.size, 0)
     const turn = new TurnLife(turnId, { _tag: "Queued" })
     reasons[0]?.(turn)
     assert.isTrue(turn.wait.hasNews)
     ring(alarms, true)
-    assert.deepStrictEqual(said(), ["left its place"])
+    assert.deepStrictEqual(events(), ["left its place"])
   })
 
   it("Parking.P2: leaves for a command, and only once", () => {
-    const { parking, said } = given()
+    const { parking, events } = given()
     parking.park(conversationId, turnId, 50_000)
-    said()
+    events()
     assert.isTrue(parking.leave(conversationId, () => {}))
-    assert.deepStrictEqual(said(), ["silenced", "left its place", `taken up: ${turnId}`])
+    assert.deepStrictEqual(events(), ["silenced", "left its place", `taken up: ${turnId}`])
     assert.isFalse(parking.leave(conversationId, () => {}))
     assert.isUndefined(parking.drop(conversationId))
-    assert.deepStrictEqual(said(), [])
+    assert.deepStrictEqual(events(), [])
   })
 
   it("Parking.P4: with a gate is due there when its time has come, and leaves when it is admitted", () => {
-    const { alarms, awaited, parking, reasons, said, sleepers } = given()
+    const { alarms, awaited, parking, reasons, events, sleepers } = given()
     parking.park(conversationId, turnId, 50_000, awaited)
-    assert.deepStrictEqual(said().slice(2), ["entered"])
+    assert.deepStrictEqual(events().slice(2), ["entered"])
     ring(alarms, true)
-    assert.deepStrictEqual(said(), ["left its place", "due at the gate"])
+    assert.deepStrictEqual(events(), ["left its place", "due at the gate"])
     sleepers[0]?.held(90_000)
     assert.strictEqual(parking.find(conversationId)?.heldUntil, 90_000)
-    assert.deepStrictEqual(said(), ["held until 90000"])
+    assert.deepStrictEqual(events(), ["held until 90000"])
     const ticket = ticketOf([])
     sleepers[0]?.wake(ticket)
-    assert.deepStrictEqual(said(), ["silenced", "left the gate", "left its place", `taken up: ${turnId}`])
+    assert.deepStrictEqual(events(), ["silenced", "left the gate", "left its place", `taken up: ${turnId}`])
     const turn = new TurnLife(turnId, { _tag: "Queued" })
     reasons[0]?.(turn)
     assert.strictEqual(turn.state.ticket, ticket)
@@ -108,28 +108,28 @@ describe("a turn that is parked", () => {
   })
 
   it("Parking.P4: that has left gives back a ticket that comes too late", () => {
-    const { awaited, done, parking, said, sleepers } = given()
+    const { awaited, done, parking, events, sleepers } = given()
     parking.park(conversationId, turnId, 50_000, awaited)
     parking.drop(conversationId)
-    said()
+    events()
     sleepers[0]?.wake(ticketOf(done))
-    assert.deepStrictEqual(said(), ["gave back"])
+    assert.deepStrictEqual(events(), ["gave back"])
   })
 
   it("Parking.P4: that was admitted before it was parked leaves at once, and does not enter the gate", () => {
-    const { awaited, parking, said } = given({ hasTicket: true })
+    const { awaited, parking, events } = given({ hasTicket: true })
     parking.park(conversationId, turnId, 50_000, awaited)
-    assert.deepStrictEqual(said().slice(2), ["silenced", "left the gate", "left its place", `taken up: ${turnId}`])
+    assert.deepStrictEqual(events().slice(2), ["silenced", "left the gate", "left its place", `taken up: ${turnId}`])
   })
 
   it("Parking.P5: is near before its time, unless its gate would hold it", () => {
     const near = (options: Parameters<typeof given>[0], hasGate: boolean, held?: number) => {
-      const { alarms, awaited, parking, said, sleepers } = given(options)
+      const { alarms, awaited, parking, events, sleepers } = given(options)
       parking.park(conversationId, turnId, 50_000, hasGate ? awaited : undefined)
       if (held !== undefined) sleepers[0]?.held(held)
-      said()
+      events()
       ring(alarms, false)
-      assert.strictEqual(parking.isReadable(conversationId), said().includes("near"))
+      assert.strictEqual(parking.isReadable(conversationId), events().includes("near"))
       return parking.isReadable(conversationId)
     }
     assert.isTrue(near({}, false))
@@ -141,17 +141,17 @@ describe("a turn that is parked", () => {
   })
 
   it("is not taken up after all turns are released", () => {
-    const { awaited, parking, places, said } = given()
+    const { awaited, parking, places, events } = given()
     parking.park(conversationId, turnId, 50_000, awaited)
-    said()
+    events()
     parking.clear()
-    assert.deepStrictEqual(said(), ["silenced", "left the gate", "left its place"])
+    assert.deepStrictEqual(events(), ["silenced", "left the gate", "left its place"])
     assert.strictEqual(parking.size, 0)
     // Its parking place can release it too: then nothing wakes it, and it stays parked.
     parking.park(conversationId, turnId, 50_000, awaited)
-    said()
+    events()
     places.at(-1)?.()
-    assert.deepStrictEqual(said(), ["silenced", "left the gate"])
+    assert.deepStrictEqual(events(), ["silenced", "left the gate"])
     assert.strictEqual(parking.size, 1)
   })
 })

@@ -1,6 +1,6 @@
+import { GivenRecords as Records } from "@holdfast/journal/testing"
 import { describe, expect, it } from "@effect/vitest"
 import * as Account from "../../src/recovery/Account.ts"
-import * as Records from "../inspection/GivenRecords.ts"
 
 const { begins, compaction, completed, failed, giveUp, lost, mark, messageId, overloaded, retry, sent, wake } = Records
 
@@ -86,7 +86,7 @@ describe("Account", () => {
     expect(attempts[0]?.wakes.map(({ type }) => type)).toEqual(["until", "extended"])
   })
 
-  it.each(["elapsed", "now"] as const)("after a wait that ended by %s the next attempt is under way", (type) => {
+  it.each(["elapsed", "now"] as const)("after a wait that ended by %s the next attempt is in progress", (type) => {
     const { place } = Account.of([failed(0, 1_000), retry(0, 5_000, 6_000), wake(0, 0, { type })])
     expect(place).toEqual({ _tag: "Working", step: 0, attempt: 1 })
   })

@@ -11,9 +11,9 @@ const WAITS = ["4 seconds", "1 hour"] as const
 
 /** A process with a turn that waits. */
 const waiting = Effect.fnUntraced(function* (directory: string, delay: string) {
-  const { database, provider, start } = yield* ProcessSetup.stageIn(directory, { delays: [delay] })
+  const { database, provider, start } = yield* ProcessSetup.setupIn(directory, { delays: [delay] })
   provider.respond(ProcessSetup.overloaded)
-  provider.otherwise(ProcessSetup.answer("At last"))
+  provider.fallback(ProcessSetup.answer("At last"))
   const service = yield* start
   const id = yield* service.create()
   const live = yield* service.open(ProcessSetup.request(id, "one"))
@@ -63,7 +63,7 @@ describe.concurrent("a process that is killed right after a 202", () => {
 
   it.live("D8: to an abort, in the middle of an answer, has sealed the turn with the text so far", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* ProcessSetup.stage({ delays: ["1 hour"] })
+      const { provider, start } = yield* ProcessSetup.setup({ delays: ["1 hour"] })
       const { gate, response } = ProcessSetup.gated("One two three", 3)
       provider.respond(response)
       const first = yield* start

@@ -11,18 +11,19 @@ const ROUNDING_MS = 5
 
 /** Waits for the end of every turn, then stops the process and checks the results. */
 export const assertWhole = Effect.fnUntraced(function* (
-  stage: CrashHarness.Stage,
+  harness: CrashHarness.Harness,
   { turns, texts }: { readonly turns: ReadonlyArray<string>; readonly texts: ReadonlyArray<string> }
 ) {
   // Acknowledged turns are not sent again: they must end by themselves.
-  for (const turnId of turns) if (!stage.acknowledged.has(turnId)) yield* stage.post(turnId)
-  for (const turnId of turns) yield* stage.sees(`the end of ${turnId}`, (onlooker) => onlooker.has("turn-end", turnId))
-  const { conversationId, onlooker, provider } = stage
+  for (const turnId of turns) if (!harness.acknowledged.has(turnId)) yield* harness.post(turnId)
+  for (const turnId of turns)
+    yield* harness.waitUntilSeen(`the end of ${turnId}`, (onlooker) => onlooker.has("turn-end", turnId))
+  const { conversationId, onlooker, provider } = harness
   // A step with tool calls alone has no text; nor has an answer that was aborted before its first word.
-  const answers = onlooker.answers.filter((answer) => answer !== "" || stage.aborted.size > 0)
-  const state = yield* stage.alive.state(conversationId)
-  const history = yield* stage.alive.history(conversationId)
-  const exit = yield* stage.stop
+  const answers = onlooker.answers.filter((answer) => answer !== "" || harness.aborted.size > 0)
+  const state = yield* harness.alive.state(conversationId)
+  const history = yield* harness.alive.history(conversationId)
+  const exit = yield* harness.stop
   assert.strictEqual(exit.code, 0, exit.stderr)
 
   // No event twice, none left out, no text twice; one start and one seal per turn, in the order of acceptance.
@@ -33,7 +34,7 @@ export const assertWhole = Effect.fnUntraced(function* (
     starts.map(({ turnId }) => turnId),
     turns
   )
-  const isAborted = (turnId: string) => stage.aborted.has(turnId)
+  const isAborted = (turnId: string) => harness.aborted.has(turnId)
   assert.deepStrictEqual(
     ends.map(({ turnId, status }) => `${turnId}: ${status}`),
     turns.map((turnId) => `${turnId}: ${isAborted(turnId) ? "aborted" : "completed"}`)
@@ -49,25 +50,25 @@ export const assertWhole = Effect.fnUntraced(function* (
   )
 
   // Attempts and budget continue where they were, and clients received the same.
-  const waits = turns.map((turnId) => Records.waitsOf(stage.database, turnId))
+  const waits = turns.map((turnId) => Records.waitsOf(harness.database, turnId))
   for (const [i, ofTurn] of waits.entries()) {
     assert.deepStrictEqual(
       ofTurn.map(({ attempt }) => attempt),
       ofTurn.map((_, n) => n)
     )
     // All but the wait that an abort has cut short.
-    const slept = ofTurn.slice(0, Records.endsOf(stage.database, turns[i] ?? "").length)
+    const slept = ofTurn.slice(0, Records.endsOf(harness.database, turns[i] ?? "").length)
     assert.strictEqual(
       ends[i]?.sleptMs,
       slept.reduce((sum, { delayMs }) => sum + delayMs, 0)
     )
-    const told = onlooker.retries.filter(({ turnId }) => turnId === turns[i])
+    const announced = onlooker.retries.filter(({ turnId }) => turnId === turns[i])
     // A death may come between the record of a wait and its event, and the wait may be over after the restart.
-    assert.isAtLeast(told.length, ofTurn.length - stage.deaths)
+    assert.isAtLeast(announced.length, ofTurn.length - harness.deaths)
     assert.deepStrictEqual(
-      told.map(({ attempt, retryAt }) => ({ attempt, retryAt })),
+      announced.map(({ attempt, retryAt }) => ({ attempt, retryAt })),
       ofTurn
-        .filter(({ retryAt }) => told.some((retry) => retry.retryAt === retryAt))
+        .filter(({ retryAt }) => announced.some((retry) => retry.retryAt === retryAt))
         .map(({ attempt, retryAt }) => ({ attempt, retryAt }))
     )
     const chains = onlooker.events.filter((event) => event.type === "retry-end" && event.turnId === turns[i])
@@ -77,27 +78,27 @@ export const assertWhole = Effect.fnUntraced(function* (
   // One request per attempt, except an attempt that a death has cut.
   const attempts = ends.reduce((sum, end) => sum + end.attempts, 0)
   assert.isAtLeast(provider.count(), attempts)
-  assert.isAtMost(provider.count(), attempts + stage.deaths)
+  assert.isAtMost(provider.count(), attempts + harness.deaths)
 
   // A command that was answered with 202 is in the record, once.
-  const commands = turns.flatMap((turnId) => Records.commandsOf(stage.database, turnId))
-  for (const id of stage.commanded) assert.strictEqual(commands.filter((command) => command === id).length, 1)
+  const commands = turns.flatMap((turnId) => Records.commandsOf(harness.database, turnId))
+  for (const id of harness.commanded) assert.strictEqual(commands.filter((command) => command === id).length, 1)
 
-  for (const promise of stage.promises) assertKept(stage, promise)
-  assertRunOnce(stage)
+  for (const promise of harness.promises) assertKept(harness, promise)
+  assertRunOnce(harness)
 })
 
 // --- internal
 
 /** The lateness of a wake is not checked, as it depends on the machine; `Process.e2e` shows by order that waits do not restart. */
-const assertKept = ({ askedAt }: CrashHarness.Stage, { nth, retryAt }: CrashHarness.Promised): void => {
+const assertKept = ({ askedAt }: CrashHarness.Harness, { nth, retryAt }: CrashHarness.Promised): void => {
   const at = askedAt[nth - 1]
   if (at === undefined) return assert.fail(`the wait until ${retryAt} was followed by no attempt`)
   assert.isAtLeast(at - retryAt, -ROUNDING_MS, "it woke too early")
 }
 
 /** Rule X8. Tools of these tests leave their name each time that they run; tools that may run again have `again` in it. */
-const assertRunOnce = ({ onlooker, runs }: CrashHarness.Stage): void => {
+const assertRunOnce = ({ onlooker, runs }: CrashHarness.Harness): void => {
   const lines = fs.existsSync(runs) ? fs.readFileSync(runs, "utf8").trim().split("\n") : []
   for (const event of onlooker.events) {
     if (event.type !== "tool-result") continue

@@ -7,7 +7,7 @@
  *     (`commanded`, `aborted`).
  */
 import { assert } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Fiber, type Scope } from "effect"
 import * as path from "node:path"
 import * as ExitCode from "../../src/cli/ExitCode.ts"
@@ -27,14 +27,14 @@ export type Requirements = Scope.Scope
 export const make = Effect.fnUntraced(function* (seed: number) {
   const directory = yield* Process.directory
   const provider = yield* ScriptedServer.start()
-  const stage = new Stage(new Chance(seed), provider, directory)
-  yield* Effect.forkScoped(stage.countRequests)
-  return stage
+  const harness = new Harness(new Chance(seed), provider, directory)
+  yield* Effect.forkScoped(harness.countRequests)
+  return harness
 })
 
 type Life = Effect.Success<ReturnType<typeof Process.start>>
 
-export class Stage {
+export class Harness {
   readonly chance: Chance
   readonly provider: Effect.Success<ReturnType<typeof ScriptedServer.start>>
   readonly directory: string
@@ -55,7 +55,7 @@ export class Stage {
   private life: Life | undefined = undefined
   private watching: Fiber.Fiber<void> | undefined = undefined
 
-  constructor(chance: Chance, provider: Stage["provider"], directory: string) {
+  constructor(chance: Chance, provider: Harness["provider"], directory: string) {
     this.chance = chance
     this.provider = provider
     this.directory = directory
@@ -105,7 +105,7 @@ export class Stage {
   }
 
   /** Ends the wait of a turn by an acknowledged command; the next attempt is due from that moment on, also after a death. */
-  get wakes(): Effect.Effect<void, Error> {
+  get retryNow(): Effect.Effect<void, Error> {
     return Effect.gen({ self: this }, function* () {
       const [retryAt, nth] = [Date.now(), this.provider.count() + 1]
       const commandId = `k${this.commanded.length}`
@@ -117,17 +117,17 @@ export class Stage {
   }
 
   /** Aborts a turn, and waits for the acknowledgement. */
-  aborts(turnId: string): Effect.Effect<void, Error> {
+  abort(turnId: string): Effect.Effect<void, Error> {
     return Effect.map(this.command("abort"), (status) => void (status === 202 && this.aborted.add(turnId)))
   }
 
   /** Waits some random milliseconds. */
-  passes(least: number, most: number): Effect.Effect<void> {
+  waitBriefly(least: number, most: number): Effect.Effect<void> {
     return Effect.sleep(this.chance.from(least, most))
   }
 
   /** Replaces the onlooker's connection by a new one. */
-  get reconnects(): Effect.Effect<void, Error, Requirements> {
+  get reconnect(): Effect.Effect<void, Error, Requirements> {
     return Effect.gen({ self: this }, function* () {
       if (this.watching !== undefined) yield* Fiber.interrupt(this.watching)
       yield* this.watch
@@ -135,7 +135,7 @@ export class Stage {
   }
 
   /** Waits until the onlooker has seen an event. */
-  sees(what: string, isSeen: (onlooker: Onlooker.Onlooker) => boolean): Effect.Effect<void, Error> {
+  waitUntilSeen(what: string, isSeen: (onlooker: Onlooker.Onlooker) => boolean): Effect.Effect<void, Error> {
     return Process.eventually(
       what,
       Effect.sync(() => this.onlooker),
@@ -149,7 +149,7 @@ export class Stage {
   }
 
   /** Ends the process like an impatient operator, by a second signal. */
-  get quit(): Effect.Effect<void, Error> {
+  get stopAtOnce(): Effect.Effect<void, Error> {
     return Effect.gen({ self: this }, function* () {
       const { child, stderr } = this.alive
       child.kill("SIGTERM")
@@ -163,16 +163,16 @@ export class Stage {
   }
 
   /** Starts the next process over the same file. */
-  get revive(): Effect.Effect<void, Error, Requirements> {
+  get restart(): Effect.Effect<void, Error, Requirements> {
     return Effect.andThen(this.start, this.watch)
   }
 
   /** Starts the next process, and kills it during its start. */
-  stillborn(least: number, most: number): Effect.Effect<void, Error, Requirements> {
+  dieDuringStart(least: number, most: number): Effect.Effect<void, Error, Requirements> {
     return Effect.gen({ self: this }, function* () {
       const file = Process.writeConfig(this.directory, this.config)
       const { child, exit } = yield* Process.run({ args: ["serve", "--config", file], directory: this.directory })
-      yield* this.passes(least, most)
+      yield* this.waitBriefly(least, most)
       child.kill("SIGKILL")
       yield* exit
       this.deaths++

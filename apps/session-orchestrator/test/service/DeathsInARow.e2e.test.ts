@@ -9,10 +9,10 @@ import * as SideBySide from "./SideBySide.ts"
 const WORDS = "some words of an answer"
 
 /** A provider that yields so many frames of each answer, the first of them a preamble, and lists its callers. */
-const stage = Effect.fnUntraced(function* (frames: number) {
-  const stage = yield* ProcessSetup.stage({ isGated: false })
+const setup = Effect.fnUntraced(function* (frames: number) {
+  const setup = yield* ProcessSetup.setup({ isGated: false })
   const calls: Array<{ readonly prompt: string; readonly gate: ReturnType<typeof ProcessSetup.gated>["gate"] }> = []
-  stage.provider.otherwise(({ body }) => {
+  setup.provider.fallback(({ body }) => {
     const prompt = ["killer", "long", "young"].findLast((prompt) => body.includes(`"${prompt}"`)) ?? ""
     const { gate, response } = ProcessSetup.gated(WORDS, frames)
     calls.push({ prompt, gate })
@@ -30,7 +30,7 @@ const stage = Effect.fnUntraced(function* (frames: number) {
       yield* call.gate.reached
       return call
     })
-  return { ...stage, calls, reached }
+  return { ...setup, calls, reached }
 })
 
 /** Posts a turn whose id is its prompt, and disconnects. */
@@ -47,7 +47,7 @@ const test = SideBySide.atOnce(2)
 describe.concurrent("turns whose process dies", () => {
   test("X14: a turn that kills its process is taken up alone after three deaths, sealed after the next, and harms no other", () =>
     Effect.gen(function* () {
-      const { calls, directory, reached, start } = yield* stage(3)
+      const { calls, directory, reached, start } = yield* setup(3)
       const prompts = (from: number) => calls.slice(from).map(({ prompt }) => prompt)
 
       const first = yield* start
@@ -108,7 +108,7 @@ describe.concurrent("turns whose process dies", () => {
   test("X14: an orderly stop of the service counts as no death, however often", () =>
     Effect.gen(function* () {
       // Without content: a service that stops would wait for an answer that has begun.
-      const { calls, reached, start } = yield* stage(1)
+      const { calls, reached, start } = yield* setup(1)
       const first = yield* start
       const id = yield* post(first, "long")
       yield* reached(0)

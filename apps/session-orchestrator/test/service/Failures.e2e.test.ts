@@ -1,6 +1,6 @@
 /** Compares log, notices and metrics of a process whose turns fail. */
 import { assert, describe } from "@effect/vitest"
-import { ErrorBody } from "@holdfast/providers/testing"
+import { ErrorBody } from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import * as PrometheusText from "../telemetry/PrometheusText.ts"
 import * as Receivers from "../telemetry/Receivers.ts"
@@ -49,9 +49,9 @@ const metricsOf = (service: ProcessSetup.Running) =>
   Effect.map(service.call({ path: "/metrics" }), ({ text }) => PrometheusText.read(text))
 
 /** A process that reports incidents to a webhook after a while. */
-const stage = Effect.fnUntraced(function* (options: ProcessSetup.Options, after: string) {
+const setup = Effect.fnUntraced(function* (options: ProcessSetup.Options, after: string) {
   const webhook = yield* Receivers.receiver()
-  const { config, directory, provider } = yield* ProcessSetup.stage(options)
+  const { config, directory, provider } = yield* ProcessSetup.setup(options)
   const providers = { scripted: { ...config.providers.scripted, apiKeyEnv: "SCRIPTED_KEY" } }
   const notifications = { after, webhook: webhook.url }
   const service = yield* Process.start({
@@ -65,8 +65,8 @@ const stage = Effect.fnUntraced(function* (options: ProcessSetup.Options, after:
 describe.concurrent("twenty turns with a revoked key", () => {
   test("X12, A16: are twenty lines of the log, one notice, and the increase of the metrics", () =>
     Effect.gen(function* () {
-      const { directory, provider, service, webhook } = yield* stage({}, "1 second")
-      provider.otherwise(refused)
+      const { directory, provider, service, webhook } = yield* setup({}, "1 second")
+      provider.fallback(refused)
       const before = yield* metricsOf(service)
       const ids = Array.from({ length: TURNS }, (_, n) => `turn-${n}`)
       yield* Effect.forEach(
@@ -125,11 +125,11 @@ describe.concurrent("twenty turns with a revoked key", () => {
 describe.concurrent("an outage that outlasts the budget of every turn", () => {
   test("X12: is reported with its begin and as given up, and its last notice promises no answer", () =>
     Effect.gen(function* () {
-      const { provider, service, webhook } = yield* stage(
+      const { provider, service, webhook } = yield* setup(
         { delays: ["50 millis"], isGated: false, retry: { maxRetries: 3 } },
         "0 seconds"
       )
-      provider.otherwise({ status: 529, body: ErrorBody.envelope("overloaded", "anthropic") })
+      provider.fallback({ status: 529, body: ErrorBody.envelope("overloaded", "anthropic") })
       yield* ProcessSetup.turn(service, yield* service.create(), "one")
       yield* Receivers.until(() => webhook.requests.length === 2, "the end of the incident")
       const [began, gaveUp] = bodiesOf(webhook.requests)
@@ -137,11 +137,11 @@ describe.concurrent("an outage that outlasts the budget of every turn", () => {
       assert.deepInclude(gaveUp, { type: "incident-gave-up", reason: "overloaded", failed: 1 })
       assert.strictEqual(PrometheusText.valueOf(yield* metricsOf(service), "holdfast_incidents_open"), 0)
       const { stderr } = yield* service.end("SIGTERM")
-      const told = messagesOf(stderr, "INFO").filter((message) => message.includes("scripted/m"))
-      assert.strictEqual(told.length, 2)
-      assert.match(told[0] ?? "", /will go on when it answers\.$/)
+      const reported = messagesOf(stderr, "INFO").filter((message) => message.includes("scripted/m"))
+      assert.strictEqual(reported.length, 2)
+      assert.match(reported[0] ?? "", /will go on when it answers\.$/)
       assert.match(
-        told[1] ?? "",
+        reported[1] ?? "",
         /no turn waits for it any more: 1 has failed\. A turn that failed does not go on by itself\.$/
       )
       assert.strictEqual(messagesOf(stderr, "WARN").length, 1)
@@ -172,7 +172,7 @@ describe.concurrent("a night of twenty mixed turns", () => {
   test("A16, X12: log, notices, metrics, the list of turns and explanations agree with what the providers saw", () =>
     Effect.gen(function* () {
       const webhook = yield* Receivers.receiver()
-      const { config, directory, provider } = yield* ProcessSetup.stage({
+      const { config, directory, provider } = yield* ProcessSetup.setup({
         delays: ["20 millis"],
         isGated: false,
         retry: { maxRetries: 2 }
@@ -248,14 +248,14 @@ describe.concurrent("a night of twenty mixed turns", () => {
 
       const notices = bodiesOf(webhook.requests)
       // The count of failures in the notice depends on the machine; the log and the metrics have all of them.
-      const told = notices.filter(isFailed)
-      assert.deepStrictEqual(told.map(({ reason }) => reason).toSorted(), [
+      const reported = notices.filter(isFailed)
+      assert.deepStrictEqual(reported.map(({ reason }) => reason).toSorted(), [
         "auth",
         "context-overflow",
         "overloaded",
         "quota-exhausted"
       ])
-      for (const { failed } of told) assert.isTrue(failed >= 1 && failed <= EACH, `${failed} failed`)
+      for (const { failed } of reported) assert.isTrue(failed >= 1 && failed <= EACH, `${failed} failed`)
 
       const increase = (name: string, labels: Readonly<Record<string, string>>) =>
         PrometheusText.valueOf(after, name, labels) - PrometheusText.valueOf(before, name, labels)
@@ -284,8 +284,8 @@ describe.concurrent("a night of twenty mixed turns", () => {
 describe.concurrent("the level of the log", () => {
   test("is HOLDFAST_LOG_LEVEL's, and --log-level overrides it", () =>
     Effect.gen(function* () {
-      const { config, directory, provider } = yield* ProcessSetup.stage()
-      provider.otherwise(refused)
+      const { config, directory, provider } = yield* ProcessSetup.setup()
+      provider.fallback(refused)
       const levels = (flags: ReadonlyArray<string>) =>
         Effect.gen(function* () {
           const service = yield* Process.start({ directory, config, env: { HOLDFAST_LOG_LEVEL: "warn" }, flags })

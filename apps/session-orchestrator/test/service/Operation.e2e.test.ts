@@ -15,12 +15,12 @@ const command = (directory: string, ...args: ReadonlyArray<string>) =>
   Effect.scoped(Effect.flatMap(Process.run({ args, directory }), ({ exit }) => exit))
 
 /** A service whose turns sleep and call independently of each other. */
-const stage = (delay = "1 hour") => ProcessSetup.stage({ delays: [delay], isGated: false })
+const setup = (delay = "1 hour") => ProcessSetup.setup({ delays: [delay], isGated: false })
 
 describe.concurrent("the file of a running service", () => {
   test("Tenancy.T1: keeps a second service out, with the name of the first; kill -9 lets the next one in", () =>
     Effect.gen(function* () {
-      const { database, directory, start } = yield* stage()
+      const { database, directory, start } = yield* setup()
       const first = yield* start
       const second = yield* command(directory, "serve")
       assert.strictEqual(second.code, 1)
@@ -35,7 +35,7 @@ describe.concurrent("the file of a running service", () => {
 
   test("Tenancy.T2: lets a guest in, whose turn no starting service takes up while it lives", () =>
     Effect.gen(function* () {
-      const { config, directory, provider, start } = yield* stage()
+      const { config, directory, provider, start } = yield* setup()
       provider.respond(ProcessSetup.overloaded)
       Process.writeConfig(directory, { server: { port: 0 }, ...config })
       const guest = yield* Process.run({ args: ["run", "Hello"], directory })
@@ -57,7 +57,7 @@ describe.concurrent("the file of a running service", () => {
 
   test("can be inspected and copied meanwhile, and the copy continues where it was", () =>
     Effect.gen(function* () {
-      const { config, directory, provider, start } = yield* stage()
+      const { config, directory, provider, start } = yield* setup()
       provider.respond(ProcessSetup.overloaded)
       const service = yield* start
       const id = yield* service.create()
@@ -74,7 +74,7 @@ describe.concurrent("the file of a running service", () => {
       const again = yield* command(directory, "backup", "copy.db")
       assert.deepStrictEqual(
         [again.code, again.stderr],
-        [1, "holdfast: copy.db exists, and is left as it is. Choose another name.\n"]
+        [1, "holdfast: copy.db exists and was not changed. Choose another name.\n"]
       )
       const { retryAt } = yield* service.state(id)
 
@@ -90,8 +90,8 @@ describe.concurrent("the file of a running service", () => {
 describe.concurrent("a start after a process that died", () => {
   test("X1: logs whose turns were taken up, and how many", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* stage()
-      provider.otherwise(ProcessSetup.overloaded)
+      const { provider, start } = yield* setup()
+      provider.fallback(ProcessSetup.overloaded)
       const first = yield* start
       yield* (yield* first.open(ProcessSetup.request(yield* first.create(), "one"))).until("provider-retry")
       yield* first.end("SIGKILL")
@@ -117,7 +117,7 @@ describe.concurrent("a start after a process that died", () => {
 describe.concurrent("a service that is shutting down", () => {
   test("X15: accepts no new turns, finishes the answer that has begun, and releases sleeping turns", () =>
     Effect.gen(function* () {
-      const { directory, provider, start } = yield* stage()
+      const { directory, provider, start } = yield* setup()
       const { gate, response } = ProcessSetup.gated("A whole answer, to its end.", 3)
       provider.respond(ProcessSetup.overloaded, response)
       const service = yield* start
@@ -163,7 +163,7 @@ describe.concurrent("a service that is shutting down", () => {
 describe.concurrent("a service with a closed log", () => {
   test("X1: continues its turns, and ends normally", () =>
     Effect.gen(function* () {
-      const { config, directory, provider } = yield* stage()
+      const { config, directory, provider } = yield* setup()
       provider.respond(ProcessSetup.answer("Still here."))
       const starts = path.join(directory, "starts")
       // Each death of it is logged.
@@ -185,7 +185,7 @@ describe.concurrent("a service with a closed log", () => {
 describe.concurrent("without a usable provider", () => {
   test("X4: a switch to a provider without its key is refused with the missing key, and the turn continues to wait", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* stage()
+      const { provider, start } = yield* setup()
       provider.respond(ProcessSetup.overloaded)
       const service = yield* start
       const refused = { path: "/v1/conversations", body: { model: "openai/gpt-5" } }
@@ -207,7 +207,7 @@ describe.concurrent("without a usable provider", () => {
 
   test("X4: a switch to an unknown simulated model is refused, and the turn continues to wait", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* stage()
+      const { provider, start } = yield* setup()
       provider.respond(ProcessSetup.overloaded)
       const service = yield* start
       const model = "simulated/otage-2"

@@ -15,7 +15,7 @@ describe.concurrent("a process that is killed", () => {
     withWait(
       4.5,
       Effect.fnUntraced(function* (seconds) {
-        const { provider, start } = yield* ProcessSetup.stage({
+        const { provider, start } = yield* ProcessSetup.setup({
           delays: ["20 millis", `${seconds} seconds`],
           isGated: false
         })
@@ -70,7 +70,7 @@ describe.concurrent("a process that is killed", () => {
 
   test("X1: an attempt without content is made again", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* ProcessSetup.stage()
+      const { provider, start } = yield* ProcessSetup.setup()
       const { gate, response } = ProcessSetup.gated("Once", 1)
       provider.respond(response, ProcessSetup.answer("Once"))
       const first = yield* start
@@ -88,8 +88,8 @@ describe.concurrent("a process that is killed", () => {
 
   test("Orchestrator.O3: two hundred waiting turns are all taken up, and answered", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* ProcessSetup.stage({ delays: ["1 hour"] })
-      provider.otherwise(ProcessSetup.overloaded)
+      const { provider, start } = yield* ProcessSetup.setup({ delays: ["1 hour"] })
+      provider.fallback(ProcessSetup.overloaded)
       const first = yield* start
       const ids = yield* Effect.forEach(Array.from({ length: 200 }), () => first.create(), { concurrency: 20 })
       yield* Effect.forEach(
@@ -105,7 +105,7 @@ describe.concurrent("a process that is killed", () => {
       const second = yield* start
       const after = yield* Effect.forEach(ids, (id) => second.state(id))
       assert.deepStrictEqual(after, before)
-      provider.otherwise(ProcessSetup.answer("Good morning"))
+      provider.fallback(ProcessSetup.answer("Good morning"))
       const ends = yield* Effect.forEach(
         ids,
         (id) =>
@@ -128,7 +128,7 @@ describe.concurrent("a process that is killed", () => {
 describe.concurrent("a process that is stopped", () => {
   test("ends at once and with 0 while a turn sleeps; the turn continues after the start", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* ProcessSetup.stage({ delays: ["1 hour"] })
+      const { provider, start } = yield* ProcessSetup.setup({ delays: ["1 hour"] })
       provider.respond(ProcessSetup.overloaded, ProcessSetup.answer("At last"))
       const first = yield* start
       const id = yield* first.create()
@@ -152,7 +152,7 @@ describe.concurrent("a process that is stopped", () => {
 
   test("ends at once while a response is awaited; the attempt is made again after the start", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* ProcessSetup.stage()
+      const { provider, start } = yield* ProcessSetup.setup()
       const { gate, response } = ProcessSetup.gated("Once", 1)
       provider.respond(response, ProcessSetup.answer("Once"))
       const first = yield* start
@@ -171,7 +171,7 @@ describe.concurrent("a process that is stopped", () => {
 
   test("ends at once, with 130, at the second signal", () =>
     Effect.gen(function* () {
-      const service = yield* Effect.flatMap(ProcessSetup.stage(), ({ start }) => start)
+      const service = yield* Effect.flatMap(ProcessSetup.setup(), ({ start }) => start)
       // Half a request delays the shutdown for as long as it may.
       yield* halfRequest(service.port)
       service.child.kill("SIGTERM")

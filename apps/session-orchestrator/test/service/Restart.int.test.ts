@@ -1,6 +1,6 @@
 /** Stops a service and starts it again over the same database, in one process. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Clock, Duration, Effect, Logger } from "effect"
 import { temporaryFile } from "../storage/TemporaryFile.ts"
 import { stillWaits, withWait } from "./LongerWaits.ts"
@@ -15,7 +15,7 @@ describe("a service that is started again", () => {
     withWait(
       6,
       Effect.fnUntraced(function* (seconds) {
-        const { provider, start } = yield* stage(Duration.seconds(seconds))
+        const { provider, start } = yield* setup(Duration.seconds(seconds))
         provider.respond(overloaded, { frames: answerFrames("openai", "Still here") })
         const first = yield* start
         const { id } = yield* waiting(first)
@@ -39,8 +39,8 @@ describe("a service that is started again", () => {
 
   it.live("X1, X4: leaves a turn waiting until the time to which a command has moved its wait", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* stage()
-      provider.otherwise(overloaded)
+      const { provider, start } = yield* setup()
+      provider.fallback(overloaded)
       const first = yield* start
       const { id, live } = yield* waiting(first)
       const until = Date.now() + 7_200_000
@@ -60,8 +60,8 @@ describe("a service that is started again", () => {
 
   it.live("X4: a command that was taken before the restart is not taken again", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* stage()
-      provider.otherwise(overloaded)
+      const { provider, start } = yield* setup()
+      provider.fallback(overloaded)
       const first = yield* start
       const { id, live } = yield* waiting(first)
       const command = { path: `/v1/conversations/${id}/retry-now`, body: { commandId: "once" } }
@@ -80,8 +80,8 @@ describe("a service that is started again", () => {
 
   it.live("D8: an abort right after the restart seals the turn, behind its earlier text", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* stage()
-      provider.otherwise(overloaded)
+      const { provider, start } = yield* setup()
+      provider.fallback(overloaded)
       const first = yield* start
       const { id } = yield* waiting(first)
       yield* first.stop
@@ -98,8 +98,8 @@ describe("a service that is started again", () => {
 describe("a start with turns to take up", () => {
   it.live("X1: logs its progress if it takes longer than two seconds", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* stage()
-      provider.otherwise(overloaded)
+      const { provider, start } = yield* setup()
+      provider.fallback(overloaded)
       const first = yield* start
       yield* waiting(first)
       yield* waiting(first)
@@ -115,14 +115,14 @@ describe("a start with turns to take up", () => {
         Effect.provide(Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))]))
       )
       yield* second.stop
-      const told = lines.filter((line) => line.startsWith("Taking up unfinished turns"))
-      assert.match(told[0] ?? "", /: \d+ s so far, \d of 2 read\.$/)
-      assert.match(told.at(-1) ?? "", /: done after \d+ s\.$/)
+      const progress = lines.filter((line) => line.startsWith("Taking up unfinished turns"))
+      assert.match(progress[0] ?? "", /: \d+ s so far, \d of 2 read\.$/)
+      assert.match(progress.at(-1) ?? "", /: done after \d+ s\.$/)
     })
   )
 })
 
-const stage = Effect.fnUntraced(function* (delay: Duration.Duration = Duration.hours(1)) {
+const setup = Effect.fnUntraced(function* (delay: Duration.Duration = Duration.hours(1)) {
   const database = yield* temporaryFile
   const provider = yield* ScriptedServer.start()
   const retry = { schedule: { type: "steps", delays: [delay], tail: delay } } as const

@@ -1,6 +1,6 @@
 /** Starves the service of its provider, of reading clients, and of disk space. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Fiber } from "effect"
 import * as NodeSqlite from "../../src/storage/sqlite/NodeSqlite.ts"
 import * as ProcessSetup from "./ProcessSetup.ts"
@@ -29,7 +29,7 @@ describe("a process that is starved", () => {
 
   it.live("a client that reads nothing delays neither the turn nor the others, and is disconnected", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* ProcessSetup.stage()
+      const { provider, start } = yield* ProcessSetup.setup()
       const gate = ScriptedServer.gate()
       // 3 MB of text and reasoning in alternation, so that deltas are not joined: they are six times that on the wire.
       const frames = ScriptedServer.answerFrames("openai", `${"x".repeat(19)} `.repeat(150_000)).map((frame, n) =>
@@ -64,7 +64,7 @@ describe("a process that is starved", () => {
     it.live("a disk that is full pauses the turn, refuses new ones, and loses nothing", () =>
       Effect.gen(function* () {
         const { directory, fill, free } = yield* SmallDisk.make
-        const { database, provider, start } = yield* ProcessSetup.stageIn(directory)
+        const { database, provider, start } = yield* ProcessSetup.setupIn(directory)
         const { gate, response } = ProcessSetup.gated("Once", 1)
         provider.respond(response, ProcessSetup.answer("Twice"))
         const service = yield* start
@@ -104,7 +104,7 @@ describe("a process that is starved", () => {
     it.live("X1: a disk that is read-only at the start is named; acknowledged turns continue when it is writable", () =>
       Effect.gen(function* () {
         const { directory, setReadOnly } = yield* SmallDisk.make
-        const { provider, start } = yield* ProcessSetup.stageIn(directory, { delays: ["1 hour"] })
+        const { provider, start } = yield* ProcessSetup.setupIn(directory, { delays: ["1 hour"] })
         provider.respond(ProcessSetup.overloaded, ProcessSetup.answer("Once"))
         const first = yield* start
         const id = yield* first.create()

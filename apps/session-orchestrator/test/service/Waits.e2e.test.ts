@@ -1,7 +1,7 @@
 /** Kills a process during waits at gates (rule X5) and for answers (rule X11). */
 import { assert, describe, it } from "@effect/vitest"
 import { Records } from "@holdfast/kernel"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import { HOLD_STEP_MS } from "../../src/gate/Gatekeeper.ts"
 import * as Audience from "../cluster/Audience.ts"
@@ -17,7 +17,7 @@ const answer = ProcessSetup.answer("At last")
 describe.concurrent("a process that is killed while turns are held by a gate", () => {
   it.live("X5: has the next one hold them: one of them calls, and the other shares its failure", () =>
     Effect.gen(function* () {
-      const { database, provider, start } = yield* ProcessSetup.stage({ delays: ["300 millis"] })
+      const { database, provider, start } = yield* ProcessSetup.setup({ delays: ["300 millis"] })
       // While one of these is closed a call is in progress, and the state of the endpoint is unknown.
       const [probe, again, asked] = [gate(), gate(), gate()]
       const calls = ProcessSetup.script(provider, {
@@ -90,18 +90,18 @@ describe.concurrent("a process that is killed while a turn asks", () => {
 
   /** A process with a turn that asks before it continues. */
   const asking = Effect.gen(function* () {
-    const stage = yield* ProcessSetup.stage({
+    const setup = yield* ProcessSetup.setup({
       retry: { spendGuard: { after: "10 millis", maxInputTokens: 20, answerWithin: "1 hour" } }
     })
-    stage.provider.respond(overloaded, answer, answer)
-    const first = yield* stage.start
+    setup.provider.respond(overloaded, answer, answer)
+    const first = yield* setup.start
     const id = yield* first.create()
     const live = yield* first.open(ProcessSetup.request(id, "one", PROMPT))
     yield* live.until('"asks"')
     const command = (service: ProcessSetup.Running, name: string, body: object) =>
       Effect.map(service.call({ path: `/v1/conversations/${id}/${name}`, body }), ({ status }) => status)
-    const commands = Effect.sync(() => Database.commandsOf(stage.database, "one"))
-    return { ...stage, first, id, command, commands }
+    const commands = Effect.sync(() => Database.commandsOf(setup.database, "one"))
+    return { ...setup, first, id, command, commands }
   })
 
   it.live("X11: keeps the question for later clients; a command from before does nothing, an answer counts once", () =>
@@ -130,8 +130,8 @@ describe.concurrent("a process that is killed while a turn asks", () => {
 
       assert.strictEqual(yield* command(second, "retry-now", { commandId: "answer" }), 202)
       assert.strictEqual(yield* command(second, "retry-now", { commandId: "answer" }), 202)
-      const told = yield* watcher.until('"turn-end"')
-      assert.lengthOf(told.match(/"asks"/g) ?? [], 1)
+      const output = yield* watcher.until('"turn-end"')
+      assert.lengthOf(output.match(/"asks"/g) ?? [], 1)
       assert.deepStrictEqual([yield* commands, provider.count()], [["before", "answer"], 2])
       assert.deepStrictEqual(yield* second.history(id), [`user: ${PROMPT}`, "assistant: At last"])
     }).pipe(Effect.scoped)

@@ -1,11 +1,12 @@
 /** Tests turns that begin while they are being accepted. */
 import { assert, describe, it } from "@effect/vitest"
+import { StorageError } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Fiber, Logger } from "effect"
 import * as Quarantine from "../../src/pacing/Quarantine.ts"
-import { StorageError, type Store } from "../../src/storage/Store.ts"
+import type { Store } from "../../src/storage/Store.ts"
 import { asking, type Options, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, emits, hangs, overloaded } = ScriptedProvider
@@ -32,11 +33,11 @@ describe("a turn that begins before it is accepted", () => {
       { scripts: [answer("Hel", "lo")], store: behind(door) },
       Effect.fnUntraced(function* ({ conversations, journal, provider, store }) {
         const c = yield* conversations.create({})
-        const told = yield* watching(conversations.watch(c, 0))
+        const watcher = yield* watching(conversations.watch(c, 0))
         const prompt = yield* asking(conversations.prompt(c, { prompt: "Hi" }))
         yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 1 })
         yield* settled
-        assert.deepStrictEqual(told.types(), [])
+        assert.deepStrictEqual(watcher.types(), [])
         assert.strictEqual((yield* conversations.state(c)).status, "idle")
         assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 0, queued: 0 })
         const abort = yield* asking(conversations.abort(c))
@@ -44,9 +45,9 @@ describe("a turn that begins before it is accepted", () => {
         assert.deepStrictEqual([yield* journal.load(turnId), yield* store.unsealedTurns], [[], []])
         yield* Deferred.succeed(door, undefined)
         assert.strictEqual(yield* Fiber.join(prompt), turnId)
-        yield* told.until("turn-end")
+        yield* watcher.until("turn-end")
         assert.isFalse(yield* Fiber.join(abort)) // there was nothing to abort when the command arrived
-        assert.deepStrictEqual(told.types(), [
+        assert.deepStrictEqual(watcher.types(), [
           "turn-start",
           "message",
           "step-start",
@@ -89,7 +90,7 @@ describe("a turn that begins before it is accepted", () => {
       },
       Effect.fnUntraced(function* ({ conversations, journal, provider, store }) {
         const c = yield* conversations.create({})
-        const told = yield* watching(conversations.watch(c, 0))
+        const watcher = yield* watching(conversations.watch(c, 0))
         const prompt = yield* asking(conversations.prompt(c, { prompt: "Hi" }))
         // Its mark is refused like its acceptance, so it stops at its first content.
         yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 1 })
@@ -99,14 +100,14 @@ describe("a turn that begins before it is accepted", () => {
         assert.strictEqual((yield* Effect.flip(Fiber.join(prompt)))._tag, "StorageError")
         const [{ turnId } = assert.fail("nothing was asked")] = provider.requests
         assert.strictEqual(inside.count, 0)
-        assert.deepStrictEqual([told.types(), logged, observed], [[], [], []])
+        assert.deepStrictEqual([watcher.types(), logged, observed], [[], [], []])
         assert.deepStrictEqual([yield* journal.load(turnId), yield* store.unsealedTurns], [[], []])
         assert.strictEqual((yield* conversations.state(c)).status, "idle")
         accepting = () => ({})
         const next = yield* conversations.prompt(c, { prompt: "Again" })
         assert.strictEqual((yield* conversations.result(next)).text, "Hello")
-        yield* told.until("turn-end")
-        assert.strictEqual(told.types()[0], "turn-start")
+        yield* watcher.until("turn-end")
+        assert.strictEqual(watcher.types()[0], "turn-start")
         assert.deepStrictEqual(observed, ["attempt", "seal"])
       })
     ).pipe(

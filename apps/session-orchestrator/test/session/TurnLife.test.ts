@@ -1,5 +1,6 @@
 /** Checks a turn's life against the drawing in `TurnLife`: transitions and held resources. */
 import { assert, describe, it } from "@effect/vitest"
+import { Interruption } from "@holdfast/journal"
 import { Property } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Exit } from "effect"
@@ -7,7 +8,6 @@ import * as fc from "fast-check"
 import { Gatekeeper, GateTicket } from "../../src/gate/Gatekeeper.ts"
 import { Session } from "../../src/session/Session.ts"
 import * as TurnLife from "../../src/session/TurnLife.ts"
-import * as Interruption from "../../src/durable/Interruption.ts"
 
 type Tag = TurnLife.State["_tag"]
 type Kind = keyof TurnLife.Holdings
@@ -137,7 +137,7 @@ const sequence = fc.array(fc.constantFrom(...Object.entries(MOVES)), { maxLength
 
 describe("a turn's life", () => {
   Property.prop(
-    "L1, L2, L3: goes as it is drawn, whatever is tried, and gives everything back once",
+    "TurnLife.L1, TurnLife.L2, TurnLife.L3: follows the drawing under any attempts, and gives every resource back once",
     fc.tuple(beginning, sequence),
     ([beginning, moves]) =>
       Effect.sync(() => {

@@ -52,7 +52,7 @@ const turnEnd: TurnEvent.TurnEnd = {
 }
 
 /** A conversation that a test drives by hand: persisted events go to disk first, then to the hub. */
-class Stage {
+class DrivenConversation {
   readonly session = new Session(conversationId)
   readonly disk: Array<StoredEvent> = []
 
@@ -109,73 +109,73 @@ const shownBy = (frames: ReadonlyArray<Frame>) => {
 
 describe("a watcher", () => {
   Property.prop(
-    "X3: misses nothing and sees nothing twice, wherever in a turn it subscribes and whenever it reads the disk",
+    "X3: misses no event and gets none twice, at any point of subscription and of reading the disk",
     fc.tuple(turn, fc.nat(40), fc.nat(40)),
     ([events, a, b]) =>
       Effect.gen(function* () {
         const subscribes = Math.min(a, events.length)
         const reads = Math.min(subscribes + b, events.length)
-        const stage = new Stage()
-        for (const event of events.slice(0, subscribes)) stage.say(event)
+        const driven = new DrivenConversation()
+        for (const event of events.slice(0, subscribes)) driven.say(event)
         const disk = Stream.suspend(() => {
           // The turn continues between the subscription and the read.
-          for (const event of events.slice(subscribes, reads)) stage.say(event)
-          return Stream.fromIterable(stage.disk.slice())
+          for (const event of events.slice(subscribes, reads)) driven.say(event)
+          return Stream.fromIterable(driven.disk.slice())
         })
         const frames: Array<Frame> = []
-        const fiber = yield* Watching.watch(stage.session, () => disk).pipe(
+        const fiber = yield* Watching.watch(driven.session, () => disk).pipe(
           Watching.ofTurn(turnId),
           Stream.runForEach((frame) => Effect.sync(() => frames.push(frame))),
           Effect.forkScoped({ startImmediately: true })
         )
-        for (const event of events.slice(reads)) stage.say(event)
+        for (const event of events.slice(reads)) driven.say(event)
         yield* Fiber.join(fiber)
         assert.deepStrictEqual(
           frames.flatMap(({ id }) => (id === undefined ? [] : [id])),
-          stage.disk.map(({ id }) => id)
+          driven.disk.map(({ id }) => id)
         )
         const { answers, current, streamed } = shownBy(frames)
-        assert.deepStrictEqual({ answers, current }, { answers: shownBy(stage.disk).answers, current: "" })
+        assert.deepStrictEqual({ answers, current }, { answers: shownBy(driven.disk).answers, current: "" })
         // Every word of an answer that was unfinished when the disk was read has been streamed. The end of a chain of retries is written together
         // with the answer.
         const read = events.slice(0, reads)
         const finished =
           read.filter(({ type }) => type === "message").length + (read.at(-1)?.type === "retry-end" ? 1 : 0)
         assert.deepStrictEqual(streamed.slice(finished), answers.slice(finished))
-        assert.isFalse(stage.session.hub.isWatched)
+        assert.isFalse(driven.session.hub.isWatched)
       })
   )
 
   Property.prop(
-    "V5: of a turn that was accepted here reads nothing, wherever in it it subscribes and whatever it has, and misses nothing",
+    "Watching.V5: reads nothing of a turn that was accepted here, at any point of subscription, and misses no event",
     fc.tuple(turn, fc.nat(40), fc.nat(10), fc.boolean()),
     ([events, a, b, isOfTurn]) =>
       Effect.gen(function* () {
         const subscribes = Math.min(a, events.length - 1)
-        const stage = new Stage()
-        stage.session.hub.recent.accepted(turnId)
-        for (const event of events.slice(0, subscribes)) stage.say(event)
-        const after = isOfTurn ? 0 : Math.min(b, stage.disk.length)
+        const driven = new DrivenConversation()
+        driven.session.hub.recent.accepted(turnId)
+        for (const event of events.slice(0, subscribes)) driven.say(event)
+        const after = isOfTurn ? 0 : Math.min(b, driven.disk.length)
         const options = isOfTurn ? { turnId } : { after }
         let reads = 0
         const read = (from: number) => {
           reads++
-          return Stream.fromIterable(stage.disk.slice(from))
+          return Stream.fromIterable(driven.disk.slice(from))
         }
         const frames: Array<Frame> = []
-        const fiber = yield* Watching.watch(stage.session, read, options).pipe(
+        const fiber = yield* Watching.watch(driven.session, read, options).pipe(
           Watching.ofTurn(turnId),
           Stream.runForEach((frame) => Effect.sync(() => frames.push(frame))),
           Effect.forkScoped({ startImmediately: true })
         )
         // A conversation without events cannot be distinguished from one whose events the client lacks.
-        const isKnown = isOfTurn || stage.disk.length > 0
-        for (const event of events.slice(subscribes)) stage.say(event)
+        const isKnown = isOfTurn || driven.disk.length > 0
+        for (const event of events.slice(subscribes)) driven.say(event)
         yield* Fiber.join(fiber)
         assert.strictEqual(reads, isKnown ? 0 : 1)
         assert.deepStrictEqual(
           frames.flatMap(({ id }) => (id === undefined ? [] : [id])),
-          stage.disk.slice(after).map(({ id }) => id)
+          driven.disk.slice(after).map(({ id }) => id)
         )
         assert.strictEqual(shownBy(frames).current, "")
       })
@@ -183,7 +183,7 @@ describe("a watcher", () => {
 
   it.effect("X3: that connects late gets the text of the step in progress, as one piece", () =>
     Effect.gen(function* () {
-      const { session, say } = bound(new Stage())
+      const { session, say } = bound(new DrivenConversation())
       for (const event of [stepStart(0), delta("Hel"), delta("lo")]) say(event)
       const chunk = yield* session.hub.subscribe().pull
       assert.deepStrictEqual(
@@ -195,7 +195,7 @@ describe("a watcher", () => {
 
   it.effect("X3: that connects during a wait gets it with its absolute end", () =>
     Effect.gen(function* () {
-      const { session, say } = bound(new Stage())
+      const { session, say } = bound(new DrivenConversation())
       for (const event of [stepStart(0), retry]) say(event)
       assert.deepStrictEqual((yield* session.hub.subscribe().pull).at(-1)?.event, retry)
       session.hub.inProgress.resume()
@@ -372,4 +372,7 @@ describe("the hub", () => {
   })
 })
 
-const bound = (stage: Stage) => ({ session: stage.session, say: (event: TurnEvent.TurnEvent) => stage.say(event) })
+const bound = (driven: DrivenConversation) => ({
+  session: driven.session,
+  say: (event: TurnEvent.TurnEvent) => driven.say(event)
+})

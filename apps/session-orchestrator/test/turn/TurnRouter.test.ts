@@ -1,10 +1,10 @@
 /** Tests turns that may change their target, by events, state and commands. */
 import { assert, describe, it } from "@effect/vitest"
+import { StorageError } from "@holdfast/journal"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { defined, Ids } from "@holdfast/wire"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { StorageError } from "../../src/storage/Store.ts"
 import { asking, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, call, emits, hangs, overloaded, tools } = ScriptedProvider
@@ -53,10 +53,10 @@ describe("a turn whose model answers with text although a report is required", (
       Effect.fnUntraced(function* ({ conversations, provider }) {
         const id = yield* conversations.create({})
         yield* conversations.prompt(id, { prompt: "Hi", turnId })
-        const told = yield* watching(conversations.watchTurn(turnId))
-        yield* told.until("provider-retry")
+        const watcher = yield* watching(conversations.watchTurn(turnId))
+        yield* watcher.until("provider-retry")
         yield* TestClock.adjust("1 second")
-        yield* told.until("turn-end")
+        yield* watcher.until("turn-end")
         const another = yield* conversations.create({})
         yield* asking(conversations.prompt(another, { prompt: "Hi", turnId: Ids.TurnId.make("b") }))
         yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 3 })
@@ -85,12 +85,12 @@ describe("a turn whose router waits for the database", () => {
         Effect.fnUntraced(function* ({ conversations }) {
           const id = yield* conversations.create({})
           yield* conversations.prompt(id, { prompt: "Hi", turnId })
-          const told = yield* watching(conversations.watchTurn(turnId))
+          const watcher = yield* watching(conversations.watchTurn(turnId))
           yield* TestClock.adjust("5 minutes")
-          assert.notInclude(told.types(), "turn-end")
+          assert.notInclude(watcher.types(), "turn-end")
           assert.isTrue(yield* conversations.abort(id))
-          yield* told.until("turn-end")
-          assert.deepInclude(told.seen.at(-1)?.event, { type: "turn-end", status: "aborted" })
+          yield* watcher.until("turn-end")
+          assert.deepInclude(watcher.seen.at(-1)?.event, { type: "turn-end", status: "aborted" })
         })
       )
     )
@@ -119,11 +119,11 @@ describe("a conversation that began with retries switched off", () => {
           yield* conversations.setAutoRetry(id, true)
           const second = Ids.TurnId.make("b")
           yield* conversations.prompt(id, { prompt: "Again", turnId: second })
-          const told = yield* watching(conversations.watchTurn(second))
-          yield* told.until("provider-retry")
+          const watcher = yield* watching(conversations.watchTurn(second))
+          yield* watcher.until("provider-retry")
           yield* TestClock.adjust("1 second")
-          yield* told.until("turn-end")
-          assert.deepInclude(told.seen.at(-1)?.event, { type: "turn-end", status: "completed" })
+          yield* watcher.until("turn-end")
+          assert.deepInclude(watcher.seen.at(-1)?.event, { type: "turn-end", status: "completed" })
         })
       )
     )
@@ -154,8 +154,9 @@ describe("a turn that waits on disk", () => {
           yield* Fiber.interrupt(first.fiber)
           const later = yield* watching(conversations.watchTurn(turnId))
           yield* later.until("provider-retry")
-          const told = ({ seen }: typeof first) => seen.findLast(({ event }) => event.type === "provider-retry")?.event
-          assert.deepStrictEqual(told(later), told(first))
+          const lastWait = ({ seen }: typeof first) =>
+            seen.findLast(({ event }) => event.type === "provider-retry")?.event
+          assert.deepStrictEqual(lastWait(later), lastWait(first))
         })
       )
     )
@@ -173,10 +174,10 @@ describe("a turn that a person sends to another provider", () => {
       Effect.fnUntraced(function* ({ conversations, provider }) {
         const conversationId = yield* conversations.create({})
         yield* conversations.prompt(conversationId, { prompt: "Hi", turnId })
-        const told = yield* watching(conversations.watchTurn(turnId))
-        yield* told.until("provider-retry")
+        const watcher = yield* watching(conversations.watchTurn(turnId))
+        yield* watcher.until("provider-retry")
         yield* conversations.steer({ type: "switch-target", conversationId, model: "other/m" }, "a test")
-        yield* told.until("turn-end")
+        yield* watcher.until("turn-end")
         assert.deepStrictEqual(
           provider.requests.map(({ credential, target }) => [target.provider, credential]),
           [

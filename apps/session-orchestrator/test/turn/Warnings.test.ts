@@ -4,7 +4,7 @@ import * as Warnings from "../../src/turn/Warnings.ts"
 
 const turn = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
 
-const said = (...content: ReadonlyArray<Message.AssistantPart>) =>
+const warningsOf = (...content: ReadonlyArray<Message.AssistantPart>) =>
   Warnings.of({
     ...turn,
     type: "message",
@@ -60,7 +60,7 @@ describe("the log warns of", () => {
 
   it("A10: a tool call with unreadable arguments, with all of them", () => {
     const input = `{"path": "${"x".repeat(5_000)}`
-    const [line] = said({
+    const [line] = warningsOf({
       type: "tool-call",
       toolCallId: "1",
       toolName: "write",
@@ -73,8 +73,8 @@ describe("the log warns of", () => {
   })
 
   it("nothing else", () => {
-    assert.deepStrictEqual(said({ type: "text", text: "Hello" }), [])
-    assert.deepStrictEqual(said({ type: "tool-call", toolCallId: "1", toolName: "write", input: {} }), [])
+    assert.deepStrictEqual(warningsOf({ type: "text", text: "Hello" }), [])
+    assert.deepStrictEqual(warningsOf({ type: "tool-call", toolCallId: "1", toolName: "write", input: {} }), [])
     assert.deepStrictEqual(Warnings.of({ ...turn, type: "turn-start", startedAt: 0 }), [])
   })
 })

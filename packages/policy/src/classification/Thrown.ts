@@ -131,13 +131,18 @@ const headersOf = (error: unknown, response: unknown, http: unknown): Readonly<R
 const plain = (headers: object): Readonly<Record<string, string>> => {
   const record: Record<string, string> = {}
   try {
-    const iterable = headers instanceof Headers ? headers.entries() : Object.entries(headers)
-    for (const [name, value] of iterable) if (typeof value === "string") record[name.toLowerCase()] = value
+    const iterable = isIterable(headers) ? headers : Object.entries(headers)
+    for (const [name, value] of iterable)
+      if (typeof name === "string" && typeof value === "string") record[name.toLowerCase()] = value
   } catch {
     // A proxy that throws has no headers.
   }
   return record
 }
+
+/** A Headers object of any realm or library, or a Map. */
+const isIterable = (headers: object): headers is Iterable<readonly [name: unknown, value: unknown]> =>
+  Symbol.iterator in headers
 
 const bodyOf = (error: unknown, response: unknown, http: unknown): unknown => {
   const chunk = Fields.get(error, "value")
