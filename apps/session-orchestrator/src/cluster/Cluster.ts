@@ -7,6 +7,7 @@
  * L2. A runner that is not heard of for 10 seconds is out; the others have its turns again within 20 seconds (X6).
  * L3. A runner that lost the database has lost its locks with it: its turns stop, and go on when it is back.
  */
+import { StorageFailure } from "@holdfast/journal/sql"
 import type { StorageError, Timer } from "@holdfast/journal"
 import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
 import { Effect, Layer, Option, type Redacted, Schema } from "effect"
@@ -22,7 +23,6 @@ import type { Tools } from "../conversation/Tools.ts"
 import { nameOf } from "../storage/sql/DatabaseUrl.ts"
 import * as Postgres from "../storage/sql/Postgres.ts"
 import * as SqlStore from "../storage/sql/SqlStore.ts"
-import * as StorageFailure from "../storage/StorageFailure.ts"
 import * as Alarms from "./Alarms.ts"
 import * as ClusterConversations from "./ClusterConversations.ts"
 import * as ConversationHandlers from "./ConversationHandlers.ts"

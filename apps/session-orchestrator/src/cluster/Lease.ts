@@ -16,10 +16,10 @@
  * which this runner hears of three seconds later at most. Then it may send a request in vain; of what it writes, the journal lets
  * nothing stand beside what the owner writes (J2). Nothing but a provider that knows our ids could close the rest.
  */
+import { Patience } from "@holdfast/journal/sql"
 import { StorageError, type Wait } from "@holdfast/journal"
 import { Clock, Context, Duration, Effect, Latch, Layer } from "effect"
 import { RunnerStorage, type ShardId } from "effect/cluster"
-import * as Patience from "../storage/Patience.ts"
 
 /** After this a runner that is silent counts as gone. Long enough for a full garbage collection, or a hiccup of the network. */
 export const EXPIRATION_MS = 10_000

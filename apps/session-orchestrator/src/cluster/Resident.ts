@@ -11,7 +11,7 @@
  *     its gate holds, stays: it would be held anew whenever it came back (K2).
  * R4. A turn whose start was put off into a spread is not started earlier by somebody who looks at it.
  */
-import { JournalConflict, type StorageError, type Timer } from "@holdfast/journal"
+import { type Interruptions, JournalConflict, type StorageError, type Timer } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Context, Deferred, Effect, Latch, Layer, References, type Scope, Stream } from "effect"
@@ -23,7 +23,6 @@ import type { Gates } from "../gate/Gates.ts"
 import { ParkingPlace, type ParkingSpot, type Waiting } from "../turn/ParkingPlace.ts"
 import { Providers } from "../conversation/Providers.ts"
 import { Tools } from "../conversation/Tools.ts"
-import type { Interruptions } from "../storage/Interruptions.ts"
 import { Journal } from "../storage/Journal.ts"
 import type { Standings } from "../storage/Standings.ts"
 import { Store } from "../storage/Store.ts"
@@ -53,7 +52,7 @@ export type Requirements =
   | Store
   | Journal
   | Standings
-  | Interruptions
+  | Interruptions.Interruptions
   | Timer.Timer
   | Providers
   | Gates
