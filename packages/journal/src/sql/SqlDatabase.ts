@@ -35,9 +35,9 @@ export interface SqlDatabase {
     size: number,
     apply: GroupRead.Apply<In, Out, TableError>
   ) => Effect.Effect<(input: In) => Effect.Effect<Out, TableError>>
-  /** Runs a read with retries; its error says that it could not read `what`. */
+  /** Runs a read with retries; its error names `what` could not be read. */
   readonly read: (what: string) => <A>(effect: Effect.Effect<A, TableError>) => Effect.Effect<A, StorageError>
-  /** Explains an effect's error, which says that it could not do what was `attempted`. */
+  /** Explains an effect's error, with what was `attempted`: "record turn t1". */
   readonly failed: (attempted: string) => <A>(effect: Effect.Effect<A, TableError>) => Effect.Effect<A, StorageError>
   /** Explains an error. */
   readonly explained: (attempted: string, error: TableError) => StorageError

@@ -215,7 +215,7 @@ const migrate = (database: string) =>
   Migrations.run.pipe(
     Patience.whileBusy((error) => SqlError.isSqlError(error) && SqlDatabase.isBusy(error)),
     Effect.mapError((error) => {
-      // A migration that failed wraps what the database said.
+      // A migration that failed wraps the database's error.
       const cause = error._tag === "MigrationError" ? error.cause : error
       return SqlError.isSqlError(cause)
         ? StorageFailure.explain(database, "prepare the tables", cause)
