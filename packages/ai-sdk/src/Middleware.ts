@@ -43,6 +43,7 @@ export interface Retry {
   readonly code?: string
 }
 
+/** What the middleware is made from. */
 export interface MiddlewareOptions {
   /** A profile, or settings over one. Default: `overnight`, which waits for hours. */
   readonly retry?: RetryOptions | "overnight" | "interactive" | "cycling"

@@ -3,7 +3,7 @@ import { createServer } from "node:http"
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
 
-/** `cut` ends the connection in the middle; `stall` says nothing until the client closes; a number is a status; texts are an answer. */
+/** `cut` ends the connection in the middle; `stall` sends nothing until the client closes; a number is a status; texts are an answer. */
 export type Answer =
   | number
   | { readonly cut: ReadonlyArray<string> }
