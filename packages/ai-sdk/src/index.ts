@@ -1,2 +1,2 @@
-export { holdfast, type MiddlewareOptions, type Retry } from "./Middleware.ts"
+export { holdfast, type PatienceOptions, type Retry } from "./PatientCalls.ts"
 export { model, provider } from "./Model.ts"

@@ -1,10 +1,10 @@
 /**
  * A middleware of the AI SDK that gives every call of a model the patience of a turn.
  *
- * Middleware.M1. A call resolves when its response has content; the attempts that failed before it give nothing (rule D4). After content there is no
+ * PatientCalls.M1. A call resolves when its response has content; the attempts that failed before it give nothing (rule D4). After content there is no
  *     other call.
- * Middleware.M2. The error of a call that was given up is not retryable for the AI SDK: its `maxRetries` makes no further call.
- * Middleware.M3. A stream that ends without its `finish` part was cut, and has failed (rule C6).
+ * PatientCalls.M2. The error of a call that was given up is not retryable for the AI SDK: its `maxRetries` makes no further call.
+ * PatientCalls.M3. A stream that ends without its `finish` part was cut, and has failed (rule C6).
  *
  * **Example** (Any model of the AI SDK, with hours of patience)
  *
@@ -44,7 +44,7 @@ export interface Retry {
 }
 
 /** What the middleware is made from. */
-export interface MiddlewareOptions {
+export interface PatienceOptions {
   /** A profile, or settings over one. Default: `overnight`, which waits for hours. */
   readonly retry?: RetryOptions | "overnight" | "interactive" | "cycling"
   /** Gets each wait as it begins. What it throws is dropped. */
@@ -52,7 +52,7 @@ export interface MiddlewareOptions {
 }
 
 /** Makes the middleware, for `wrapLanguageModel`. Throws a `HoldfastError` where an option is wrong. */
-export const holdfast = ({ onRetry, retry }: MiddlewareOptions = {}): LanguageModelV4Middleware => {
+export const holdfast = ({ onRetry, retry }: PatienceOptions = {}): LanguageModelV4Middleware => {
   const setting: Setting = { policy: policyOf(retry), onRetry }
   return {
     specificationVersion: "v4",
@@ -96,7 +96,7 @@ export const holdfast = ({ onRetry, retry }: MiddlewareOptions = {}): LanguageMo
 
 interface Setting {
   readonly policy: RetryPolicy.RetryPolicy
-  readonly onRetry: MiddlewareOptions["onRetry"]
+  readonly onRetry: PatienceOptions["onRetry"]
 }
 
 /** What an attempt failed with. */
@@ -109,7 +109,7 @@ class Thrown {
   }
 }
 
-const policyOf = (retry: MiddlewareOptions["retry"]): RetryPolicy.RetryPolicy => {
+const policyOf = (retry: PatienceOptions["retry"]): RetryPolicy.RetryPolicy => {
   const settings = Profile.decode(retry === undefined ? {} : typeof retry === "string" ? { profile: retry } : retry)
   if (Result.isFailure(settings))
     throw new HoldfastError("invalid-options", `retry: ${settings.failure.message}`, { cause: settings.failure })
@@ -202,7 +202,7 @@ const run = <A>(
 }
 
 const report = (
-  onRetry: MiddlewareOptions["onRetry"],
+  onRetry: PatienceOptions["onRetry"],
   event: Patience.PatienceEvent & { readonly type: "provider-retry" }
 ) => {
   const { attempt, code, message, reason, retryAt } = event
