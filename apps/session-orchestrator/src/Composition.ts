@@ -4,7 +4,8 @@
  * Modules of `@effect/platform-node` are imported by name, here and elsewhere: its index would load unused drivers (Redis), which
  * takes a tenth of a start.
  */
-import { Anthropic, Http, OpenAiCompatible, Simulated } from "@holdfast/providers"
+import { Anthropic, Http, OpenAiCompatible } from "@holdfast/providers"
+import { Simulated } from "@holdfast/simulated"
 import { proxiesOf } from "./config/ProxyChoice.ts"
 import * as Undici from "@holdfast/providers/undici"
 import { Effect, Layer } from "effect"

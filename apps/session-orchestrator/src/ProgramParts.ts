@@ -5,7 +5,7 @@
  * database and an HTTP stack.
  */
 import manifest from "../package.json" with { type: "json" }
-import { Simulated } from "@holdfast/providers"
+import { Simulated } from "@holdfast/simulated"
 import { Effect, Layer } from "effect"
 import type { Environment } from "./config/reading/Environment.ts"
 

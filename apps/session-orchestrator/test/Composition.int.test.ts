@@ -1,6 +1,6 @@
 /** Tests the composed service against a provider that counts its requests. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import * as Service from "./service/Service.ts"
 

@@ -18,6 +18,7 @@ import type { Parts, StartFailure } from "./Parts.ts"
 import * as Run from "./Run.ts"
 import * as Schedule from "./Schedule.ts"
 import * as Serve from "./Serve.ts"
+import * as Simulate from "./Simulate.ts"
 import { paint, Terminal } from "./terminal/Terminal.ts"
 import * as Turns from "./Turns.ts"
 
@@ -40,6 +41,7 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
       Explain.command(parts),
       Backup.command(parts),
       Schedule.command(parts),
+      Simulate.command,
       ConfigCheck.command(parts)
     ])
   )

@@ -221,4 +221,12 @@ describe("holdfast", () => {
     expect(stderr).toMatch(/"Holdfast has started\.".*\n.*Stopping after SIGINT.*\n.*"Holdfast has stopped\."/)
     expect(code).toBe(0)
   })
+
+  it("simulate prints its address and how to use it, and ends with 0 on Ctrl-C", async () => {
+    const args = ["simulate", "--port", "0", "--script", "529x3"]
+    const { code, stderr, stdout } = await holdfast(args, { interruptAfter: /Ctrl-C stops/ })
+    expect(stdout).toMatch(/^The simulated provider listens on http:\/\/127\.0\.0\.1:\d+\n/)
+    expect(stdout).toContain("Each turn meets a 529 (overloaded) 3 times; then it is answered")
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
+  })
 })

@@ -1,6 +1,6 @@
 /** Runs command lines in this process over fakes: no disk, no signals, no processes. */
 import { NodeServices } from "@effect/platform-node"
-import { Simulated } from "@holdfast/providers"
+import { Simulated } from "@holdfast/simulated"
 import { Effect, FileSystem, Layer, PlatformError, Stdio, Stream } from "effect"
 import * as Cli from "../../src/cli/Cli.ts"
 import type { Parts } from "../../src/cli/Parts.ts"

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Simulated } from "@holdfast/providers"
+import { Simulated } from "@holdfast/simulated"
 import * as Serve from "../../src/cli/Serve.ts"
 import * as Given from "../config/Given.ts"
 

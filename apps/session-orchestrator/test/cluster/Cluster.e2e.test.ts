@@ -106,7 +106,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
     "X6: a runner that has frozen accepts nothing and asks nobody before it knows what it owns",
     Effect.gen(function* () {
       const { both, first, runners, second } = yield* pair(["20 millis"])
-      runners.provider.otherwise(whole)
+      runners.provider.fallback(whole)
       const ids = yield* UnderWay.create([second], 8)
       first.child.kill("SIGSTOP")
       // What comes in at it meanwhile is the first that it sees when it goes on; half of it was its own.
@@ -129,7 +129,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
     Effect.gen(function* () {
       const { both, first, runners } = yield* pair(["1 hour"])
       const gates: Array<ReturnType<typeof ProcessSetup.gated>["gate"]> = []
-      runners.provider.otherwise(() => {
+      runners.provider.fallback(() => {
         const { gate, response } = ProcessSetup.gated(WHOLE, 3)
         gates.push(gate)
         return response
@@ -246,10 +246,10 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
     Effect.gen(function* () {
       const { both, runners } = yield* pair(["1 hour"], { isGated: true })
       const ids = yield* UnderWay.create(both, 12)
-      runners.provider.otherwise(ProcessSetup.overloaded)
+      runners.provider.fallback(ProcessSetup.overloaded)
       yield* UnderWay.post(both, ids, "provider-retry")
       yield* Runners.nobodyInMemory(both)
-      runners.provider.otherwise(whole)
+      runners.provider.fallback(whole)
       // A person lets one of them try. Whoever owns it tells the other runner.
       const command = { path: `/v1/conversations/${ids[0]}/retry-now`, method: "POST" }
       assert.strictEqual((yield* at(both, 0).call(command)).status, 202)
@@ -423,7 +423,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
         const runners = yield* Runners.make(shared(), ["20 millis"])
         const runner = yield* runners.start
         const { gate, response } = UnderWay.halved(WHOLE)
-        runners.provider.otherwise(whole)
+        runners.provider.fallback(whole)
         runners.provider.respond(response)
         const [id, other] = [yield* runner.create(), yield* runner.create()]
         const audience = yield* Audience.watch([runner], [id, other])
@@ -503,7 +503,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       yield* runners.undisturbed(
         Effect.gen(function* () {
           const { gate, response } = UnderWay.halved(WHOLE)
-          runners.provider.otherwise(response)
+          runners.provider.fallback(response)
           const ids = yield* UnderWay.create(both, 6)
           const requests = runners.provider.count()
           // Each is posted at one and watched at the other: one of the two does not own it.

@@ -5,7 +5,7 @@
  * `HOLDFAST_CLUSTER_TURNS=500/50` says how many sleep, and how many stream, and makes it the nightly form.
  */
 import { assert } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import process from "node:process"
 import * as ProcessSetup from "../service/ProcessSetup.ts"
@@ -163,7 +163,7 @@ const script = (
   firsts: Iterable<readonly [id: string, first: ScriptedServer.ScriptedResponse]>
 ): void => {
   const left = new Map(firsts)
-  provider.otherwise(({ body }) => {
+  provider.fallback(({ body }) => {
     for (const [id, first] of left) {
       // The prompt of a turn is its id.
       if (!body.includes(id)) continue

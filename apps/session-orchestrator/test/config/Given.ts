@@ -1,5 +1,5 @@
 /** Resolves configurations for tests, without disk and process. */
-import { Simulated } from "@holdfast/providers"
+import { Simulated } from "@holdfast/simulated"
 import { Result } from "effect"
 import type { Values } from "../../src/config/Config.ts"
 import type { Environment } from "../../src/config/reading/Environment.ts"

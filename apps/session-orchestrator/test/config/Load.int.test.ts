@@ -1,6 +1,6 @@
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
-import { Simulated } from "@holdfast/providers"
+import { Simulated } from "@holdfast/simulated"
 import { Effect, FileSystem, Path, PlatformError } from "effect"
 import type { Environment } from "../../src/config/reading/Environment.ts"
 import * as Load from "../../src/config/Load.ts"

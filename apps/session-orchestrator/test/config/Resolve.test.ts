@@ -268,7 +268,7 @@ describe("Resolve", () => {
 
     it("a simulated model that is no script, with the expected form", () => {
       expect(Given.problems({ flags: { model: "simulated/nonsense" } })).toEqual([
-        expect.stringMatching(/^--model: .*"nonsense".*Understood are/s)
+        expect.stringMatching(/^--model: .*"nonsense".*Valid parts/s)
       ])
     })
 

@@ -1,5 +1,5 @@
 /** The responses to a call, of providers and of proxies, in either wire format. */
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Schema } from "effect"
 import { toolCalls } from "../service/ToolFrames.ts"
 

@@ -3,7 +3,7 @@
  *
  * The real adapters of the wire formats use it. Delays run on the test clock; the runner that advances it is notified.
  */
-import type * as ScriptedServer from "@holdfast/providers/testing"
+import type * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import * as Answers from "./Answers.ts"
 import * as Asked from "./Asked.ts"

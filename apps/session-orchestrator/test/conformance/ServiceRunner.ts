@@ -6,7 +6,7 @@
  * ServiceRunner.V3. The explanation of a turn has each of its calls with its target, and each of its retries (X9).
  */
 import { assert } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Message, TurnExplanation } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import * as Given from "../config/Given.ts"

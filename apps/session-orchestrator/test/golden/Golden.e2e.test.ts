@@ -6,7 +6,7 @@
  * its own: `HOLDFAST_RECORD_GOLDEN=DIRECTORY vitest run --config vitest.workspace.ts Golden.e2e`.
  */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Context, Effect, Layer, Redacted, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import * as fs from "node:fs"

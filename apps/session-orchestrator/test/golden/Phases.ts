@@ -4,7 +4,7 @@
  * A recording runs each conversation up to its phase and kills the process; a replay starts a process on what is on disk. The
  * provider knows a turn by the first of all prompts that it finds in a request, so a later prompt of a conversation comes first.
  */
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import * as ProcessSetup from "../service/ProcessSetup.ts"
 import { toolCalls } from "../service/ToolFrames.ts"
 import * as ToolsGiven from "../tools/Given.ts"

@@ -13,7 +13,7 @@ const WAITS = ["4 seconds", "1 hour"] as const
 const waiting = Effect.fnUntraced(function* (directory: string, delay: string) {
   const { database, provider, start } = yield* ProcessSetup.setupIn(directory, { delays: [delay] })
   provider.respond(ProcessSetup.overloaded)
-  provider.otherwise(ProcessSetup.answer("At last"))
+  provider.fallback(ProcessSetup.answer("At last"))
   const service = yield* start
   const id = yield* service.create()
   const live = yield* service.open(ProcessSetup.request(id, "one"))

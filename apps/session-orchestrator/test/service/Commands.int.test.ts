@@ -1,6 +1,6 @@
 /** Tests commands over HTTP: after a 202 the database file contains their effect. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Profile } from "@holdfast/policy"
 import { Duration, Effect } from "effect"
 import { temporaryFile } from "../storage/TemporaryFile.ts"
@@ -20,7 +20,7 @@ const waiting = (delay: Duration.Duration) =>
   Effect.gen(function* () {
     const database = yield* temporaryFile
     const provider = yield* ScriptedServer.start()
-    provider.otherwise(overloaded)
+    provider.fallback(overloaded)
     const service = yield* Service.start({ provider, database, retry: steps(delay) })
     const id = yield* service.create()
     const live = yield* service.open({

@@ -8,7 +8,7 @@
  * The title of a run has its seed; `HOLDFAST_SEED=... HOLDFAST_CRASH_RUNS=...` as they stand there repeats the same runs.
  */
 import { describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Fiber, Semaphore } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -334,7 +334,7 @@ describe.concurrent(`X1: a process is killed (HOLDFAST_SEED=${seed} HOLDFAST_CRA
       () =>
         Effect.gen(function* () {
           const harness = yield* CrashHarness.make(seed + run)
-          harness.provider.otherwise(ProcessSetup.answer(WHOLE))
+          harness.provider.fallback(ProcessSetup.answer(WHOLE))
           yield* phase(harness)
           yield* assertWhole(harness, { turns: ["one", "two"], texts: [CUT, WHOLE] })
         }).pipe(Effect.scoped, places.withPermits(1)),

@@ -7,7 +7,7 @@
  *     (`commanded`, `aborted`).
  */
 import { assert } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Fiber, type Scope } from "effect"
 import * as path from "node:path"
 import * as ExitCode from "../../src/cli/ExitCode.ts"

@@ -12,7 +12,7 @@ const WORDS = "some words of an answer"
 const setup = Effect.fnUntraced(function* (frames: number) {
   const setup = yield* ProcessSetup.setup({ isGated: false })
   const calls: Array<{ readonly prompt: string; readonly gate: ReturnType<typeof ProcessSetup.gated>["gate"] }> = []
-  setup.provider.otherwise(({ body }) => {
+  setup.provider.fallback(({ body }) => {
     const prompt = ["killer", "long", "young"].findLast((prompt) => body.includes(`"${prompt}"`)) ?? ""
     const { gate, response } = ProcessSetup.gated(WORDS, frames)
     calls.push({ prompt, gate })

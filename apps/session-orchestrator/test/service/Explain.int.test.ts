@@ -1,6 +1,6 @@
 /** Tests explanations over HTTP, of turns that the whole service has run. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { TurnExplanation } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
@@ -72,7 +72,7 @@ describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
   it.live("X4, X9: has the commands of a wait with their senders, while the turn still waits", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({ retry: Service.LONG })
-      service.provider.otherwise(overloaded)
+      service.provider.fallback(overloaded)
       const id = yield* service.create()
       const live = yield* service.open({
         path: `/v1/conversations/${id}/turns`,
@@ -98,7 +98,7 @@ describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
   it.live("P15, X9: shows that a person had switched retries off", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({ retry: Service.LONG })
-      service.provider.otherwise(overloaded)
+      service.provider.fallback(overloaded)
       const id = yield* service.create()
       yield* service.call({
         method: "PUT",

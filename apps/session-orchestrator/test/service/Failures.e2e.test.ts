@@ -1,6 +1,6 @@
 /** Compares log, notices and metrics of a process whose turns fail. */
 import { assert, describe } from "@effect/vitest"
-import { ErrorBody } from "@holdfast/providers/testing"
+import { ErrorBody } from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import * as PrometheusText from "../telemetry/PrometheusText.ts"
 import * as Receivers from "../telemetry/Receivers.ts"
@@ -66,7 +66,7 @@ describe.concurrent("twenty turns with a revoked key", () => {
   test("X12, A16: are twenty lines of the log, one notice, and the increase of the metrics", () =>
     Effect.gen(function* () {
       const { directory, provider, service, webhook } = yield* setup({}, "1 second")
-      provider.otherwise(refused)
+      provider.fallback(refused)
       const before = yield* metricsOf(service)
       const ids = Array.from({ length: TURNS }, (_, n) => `turn-${n}`)
       yield* Effect.forEach(
@@ -129,7 +129,7 @@ describe.concurrent("an outage that outlasts the budget of every turn", () => {
         { delays: ["50 millis"], isGated: false, retry: { maxRetries: 3 } },
         "0 seconds"
       )
-      provider.otherwise({ status: 529, body: ErrorBody.envelope("overloaded", "anthropic") })
+      provider.fallback({ status: 529, body: ErrorBody.envelope("overloaded", "anthropic") })
       yield* ProcessSetup.turn(service, yield* service.create(), "one")
       yield* Receivers.until(() => webhook.requests.length === 2, "the end of the incident")
       const [began, gaveUp] = bodiesOf(webhook.requests)
@@ -285,7 +285,7 @@ describe.concurrent("the level of the log", () => {
   test("is HOLDFAST_LOG_LEVEL's, and --log-level overrides it", () =>
     Effect.gen(function* () {
       const { config, directory, provider } = yield* ProcessSetup.setup()
-      provider.otherwise(refused)
+      provider.fallback(refused)
       const levels = (flags: ReadonlyArray<string>) =>
         Effect.gen(function* () {
           const service = yield* Process.start({ directory, config, env: { HOLDFAST_LOG_LEVEL: "warn" }, flags })

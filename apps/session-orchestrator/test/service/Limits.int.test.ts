@@ -1,7 +1,7 @@
 /** Tests the limits of a provider by the requests that it gets. */
 import { defined } from "@holdfast/wire"
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Fiber } from "effect"
 import * as Given from "../config/Given.ts"
 import * as Service from "./Service.ts"

@@ -1,6 +1,6 @@
 /** Tests U+0000 in a model's output: a PostgreSQL column cannot contain it. */
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Exit, Scope } from "effect"
 import { freePort } from "../FreePort.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"

@@ -91,7 +91,7 @@ describe.concurrent("a start after a process that died", () => {
   test("X1: logs whose turns were taken up, and how many", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* setup()
-      provider.otherwise(ProcessSetup.overloaded)
+      provider.fallback(ProcessSetup.overloaded)
       const first = yield* start
       yield* (yield* first.open(ProcessSetup.request(yield* first.create(), "one"))).until("provider-retry")
       yield* first.end("SIGKILL")

@@ -1,6 +1,6 @@
 /** Tests the main job: a provider fails in every way, and the answer arrives once. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Duration, Effect, Fiber } from "effect"
 import * as Service from "./Service.ts"
 
@@ -216,7 +216,7 @@ describe("commands on a turn that waits", () => {
   const waiting = Effect.fnUntraced(function* () {
     const service = yield* Service.start({ retry: Service.LONG })
     service.provider.respond(overloaded)
-    service.provider.otherwise(answer)
+    service.provider.fallback(answer)
     const id = yield* service.create()
     const live = yield* service.open({
       path: `/v1/conversations/${id}/turns`,
@@ -279,7 +279,7 @@ describe("commands on a turn that waits", () => {
     Effect.gen(function* () {
       const { live, service, id, state } = yield* waiting()
       const command = { path: `/v1/conversations/${id}/retry-now`, body: { commandId: "once" } }
-      service.provider.otherwise({ status: 503, body: "" })
+      service.provider.fallback({ status: 503, body: "" })
       yield* service.call(command)
       yield* live.until('"attempt":1')
       assert.strictEqual((yield* service.call(command)).status, 202)

@@ -5,7 +5,7 @@
  * `Owner`, `GroupRead`, `GroupCommit`).
  */
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Duration, Effect, Exit, Redacted, Scope } from "effect"
 import { freePort } from "../FreePort.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"

@@ -89,7 +89,7 @@ describe.concurrent("a process that is killed", () => {
   test("Orchestrator.O3: two hundred waiting turns are all taken up, and answered", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* ProcessSetup.setup({ delays: ["1 hour"] })
-      provider.otherwise(ProcessSetup.overloaded)
+      provider.fallback(ProcessSetup.overloaded)
       const first = yield* start
       const ids = yield* Effect.forEach(Array.from({ length: 200 }), () => first.create(), { concurrency: 20 })
       yield* Effect.forEach(
@@ -105,7 +105,7 @@ describe.concurrent("a process that is killed", () => {
       const second = yield* start
       const after = yield* Effect.forEach(ids, (id) => second.state(id))
       assert.deepStrictEqual(after, before)
-      provider.otherwise(ProcessSetup.answer("Good morning"))
+      provider.fallback(ProcessSetup.answer("Good morning"))
       const ends = yield* Effect.forEach(
         ids,
         (id) =>

@@ -1,6 +1,6 @@
 /** Provides e2e tests with responses, configurations, processes and turns. */
 import { assert } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import * as path from "node:path"
 import * as Process from "./Process.ts"
@@ -21,11 +21,11 @@ export const gated = (text: string, behind: number) => {
 
 /** Answers turns by their prompts, each with its own responses one by one. Returns the prompts that have called so far, in order. */
 export const script = (
-  provider: Pick<ScriptedServer.ScriptedServer, "otherwise">,
+  provider: Pick<ScriptedServer.ScriptedServer, "fallback">,
   responses: Readonly<Record<string, ReadonlyArray<ScriptedServer.ScriptedResponse>>>
 ): ReadonlyArray<string> => {
   const calls: Array<string> = []
-  provider.otherwise(({ body }) => {
+  provider.fallback(({ body }) => {
     const prompt = Object.keys(responses).find((prompt) => body.includes(prompt)) ?? ""
     const nth = calls.filter((call) => call === prompt).length
     calls.push(prompt)

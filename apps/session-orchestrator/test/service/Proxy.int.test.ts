@@ -1,7 +1,7 @@
 /** Tests proxies from the environment: calls of providers, webhooks and traces. */
 import { assert, describe, expect, it } from "@effect/vitest"
 import * as Proxy from "@holdfast/providers/proxy"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Profile } from "@holdfast/policy"
 import { Effect } from "effect"
 import * as fs from "node:fs"
@@ -192,7 +192,7 @@ describe("other traffic of the service", () => {
   it.live("webhooks and traces go through the proxy too", () =>
     Effect.gen(function* () {
       const collector = yield* ScriptedServer.start()
-      collector.otherwise({ status: 200, body: "" })
+      collector.fallback({ status: 200, body: "" })
       const { ask, proxy, provider, service } = yield* start({
         scheme: "http",
         proxy: { hosts: { "collector.test": collector.port, "hooks.test": collector.port } },
@@ -205,7 +205,7 @@ describe("other traffic of the service", () => {
           }
         }
       })
-      provider.otherwise({ status: 503, body: "" })
+      provider.fallback({ status: 503, body: "" })
       yield* Effect.forkScoped(ask)
       yield* collector.received(1)
       yield* service.stop

@@ -1,6 +1,6 @@
 /** Tests a client that reconnect repeatedly: it assembles the text once, without a gap. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import * as CrashHarness from "./CrashHarness.ts"
 import * as ProcessSetup from "./ProcessSetup.ts"

@@ -1,6 +1,6 @@
 /** Tests an operator's additions to requests, as the provider receives them. */
 import { assert, describe, expect, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import * as Given from "../config/Given.ts"
 import * as Service from "./Service.ts"
@@ -15,7 +15,7 @@ const ask = Effect.fnUntraced(function* (
 ) {
   const provider = yield* ScriptedServer.start()
   const dialect = type === "anthropic" ? "anthropic" : "openai"
-  provider.otherwise({ frames: ScriptedServer.answerFrames(dialect, "Yes.") })
+  provider.fallback({ frames: ScriptedServer.answerFrames(dialect, "Yes.") })
   const config = Given.config({
     file: {
       server: { port: 0 },

@@ -1,6 +1,6 @@
 /** Stops a service and starts it again over the same database, in one process. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Clock, Duration, Effect, Logger } from "effect"
 import { temporaryFile } from "../storage/TemporaryFile.ts"
 import { stillWaits, withWait } from "./LongerWaits.ts"
@@ -40,7 +40,7 @@ describe("a service that is started again", () => {
   it.live("X1, X4: leaves a turn waiting until the time to which a command has moved its wait", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* setup()
-      provider.otherwise(overloaded)
+      provider.fallback(overloaded)
       const first = yield* start
       const { id, live } = yield* waiting(first)
       const until = Date.now() + 7_200_000
@@ -61,7 +61,7 @@ describe("a service that is started again", () => {
   it.live("X4: a command that was taken before the restart is not taken again", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* setup()
-      provider.otherwise(overloaded)
+      provider.fallback(overloaded)
       const first = yield* start
       const { id, live } = yield* waiting(first)
       const command = { path: `/v1/conversations/${id}/retry-now`, body: { commandId: "once" } }
@@ -81,7 +81,7 @@ describe("a service that is started again", () => {
   it.live("D8: an abort right after the restart seals the turn, behind its earlier text", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* setup()
-      provider.otherwise(overloaded)
+      provider.fallback(overloaded)
       const first = yield* start
       const { id } = yield* waiting(first)
       yield* first.stop
@@ -99,7 +99,7 @@ describe("a start with turns to take up", () => {
   it.live("X1: logs its progress if it takes longer than two seconds", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* setup()
-      provider.otherwise(overloaded)
+      provider.fallback(overloaded)
       const first = yield* start
       yield* waiting(first)
       yield* waiting(first)

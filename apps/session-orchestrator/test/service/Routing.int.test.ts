@@ -1,6 +1,6 @@
 /** Tests a turn's next target after a failure: keys, targets, and remembered cooldowns. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Profile } from "@holdfast/policy"
 import { Effect } from "effect"
 import { temporaryFile } from "../storage/TemporaryFile.ts"

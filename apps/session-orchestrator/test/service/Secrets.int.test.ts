@@ -6,8 +6,8 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Simulated } from "@holdfast/providers"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import { Simulated } from "@holdfast/simulated"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Fiber, Layer, Redacted } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -224,7 +224,7 @@ describe("secrets", () => {
     Effect.gen(function* () {
       const directory = yield* Process.directory
       const provider = yield* ScriptedServer.start()
-      provider.otherwise({ frames: [] })
+      provider.fallback({ frames: [] })
       const service = yield* serve(Process.writeConfig(directory, configOf(provider)))
       const evidence = new Evidence()
       const create = (body: object) =>

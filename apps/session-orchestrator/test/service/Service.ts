@@ -3,7 +3,7 @@
  *
  * Delays are shortened by configuration alone.
  */
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Models, Profile } from "@holdfast/policy"
 import { TurnEvent } from "@holdfast/wire"
 import { Context, Duration, Effect, Exit, Layer, Redacted, Schema, Scope } from "effect"

@@ -1,6 +1,6 @@
 /** Tests a turn that asks before it spends tokens, over HTTP (rule X11). */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Profile } from "@holdfast/policy"
 import { Duration, Effect } from "effect"
 import { Inspection, layerSqlite } from "../../src/inspection/Inspection.ts"

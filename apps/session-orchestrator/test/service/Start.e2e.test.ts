@@ -1,6 +1,6 @@
 /** Tests a start that cannot succeed: it reports why, and changes nothing. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, type Scope, Semaphore } from "effect"
 import { createHash } from "node:crypto"
 import * as fs from "node:fs"

@@ -1,6 +1,6 @@
 /** Starves the service of its provider, of reading clients, and of disk space. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Fiber } from "effect"
 import * as NodeSqlite from "../../src/storage/sqlite/NodeSqlite.ts"
 import * as ProcessSetup from "./ProcessSetup.ts"

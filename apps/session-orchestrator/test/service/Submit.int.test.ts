@@ -1,6 +1,6 @@
 /** Tests turns that are submitted and read by id (rule X15). */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { TurnState } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import * as ProcessSetup from "./ProcessSetup.ts"

@@ -1,5 +1,5 @@
 /** Makes a scripted provider's responses that call tools. */
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Schema } from "effect"
 
 export interface Call {

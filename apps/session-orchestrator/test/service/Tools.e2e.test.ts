@@ -1,6 +1,6 @@
 /** Tests the service's tools on real processes: MCP's test server, and a misbehaving one. */
 import { assert, describe } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Fiber, Schema } from "effect"
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"

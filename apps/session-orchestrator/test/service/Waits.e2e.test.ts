@@ -1,7 +1,7 @@
 /** Kills a process during waits at gates (rule X5) and for answers (rule X11). */
 import { assert, describe, it } from "@effect/vitest"
 import { Records } from "@holdfast/kernel"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import { HOLD_STEP_MS } from "../../src/gate/Gatekeeper.ts"
 import * as Audience from "../cluster/Audience.ts"

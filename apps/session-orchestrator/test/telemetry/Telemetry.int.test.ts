@@ -2,7 +2,7 @@
 import manifest from "../../package.json" with { type: "json" }
 import { assert, describe, it } from "@effect/vitest"
 import { Eventful, Scenario, ScriptedProvider } from "@holdfast/kernel/testing"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Duration, Effect, Fiber, Metric, Redacted } from "effect"
 import { readFileSync } from "node:fs"
 import * as fs from "node:fs"
