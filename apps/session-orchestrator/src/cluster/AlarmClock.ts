@@ -14,7 +14,7 @@
  */
 import type { Ids } from "@holdfast/wire"
 import type { TurnCounts } from "../conversation/Conversations.ts"
-import type { Awaited, GateTicket, Sleeper } from "../gate/Gatekeeper.ts"
+import type { GateWait, GateTicket, Sleeper } from "../gate/Gatekeeper.ts"
 import type { Timer } from "../durable/Timer.ts"
 
 /** A conversation that is not in memory. */
@@ -26,7 +26,7 @@ export interface Alarm {
   /** How many turns are behind that one. */
   readonly queued: number
   /** What that turn waits for; absent: its time alone. */
-  readonly awaited?: Awaited
+  readonly awaited?: GateWait
 }
 
 export interface Dependencies {

@@ -14,7 +14,7 @@ import type * as RecordedWait from "../durable/RecordedWait.ts"
 import { Timer } from "../durable/Timer.ts"
 import { GateTable, type Posted } from "../storage/tables/GateTable.ts"
 import type { StorageError } from "../storage/Store.ts"
-import { type Awaited, Gatekeeper } from "./Gatekeeper.ts"
+import { type GateWait, Gatekeeper } from "./Gatekeeper.ts"
 import { Limiter } from "./Limiter.ts"
 import * as SharedLimits from "./SharedLimits.ts"
 
@@ -100,10 +100,10 @@ export const keyOf = ({ credential, target }: Route.Route, endpoint: Endpoint): 
   digest([target.provider, endpoint.baseUrl, credential ?? endpoint.credential ?? "", target.model])
 
 /** The wait of a sleeping turn at its gate; `undefined` if there is no gate. */
-export const awaited = (
+export const waitOf = (
   gates: Gates["Service"],
   { failure, isMoved, retryAt, route, since }: RetryStrategy.Awaited
-): Awaited | undefined => {
+): GateWait | undefined => {
   const gatekeeper = gates.of(route)
   if (gatekeeper === undefined) return undefined
   const isEarly = !isMoved && Gate.concerns(failure)
@@ -115,11 +115,11 @@ export const awaited = (
  * The wait of a turn by its records, in a process that has not run it. A turn that a person has sent elsewhere waits at its old gate until
  * its time; that costs one call.
  */
-export const remembered = (
+export const waitOfRecord = (
   gates: Gates["Service"],
   { delayMs, hintMs = 0, isMoved, ofEndpoint, retryAt, route }: RecordedWait.Begun,
   model: string
-): Awaited | undefined => {
+): GateWait | undefined => {
   const target = Target.parse(model)
   const to = route ?? (target && { target })
   const gatekeeper = to && gates.of(to)

@@ -47,7 +47,7 @@ export const run = Effect.fnUntraced(function* (
       ? yield* patiently(JournalCheckpoint.make(journal, turnId, patiently, options))
       : // If a new turn has records all the same, its first record collides with them (Journal.J2).
         JournalCheckpoint.over(journal, turnId, handover?.known ?? [], patiently, options)
-  turn.wait.know(journaled.commandIds)
+  turn.wait.markTaken(journaled.commandIds)
   const { isEnabled, policy, provider, target } = TurnSetting.of(services, session, turn, conversation)
   const { history } = resumption
   turn.state.slot?.weigh(ContextSize.charactersOf(history))
