@@ -1,5 +1,5 @@
 /**
- * GroupDriver turns in groups until content arrives: no fibers, one commit for many records.
+ * Drives turns in groups until content arrives: no fibers, one commit for many records.
  *
  * ```
  *   take ──▶ inbox ── a pass: call, decide ──▶ records of the pass, in one append ──▶ parked
