@@ -4,6 +4,7 @@
  * Modules of `@effect/platform-node` are imported by name, here and elsewhere: its index would load unused drivers (Redis), which
  * takes a tenth of a start.
  */
+import { Retention, Timer } from "@holdfast/journal"
 import { Anthropic, Http, OpenAiCompatible } from "@holdfast/providers"
 import { Simulated } from "@holdfast/simulated"
 import { proxiesOf } from "./config/ProxyChoice.ts"
@@ -20,14 +21,12 @@ import { Providers } from "./conversation/Providers.ts"
 import * as Quarantine from "./pacing/Quarantine.ts"
 import * as RightOfWay from "./pacing/RightOfWay.ts"
 import * as Tools from "./conversation/Tools.ts"
-import * as Retention from "./durable/Retention.ts"
-import * as Timer from "./durable/Timer.ts"
 import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
 import * as TurnStates from "./inspection/TurnStates.ts"
 import { nameOf } from "./storage/sql/DatabaseUrl.ts"
 import * as GateTable from "./storage/tables/GateTable.ts"
-import { Journal } from "./durable/Journal.ts"
+import { Journal } from "./storage/Journal.ts"
 import * as SqlStore from "./storage/sql/SqlStore.ts"
 import * as Tenancy from "./storage/sqlite/Tenancy.ts"
 import * as CommandMetrics from "./telemetry/metrics/CommandMetrics.ts"

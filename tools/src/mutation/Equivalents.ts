@@ -88,27 +88,6 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "how long a tree grows is a matter of memory and time"
   },
   {
-    path: "packages/policy/src/gate/Crowd.ts",
-    operator: "branch",
-    before: "first === undefined || last === undefined",
-    line: "if (first === undefined || last === undefined || heap.length === 0) return first",
-    reason: "an empty heap has neither, any other has both"
-  },
-  {
-    path: "packages/policy/src/gate/Crowd.ts",
-    operator: "boundary",
-    before: "child < heap.length",
-    line: "if (child < heap.length && isBefore(heap[child], heap[least])) least = child",
-    reason: "behind its end a heap has `undefined`, which comes before nothing"
-  },
-  {
-    path: "packages/policy/src/gate/Crowd.ts",
-    operator: "boundary",
-    before: "i > 0",
-    line: "for (let i = heap.length - 1; i > 0;) {",
-    reason: "above its top a heap has `undefined`, which an entry does not come before"
-  },
-  {
     path: "packages/policy/src/decision/Budget.ts",
     operator: "constant",
     before: "false",
@@ -368,21 +347,21 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "the handler is of an empty API, which holds nothing but memory"
   },
   {
-    path: "apps/session-orchestrator/src/durable/Heap.ts",
+    path: "packages/policy/src/Heap.ts",
     operator: "boundary",
     before: "entry.place > 0",
     line: "while (entry.place > 0) {",
     reason: "above its top a heap has `undefined`, where rising ends too"
   },
   {
-    path: "apps/session-orchestrator/src/durable/Heap.ts",
+    path: "packages/policy/src/Heap.ts",
     operator: "boundary",
     before: "a.turn < b.turn",
     line: "a.key < b.key || (a.key === b.key && a.turn < b.turn)",
     reason: "no two entries have the same turn"
   },
   {
-    path: "apps/session-orchestrator/src/durable/Spread.ts",
+    path: "packages/journal/src/Spread.ts",
     operator: "constant",
     before: "1",
     line: "const stepMs = Math.min(STEP_MS, WINDOW_MS / Math.max(1, due.length))",

@@ -13,6 +13,7 @@ export const packages: ReadonlyArray<Package> = [
   { name: "kernel", folder: "packages/kernel", without: [] },
   { name: "policy", folder: "packages/policy", without: [] },
   { name: "providers", folder: "packages/providers", without: [] },
+  { name: "journal", folder: "packages/journal", without: [] },
   { name: "session-orchestrator", folder: "apps/session-orchestrator", without: [] }
 ]
 

@@ -12,10 +12,10 @@
  *     is let go of. At its time it leaves the gate, and asks again from memory.
  * A5. What goes to another runner is told, from memory or from here; what stops because this one goes down is not: it may come back.
  */
+import type { Timer } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
 import type { TurnCounts } from "../conversation/Conversations.ts"
 import type { GateWait, GateTicket, Sleeper } from "../gate/Gatekeeper.ts"
-import type { Timer } from "../durable/Timer.ts"
 
 /** A conversation that is not in memory. */
 export interface Alarm {
@@ -30,7 +30,7 @@ export interface Alarm {
 }
 
 export interface Dependencies {
-  readonly timer: Pick<Timer["Service"], "at">
+  readonly timer: Pick<Timer.Timer["Service"], "at">
   readonly now: () => number
   readonly shardOf: (id: Ids.ConversationId) => number
   /** Whether a shard is this runner's, as far as it knows. */

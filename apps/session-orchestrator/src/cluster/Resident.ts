@@ -11,6 +11,7 @@
  *     its gate holds, stays: it would be held anew whenever it came back (K2).
  * R4. A turn whose start was put off into a spread is not started earlier by somebody who looks at it.
  */
+import { JournalConflict, type StorageError, type Timer } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Context, Deferred, Effect, Latch, Layer, References, type Scope, Stream } from "effect"
@@ -22,11 +23,10 @@ import type { Gates } from "../gate/Gates.ts"
 import { ParkingPlace, type ParkingSpot, type Waiting } from "../turn/ParkingPlace.ts"
 import { Providers } from "../conversation/Providers.ts"
 import { Tools } from "../conversation/Tools.ts"
-import type { Timer } from "../durable/Timer.ts"
 import type { Interruptions } from "../storage/Interruptions.ts"
-import { Journal, JournalConflict } from "../durable/Journal.ts"
+import { Journal } from "../storage/Journal.ts"
 import type { Standings } from "../storage/Standings.ts"
-import { type StorageError, Store } from "../storage/Store.ts"
+import { Store } from "../storage/Store.ts"
 import type { Alarm, AlarmClock } from "./AlarmClock.ts"
 
 export interface Resident {
@@ -49,7 +49,16 @@ export interface Options {
   readonly busy: () => void
 }
 
-export type Requirements = Store | Journal | Standings | Interruptions | Timer | Providers | Gates | Tools | Defaults
+export type Requirements =
+  | Store
+  | Journal
+  | Standings
+  | Interruptions
+  | Timer.Timer
+  | Providers
+  | Gates
+  | Tools
+  | Defaults
 
 /** Lives as long as its scope. Its unsealed turns have been taken up when it is there. */
 export const make = Effect.fnUntraced(function* ({

@@ -5,10 +5,10 @@
  * Conversations.C2. An accepted turn runs, with or without a client; only `abort` ends it.
  * Conversations.C3. `abort` and `steer` return `false` if there is nothing to do. Otherwise their effect is on disk when they succeed.
  */
+import type { StorageError } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Command, ConversationState, Ids, Message, TurnEvent } from "@holdfast/wire"
 import { Context, type Effect, Schema, type Stream } from "effect"
-import type { StorageError } from "../storage/Store.ts"
 
 /** No conversation has this id. */
 export class ConversationNotFound extends Schema.TaggedError<ConversationNotFound>()("ConversationNotFound", {

@@ -7,7 +7,7 @@
  *                └──────────────────────────┘
  * ```
  */
-import { BeforeContent, type Toolbox } from "@holdfast/kernel"
+import { BeforeContent, type Records, type Toolbox } from "@holdfast/kernel"
 import { RetryStrategies } from "@holdfast/policy"
 import { defined, type TurnEvent } from "@holdfast/wire"
 import type { Early } from "../session/Early.ts"
@@ -17,7 +17,6 @@ import * as TurnPorts from "../turn/TurnPorts.ts"
 import * as TurnRunner from "../turn/TurnRunner.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
-import type { Record } from "../durable/Journal.ts"
 import type { Resumption } from "../storage/Store.ts"
 
 /** A turn in the driver. */
@@ -30,7 +29,7 @@ export interface DrivenTurn {
   readonly setting: TurnSetting.TurnSetting
   readonly value: BeforeContent.BeforeContent
   /** Its records until now. */
-  known: ReadonlyArray<Record>
+  known: ReadonlyArray<Records.Stored>
   /** It has arrived at the wait that it was parked in, ahead of its time. */
   isStandingBy: boolean
   /** Ends the call in progress. */
@@ -43,7 +42,7 @@ export const make = (
   session: Session,
   life: TurnLife.TurnLife,
   resumption: Resumption,
-  known: ReadonlyArray<Record>,
+  known: ReadonlyArray<Records.Stored>,
   toolbox: Toolbox.Toolbox["Service"]
 ): DrivenTurn | undefined => {
   const { chance, defaults, observer, providers } = services

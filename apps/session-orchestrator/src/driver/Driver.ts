@@ -16,6 +16,7 @@
  * Driver.D3. A pass yields after `AT_ONCE` turns: others stream meanwhile.
  * Driver.D4. A defect in here is a defect of the turn, and is counted like a defect in its fiber (rule C10).
  */
+import type { Journal as Port } from "@holdfast/journal"
 import { type BeforeContent, Opening, type Records, type TurnStopped } from "@holdfast/kernel"
 import { Effect, Exit, MutableList } from "effect"
 import type { GateWait } from "../gate/Gatekeeper.ts"
@@ -24,7 +25,6 @@ import type { Session } from "../session/Session.ts"
 import * as TurnLife from "../session/TurnLife.ts"
 import { RESIDENT_MS } from "../turn/TurnRunner.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
-import type { Append } from "../durable/Journal.ts"
 import type * as DrivenTurn from "./DrivenTurn.ts"
 import * as Entrance from "./Entrance.ts"
 import * as Handover from "../turn/Handover.ts"
@@ -75,7 +75,7 @@ type DriverEvent =
 /** Records of a turn to be written. */
 interface Write {
   readonly turn: DrivenTurn.DrivenTurn
-  readonly append: Append
+  readonly append: Port.Append
   /** The end of a wait, if it is among them. */
   readonly wake?: Records.Wake
 }
@@ -247,7 +247,7 @@ class GroupDriver implements Driver {
     if (records === undefined) return this.handOver(turn, Handover.ofRefusal(refusal))
     life.onAbort = undefined
     const [attempt, decision] = records
-    const append: Append = {
+    const append: Port.Append = {
       turnId: life.turnId,
       seq: known.length,
       records: [RecordText.of(attempt), RecordText.of(decision)]
@@ -331,7 +331,7 @@ class GroupDriver implements Driver {
     const held = heldMs === 0 ? undefined : { heldMs }
     const woken = value.elapsed({ type: "elapsed", ...held, at: this.world.now() })
     if (woken === undefined) return this.handOver(turn)
-    const append: Append = {
+    const append: Port.Append = {
       turnId: life.turnId,
       seq: known.length,
       records: [RecordText.of(woken.record, woken.part)]

@@ -4,13 +4,12 @@
  * Entrance.N1. An admitted turn was new, or has come back from a wait, and has no command.
  * Entrance.N2. A turn that cannot be driven, or cannot be read, goes elsewhere as if it had never been here.
  */
-import type { Toolbox } from "@holdfast/kernel"
+import { JournalCheckpoint } from "@holdfast/journal"
+import type { Records, Toolbox } from "@holdfast/kernel"
 import { Cause, Effect, Option } from "effect"
 import type { Session } from "../session/Session.ts"
 import * as TurnLife from "../session/TurnLife.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
-import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
-import type { Record } from "../durable/Journal.ts"
 import type { Resumption } from "../storage/Store.ts"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import * as DrivenTurn from "./DrivenTurn.ts"
@@ -26,7 +25,7 @@ interface Fresh {
 export interface Found {
   readonly fresh: Fresh
   readonly resumption: Resumption
-  readonly known: ReadonlyArray<Record>
+  readonly known: ReadonlyArray<Records.Stored>
 }
 
 /** Where turns go from here. */
@@ -107,7 +106,7 @@ export class Entrance {
     const { turnId } = fresh.turn
     const found = Effect.zip(
       store.resumption(turnId),
-      arrival === undefined ? journal.load(turnId) : Effect.succeed<ReadonlyArray<Record>>([]),
+      arrival === undefined ? journal.load(turnId) : Effect.succeed<ReadonlyArray<Records.Stored>>([]),
       { concurrent: true }
     )
     this.fork(

@@ -5,13 +5,12 @@
  */
 import { Records } from "@holdfast/kernel"
 import { Schema } from "effect"
-import type { Record } from "../durable/Journal.ts"
 
 /** An attempt that failed before content, the decision about one, or the end of a wait. */
 type Written = Records.RecordOf<"Attempt"> | Records.RecordOf<"Decision"> | Records.RecordOf<"Wake">
 
 /** A record as the journal keeps it; `part` is that of a wait that was changed. */
-export const of = ({ kind, number, step, value }: Written, part?: number): Record => ({
+export const of = ({ kind, number, step, value }: Written, part?: number): Records.Stored => ({
   name: Records.nameOf(kind, step, number, part),
   value: JSON.stringify(
     "_tag" in value && value._tag === "Retry" && !Number.isFinite(value.retryAt) ? encoded(value) : value

@@ -5,15 +5,13 @@
  * have met the same failure.
  * sharing turn's own call would have met.
  */
+import { type RecordedWait, type StorageError, Timer } from "@holdfast/journal"
 import { createHash } from "node:crypto"
 import type { RetryStrategy, Route } from "@holdfast/kernel"
 import { type Allowance, Gate, News } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer } from "effect"
-import type * as RecordedWait from "../durable/RecordedWait.ts"
-import { Timer } from "../durable/Timer.ts"
 import { GateTable, type Posted } from "../storage/tables/GateTable.ts"
-import type { StorageError } from "../storage/Store.ts"
 import { type GateWait, Gatekeeper } from "./Gatekeeper.ts"
 import { Limiter } from "./Limiter.ts"
 import * as SharedLimits from "./SharedLimits.ts"
@@ -44,7 +42,10 @@ export type AllowanceOf = (provider: string) => Allowance.Allowance | undefined
 const MOST_IDLE = 1_000
 
 /** Gates for every endpoint, of this process alone. */
-export const layer = (endpointOf: EndpointOf, allowanceOf: AllowanceOf = none): Layer.Layer<Gates, never, Timer> =>
+export const layer = (
+  endpointOf: EndpointOf,
+  allowanceOf: AllowanceOf = none
+): Layer.Layer<Gates, never, Timer.Timer> =>
   Layer.effect(
     Gates,
     Effect.map(make(endpointOf, allowanceOf), ({ limiterOf, of }) => ({ limiterOf, of }))
@@ -54,7 +55,7 @@ export const layer = (endpointOf: EndpointOf, allowanceOf: AllowanceOf = none): 
 export const layerShared = (
   endpointOf: EndpointOf,
   allowanceOf: AllowanceOf = none
-): Layer.Layer<Gates, never, Timer | GateTable> =>
+): Layer.Layer<Gates, never, Timer.Timer | GateTable> =>
   Layer.effect(
     Gates,
     Effect.gen(function* () {
@@ -90,7 +91,8 @@ export const layerShared = (
   )
 
 /** Limits alone: every turn keeps to its schedule, whatever other turns find. */
-export const layerLimits = (allowanceOf: AllowanceOf): Layer.Layer<Gates, never, Timer> => layer(none, allowanceOf)
+export const layerLimits = (allowanceOf: AllowanceOf): Layer.Layer<Gates, never, Timer.Timer> =>
+  layer(none, allowanceOf)
 
 /** Neither gates nor limits. */
 export const layerNoop: Layer.Layer<Gates> = Layer.sync(Gates, () => ({ of: none, limiterOf: none }))
@@ -143,7 +145,7 @@ const none = (): undefined => undefined
 
 const make = Effect.fnUntraced(function* (endpointOf: EndpointOf, allowanceOf: AllowanceOf) {
   const clock = yield* Clock.Clock
-  const { at } = yield* Timer
+  const { at } = yield* Timer.Timer
   const world = { at, now: () => clock.currentTimeMillisUnsafe() }
   const gatekeepers = new Map<string, Gatekeeper>()
   const of = (route: Route.Route): Gatekeeper | undefined => {

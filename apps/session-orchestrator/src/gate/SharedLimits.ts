@@ -7,9 +7,9 @@
  *     no query.
  * SharedLimits.S3. With the database away each runner keeps the limits by itself.
  */
+import type { StorageError } from "@holdfast/journal"
 import { Clock, Effect } from "effect"
 import type { GateTable, Used } from "../storage/tables/GateTable.ts"
-import type { StorageError } from "../storage/Store.ts"
 import type { Limiter } from "./Limiter.ts"
 
 /** Makes one exchange. `keyOf` gives the key of a provider in the table. */

@@ -1,10 +1,10 @@
 /** Maps refusals of the conversations to the problems that clients receive. */
+import type { StorageError } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
 import { Problem } from "@holdfast/wire/api"
 import { Effect } from "effect"
 import type * as Conversations from "../conversation/Conversations.ts"
 import type { TurnNotFound } from "../inspection/TurnNotFound.ts"
-import type { StorageError } from "../storage/Store.ts"
 
 type Refusal =
   | Conversations.ConversationNotFound

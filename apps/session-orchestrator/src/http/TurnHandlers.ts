@@ -4,7 +4,7 @@
  * TurnHandlers.T1. The head of an answer leaves after the turn is on disk, never before.
  * TurnHandlers.T2. A client that disconnects does not affect the turn.
  */
-import { type Ids, Ndjson, Sse, type TurnExplanation } from "@holdfast/wire"
+import { type Ids, LongJson, Ndjson, Sse, type TurnExplanation } from "@holdfast/wire"
 import { Api, Problem, TurnsGroup } from "@holdfast/wire/api"
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -14,7 +14,6 @@ import * as SharedFrames from "../session/SharedFrames.ts"
 import { Explanations } from "../inspection/Explanations.ts"
 import * as ExplanationText from "../inspection/ExplanationText.ts"
 import { TurnStates } from "../inspection/TurnStates.ts"
-import * as LongJson from "../text/LongJson.ts"
 import { orProblem } from "./DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
 import * as Encoding from "./body/Encoding.ts"

@@ -4,12 +4,13 @@
  * Evidence.R1. No turn is woken and no owner is asked: any process that shares the database can read a turn that another one runs.
  * Evidence.R2. The row is read first: a turn that seals meanwhile appears as it was before.
  */
+import type { Interruption, StorageError } from "@holdfast/journal"
+import type { Records } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Effect, Option } from "effect"
-import type { Interruption } from "../durable/Interruption.ts"
 import { Interruptions } from "../storage/Interruptions.ts"
-import { Journal, type Record } from "../durable/Journal.ts"
-import { type Conversation, type StorageError, Store, type Turn } from "../storage/Store.ts"
+import { Journal } from "../storage/Journal.ts"
+import { type Conversation, Store, type Turn } from "../storage/Store.ts"
 
 /** The stored data of one turn. */
 export interface Evidence {
@@ -17,9 +18,9 @@ export interface Evidence {
   readonly conversation: Conversation
   /** The turn's own, oldest first. */
   readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
-  readonly records: ReadonlyArray<Record>
+  readonly records: ReadonlyArray<Records.Stored>
   /** Absent for a turn that was never interrupted. */
-  readonly interruption?: Interruption | undefined
+  readonly interruption?: Interruption.Interruption | undefined
 }
 
 /** Removes secrets from a text. */

@@ -5,10 +5,9 @@
  * Explanation.E2. All text of a provider or a client is redacted again when it is read: a record may be older than the rule that would have
  *     redacted it, and a key may have been configured since.
  */
-import { Directive, ModelContext, type RetryStrategy } from "@holdfast/kernel"
+import { Interruption } from "@holdfast/journal"
+import { Directive, ModelContext, type Records, type RetryStrategy } from "@holdfast/kernel"
 import { defined, type Failure, type Message, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
-import * as Interruption from "../durable/Interruption.ts"
-import type { Record as JournalRecord } from "../durable/Journal.ts"
 import type { Turn } from "../storage/Store.ts"
 import { isByGate } from "../gate/Gatekeeper.ts"
 import * as Account from "../recovery/Account.ts"
@@ -93,7 +92,7 @@ const firstTarget = (events: ReadonlyArray<TurnEvent.PersistedEvent>): string | 
 const unrecorded = (
   { end }: Turn,
   events: ReadonlyArray<TurnEvent.PersistedEvent>,
-  records: ReadonlyArray<JournalRecord>,
+  records: ReadonlyArray<Records.Stored>,
   { attempts, progress, target, tools }: Account.Account
 ): ReadonlyArray<Account.AttemptAccount> => {
   const isEnded =

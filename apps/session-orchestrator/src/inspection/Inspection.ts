@@ -4,6 +4,8 @@
  * Inspection.I1. Nothing in the database is changed: it is opened for reading alone. SQLite may leave its log files beside it, empty.
  * Inspection.I2. The result shows one moment: everything is read in one transaction.
  */
+import { StorageError } from "@holdfast/journal"
+import type { Records } from "@holdfast/kernel"
 import { defined, type Ids } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer, Option, type Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
@@ -14,13 +16,12 @@ import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as ConversationTable from "../storage/tables/ConversationTable.ts"
 import * as EventTable from "../storage/tables/EventTable.ts"
 import * as InterruptionTable from "../storage/tables/InterruptionTable.ts"
-import type { Record } from "../durable/Journal.ts"
 import * as JournalTable from "../storage/tables/JournalTable.ts"
 import * as Migrations from "../storage/migrations/Migrations.ts"
 import * as Patience from "../storage/Patience.ts"
 import * as SqliteClient from "../storage/sqlite/SqliteClient.ts"
 import * as StorageFailure from "../storage/StorageFailure.ts"
-import { type Conversation, StorageError, type Turn } from "../storage/Store.ts"
+import type { Conversation, Turn } from "../storage/Store.ts"
 import * as Tenancy from "../storage/sqlite/Tenancy.ts"
 import * as TurnTable from "../storage/tables/TurnTable.ts"
 import * as Account from "../recovery/Account.ts"
@@ -212,7 +213,10 @@ const conversationOf = (sql: SqlClient.SqlClient, turn: Turn): Effect.Effect<Con
     Option.getOrThrow(Option.fromUndefinedOr(found.get(turn.conversationId)))
   )
 
-const recordsOf = (sql: SqlClient.SqlClient, turnId: Ids.TurnId): Effect.Effect<ReadonlyArray<Record>, Failure> =>
+const recordsOf = (
+  sql: SqlClient.SqlClient,
+  turnId: Ids.TurnId
+): Effect.Effect<ReadonlyArray<Records.Stored>, Failure> =>
   Effect.map(JournalTable.load(sql)([turnId]), ([records = []]) => records)
 
 const UNKNOWN: Service = { _tag: "Unknown" }

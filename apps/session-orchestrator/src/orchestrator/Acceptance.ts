@@ -12,16 +12,14 @@
  *     disk earlier. Exceptions: the database is in trouble or the history damaged, or the client gave the turn id, because such a turn may
  *     exist already.
  */
-import { Turn as KernelTurn } from "@holdfast/kernel"
+import { Interruption, RecordedWait, Spread, type StorageError } from "@holdfast/journal"
+import { type Records, Turn as KernelTurn } from "@holdfast/kernel"
 import { defined, type Ids } from "@holdfast/wire"
 import { Clock, Effect, Exit, Option, type Scope } from "effect"
 import * as Progress from "../system/Progress.ts"
-import * as Interruption from "../durable/Interruption.ts"
-import * as RecordedWait from "../durable/RecordedWait.ts"
-import * as Spread from "../durable/Spread.ts"
 import type { Interruptions } from "../storage/Interruptions.ts"
-import type { Journal, Record } from "../durable/Journal.ts"
-import type { Conversation, Resumption, StorageError, Store, StoredEvent, Turn, Unsealed } from "../storage/Store.ts"
+import type { Journal } from "../storage/Journal.ts"
+import type { Conversation, Resumption, Store, StoredEvent, Turn, Unsealed } from "../storage/Store.ts"
 import type { TenancyService } from "../storage/sqlite/Tenancy.ts"
 import { type ConversationNotFound, ShuttingDown, TurnConflict } from "../conversation/Conversations.ts"
 import type { GateWait } from "../gate/Gatekeeper.ts"
@@ -173,7 +171,7 @@ const interruptionOf = (
   { journal, life }: Dependencies,
   { interruption: known, records, turnId }: Unsealed
 ): Effect.Effect<Interruption.Interruption, StorageError> => {
-  const taken = (since: ReadonlyArray<Record>) => Interruption.takenUp(known, { life, records, since })
+  const taken = (since: ReadonlyArray<Records.Stored>) => Interruption.takenUp(known, { life, records, since })
   if (known === undefined || known.life === life || known.seen >= records) return Effect.sync(() => taken([]))
   return Effect.map(journal.load(turnId), (all) => taken(all.slice(known.seen)))
 }

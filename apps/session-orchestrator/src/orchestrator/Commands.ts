@@ -9,10 +9,11 @@
  *     withdrawn: it takes effect once it can be recorded, and the same id again is the same command.
  * Commands.M4. A command for one turn does nothing to another: sent again, it cannot reach the next turn.
  */
+import { StorageError } from "@holdfast/journal"
 import type { RetryStrategy, TurnStopped } from "@holdfast/kernel"
 import type { Command, Ids } from "@holdfast/wire"
 import { Deferred, Duration, Effect } from "effect"
-import { StorageError, type Store } from "../storage/Store.ts"
+import type { Store } from "../storage/Store.ts"
 import type { InvalidRequest } from "../conversation/Conversations.ts"
 import { knownTarget, type Providers } from "../conversation/Providers.ts"
 import type { Sessions } from "../session/Sessions.ts"

@@ -4,10 +4,10 @@
  * FiberTurn.F1. A turn that was driven without a fiber continues where the driver left it (`Handover`); its refused records are written first.
  * FiberTurn.F2. A turn is counted among the running turns before it runs (`InterruptedTurns.enter`).
  */
+import { JournalCheckpoint } from "@holdfast/journal"
 import { Observer, Records, type TurnParked, type TurnStopped } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, Option } from "effect"
-import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
 import * as InterruptedTurns from "../recovery/InterruptedTurns.ts"
 import type { Session } from "../session/Session.ts"
 import * as TurnLife from "../session/TurnLife.ts"
@@ -41,13 +41,14 @@ export const run = Effect.fnUntraced(function* (
   const resumption =
     handover?.resumption ?? arrival?.resumption ?? Option.getOrThrow(yield* patiently(store.resumption(turnId)))
   const { conversation } = resumption
-  const options = { listener: listenerOf(turn), isJoined: true }
-  const journaled =
+  const known =
     arrival === undefined && handover === undefined
-      ? yield* patiently(JournalCheckpoint.make(journal, turnId, patiently, options))
-      : // If a new turn has records all the same, its first record collides with them (Journal.J2).
-        JournalCheckpoint.over(journal, turnId, handover?.known ?? [], patiently, options)
-  turn.wait.markTaken(journaled.commandIds)
+      ? yield* patiently(journal.load(turnId))
+      : // If a new turn has records all the same, its first record collides with them (`Journal.J2`).
+        (handover?.known ?? [])
+  const options = { persist: patiently, listener: listenerOf(turn) }
+  const journaled = JournalCheckpoint.joined(journal, turnId, known, options)
+  turn.wait.markTaken(JournalCheckpoint.commandIdsOf(known))
   const { isEnabled, policy, provider, target } = TurnSetting.of(services, session, turn, conversation)
   const { history } = resumption
   turn.state.slot?.weigh(ContextSize.charactersOf(history))
@@ -60,7 +61,7 @@ export const run = Effect.fnUntraced(function* (
   const settled = MissingTools.settle(tools, {
     conversationId: conversation.conversationId,
     turnId,
-    isFirstLife: !journaled.checkpoint.known?.some(({ name }) => name === Records.nameOf("Attempt", 0)),
+    isFirstLife: !known.some(({ name }) => name === Records.nameOf("Attempt", 0)),
     live: emitting((event) => session.hub.live(event)),
     makeRoom: () => {
       turn.move(TurnLife.without("place"))

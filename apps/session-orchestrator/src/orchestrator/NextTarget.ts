@@ -5,10 +5,11 @@
  *     target while the primary cools down.
  * NextTarget.T2. The size of the next prompt is unknown, so a fallback target is named even if the prompt will not fit it.
  */
+import type { StorageError } from "@holdfast/journal"
 import { type RetryPolicy, Routes } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
-import type { Conversation, StorageError, Store } from "../storage/Store.ts"
+import type { Conversation, Store } from "../storage/Store.ts"
 import * as TurnRouter from "../turn/TurnRouter.ts"
 
 /** The services that the answer is read from. */

@@ -6,19 +6,19 @@
  * Orchestrator.O3. A turn that the last process did not seal is queued again at start, in the order of acceptance (`Startup`).
  * Orchestrator.O4. Calls about a conversation wait until that is done (Startup.S2).
  */
+import { Life, type StorageError } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Layer, Option, Stream } from "effect"
 import { ConversationNotFound, Conversations } from "../conversation/Conversations.ts"
 import { Defaults } from "../conversation/Defaults.ts"
 import { Providers } from "../conversation/Providers.ts"
-import { Journal } from "../durable/Journal.ts"
-import { Life } from "../durable/Life.ts"
+import { Journal } from "../storage/Journal.ts"
 import { Gates } from "../gate/Gates.ts"
 import { Sessions } from "../session/Sessions.ts"
 import * as Watching from "../session/Watching.ts"
 import { Interruptions } from "../storage/Interruptions.ts"
 import { Standings } from "../storage/Standings.ts"
-import { type Conversation, type StorageError, Store } from "../storage/Store.ts"
+import { type Conversation, Store } from "../storage/Store.ts"
 import { Tenancy } from "../storage/sqlite/Tenancy.ts"
 import { Condition } from "../system/Condition.ts"
 import * as Acceptance from "./Acceptance.ts"
@@ -73,7 +73,7 @@ const collect = Effect.gen(function* () {
     queue,
     gates: yield* Gates,
     interruptions: yield* Interruptions,
-    life: yield* Life,
+    life: yield* Life.Life,
     tenancy: yield* Tenancy,
     isStopping: Deferred.isDone(down)
   }

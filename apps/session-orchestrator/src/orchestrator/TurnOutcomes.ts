@@ -1,10 +1,11 @@
 /** Reads the seals, results and events of accepted turns. */
+import type { StorageError } from "@holdfast/journal"
 import { TurnStopped } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Effect, Option } from "effect"
 import type { TurnResult } from "../conversation/Conversations.ts"
 import * as ModelAnswer from "../conversation/ModelAnswer.ts"
-import type { StorageError, Store, StoredEvent, Turn } from "../storage/Store.ts"
+import type { Store, StoredEvent, Turn } from "../storage/Store.ts"
 import type { TurnQueue } from "./TurnQueue.ts"
 
 /** The parts that outcomes are read from. */

@@ -6,8 +6,8 @@
  *     would never run it.
  * Quarantine.N3. While a suspect is alone other turns wait, and no longer than `HOLD_MS`: an answer may be slow without doing harm.
  */
+import { Timer } from "@holdfast/journal"
 import { Clock, Context, Effect, Layer } from "effect"
-import { Timer } from "../durable/Timer.ts"
 
 /** Longest wait of a suspect; most answers end within this time. */
 export const PATIENCE_MS = 60_000
@@ -40,10 +40,10 @@ export const Quarantine = Context.Reference<QuarantineService>("@holdfast/sessio
 })
 
 /** The quarantine of this process. */
-export const layer: Layer.Layer<never, never, Timer> = Layer.effect(
+export const layer: Layer.Layer<never, never, Timer.Timer> = Layer.effect(
   Quarantine,
   Effect.gen(function* () {
-    const timer = yield* Timer
+    const timer = yield* Timer.Timer
     const clock = yield* Clock.Clock
     return make({ timer, now: () => clock.currentTimeMillisUnsafe() })
   })
@@ -51,7 +51,7 @@ export const layer: Layer.Layer<never, never, Timer> = Layer.effect(
 
 /** Timer and clock of a quarantine. */
 interface Dependencies {
-  readonly timer: Pick<Timer["Service"], "at">
+  readonly timer: Pick<Timer.Timer["Service"], "at">
   readonly now: () => number
 }
 

@@ -9,8 +9,8 @@
  * Parking.P5. A turn whose time is near is parked as before: its wake and its time stay here, whatever part of it is in memory already
  *     (`ReadAhead`). A turn that the gate would hold is not reported as near.
  */
+import type { Timer } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
-import type { Timer } from "../durable/Timer.ts"
 import type { GateWait, GateTicket, Sleeper } from "../gate/Gatekeeper.ts"
 import type { ParkingPlace } from "../turn/ParkingPlace.ts"
 import type { TurnLife } from "../session/TurnLife.ts"
@@ -49,11 +49,11 @@ export const NEAR_MS = 4_000
 /** The parked turns of this process, by conversation. */
 export class Parking {
   private readonly turns = new Map<Ids.ConversationId, Entry>()
-  private readonly timer: Timer["Service"]
+  private readonly timer: Timer.Timer["Service"]
   private readonly place: ParkingPlace
   private readonly listener: ParkingListener
 
-  constructor(timer: Timer["Service"], place: ParkingPlace, listener: ParkingListener) {
+  constructor(timer: Timer.Timer["Service"], place: ParkingPlace, listener: ParkingListener) {
     this.timer = timer
     this.place = place
     this.listener = listener

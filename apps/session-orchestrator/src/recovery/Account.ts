@@ -7,7 +7,6 @@
  */
 import { Directive, Records, RetryStrategy } from "@holdfast/kernel"
 import { type Failure, Target, type TurnEvent } from "@holdfast/wire"
-import type { Record } from "../durable/Journal.ts"
 
 /** One attempt, or one call for a summary (rule P19), with its decision and waits. */
 export interface AttemptAccount {
@@ -90,7 +89,7 @@ export interface Account {
 }
 
 /** Reads a turn's records, oldest first. */
-export const of = (records: ReadonlyArray<Record>): Account => {
+export const of = (records: ReadonlyArray<Records.Stored>): Account => {
   const drafts: Drafts = { attempts: new Map(), tools: new Map(), finals: [], target: undefined }
   const unread: Array<string> = []
   for (const record of records) {

@@ -4,11 +4,10 @@
  * InterruptedTurns.B1. The count is on disk before the turn continues: a defect that takes the process down as well is counted.
  * InterruptedTurns.B2. A lost ownership is no defect and is not counted.
  */
-import { Turn as KernelTurn, type TurnStopped } from "@holdfast/kernel"
+import { Interruption } from "@holdfast/journal"
+import { type Records, Turn as KernelTurn, type TurnStopped } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
 import { Deferred, Duration, Effect, Option } from "effect"
-import * as Interruption from "../durable/Interruption.ts"
-import type { Record } from "../durable/Journal.ts"
 import * as Sealing from "./Sealing.ts"
 import type { Session } from "../session/Session.ts"
 import * as TurnLife from "../session/TurnLife.ts"
@@ -40,7 +39,7 @@ export const enter = Effect.fnUntraced(function* (
 })
 
 /** A turn has made a record: a turn that ran alone is not alone any more. */
-export const recorded = (turn: TurnLife.TurnLife, record: Record): void => {
+export const recorded = (turn: TurnLife.TurnLife, record: Records.Stored): void => {
   if (turn.state.interruption === undefined || !Interruption.isProgress(record)) return
   turn.move(TurnLife.without("interruption"))
   turn.state.stay?.progressed()

@@ -6,9 +6,9 @@
  *     a provider's answer leaves earlier: the mark before it is such a write (rule X2).
  * Early.E3. If it is not accepted, nothing is reported of it: its writes fail, its call is interrupted, and it leaves its session.
  */
+import type { JournalCheckpoint } from "@holdfast/journal"
 import { Observer, TurnStopped } from "@holdfast/kernel"
 import { Deferred, Effect, Exit } from "effect"
-import type { Persist } from "../durable/JournalCheckpoint.ts"
 
 /** The events and writes of a turn that is not accepted yet. */
 export class Early {
@@ -63,7 +63,7 @@ export class Early {
   }
 
   /** Early.E2. A write that fails before the turn is accepted is retried afterwards: it may have failed with the acceptance. */
-  persisting(patiently: Persist): Persist {
+  persisting(patiently: JournalCheckpoint.Persist): JournalCheckpoint.Persist {
     return (write) =>
       Effect.suspend(() => {
         if (this.held === undefined) return patiently(write)

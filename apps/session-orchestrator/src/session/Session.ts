@@ -6,8 +6,9 @@
  * Session.N3. A turn that runs before it is accepted (`Early`) is visible to the queue alone: commands, counts and clients see it from
  *     its acceptance on.
  */
+import { StorageError } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
-import { type Conversation, StorageError } from "../storage/Store.ts"
+import type { Conversation } from "../storage/Store.ts"
 import { FailTogether } from "../system/FailTogether.ts"
 import { Hub } from "./Hub.ts"
 import { type Beginning, TurnLife } from "./TurnLife.ts"

@@ -31,10 +31,10 @@
  *     once.
  * TurnLife.L3. In Parked and Ended the turn is no longer in its session.
  */
+import type { Interruption } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Deferred, Exit } from "effect"
-import type { Interruption } from "../durable/Interruption.ts"
 import type { Resumption } from "../storage/Store.ts"
 import type { Early } from "./Early.ts"
 import { type GateWait, type GateTicket, wakeEarly } from "../gate/Gatekeeper.ts"
@@ -56,7 +56,7 @@ export interface Known {
   /** The turn has just been accepted, or will be, so there are no records of it. */
   readonly arrival?: Arrival
   /** The interruption with which this process took the turn up in mid-step (rule X14), until the turn makes progress. */
-  readonly interruption?: Interruption | undefined
+  readonly interruption?: Interruption.Interruption | undefined
 }
 
 /** Shared resources that a turn holds and gives back. */

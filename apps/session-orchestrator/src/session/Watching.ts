@@ -10,10 +10,11 @@
  *     events will have ids that the client takes for known.
  * Watching.V5. Events in memory (`Recent`) are not read from the disk. They have passed the hub, so Watching.V3 and Watching.V4 do not apply.
  */
+import type { StorageError } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Array as Arr, Cause, Effect, Pull, Stream } from "effect"
-import type { StorageError, StoredEvent } from "../storage/Store.ts"
+import type { StoredEvent } from "../storage/Store.ts"
 import type { Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
 import type { Session } from "./Session.ts"
 

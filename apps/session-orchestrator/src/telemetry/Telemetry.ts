@@ -8,6 +8,7 @@
 import manifest from "../../package.json" with { type: "json" }
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Timer } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import { Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
@@ -19,7 +20,6 @@ import { Config, type Values } from "../config/Config.ts"
 import { DEFAULT_AFTER } from "../config/TelemetryChoice.ts"
 import { proxiesOf } from "../config/ProxyChoice.ts"
 import * as Secrets from "../redaction/Secrets.ts"
-import { Timer } from "../durable/Timer.ts"
 import * as Delivery from "./incidents/Delivery.ts"
 import * as IncidentFile from "./incidents/IncidentFile.ts"
 import { Labels } from "./metrics/Labels.ts"
@@ -33,7 +33,7 @@ import * as ProcessMetrics from "./metrics/ProcessMetrics.ts"
 import * as TurnMetrics from "./metrics/TurnMetrics.ts"
 
 /** The observer of all turns of the process. */
-export const layer: Layer.Layer<Observer.Observer, never, Config | Timer> = Layer.effect(
+export const layer: Layer.Layer<Observer.Observer, never, Config | Timer.Timer> = Layer.effect(
   Observer.Observer,
   Effect.gen(function* () {
     const config = yield* Config
@@ -58,7 +58,7 @@ export const layer: Layer.Layer<Observer.Observer, never, Config | Timer> = Laye
         after: notifications?.after ?? DEFAULT_AFTER,
         receivers: notifications === undefined ? new Map() : yield* receiversOf(notifications),
         file: notifications?.state === undefined ? IncidentFile.none : yield* IncidentFile.make(notifications.state),
-        timer: yield* Timer,
+        timer: yield* Timer.Timer,
         redact
       })
     )

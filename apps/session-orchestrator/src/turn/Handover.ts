@@ -3,11 +3,11 @@
  *
  * Handover.H1. A call that is handed over is run, or cancelled: by the end of the fiber at the latest.
  */
-import type { BeforeContent, Opening, Provider } from "@holdfast/kernel"
+import type { Journal as Port, JournalConflict, StorageError } from "@holdfast/journal"
+import type { BeforeContent, Opening, Provider, Records } from "@holdfast/kernel"
 import { Deferred, Effect, Exit, Stream } from "effect"
 import type { Early } from "../session/Early.ts"
-import type { Append, JournalConflict, Record } from "../durable/Journal.ts"
-import type { Resumption, StorageError } from "../storage/Store.ts"
+import type { Resumption } from "../storage/Store.ts"
 
 /** A call in progress, or about to be made. */
 export interface Call {
@@ -19,7 +19,7 @@ export interface Call {
 
 /** Why a turn could not continue in the driver, and the records that are still to be written. */
 export interface Refused {
-  readonly append?: Append
+  readonly append?: Port.Append
   readonly outcome: Exit.Exit<void, StorageError | JournalConflict>
 }
 
@@ -31,7 +31,7 @@ export interface Handover {
   readonly early: Early | undefined
   readonly resumption: Resumption
   /** Its records until now. */
-  readonly known: ReadonlyArray<Record>
+  readonly known: ReadonlyArray<Records.Stored>
   readonly begun: BeforeContent.Begun | undefined
   readonly call?: Call | undefined
   /** Why it could not continue: the disk has not taken the last records, or a defect. */

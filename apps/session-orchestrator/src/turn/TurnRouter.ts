@@ -5,12 +5,12 @@
  * TurnRouter.R2. A turn without any other target has no router, and no cost. A person may send it to any provider (rule X4), so the
  *     credentials of all providers count.
  */
+import type { StorageError } from "@holdfast/journal"
 import type { Router, TurnStopped } from "@holdfast/kernel"
 import { type RetryPolicy, Routers, type Routes } from "@holdfast/policy"
 import type { Message, Target } from "@holdfast/wire"
 import type { Effect } from "effect"
 import type { Standings } from "../storage/Standings.ts"
-import type { StorageError } from "../storage/Store.ts"
 
 /** The parts that the routers of all turns share. */
 export interface Dependencies extends Omit<Routes.Known, "standing"> {

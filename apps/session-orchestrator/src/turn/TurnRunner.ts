@@ -7,6 +7,7 @@
  *     disk keeps the first version.
  * TurnRunner.R4. Events that a replay emits again are not written again: watchers read them from the disk.
  */
+import type { JournalCheckpoint } from "@holdfast/journal"
 import {
   Checkpoint,
   Compactor,
@@ -24,8 +25,8 @@ import { Basis, type RetryPolicy, RetryStrategies } from "@holdfast/policy"
 import { defined, type Ids, type Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Context, Deferred, Duration, Effect, identity, Schedule } from "effect"
 import * as Handover from "./Handover.ts"
-import type { Persist, Resumed } from "../durable/JournalCheckpoint.ts"
-import type { Resumption, Store } from "../storage/Store.ts"
+import type { Events } from "../storage/Journal.ts"
+import type { Resumption, Store, StoredEvent } from "../storage/Store.ts"
 import * as Admission from "./Admission.ts"
 import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
@@ -53,7 +54,7 @@ interface Setting {
   readonly store: Store["Service"]
   /** How its transient events leave (Early.E1). */
   readonly emitting: (emit: (event: TurnEvent.TransientEvent) => void) => (event: TurnEvent.TransientEvent) => void
-  readonly journaled: Pick<Resumed, "checkpoint" | "carrying">
+  readonly journaled: JournalCheckpoint.Joined<Events, ReadonlyArray<StoredEvent>>
   /** The toolbox that runs its tools. */
   readonly toolbox: Toolbox.Toolbox["Service"]
   /** Waits for a moment in epoch milliseconds (rule D11). */
@@ -106,7 +107,7 @@ export const run = (
  * `TurnStopped` only when the service stops.
  */
 export const retryingWrites =
-  (turnId: Ids.TurnId, stopping: Effect.Effect<void>): Persist =>
+  (turnId: Ids.TurnId, stopping: Effect.Effect<void>): JournalCheckpoint.Persist =>
   (effect) =>
     // A working disk costs nothing but this one look at the outcome.
     Effect.catch(effect, (error) => {

@@ -1,11 +1,10 @@
 /** Collects the services that turns run on. */
+import { Life, Timer } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Option, Random } from "effect"
-import { Life } from "../durable/Life.ts"
-import { Timer } from "../durable/Timer.ts"
 import { Interruptions } from "../storage/Interruptions.ts"
-import { Journal } from "../durable/Journal.ts"
+import { Journal } from "../storage/Journal.ts"
 import { Standings } from "../storage/Standings.ts"
 import { Store } from "../storage/Store.ts"
 import { Defaults } from "../conversation/Defaults.ts"
@@ -28,11 +27,11 @@ export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: De
     isStopping: Deferred.isDone(down),
     patiently: (turnId: Ids.TurnId) => TurnRunner.retryingWrites(turnId, Deferred.await(down)),
     /** The name of this process. */
-    life: yield* Life,
+    life: yield* Life.Life,
     clock: yield* Clock.Clock,
     chance: yield* Random.Random,
     observer: Option.getOrUndefined(yield* Effect.serviceOption(Observer.Observer)),
-    timer: yield* Timer,
+    timer: yield* Timer.Timer,
     store: yield* Store,
     journal: yield* Journal,
     interruptions: yield* Interruptions,

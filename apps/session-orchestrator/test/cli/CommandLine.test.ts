@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import { StorageError } from "@holdfast/journal"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, Fiber, Layer, Option, Stream } from "effect"
 import { HttpServer } from "effect/http"
@@ -10,7 +11,6 @@ import type { Evidence } from "../../src/inspection/Evidence.ts"
 import { Inspection, type Service } from "../../src/inspection/Inspection.ts"
 import type { TurnReport } from "../../src/inspection/TurnReport.ts"
 import type * as Backup from "../../src/storage/sqlite/Backup.ts"
-import { StorageError } from "../../src/storage/Store.ts"
 import * as CommandLine from "./CommandLine.ts"
 import * as GivenTurn from "./GivenTurn.ts"
 

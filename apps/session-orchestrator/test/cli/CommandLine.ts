@@ -1,11 +1,11 @@
 /** Runs command lines in this process over fakes: no disk, no signals, no processes. */
 import { NodeServices } from "@effect/platform-node"
+import { StorageError } from "@holdfast/journal"
 import { Simulated } from "@holdfast/simulated"
 import { Effect, FileSystem, Layer, PlatformError, Stdio, Stream } from "effect"
 import * as Cli from "../../src/cli/Cli.ts"
 import type { Parts } from "../../src/cli/Parts.ts"
 import * as Terminal from "../../src/cli/terminal/Terminal.ts"
-import { StorageError } from "../../src/storage/Store.ts"
 import * as Recorder from "./Recorder.ts"
 
 export interface Given {

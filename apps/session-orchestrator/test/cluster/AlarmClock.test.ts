@@ -1,10 +1,10 @@
+import { Timer } from "@holdfast/journal"
 import { describe, expect, it } from "@effect/vitest"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { AGAIN_MS, type Alarm, AlarmClock, PASS_MS } from "../../src/cluster/AlarmClock.ts"
 import { Gatekeeper } from "../../src/gate/Gatekeeper.ts"
-import * as Timer from "../../src/durable/Timer.ts"
 import * as Given from "../storage/Given.ts"
 
 const [one, two, three] = [Given.conversationId(1), Given.conversationId(2), Given.conversationId(3)]

@@ -1,4 +1,5 @@
 /** Runs conversations as a whole, on a store in memory and a test clock. */
+import { type StorageError, Timer } from "@holdfast/journal"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { Profile, Routes } from "@holdfast/policy"
 import type { TurnEvent } from "@holdfast/wire"
@@ -10,11 +11,10 @@ import * as Gates from "../../src/gate/Gates.ts"
 import * as Orchestrator from "../../src/orchestrator/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
-import * as Timer from "../../src/durable/Timer.ts"
-import { Journal } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Standings } from "../../src/storage/Standings.ts"
-import { type StorageError, Store } from "../../src/storage/Store.ts"
+import { Store } from "../../src/storage/Store.ts"
 
 /** Waits of so many seconds, one after the other; beyond 5 s a turn leaves memory. */
 export const waits = (...seconds: ReadonlyArray<number>): Profile.RetrySettings => ({

@@ -1,9 +1,9 @@
 /** Tests which gatekeeper an endpoint has, and how a waiting turn uses it. */
 import { assert, describe, it } from "@effect/vitest"
+import { Timer } from "@holdfast/journal"
 import type { Failure } from "@holdfast/wire"
 import { Effect } from "effect"
 import * as Gates from "../../src/gate/Gates.ts"
-import * as Timer from "../../src/durable/Timer.ts"
 
 const target = { provider: "a", model: "m" }
 const endpoint = { baseUrl: "http://a", credential: "K" }

@@ -7,15 +7,14 @@
  *
  * `HOLDFAST_MODEL_RUNS=5000` is the nightly form; `HOLDFAST_SEED` begins with a given seed.
  */
+import { Interruption } from "@holdfast/journal"
 import { assert, describe } from "@effect/vitest"
-import { RetryStrategy } from "@holdfast/kernel"
+import { type Records, RetryStrategy } from "@holdfast/kernel"
 import { Property } from "@holdfast/kernel/testing"
 import { type Command, defined, Ids, type TurnEvent } from "@holdfast/wire"
 import { Clock, Duration, Effect, Logger, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import * as Interruption from "../../src/durable/Interruption.ts"
-import { type Record } from "../../src/durable/Journal.ts"
 import { type Attempt, memory, Rig } from "./Rig.ts"
 
 // --- events
@@ -395,7 +394,7 @@ const assertDone = (happening: Happening, before: Look, after: Look): void => {
 
 const decodeWake = Schema.decodeUnknownOption(Schema.fromJsonString(RetryStrategy.Wake))
 
-const wakesOf = (records: ReadonlyArray<Record>): ReadonlyArray<RetryStrategy.Wake> =>
+const wakesOf = (records: ReadonlyArray<Records.Stored>): ReadonlyArray<RetryStrategy.Wake> =>
   records.flatMap(({ name, value }) => (name.includes("/sleep/") ? Option.toArray(decodeWake(value)) : []))
 
 /** Checks the invariants after the clock has run out. */

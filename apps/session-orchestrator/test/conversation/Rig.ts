@@ -7,6 +7,7 @@
  * Rig.G2. A call to a process that goes down meanwhile is given up, as its connection would be.
  * Rig.G3. A conversation that is answered twice at the same time is a fault, and so is a turn that is called out of its order.
  */
+import { Life, StorageError, Timer } from "@holdfast/journal"
 import type { Provider } from "@holdfast/kernel"
 import type { Profile } from "@holdfast/policy"
 import { Calls } from "@holdfast/providers"
@@ -21,13 +22,11 @@ import { Providers } from "../../src/conversation/Providers.ts"
 import * as Quarantine from "../../src/pacing/Quarantine.ts"
 import { RightOfWay } from "../../src/pacing/RightOfWay.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
-import { Life } from "../../src/durable/Life.ts"
-import * as Timer from "../../src/durable/Timer.ts"
 import { Interruptions } from "../../src/storage/Interruptions.ts"
-import { Journal } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Standings } from "../../src/storage/Standings.ts"
-import { StorageError, Store } from "../../src/storage/Store.ts"
+import { Store } from "../../src/storage/Store.ts"
 import { Tenancy } from "../../src/storage/sqlite/Tenancy.ts"
 import { Onlooker } from "../service/Onlooker.ts"
 
@@ -71,7 +70,7 @@ const DELTAS = ["One, ", "two, ", "three."]
 /** A late attempt waits this long before its next event. */
 const LATE = Duration.millis(400)
 
-interface Life {
+interface RigLife {
   readonly conversations: Conversations["Service"]
   readonly scope: Scope.Closeable
   readonly down: Deferred.Deferred<void>
@@ -100,7 +99,7 @@ export class Rig {
   private isCalm = false
   /** Turns without an id of their client. */
   private own = 0
-  private life: Life | undefined = undefined
+  private life: RigLife | undefined = undefined
   private readonly answering = new Map<Ids.ConversationId, Ids.TurnId>()
   private readonly watching = new Map<Ids.ConversationId, Fiber.Fiber<void>>()
 
@@ -240,7 +239,7 @@ export class Rig {
           takeUp: (...note) => alive(interruptions.takeUp(...note)),
           note: (...note) => alive(interruptions.note(...note))
         }),
-        Layer.succeed(Life, `life ${this.deaths}`),
+        Layer.succeed(Life.Life, `life ${this.deaths}`),
         Layer.succeed(Tenancy, { newTurnId: () => Ids.TurnId.make(`own${this.own++}`), isElsewhere: () => false }),
         Layer.succeed(Journal, {
           ...journal,

@@ -4,6 +4,7 @@
  * The orders of events are in `ModelBased.test.ts`.
  */
 import { assert, describe, it } from "@effect/vitest"
+import { type Journal as Port, JournalConflict, StorageError, Timer } from "@holdfast/journal"
 import { Observer, type Opening, type Provider } from "@holdfast/kernel"
 import { Calls } from "@holdfast/providers"
 import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
@@ -16,10 +17,9 @@ import * as Gates from "../../src/gate/Gates.ts"
 import * as Orchestrator from "../../src/orchestrator/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
-import * as Timer from "../../src/durable/Timer.ts"
-import { type Append, Journal, JournalConflict } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
-import { StorageError, Store } from "../../src/storage/Store.ts"
+import { Store } from "../../src/storage/Store.ts"
 
 const OVERLOADED: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
 const HELLO: ReadonlyArray<Provider.ProviderEvent> = [
@@ -42,7 +42,7 @@ interface Service {
   /** The numbers of calls made and cancelled. */
   readonly calls: { made: number; cancelled: number }
   /** The groups of appends that were handed in. */
-  readonly groups: ReadonlyArray<ReadonlyArray<Append>>
+  readonly groups: ReadonlyArray<ReadonlyArray<Port.Append>>
   /** The observations that observers get. */
   readonly observed: ReadonlyArray<string>
 }
@@ -55,7 +55,7 @@ const withService = <E>(
 ) =>
   Effect.gen(function* () {
     const calls = { made: 0, cancelled: 0 }
-    const groups: Array<ReadonlyArray<Append>> = []
+    const groups: Array<ReadonlyArray<Port.Append>> = []
     const observed: Array<string> = []
     const observe = (kind: string) => () => void observed.push(kind)
     const store = yield* Store

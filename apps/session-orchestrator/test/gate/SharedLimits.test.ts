@@ -1,10 +1,10 @@
 /** Tests two runners before a provider with limits, over one database. */
 import { expect, it } from "@effect/vitest"
+import { Timer } from "@holdfast/journal"
 import type { Allowance } from "@holdfast/policy"
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Gates from "../../src/gate/Gates.ts"
-import * as Timer from "../../src/durable/Timer.ts"
 import { GateTable } from "../../src/storage/tables/GateTable.ts"
 import * as StorageFailure from "../../src/storage/StorageFailure.ts"
 import { onDisk } from "../conversation/CrowdedEndpoint.ts"

@@ -6,6 +6,7 @@
  * its own: `HOLDFAST_RECORD_GOLDEN=DIRECTORY vitest run --config vitest.workspace.ts Golden.e2e`.
  */
 import { assert, describe, it } from "@effect/vitest"
+import type { StorageError } from "@holdfast/journal"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Context, Effect, Layer, Redacted, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -17,7 +18,6 @@ import * as Onlooker from "../service/Onlooker.ts"
 import * as Process from "../service/Process.ts"
 import * as Postgres from "../../src/storage/sql/Postgres.ts"
 import * as SqliteClient from "../../src/storage/sqlite/SqliteClient.ts"
-import type { StorageError } from "../../src/storage/Store.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
 import * as Account from "./Account.ts"
 import { configOf, type Phase, phases } from "./Phases.ts"

@@ -4,6 +4,7 @@
  * It keeps the promises of the port: a turn is accepted once, frames arrive in the chunks in which they were emitted, persisted
  * frames are numbered, and a watcher that falls behind fails with `SubscriberTooSlow`.
  */
+import { StorageError } from "@holdfast/journal"
 import { Ids, TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, Exit, Layer, Queue, Stream } from "effect"
 import {
@@ -19,7 +20,7 @@ import {
 import { Explanations } from "../../src/inspection/Explanations.ts"
 import { TurnNotFound } from "../../src/inspection/TurnNotFound.ts"
 import { TurnStates } from "../../src/inspection/TurnStates.ts"
-import { StorageError, Store } from "../../src/storage/Store.ts"
+import { Store } from "../../src/storage/Store.ts"
 
 type Watcher = Queue.Queue<ReadonlyArray<Frame>, SubscriberTooSlow>
 

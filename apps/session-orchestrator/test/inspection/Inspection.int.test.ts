@@ -1,5 +1,6 @@
 /** Tests inspections of a file, with and without a running service. */
 import { expect, it } from "@effect/vitest"
+import { GivenRecords as Records } from "@holdfast/journal/testing"
 import { Context, Effect, Layer, Option } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { TestClock } from "effect/testing"
@@ -7,7 +8,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Inspection from "../../src/inspection/Inspection.ts"
 import * as DatabaseFile from "../../src/storage/sqlite/DatabaseFile.ts"
-import { Journal } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import * as Migrations from "../../src/storage/migrations/Migrations.ts"
 import * as SqliteClient from "../../src/storage/sqlite/SqliteClient.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
@@ -16,7 +17,6 @@ import { Store } from "../../src/storage/Store.ts"
 import * as Given from "../storage/Given.ts"
 import { temporaryFile } from "../storage/TemporaryFile.ts"
 import * as Upgrade from "../storage/Upgrade.ts"
-import * as Records from "./GivenRecords.ts"
 
 const defaults = { model: { provider: "simulated", model: "steady" }, models: {}, retry: {} }
 

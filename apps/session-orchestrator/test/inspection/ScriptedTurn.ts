@@ -3,6 +3,7 @@
  *
  * Kernel, policy, journal and store are those of the service.
  */
+import { JournalCheckpoint } from "@holdfast/journal"
 import {
   Checkpoint,
   EventSink,
@@ -19,11 +20,10 @@ import { defined, Ids, type TurnExplanation } from "@holdfast/wire"
 import { Clock, Deferred, Duration, Effect, Exit, Latch, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Secrets from "../../src/redaction/Secrets.ts"
-import * as JournalCheckpoint from "../../src/durable/JournalCheckpoint.ts"
 import { Explanations, layer as explanations } from "../../src/inspection/Explanations.ts"
-import { Journal } from "../../src/durable/Journal.ts"
+import { type Events, Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
-import { Store } from "../../src/storage/Store.ts"
+import { Store, type StoredEvent } from "../../src/storage/Store.ts"
 
 export const conversationId = Ids.ConversationId.make("nightly")
 export const turnId = Ids.TurnId.make("t1")
@@ -180,7 +180,8 @@ const turnOf = (plan: Plan, startedAt: number, abort: Effect.Effect<void>, night
       }
     }
     const life = Effect.gen(function* () {
-      const { checkpoint } = yield* Effect.orDie(JournalCheckpoint.make(journal, turnId, Effect.orDie))
+      const known = yield* Effect.orDie(journal.load(turnId))
+      const { carrying, checkpoint } = JournalCheckpoint.joined(journal, turnId, known, { persist: Effect.orDie })
       const mortal: Checkpoint.Checkpoint["Service"] = {
         ...checkpoint,
         run: (name, schema, effect) =>
@@ -208,7 +209,7 @@ const turnOf = (plan: Plan, startedAt: number, abort: Effect.Effect<void>, night
           Layer.mergeAll(
             Layer.succeed(Provider.Provider, provider),
             Layer.provide(plan.services ?? Layer.empty, Layer.succeed(Provider.Provider, provider)),
-            Layer.succeed(EventSink.EventSink, sinkOf(store)),
+            Layer.succeed(EventSink.EventSink, sinkOf(store, carrying)),
             Layer.succeed(Checkpoint.Checkpoint, mortal),
             plan.toolbox === undefined ? Toolbox.layerNoop : Layer.succeed(Toolbox.Toolbox, plan.toolbox),
             plan.isPatient === false ? Layer.empty : Layer.succeed(RetryStrategy.RetryStrategy, strategy)
@@ -220,8 +221,12 @@ const turnOf = (plan: Plan, startedAt: number, abort: Effect.Effect<void>, night
     return yield* Effect.catch(life, () => Effect.andThen(night.sleep(Duration.minutes(1)), life))
   })
 
-const sinkOf = (store: Store["Service"]): EventSink.EventSink["Service"] => ({
+const sinkOf = (store: Store["Service"], carrying: Carrying): EventSink.EventSink["Service"] => ({
   live: () => {},
-  persist: (events, position) =>
-    Effect.asVoid(Effect.orDie(store.appendEvents(conversationId, turnId, events, position)))
+  persist: (events, position) => {
+    const alone = store.appendEvents(conversationId, turnId, events, position)
+    return Effect.asVoid(carrying({ conversationId, events, position }, alone))
+  }
 })
+
+type Carrying = JournalCheckpoint.Joined<Events, ReadonlyArray<StoredEvent>>["carrying"]

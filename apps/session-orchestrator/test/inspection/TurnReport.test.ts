@@ -1,10 +1,10 @@
+import { GivenRecords as Records } from "@holdfast/journal/testing"
 import { describe, expect, it } from "@effect/vitest"
 import { Profile } from "@holdfast/policy"
 import { Duration } from "effect"
 import * as Account from "../../src/recovery/Account.ts"
 import * as TurnReport from "../../src/inspection/TurnReport.ts"
 import * as Given from "../storage/Given.ts"
-import * as Records from "./GivenRecords.ts"
 
 const conversation = Given.conversation(1)
 const turn = { ...Given.turn(1, 1, { acceptedAt: 0 }), end: undefined }

@@ -1,3 +1,4 @@
+import { GivenRecords as Records } from "@holdfast/journal/testing"
 import { describe, expect, it } from "@effect/vitest"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
@@ -6,7 +7,6 @@ import type { Evidence } from "../../src/inspection/Evidence.ts"
 import * as TurnStates from "../../src/inspection/TurnStates.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import * as Given from "../storage/Given.ts"
-import * as Records from "./GivenRecords.ts"
 
 const conversation = Given.conversation(1)
 const turn = { ...Given.turn(1, 1, { acceptedAt: 0 }), end: undefined }

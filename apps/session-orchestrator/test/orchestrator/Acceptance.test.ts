@@ -1,5 +1,7 @@
 /** Tests which turns are accepted and taken up, and in which order. */
 import { assert, describe, it } from "@effect/vitest"
+import { Interruption } from "@holdfast/journal"
+import { GivenRecords } from "@holdfast/journal/testing"
 import { Ids } from "@holdfast/wire"
 import { Effect, Exit, Logger } from "effect"
 import { TestClock } from "effect/testing"
@@ -7,12 +9,10 @@ import * as Acceptance from "../../src/orchestrator/Acceptance.ts"
 import type { Parking } from "../../src/parking/Parking.ts"
 import { Sessions } from "../../src/session/Sessions.ts"
 import type { TurnQueue } from "../../src/orchestrator/TurnQueue.ts"
-import * as Interruption from "../../src/durable/Interruption.ts"
 import { Interruptions } from "../../src/storage/Interruptions.ts"
-import { Journal } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
-import { failed, retry } from "../inspection/GivenRecords.ts"
 import * as Given from "../storage/Given.ts"
 
 const { conversationId, turnId } = Given
@@ -94,7 +94,7 @@ describe("turns that an earlier process has left", () => {
           [1, 6_000],
           [5, 90_000]
         ] as const) {
-          yield* journal.append(turnId(n), 0, failed(0, 1_000), retry(0, at - 1_000, at))
+          yield* journal.append(turnId(n), 0, GivenRecords.failed(0, 1_000), GivenRecords.retry(0, at - 1_000, at))
         }
         elsewhere.add(turnId(4))
         yield* TestClock.setTime(10_000)
@@ -113,7 +113,7 @@ describe("turns that an earlier process has left", () => {
       Effect.gen(function* () {
         const { accepted, dependencies, journal, state } = yield* given
         yield* accepted(1, 1)
-        yield* journal.append(turnId(1), 0, failed(0, 1_000), retry(0, 5_000, 6_000))
+        yield* journal.append(turnId(1), 0, GivenRecords.failed(0, 1_000), GivenRecords.retry(0, 5_000, 6_000))
         state.predecessor = "process 7 on mill"
         yield* Acceptance.takeUp(dependencies())
         assert.deepStrictEqual(lines, [

@@ -1,5 +1,6 @@
 /** Tests commands from their arrival until they are on disk. */
 import { assert, describe, it } from "@effect/vitest"
+import { JournalConflict, StorageError } from "@holdfast/journal"
 import { Records } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { Profile } from "@holdfast/policy"
@@ -8,8 +9,7 @@ import { Deferred, Effect, Fiber, Scheduler, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { ANSWER_LIMIT } from "../../src/orchestrator/Commands.ts"
 import type { Conversations } from "../../src/conversation/Conversations.ts"
-import { type Journal, JournalConflict, type Record } from "../../src/durable/Journal.ts"
-import { StorageError } from "../../src/storage/Store.ts"
+import type { Journal } from "../../src/storage/Journal.ts"
 import { asking, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, emits, hangs, overloaded } = ScriptedProvider
@@ -72,7 +72,7 @@ const waiting = <E>(
   )
 
 /** The commands in a turn's record, in order; `undefined` where a wait ended by itself. */
-const commandsOf = (records: ReadonlyArray<Record>): ReadonlyArray<string | undefined> =>
+const commandsOf = (records: ReadonlyArray<Records.Stored>): ReadonlyArray<string | undefined> =>
   records.flatMap((record) => {
     const wake = Records.valueOf("Wake", record)
     return wake === undefined ? [] : [wake.by?.commandId]

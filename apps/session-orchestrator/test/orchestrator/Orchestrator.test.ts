@@ -1,13 +1,13 @@
 /** Tests faults between the parts of conversations. */
 import { assert, describe, it } from "@effect/vitest"
+import { JournalConflict, StorageError } from "@holdfast/journal"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Cause, Deferred, Duration, Effect, Exit, Fiber, Option, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as RestartDelays from "../../src/recovery/RestartDelays.ts"
 import type { Conversations } from "../../src/conversation/Conversations.ts"
-import { type Journal, JournalConflict } from "../../src/durable/Journal.ts"
-import { StorageError } from "../../src/storage/Store.ts"
+import type { Journal } from "../../src/storage/Journal.ts"
 import { asking, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, emits, hangs, overloaded, text, throws, unauthorized } = ScriptedProvider

@@ -6,7 +6,6 @@ import { Ids } from "@holdfast/wire"
 import { Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { NEAR_MS } from "../../src/parking/Parking.ts"
-import type { Record } from "../../src/durable/Journal.ts"
 import { waits, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, emits, overloaded } = ScriptedProvider
@@ -37,7 +36,7 @@ class Inside {
 /** Lets all work run that is possible at this time. */
 const settle = TestClock.adjust(0)
 
-const isWake = ({ name }: Record): boolean => Records.placeOf(name)?.kind === "Wake"
+const isWake = ({ name }: Records.Stored): boolean => Records.placeOf(name)?.kind === "Wake"
 
 const parksThenAnswers = [...crowd.map(() => emits(overloaded)), ...crowd.map(() => answer("At last"))]
 

@@ -1,6 +1,6 @@
+import { GivenRecords as Records } from "@holdfast/journal/testing"
 import { describe, expect, it } from "@effect/vitest"
 import * as Account from "../../src/recovery/Account.ts"
-import * as Records from "../inspection/GivenRecords.ts"
 
 const { begins, compaction, completed, failed, giveUp, lost, mark, messageId, overloaded, retry, sent, wake } = Records
 

@@ -1,15 +1,16 @@
 /** Tests turns that are sealed without being run: their last events, from stored data. */
 import { assert, describe, it } from "@effect/vitest"
+import { GivenRecords } from "@holdfast/journal/testing"
+import type { Records } from "@holdfast/kernel"
 import { type Failure, type TurnEvent } from "@holdfast/wire"
 import { Array as Arr, Effect, identity } from "effect"
 import { TestClock } from "effect/testing"
 import * as Sealing from "../../src/recovery/Sealing.ts"
 import { Session } from "../../src/session/Session.ts"
 import type { TurnServices } from "../../src/turn/TurnServices.ts"
-import { Journal, type Record } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import type { Store } from "../../src/storage/Store.ts"
-import { completed, failed, giveUp, lost, mark, retry, sent, wake } from "../inspection/GivenRecords.ts"
 import * as Given from "../storage/Given.ts"
 
 const conversationId = Given.conversationId(1)
@@ -24,7 +25,7 @@ const closed = (attempt: number): TurnEvent.PersistedEvent => ({ type: "retry-en
 
 /** Seals turn 1, at 100 s, with these records and events on disk; returns its seal and all its events. */
 const sealed = (
-  records: ReadonlyArray<Record>,
+  records: ReadonlyArray<Records.Stored>,
   events: ReadonlyArray<TurnEvent.PersistedEvent> = [opened],
   over: Partial<Store["Service"]> = {}
 ) =>
@@ -42,7 +43,11 @@ const sealed = (
     return { end, session, types: stored.map(({ event }) => event.type), lastId: stored.at(-1)?.id, services }
   }).pipe(Effect.provide(SqlStore.layerMemory))
 
-const waited = [failed(0, 1_000), retry(0, 5_000, 6_000), wake(0, 0, { type: "elapsed" })]
+const waited = [
+  GivenRecords.failed(0, 1_000),
+  GivenRecords.retry(0, 5_000, 6_000),
+  GivenRecords.wake(0, 0, { type: "elapsed" })
+]
 
 describe("a turn that is sealed without being run", () => {
   it.effect("C10: fails with the failure that stopped it, behind its events, and watchers get the seal", () =>
@@ -83,25 +88,38 @@ describe("a turn that is sealed without being run", () => {
     "D2: has slept and waited as long as its records show; unfinished waits count, immediate retries do not",
     () =>
       Effect.gen(function* () {
-        const over = yield* sealed([...waited, failed(1, 7_000), giveUp(1)])
+        const over = yield* sealed([...waited, GivenRecords.failed(1, 7_000), GivenRecords.giveUp(1)])
         assert.deepInclude(over.end, { attempts: 2, sleptMs: 5_000, waitedMs: 5_000, steps: 0 })
-        const open = yield* sealed([...waited, failed(1, 7_000), retry(1, 10_000, 17_000)])
+        const open = yield* sealed([...waited, GivenRecords.failed(1, 7_000), GivenRecords.retry(1, 10_000, 17_000)])
         assert.deepInclude(open.end, { attempts: 2, sleptMs: 5_000, waitedMs: 5_000 + 93_000 })
-        const early = yield* sealed([failed(0, 1_000), retry(0, 5_000, 6_000), wake(0, 0, { type: "now", at: 2_000 })])
+        const early = yield* sealed([
+          GivenRecords.failed(0, 1_000),
+          GivenRecords.retry(0, 5_000, 6_000),
+          GivenRecords.wake(0, 0, { type: "now", at: 2_000 })
+        ])
         assert.deepInclude(early.end, { attempts: 1, sleptMs: 5_000, waitedMs: 1_000 })
-        const elsewhere = yield* sealed([failed(0, 1_000), sent(0, 0, 1_000, "other"), wake(0, 0, { type: "elapsed" })])
+        const elsewhere = yield* sealed([
+          GivenRecords.failed(0, 1_000),
+          GivenRecords.sent(0, 0, 1_000, "other"),
+          GivenRecords.wake(0, 0, { type: "elapsed" })
+        ])
         assert.deepInclude(elsewhere.end, { attempts: 1, sleptMs: 0, waitedMs: 0 })
       })
   )
 
   it.effect("P11: closes the open chain of retries, and no chain that was closed", () =>
     Effect.gen(function* () {
-      const open = yield* sealed([...waited, failed(1, 7_000), retry(1, 10_000, 17_000)])
+      const open = yield* sealed([...waited, GivenRecords.failed(1, 7_000), GivenRecords.retry(1, 10_000, 17_000)])
       assert.deepStrictEqual(open.types, ["turn-start", "retry-end", "error", "turn-end"])
-      const over = yield* sealed([...waited, completed(1, 8_000)], [opened, closed(0)])
+      const over = yield* sealed([...waited, GivenRecords.completed(1, 8_000)], [opened, closed(0)])
       assert.deepStrictEqual(over.types, ["turn-start", "retry-end", "error", "turn-end"])
       const next = yield* sealed(
-        [...waited, completed(1, 8_000), failed(0, 9_000, 1), retry(0, 5_000, 14_000, 1)],
+        [
+          ...waited,
+          GivenRecords.completed(1, 8_000),
+          GivenRecords.failed(0, 9_000, 1),
+          GivenRecords.retry(0, 5_000, 14_000, 1)
+        ],
         [opened, closed(0)]
       )
       assert.deepStrictEqual(next.types, ["turn-start", "retry-end", "retry-end", "error", "turn-end"])
@@ -111,10 +129,10 @@ describe("a turn that is sealed without being run", () => {
 
   it.effect("X2: declares text void that was shown when its process died, and counts its attempt", () =>
     Effect.gen(function* () {
-      const shown = yield* sealed([...waited, mark(1)], [opened])
+      const shown = yield* sealed([...waited, GivenRecords.mark(1)], [opened])
       assert.deepStrictEqual(shown.types, ["turn-start", "step-discarded", "retry-end", "error", "turn-end"])
       assert.strictEqual(shown.end.attempts, 2)
-      const known = yield* sealed([mark(0), lost(0, 1_000)])
+      const known = yield* sealed([GivenRecords.mark(0), GivenRecords.lost(0, 1_000)])
       assert.deepStrictEqual(known.types, ["turn-start", "error", "turn-end"])
       assert.strictEqual(known.end.attempts, 1)
     })

@@ -74,7 +74,7 @@ describe.concurrent("the file of a running service", () => {
       const again = yield* command(directory, "backup", "copy.db")
       assert.deepStrictEqual(
         [again.code, again.stderr],
-        [1, "holdfast: copy.db exists, and is left as it is. Choose another name.\n"]
+        [1, "holdfast: copy.db exists and was not changed. Choose another name.\n"]
       )
       const { retryAt } = yield* service.state(id)
 

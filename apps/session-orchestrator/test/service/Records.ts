@@ -4,10 +4,9 @@ import { Ids } from "@holdfast/wire"
 import { Schema } from "effect"
 import * as EventText from "../../src/storage/tables/EventText.ts"
 import * as NodeSqlite from "../../src/storage/sqlite/NodeSqlite.ts"
-import type { Record } from "../../src/durable/Journal.ts"
 
 /** A turn's journal, in order. */
-export const journalOf = (database: string, turnId: string): ReadonlyArray<Record> =>
+export const journalOf = (database: string, turnId: string): ReadonlyArray<Records.Stored> =>
   query(
     database,
     "SELECT j.name, j.value FROM journal j JOIN turns t ON t.number = j.turn WHERE t.turn_id = ? ORDER BY j.seq",

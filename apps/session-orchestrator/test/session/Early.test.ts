@@ -1,11 +1,12 @@
 /** Tests turns that begin while they are being accepted. */
 import { assert, describe, it } from "@effect/vitest"
+import { StorageError } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Fiber, Logger } from "effect"
 import * as Quarantine from "../../src/pacing/Quarantine.ts"
-import { StorageError, type Store } from "../../src/storage/Store.ts"
+import type { Store } from "../../src/storage/Store.ts"
 import { asking, type Options, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, emits, hangs, overloaded } = ScriptedProvider

@@ -1,5 +1,6 @@
 /** Checks a turn's life against the drawing in `TurnLife`: transitions and held resources. */
 import { assert, describe, it } from "@effect/vitest"
+import { Interruption } from "@holdfast/journal"
 import { Property } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Exit } from "effect"
@@ -7,7 +8,6 @@ import * as fc from "fast-check"
 import { Gatekeeper, GateTicket } from "../../src/gate/Gatekeeper.ts"
 import { Session } from "../../src/session/Session.ts"
 import * as TurnLife from "../../src/session/TurnLife.ts"
-import * as Interruption from "../../src/durable/Interruption.ts"
 
 type Tag = TurnLife.State["_tag"]
 type Kind = keyof TurnLife.Holdings

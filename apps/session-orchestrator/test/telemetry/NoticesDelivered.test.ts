@@ -1,10 +1,10 @@
 /** Tests the way from observations of turns to receivers: file, log and order. */
 import { assert, describe, it } from "@effect/vitest"
+import { Timer } from "@holdfast/journal"
 import type { Observer } from "@holdfast/kernel"
 import { type Failure, Ids } from "@holdfast/wire"
 import { Duration, Effect, Exit, Logger, Metric, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import * as Timer from "../../src/durable/Timer.ts"
 import type * as Delivery from "../../src/telemetry/incidents/Delivery.ts"
 import * as IncidentFile from "../../src/telemetry/incidents/IncidentFile.ts"
 import type { Notice } from "../../src/telemetry/incidents/Notice.ts"

@@ -1,5 +1,6 @@
 /** Tests what gate and permit get of calls to a provider with limits. */
 import { describe, expect, it } from "@effect/vitest"
+import { Timer } from "@holdfast/journal"
 import type { Provider } from "@holdfast/kernel"
 import type { Allowance } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
@@ -10,7 +11,6 @@ import * as Admission from "../../src/turn/Admission.ts"
 import * as Gates from "../../src/gate/Gates.ts"
 import type { GateTicket } from "../../src/gate/Gatekeeper.ts"
 import { TurnLife } from "../../src/session/TurnLife.ts"
-import * as Timer from "../../src/durable/Timer.ts"
 
 const request: Provider.ProviderRequest = {
   conversationId: Ids.ConversationId.make("c"),

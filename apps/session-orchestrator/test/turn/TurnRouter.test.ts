@@ -1,10 +1,10 @@
 /** Tests turns that may change their target, by events, state and commands. */
 import { assert, describe, it } from "@effect/vitest"
+import { StorageError } from "@holdfast/journal"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { defined, Ids } from "@holdfast/wire"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { StorageError } from "../../src/storage/Store.ts"
 import { asking, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, call, emits, hangs, overloaded, tools } = ScriptedProvider

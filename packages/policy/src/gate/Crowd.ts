@@ -5,6 +5,7 @@
  * are an argument. The endpoint is a plain function of the moment and of the number of calls under way.
  */
 import type { Failure } from "@holdfast/wire"
+import { Heap } from "../Heap.ts"
 import * as RetryPolicy from "../decision/RetryPolicy.ts"
 import * as Gate from "./Gate.ts"
 
@@ -18,6 +19,7 @@ export interface Endpoint {
   readonly serviceMs: number
 }
 
+/** A simulated crowd and its endpoint. */
 export interface Options {
   readonly turns: number
   readonly policy: RetryPolicy.RetryPolicy
@@ -27,6 +29,7 @@ export interface Options {
   readonly gated: boolean
 }
 
+/** The result of a simulation. */
 export interface Outcome {
   readonly calls: number
   /** Calls that were refused. */
@@ -50,8 +53,8 @@ interface Turn {
   sleptMs: number
   firstFailureAt: number
   waitedMs: number
-  /** The moment of its alarm; a turn that was woken early has another alarm by then, or none. */
-  alarm: number | undefined
+  /** The end of its wait; a turn that was woken early has another by then, or none. */
+  alarm: Moment | undefined
 }
 
 const OVERLOADED: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
@@ -180,49 +183,26 @@ class Play {
   }
 }
 
-/** A queue of events by time, as a heap; equal times keep their order of insertion. */
+/** Events of the simulation by their time; of events at one time the first that was added comes first (`Heap.H1`). */
 class Agenda {
-  private readonly heap: Array<{ readonly at: number; readonly order: number; readonly act: (now: number) => void }> =
-    []
-  private order = 0
+  private readonly heap = new Heap<Moment>(({ at }) => at)
 
-  /** Returns the unique number of the entry. */
-  add(at: number, act: (now: number) => void): number {
-    const entry = { at, order: this.order++, act }
-    const { heap } = this
-    heap.push(entry)
-    for (let i = heap.length - 1; i > 0;) {
-      const parent = (i - 1) >> 1
-      if (!isBefore(entry, heap[parent])) break
-      heap[i] = heap[parent] ?? entry
-      heap[parent] = entry
-      i = parent
-    }
-    return entry.order
+  /** Adds an event, and returns it. */
+  add(at: number, act: (now: number) => void): Moment {
+    const moment = { at, act }
+    this.heap.add(moment)
+    return moment
   }
 
-  take() {
-    const { heap } = this
-    const first = heap[0]
-    const last = heap.pop()
-    if (first === undefined || last === undefined || heap.length === 0) return first
-    heap[0] = last
-    for (let i = 0; ;) {
-      let least = i
-      for (const child of [2 * i + 1, 2 * i + 2]) {
-        if (child < heap.length && isBefore(heap[child], heap[least])) least = child
-      }
-      const other = heap[least]
-      if (least === i || other === undefined) break
-      heap[least] = last
-      heap[i] = other
-      i = least
-    }
-    return first
+  /** Removes the next event. */
+  take(): Moment | undefined {
+    const moment = this.heap.first
+    if (moment !== undefined) this.heap.delete(moment)
+    return moment
   }
 }
 
-type Entry = { readonly at: number; readonly order: number }
-
-const isBefore = (a: Entry | undefined, b: Entry | undefined): boolean =>
-  a !== undefined && b !== undefined && (a.at < b.at || (a.at === b.at && a.order < b.order))
+interface Moment {
+  readonly at: number
+  readonly act: (now: number) => void
+}

@@ -10,10 +10,10 @@
  * Notifications.N3. Each receiver gets its notices in order and does not wait for another receiver.
  * Notifications.N4. The beginning and the end of an incident are logged, with receivers or without. `TurnLog` logs failed turns.
  */
+import type { Timer } from "@holdfast/journal"
 import type { Observer } from "@holdfast/kernel"
 import { Failure, Target } from "@holdfast/wire"
 import { Clock, Duration, Effect, Metric, Queue, type Scope, Semaphore } from "effect"
-import type { Timer } from "../../durable/Timer.ts"
 import * as Delivery from "./Delivery.ts"
 import { type IncidentFile, type Outgoing, Receiver } from "./IncidentFile.ts"
 import * as Incidents from "./Incidents.ts"
@@ -28,7 +28,7 @@ export interface Options {
   readonly after: Duration.Duration
   readonly receivers: ReadonlyMap<Receiver, Delivery.Deliver>
   readonly file: IncidentFile
-  readonly timer: Timer["Service"]
+  readonly timer: Timer.Timer["Service"]
   readonly redact: (text: string) => string
 }
 

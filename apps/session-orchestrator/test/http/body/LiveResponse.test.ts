@@ -1,5 +1,6 @@
 /** Tests a live response over a fake connection: its writes, their times, and its end. */
 import { assert, describe, it } from "@effect/vitest"
+import { StorageError } from "@holdfast/journal"
 import { TurnStopped } from "@holdfast/kernel"
 import type { Sse } from "@holdfast/wire"
 import { Effect, Exit, Fiber, Stream } from "effect"
@@ -7,7 +8,6 @@ import type { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import { EventEmitter } from "node:events"
 import { SubscriberTooSlow } from "../../../src/conversation/Conversations.ts"
-import { StorageError } from "../../../src/storage/Store.ts"
 import * as Drain from "../../../src/system/Drain.ts"
 import * as LiveResponse from "../../../src/http/body/LiveResponse.ts"
 
