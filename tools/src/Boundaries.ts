@@ -113,8 +113,8 @@ const exceptions: { readonly [path: string]: ReadonlyArray<string> } = {
   // A provider on a socket: loaded only by programs that import this folder.
   "packages/simulated/src/server/": ["node:"],
   // HTTP on Node: likewise.
-  "packages/providers/src/Undici.ts": ["undici"],
-  "packages/providers/src/Proxy.ts": ["undici"],
+  "packages/providers/src/http/Undici.ts": ["undici"],
+  "packages/providers/src/http/Proxy.ts": ["undici"],
   // A store on a file: likewise.
   "packages/holdfast/src/stores/Sqlite.ts": ["node:"]
 }
