@@ -20,6 +20,14 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   providers: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
   journal: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
   simulated: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
+  "ai-sdk": [
+    "@holdfast/wire",
+    "@holdfast/kernel",
+    "@holdfast/policy",
+    "@holdfast/providers",
+    "holdfast",
+    "@ai-sdk/provider"
+  ],
   holdfast: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
   "session-orchestrator": [
     "@holdfast/",
