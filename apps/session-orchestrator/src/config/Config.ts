@@ -4,6 +4,7 @@
  * Config.G1. A value of `Config` is valid: every name in it exists, and every key that `model` needs is there.
  * Config.G2. Keys, tokens and headers are `Redacted` from the moment they are read.
  */
+import type { ToolServerConfig } from "@holdfast/mcp"
 import type { Allowance, Models, Profile } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
 import { Context, Data, type Duration, type Redacted } from "effect"
@@ -57,45 +58,6 @@ export interface SimulatedProvider {
 /** A provider of the configuration. */
 export type ProviderConfig = HttpProvider | SimulatedProvider
 
-/** How a tool server is reached: as a child process, or over HTTP. */
-export type ToolServerReach =
-  | {
-      readonly type: "stdio"
-      readonly command: string
-      readonly args: ReadonlyArray<string>
-      /** Added to the few variables that every process needs, which include none of Holdfast's keys. */
-      readonly env: Readonly<Record<string, Redacted.Redacted>>
-      /** An absolute path; `undefined`: the service's working directory. */
-      readonly cwd: string | undefined
-    }
-  | {
-      readonly type: "http"
-      readonly url: string
-      readonly headers: Readonly<Record<string, Redacted.Redacted>>
-    }
-
-/** A server of tools (MCP). */
-export interface ToolServer {
-  readonly name: string
-  readonly reach: ToolServerReach
-  /** How long a call may take. */
-  readonly timeout: Duration.Duration
-  /** How long it may take from the start to the list of tools. */
-  readonly startTimeout: Duration.Duration
-  /** Turns wait for its tools and do not run without them. */
-  readonly isRequired: boolean
-  /** The most bytes of an output that the model gets. */
-  readonly maxOutput: number
-  /** Names of tools, or patterns with `*`: these tools run again after a crash (X8). */
-  readonly idempotent: ReadonlyArray<string>
-  /** The tools that are offered; `undefined`: all. */
-  readonly allow: ReadonlyArray<string> | undefined
-  /** Tools that are not offered, even if `allow` lists them. */
-  readonly deny: ReadonlyArray<string>
-  /** All secrets in this entry, for redaction. */
-  readonly secrets: ReadonlyArray<Redacted.Redacted>
-}
-
 /** Where a value in force came from: `default`, a file's name, a variable or a flag. */
 export type Origin = string
 
@@ -127,7 +89,7 @@ export class Config extends Context.Service<
     /** Whether gates keep waiting turns from stampeding an endpoint (X5). */
     readonly gate: Plain<"gate">
     /** In the order of the file. */
-    readonly tools: ReadonlyArray<ToolServer>
+    readonly tools: ReadonlyArray<ToolServerConfig>
     /** The model of a conversation that names none. */
     readonly model: Target.Target
     /** Capabilities of models that the file lists, by `provider/model`. */

@@ -12,7 +12,7 @@
 import { Backoff } from "@holdfast/policy"
 import type { Toolbox } from "@holdfast/kernel"
 import { Clock, Duration, Effect, identity, Latch, Queue, type Schema, type Scope } from "effect"
-import type * as Config from "../config/Config.ts"
+import type { ToolServerConfig } from "./ToolServerConfig.ts"
 import { CallError, type Connection, type Offer, StartError } from "./Connection.ts"
 import * as Offers from "./Offers.ts"
 import * as ToolNames from "./ToolNames.ts"
@@ -35,7 +35,7 @@ const PAUSE = Duration.seconds(1)
 
 /** A tool server that is kept running. */
 export interface ToolServer {
-  readonly config: Config.ToolServer
+  readonly config: ToolServerConfig
   /** The last list of its tools, filtered by `allow`, `deny` and the limits; empty before its first start. */
   readonly known: () => ReadonlyArray<Offer>
   /** Whether the tools are offered (ToolServer.S5). */
@@ -52,7 +52,7 @@ export interface ToolServer {
 
 /** Keeps a server running while the scope is open. Does not wait for its start. `conceal` redacts secrets in its texts. */
 export const make = Effect.fnUntraced(function* (
-  config: Config.ToolServer,
+  config: ToolServerConfig,
   connect: Effect.Effect<Connection, StartError, Scope.Scope>,
   conceal: (text: string) => string = identity
 ): Effect.fn.Return<ToolServer, never, Scope.Scope> {
@@ -192,12 +192,12 @@ const subject = (name: string): string => `The tool server "${name}"`
 
 const count = (tools: number): string => (tools === 1 ? "1 tool" : `${tools} tools`)
 
-const isAllowed = ({ allow, deny }: Config.ToolServer, tool: string): boolean =>
+const isAllowed = ({ allow, deny }: ToolServerConfig, tool: string): boolean =>
   (allow === undefined || ToolNames.matches(allow, tool)) && !ToolNames.matches(deny, tool)
 
 /** Names in the configuration that match no tool and are most likely misspelt. */
 const unknownNames = (
-  { allow = [], deny, idempotent, name }: Config.ToolServer,
+  { allow = [], deny, idempotent, name }: ToolServerConfig,
   tools: ReadonlyArray<Offer>
 ): ReadonlyArray<string> =>
   Object.entries({ allow, deny, idempotent }).flatMap(([key, patterns]) =>
