@@ -7,7 +7,7 @@
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import * as ProcessSetup from "../service/ProcessSetup.ts"
 import { toolCalls } from "../service/ToolFrames.ts"
-import * as ToolsGiven from "../tools/Given.ts"
+import * as TestToolServers from "@holdfast/mcp/testing"
 
 type Response = ScriptedServer.ScriptedResponse
 
@@ -177,7 +177,7 @@ export const configOf = (provider: { readonly url: string }) => ({
   retry: { schedule: { type: "steps", delays: ["20 millis", "1 minute", "20 millis"] } },
   tools: {
     unruly: {
-      ...ToolsGiven.unrulyEntry(),
+      ...TestToolServers.unrulyEntry(),
       allow: ["append", "append_again", "echo"],
       idempotent: ["append_again", "echo"]
     }

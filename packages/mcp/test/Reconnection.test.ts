@@ -1,7 +1,7 @@
 /** Tests when a tool server's HTTP stream is opened again, on a fake network and fake timers. */
 import { afterEach, assert, it, vi } from "@effect/vitest"
 import { Effect } from "effect"
-import * as HttpTransport from "../../src/tools/HttpTransport.ts"
+import * as HttpTransport from "../src/transport/HttpTransport.ts"
 
 afterEach(() => void vi.unstubAllGlobals())
 

@@ -7,15 +7,14 @@
  * ToolServer.S3. A call waits up to `PATIENCE` for a server that is down, and is then answered with the reason.
  * ToolServer.S4. A server that leaves a call unanswered is pinged; if it does not answer the ping either, it is started again.
  * ToolServer.S5. Its tools are offered from its first start until a start fails. The last list of tools is kept, so that names stay the same.
- * ToolServer.S6. Tools beyond the limits of a request (`Offers`) are left out, with a warning that names them.
  */
 import { Backoff } from "@holdfast/policy"
 import type { Toolbox } from "@holdfast/kernel"
+import type { CallToolResult } from "@modelcontextprotocol/client"
 import { Clock, Duration, Effect, identity, Latch, Queue, type Schema, type Scope } from "effect"
-import type * as Config from "../config/Config.ts"
+import type { ToolServerConfig } from "./ToolServerConfig.ts"
 import { CallError, type Connection, type Offer, StartError } from "./Connection.ts"
-import * as Offers from "./Offers.ts"
-import * as ToolNames from "./ToolNames.ts"
+import * as ToolList from "./ToolList.ts"
 import * as ToolOutput from "./ToolOutput.ts"
 
 /** ToolServer.S2. Short enough for a person who waits; long enough that a server that cannot start costs next to nothing. */
@@ -35,7 +34,7 @@ const PAUSE = Duration.seconds(1)
 
 /** A tool server that is kept running. */
 export interface ToolServer {
-  readonly config: Config.ToolServer
+  readonly config: ToolServerConfig
   /** The last list of its tools, filtered by `allow`, `deny` and the limits; empty before its first start. */
   readonly known: () => ReadonlyArray<Offer>
   /** Whether the tools are offered (ToolServer.S5). */
@@ -52,56 +51,32 @@ export interface ToolServer {
 
 /** Keeps a server running while the scope is open. Does not wait for its start. `conceal` redacts secrets in its texts. */
 export const make = Effect.fnUntraced(function* (
-  config: Config.ToolServer,
+  config: ToolServerConfig,
   connect: Effect.Effect<Connection, StartError, Scope.Scope>,
   conceal: (text: string) => string = identity
 ): Effect.fn.Return<ToolServer, never, Scope.Scope> {
   const { name } = config
   const tried = Latch.makeUnsafe()
   const up = Latch.makeUnsafe()
+  const tools = ToolList.make(config, conceal)
   let connection: Connection | undefined
-  let known: ReadonlyArray<Offer> = []
   let isOffered = false
   let failures = 0
   /** Why there is no connection. */
   let because = "it is being started"
 
-  let warned: string | undefined
-
-  const list = Effect.fnUntraced(function* (connection: Connection) {
-    const { isCut, tools } = yield* connection.list
-    const selection = Offers.select(tools.filter(({ name }) => isAllowed(config, name)))
-    known = selection.kept.map((tool) => concealed(tool, conceal))
-    const warning = Offers.warningOf(name, selection, isCut)
-    if (warning !== undefined && warning !== warned) yield* Effect.logWarning(conceal(warning)) // ToolServer.S6
-    warned = warning
-    return tools
-  })
-
-  const start = Effect.gen(function* () {
-    const connection = yield* connect
-    const tools = yield* Effect.mapError(list(connection), ({ message }) => new StartError({ message }))
-    for (const warning of unknownNames(config, tools)) yield* Effect.logWarning(warning)
-    return connection
-  }).pipe(
-    Effect.timeoutOrElse({
-      duration: config.startTimeout,
-      orElse: () => new StartError({ message: `it was not up within ${Duration.format(config.startTimeout)}` })
-    })
-  )
-
   /** Runs the server from a start to its end, and returns the reason of the end. */
   const life = Effect.gen(function* () {
-    const started = yield* start
+    const started = yield* startOf(config, connect, tools)
     const since = yield* Clock.currentTimeMillis
     connection = started
     isOffered = true
     const log = failures === 0 ? Effect.logDebug : Effect.logInfo
-    yield* log(`The tool server ${name} is up, with ${count(known.length)}.`)
+    yield* log(`The tool server ${name} is up, with ${count(tools.known().length)}.`)
     yield* up.open
     yield* tried.open
     const why = yield* started.lost.pipe(
-      Effect.raceFirst(follow(started, list(started))),
+      Effect.raceFirst(follow(started, tools.read(started))),
       Effect.raceFirst(distrust(started))
     )
     if ((yield* Clock.currentTimeMillis) - since >= Duration.toMillis(STEADY)) failures = 0
@@ -149,27 +124,14 @@ export const make = Effect.fnUntraced(function* (
   )
 
   const call = Effect.fnUntraced(function* (tool: string, input: Readonly<Record<string, unknown>>) {
-    const connection = yield* connected
-    const result = yield* connection.call(tool, input).pipe(
-      Effect.timeoutOrElse({
-        duration: config.timeout,
-        orElse: () =>
-          new CallError({ message: `no answer within ${Duration.format(config.timeout)}`, isRefusal: false })
-      }),
-      Effect.tapError(({ isRefusal }) => (isRefusal ? Effect.void : Queue.offer(connection.doubts, undefined))), // ToolServer.S4
-      Effect.mapError(({ isRefusal, message }) =>
-        isRefusal
-          ? new CallError({ message: `${subject(name)} refused the call: ${message}`, isRefusal })
-          : new CallError({ message: `${subject(name)} failed in this call: ${message}. ${UNKNOWN}`, isRefusal })
-      )
-    )
+    const result = yield* answerOf(config, yield* connected, tool, input)
     failures = 0 // ToolServer.S2
     return ToolOutput.of(result, config.maxOutput, conceal)
   })
 
   return {
     config,
-    known: () => known,
+    known: tools.known,
     isOffered: () => isOffered,
     offered: up.await,
     because: () => because,
@@ -192,25 +154,42 @@ const subject = (name: string): string => `The tool server "${name}"`
 
 const count = (tools: number): string => (tools === 1 ? "1 tool" : `${tools} tools`)
 
-const isAllowed = ({ allow, deny }: Config.ToolServer, tool: string): boolean =>
-  (allow === undefined || ToolNames.matches(allow, tool)) && !ToolNames.matches(deny, tool)
-
-/** Names in the configuration that match no tool and are most likely misspelt. */
-const unknownNames = (
-  { allow = [], deny, idempotent, name }: Config.ToolServer,
-  tools: ReadonlyArray<Offer>
-): ReadonlyArray<string> =>
-  Object.entries({ allow, deny, idempotent }).flatMap(([key, patterns]) =>
-    patterns
-      .filter((pattern) => !tools.some((tool) => ToolNames.matches([pattern], tool.name)))
-      .map((pattern) => `tools.${name}.${key} has "${pattern}", and ${name} has no such tool.`)
+/** Connects and lists the tools, within the time limit of a start. */
+const startOf = (
+  { startTimeout }: ToolServerConfig,
+  connect: Effect.Effect<Connection, StartError, Scope.Scope>,
+  tools: ToolList.ToolList
+): Effect.Effect<Connection, StartError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const connection = yield* connect
+    yield* Effect.mapError(tools.readFirst(connection), ({ message }) => new StartError({ message }))
+    return connection
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: startTimeout,
+      orElse: () => new StartError({ message: `it was not up within ${Duration.format(startTimeout)}` })
+    })
   )
 
-/** A model reads descriptions too, and many servers put their own address into them. */
-const concealed = ({ description, inputSchema, name }: Offer, conceal: (text: string) => string): Offer => {
-  const schema: Schema.Json = JSON.parse(conceal(JSON.stringify(inputSchema)))
-  return { name, description: description === undefined ? undefined : conceal(description), inputSchema: schema }
-}
+/** Calls a tool, within the time limit. A call that fails without a refusal casts doubt on the server (ToolServer.S4). */
+const answerOf = (
+  { name, timeout }: ToolServerConfig,
+  connection: Connection,
+  tool: string,
+  input: Readonly<Record<string, unknown>>
+): Effect.Effect<CallToolResult, CallError> =>
+  connection.call(tool, input).pipe(
+    Effect.timeoutOrElse({
+      duration: timeout,
+      orElse: () => new CallError({ message: `no answer within ${Duration.format(timeout)}`, isRefusal: false })
+    }),
+    Effect.tapError(({ isRefusal }) => (isRefusal ? Effect.void : Queue.offer(connection.doubts, undefined))),
+    Effect.mapError(({ isRefusal, message }) =>
+      isRefusal
+        ? new CallError({ message: `${subject(name)} refused the call: ${message}`, isRefusal })
+        : new CallError({ message: `${subject(name)} failed in this call: ${message}. ${UNKNOWN}`, isRefusal })
+    )
+  )
 
 const isObject = (input: Schema.Json): input is { readonly [key: string]: Schema.Json } =>
   typeof input === "object" && input !== null && !Array.isArray(input)

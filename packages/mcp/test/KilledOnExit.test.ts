@@ -1,7 +1,8 @@
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect } from "effect"
 import process from "node:process"
-import * as ToolServers from "../../src/tools/ToolServers.ts"
+import * as ToolServers from "../src/ToolServers.ts"
+import { concealing } from "../testing/index.ts"
 
 it.effect(
   "ToolServers.V3: any number of tool servers has one listener for the end of this process, and none afterwards",
@@ -10,7 +11,7 @@ it.effect(
       const before = process.listenerCount("exit")
       yield* Effect.scoped(
         Effect.andThen(
-          Layer.build(Layer.fresh(ToolServers.layer([]))),
+          ToolServers.start([], concealing),
           Effect.sync(() => assert.strictEqual(process.listenerCount("exit"), before + 1))
         )
       )

@@ -2,7 +2,7 @@
 import { afterEach, assert, it, vi } from "@effect/vitest"
 import type { JSONRPCMessage } from "@modelcontextprotocol/client"
 import { Effect } from "effect"
-import * as HttpTransport from "../../src/tools/HttpTransport.ts"
+import * as HttpTransport from "../src/transport/HttpTransport.ts"
 
 afterEach(() => void vi.unstubAllGlobals())
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import type { Offer } from "../../src/tools/Connection.ts"
-import * as Offers from "../../src/tools/Offers.ts"
+import type { Offer } from "../src/Connection.ts"
+import * as Offers from "../src/Offers.ts"
 
 const offer = (name: string, description?: string): Offer => ({ name, description, inputSchema: { type: "object" } })
 

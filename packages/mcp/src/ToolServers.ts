@@ -9,14 +9,12 @@
  */
 import { NodeChildProcessSpawner, NodeFileSystem, NodePath } from "@effect/platform-node"
 import { Toolbox } from "@holdfast/kernel"
-import { Duration, Effect, Fiber, Layer, Scope } from "effect"
+import { Duration, Effect, Fiber, Layer, type Redacted, Scope } from "effect"
 import { ChildProcessSpawner } from "effect/process"
-import type * as Config from "../config/Config.ts"
-import * as Secrets from "../redaction/Secrets.ts"
-import { Tools } from "../conversation/Tools.ts"
+import type { ToolServerConfig } from "./ToolServerConfig.ts"
 import * as Connection from "./Connection.ts"
-import * as HttpTransport from "./HttpTransport.ts"
-import * as StdioTransport from "./StdioTransport.ts"
+import * as HttpTransport from "./transport/HttpTransport.ts"
+import * as StdioTransport from "./transport/StdioTransport.ts"
 import * as ToolNames from "./ToolNames.ts"
 import * as ToolServer from "./ToolServer.ts"
 
@@ -26,36 +24,59 @@ import * as ToolServer from "./ToolServer.ts"
  */
 export const FIRST_PATIENCE = Duration.seconds(10)
 
-/** Keeps the servers running while the layer is open. */
-export const layer = (configs: ReadonlyArray<Config.ToolServer>): Layer.Layer<Tools> =>
-  Layer.effect(
-    Tools,
-    Effect.gen(function* () {
-      const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
-      const children = yield* killedOnExit
-      return yield* make(configs, ({ reach, secrets }) =>
-        Effect.flatMap(
-          reach.type === "http"
-            ? HttpTransport.make(reach)
-            : Effect.provideService(
-                StdioTransport.make(reach, children, Secrets.conceal(secrets)),
-                ChildProcessSpawner.ChildProcessSpawner,
-                spawner
-              ),
-          Connection.make
-        )
+/** Makes a function that removes these secrets from a text. */
+export type Conceal = (secrets: ReadonlyArray<Redacted.Redacted>) => (text: string) => string
+
+/** A tool server that is not up. */
+export interface MissingServer {
+  readonly server: string
+  /** Turns do not run without its tools. */
+  readonly isRequired: boolean
+  /** Why it is not up. */
+  readonly because: string
+}
+
+/** The tools of all servers. */
+export interface ToolServers {
+  /** The toolbox. Right after a start it waits up to `FIRST_PATIENCE` for servers that are starting. */
+  readonly toolbox: Effect.Effect<Toolbox.Toolbox["Service"]>
+  /** Servers whose tools are unavailable at this moment. */
+  readonly missing: () => ReadonlyArray<MissingServer>
+  /** Waits until the tools of every required server are available. */
+  readonly isComplete: Effect.Effect<void>
+}
+
+/** Keeps the servers running while the scope is open. Does not wait for their start. */
+export const start = (
+  configs: ReadonlyArray<ToolServerConfig>,
+  conceal: Conceal
+): Effect.Effect<ToolServers, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+    const children = yield* killedOnExit
+    const connect = ({ reach, secrets }: ToolServerConfig) =>
+      Effect.flatMap(
+        reach.type === "http"
+          ? HttpTransport.make(reach)
+          : Effect.provideService(
+              StdioTransport.make(reach, children, conceal(secrets)),
+              ChildProcessSpawner.ChildProcessSpawner,
+              spawner
+            ),
+        Connection.make
       )
-    })
-  ).pipe(Layer.provide(NodeChildProcessSpawner.layer), Layer.provide([NodeFileSystem.layer, NodePath.layer]))
+    return yield* make(configs, connect, conceal)
+  }).pipe(Effect.provide(NodeChildProcessSpawner.layer.pipe(Layer.provide([NodeFileSystem.layer, NodePath.layer]))))
 
 /** The same with any way to connect. */
 export const make = Effect.fnUntraced(function* (
-  configs: ReadonlyArray<Config.ToolServer>,
-  connect: (config: Config.ToolServer) => Effect.Effect<Connection.Connection, Connection.StartError, Scope.Scope>
-): Effect.fn.Return<Tools["Service"], never, Scope.Scope> {
+  configs: ReadonlyArray<ToolServerConfig>,
+  connect: (config: ToolServerConfig) => Effect.Effect<Connection.Connection, Connection.StartError, Scope.Scope>,
+  concealing: Conceal
+): Effect.fn.Return<ToolServers, never, Scope.Scope> {
   // At a shutdown the servers end in parallel, and not each after the grace period of the one before it.
   const together = yield* Scope.fork(yield* Scope.Scope, "parallel")
-  const conceal = Secrets.conceal(configs.flatMap(({ secrets }) => secrets)) // ToolServers.V2
+  const conceal = concealing(configs.flatMap(({ secrets }) => secrets)) // ToolServers.V2
   const servers = yield* Effect.forEach(configs, (config) =>
     Scope.provide(ToolServer.make(config, connect(config), conceal), together)
   )
@@ -136,7 +157,7 @@ const MOST_OFFERED = 1_000
 
 const definitionOf = (
   { name, tool }: ToolNames.Named<Connection.Offer>,
-  { idempotent }: Config.ToolServer
+  { idempotent }: ToolServerConfig
 ): Toolbox.ToolDefinition => ({
   name,
   inputSchema: tool.inputSchema,

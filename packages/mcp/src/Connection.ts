@@ -9,7 +9,7 @@
  * The SDK implements the protocol and supports servers of every revision. `effect/ai/McpClient` supports the latest two only, does not
  * report that a list of tools has changed, and drops a server that prints a stray line.
  */
-import manifest from "../../package.json" with { type: "json" }
+import manifest from "../package.json" with { type: "json" }
 import {
   type CallToolResult,
   Client,

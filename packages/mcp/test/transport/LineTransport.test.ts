@@ -3,8 +3,8 @@ import type { JSONRPCMessage } from "@modelcontextprotocol/client"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import * as Intake from "../../src/tools/Intake.ts"
-import { LineTransport, MAX_MESSAGE_BYTES } from "../../src/tools/LineTransport.ts"
+import * as Intake from "../../src/transport/Intake.ts"
+import { LineTransport, MAX_MESSAGE_BYTES } from "../../src/transport/LineTransport.ts"
 
 const request = (id: number | string, method = "tools/call"): JSONRPCMessage => ({ jsonrpc: "2.0", id, method })
 const answer = (id: number | string, result: Record<string, unknown> = {}): JSONRPCMessage => ({

@@ -1,7 +1,7 @@
 /** Tests the limits of reading a tool server's HTTP answers, without a server. */
 import { assert, describe, it } from "@effect/vitest"
-import * as HttpTransport from "../../src/tools/HttpTransport.ts"
-import * as Intake from "../../src/tools/Intake.ts"
+import * as HttpTransport from "../../src/transport/HttpTransport.ts"
+import * as Intake from "../../src/transport/Intake.ts"
 
 const text = (chunk: string): Uint8Array => new TextEncoder().encode(chunk)
 

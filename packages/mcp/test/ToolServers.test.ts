@@ -1,18 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import * as ToolServers from "../../src/tools/ToolServers.ts"
-import * as Given from "./Given.ts"
+import * as ToolServers from "../src/ToolServers.ts"
+import * as TestToolServers from "../testing/index.ts"
 import { connect, Life, offer } from "./ScriptedConnection.ts"
 
-const { call, server } = Given
+const { call, concealing, server } = TestToolServers
 
 /** Servers by name, with their starts. */
 const start = (starts: Readonly<Record<string, Parameters<typeof connect>[0]>>) => {
   const ways = new Map(Object.entries(starts).map(([name, starts]) => [name, connect(starts)]))
   return ToolServers.make(
     Object.keys(starts).map((name) => server(name, { startTimeout: Duration.minutes(1) })),
-    ({ name }) => ways.get(name) ?? Effect.never
+    ({ name }) => ways.get(name) ?? Effect.never,
+    concealing
   )
 }
 
@@ -83,18 +84,11 @@ describe("the toolbox of all servers", () => {
   it.effect("reports which servers are not up and why, and waits for the required ones", () =>
     Effect.gen(function* () {
       const starts = { good: [new Life("a")], broken: ["no database of hunter2-hunter2", new Life("b")] } as const
+      const connections = { good: connect(starts.good), broken: connect(starts.broken) }
       const tools = yield* ToolServers.make(
         [server("good"), server("broken", { isRequired: true, secrets: [Redacted.make("hunter2-hunter2")] })],
-        (
-          ({ ways }) =>
-          ({ name }) =>
-            ways[name] ?? Effect.never
-        )({
-          ways: { good: connect(starts.good), broken: connect(starts.broken) } as Record<
-            string,
-            ReturnType<typeof connect>
-          >
-        })
+        ({ name }) => (name === "good" ? connections.good : connections.broken),
+        concealing
       )
       const complete = yield* Effect.forkChild(tools.isComplete, { startImmediately: true })
       yield* TestClock.adjust(0)
@@ -115,7 +109,7 @@ describe("the toolbox of all servers", () => {
       const inputSchema = { type: "object", properties: { sql: { type: "string", description: `Run on ${url}` } } }
       one.tools = [{ name: "query", description: `Queries ${url}`, inputSchema }]
       const secrets = [Redacted.make("hunter2-hunter2")]
-      const { toolbox } = yield* ToolServers.make([server("one", { secrets })], () => connect([one]))
+      const { toolbox } = yield* ToolServers.make([server("one", { secrets })], () => connect([one]), concealing)
       const { definitions } = yield* toolbox
       assert.deepStrictEqual(definitions[0]?.description, "Queries postgres://me:[redacted]@db/notes")
       assert.deepStrictEqual(definitions[0]?.inputSchema, {

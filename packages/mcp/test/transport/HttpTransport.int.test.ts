@@ -1,12 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Exit, Fiber, Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Schedule, Scope } from "effect"
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Readable } from "node:stream"
-import * as Process from "../service/Process.ts"
-import * as Connection from "../../src/tools/Connection.ts"
-import * as HttpTransport from "../../src/tools/HttpTransport.ts"
-import * as Intake from "../../src/tools/Intake.ts"
+import * as Connection from "../../src/Connection.ts"
+import * as HttpTransport from "../../src/transport/HttpTransport.ts"
+import * as Intake from "../../src/transport/Intake.ts"
 
 const stream = (type: string, ...chunks: ReadonlyArray<string>) =>
   new Response(Readable.toWeb(Readable.from(chunks.map((chunk) => Buffer.from(chunk)))), {
@@ -182,11 +181,12 @@ describe("a call over HTTP", () => {
       const { burst, perSecond } = Intake.UNREQUESTED
       const cost = 2 + 4 // an event is two lines, and 4 KiB
       const events = (least: number) =>
-        Process.eventually(
-          "events",
-          Effect.as(connection.call("t", {}), () => poured * AT_ONCE).pipe(Effect.map((count) => count())),
-          (count) => count >= least
-        )
+        Effect.as(connection.call("t", {}), () => poured * AT_ONCE)
+          .pipe(Effect.map((count) => count()))
+          .pipe(
+            Effect.repeat({ until: (count) => count >= least, schedule: Schedule.spaced("20 millis") }),
+            Effect.timeout("90 seconds")
+          )
       const before = yield* events(burst / cost + IN_SOCKETS)
       const since = Date.now()
       const read = (yield* events(before + 1.5 * IN_SOCKETS)) - before

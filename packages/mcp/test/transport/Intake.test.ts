@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as Intake from "../../src/tools/Intake.ts"
+import * as Intake from "../../src/transport/Intake.ts"
 
 /** Costs, each with the milliseconds since the previous one; a clock may go back. */
 const spendings = fc.array(fc.record({ cost: fc.nat(20_000), passed: fc.integer({ min: -1_000, max: 5_000 }) }))

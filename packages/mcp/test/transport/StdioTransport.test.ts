@@ -3,8 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { type Cause, Deferred, Effect, Exit, Fiber, PlatformError, Queue, Redacted, Scope, Sink, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { type ChildProcess, ChildProcessSpawner } from "effect/process"
-import { MAX_MESSAGE_BYTES } from "../../src/tools/LineTransport.ts"
-import * as StdioTransport from "../../src/tools/StdioTransport.ts"
+import { MAX_MESSAGE_BYTES } from "../../src/transport/LineTransport.ts"
+import * as StdioTransport from "../../src/transport/StdioTransport.ts"
 
 const reach = { type: "stdio", command: "serve-tools", args: ["--all"], env: {}, cwd: undefined } as const
 

@@ -1,11 +1,11 @@
-/** Configurations of tool servers for tests, and the path of the unruly server. */
+/** Settings of tool servers for tests, and the programs of two servers. */
 import { Duration, Redacted } from "effect"
 import { createRequire } from "node:module"
 import * as path from "node:path"
-import type { ToolServer } from "../../src/config/Config.ts"
+import type { ToolServerConfig } from "../src/ToolServerConfig.ts"
 
 /** The whole configuration of a server. */
-export const server = (name: string, given: Partial<ToolServer> = {}): ToolServer => ({
+export const server = (name: string, given: Partial<ToolServerConfig> = {}): ToolServerConfig => ({
   name,
   reach: { type: "stdio", command: process.execPath, args: [UNRULY], env: {}, cwd: undefined },
   timeout: Duration.seconds(60),
@@ -19,6 +19,7 @@ export const server = (name: string, given: Partial<ToolServer> = {}): ToolServe
   ...given
 })
 
+/** The program of a server that misbehaves in the mode of its argument. */
 export const UNRULY = path.join(import.meta.dirname, "UnrulyServer.ts")
 
 /** The unruly server, in some of its modes, as a configuration file has it. */
@@ -31,7 +32,7 @@ export const unrulyEntry = (...modes: ReadonlyArray<string>) => ({
 export const unruly = (
   modes: ReadonlyArray<string>,
   env: Readonly<Record<string, string>> = {}
-): ToolServer["reach"] => ({
+): ToolServerConfig["reach"] => ({
   type: "stdio",
   ...unrulyEntry(...modes),
   env: Object.fromEntries(Object.entries(env).map(([name, value]) => [name, Redacted.make(value)])),
@@ -47,3 +48,9 @@ export const EVERYTHING = path.join(
 /** A tool call of a model. */
 export const call = (toolName: string, input: { readonly [key: string]: string | number | boolean } = {}) =>
   ({ type: "tool-call", toolCallId: `call-${toolName}`, toolName, input }) as const
+
+/** Replaces the secrets in a text by `[redacted]`. */
+export const concealing =
+  (secrets: ReadonlyArray<Redacted.Redacted>) =>
+  (text: string): string =>
+    secrets.reduce((concealed, secret) => concealed.replaceAll(Redacted.value(secret), "[redacted]"), text)

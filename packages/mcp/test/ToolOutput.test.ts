@@ -1,8 +1,8 @@
+import { concealing } from "../testing/index.ts"
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { Redacted } from "effect"
-import * as Secrets from "../../src/redaction/Secrets.ts"
-import * as ToolOutput from "../../src/tools/ToolOutput.ts"
+import * as ToolOutput from "../src/ToolOutput.ts"
 
 const text = (text: string) => ({ type: "text", text }) as const
 
@@ -24,7 +24,7 @@ describe("a tool's result for the model", () => {
   })
 
   it("ToolServers.V2: has a secret redacted before it is cut: half a secret would not be recognised", () => {
-    const conceal = Secrets.conceal([Redacted.make("hunter2-hunter2")])
+    const conceal = concealing([Redacted.make("hunter2-hunter2")])
     const said = { content: [text(`The password is hunter2-hunter2.`)] }
     assert.notInclude(String(ToolOutput.of(said, 24, conceal).output), "hunter2")
     assert.strictEqual(ToolOutput.of(said, 100, conceal).output, "The password is [redacted].")

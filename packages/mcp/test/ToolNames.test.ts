@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as ToolNames from "../../src/tools/ToolNames.ts"
+import * as ToolNames from "../src/ToolNames.ts"
 
 const assign = (servers: Readonly<Record<string, ReadonlyArray<string>>>) =>
   ToolNames.assign(

@@ -4,24 +4,22 @@ import { Context, Duration, Effect, Exit, Layer, Logger, Redacted, Scope } from 
 import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import type * as Config from "../../src/config/Config.ts"
 import { Tools } from "../../src/conversation/Tools.ts"
-import * as Intake from "../../src/tools/Intake.ts"
-import * as Offers from "../../src/tools/Offers.ts"
-import * as ToolServers from "../../src/tools/ToolServers.ts"
+import * as ConfiguredTools from "../../src/tools/ConfiguredTools.ts"
+import { Intake, Offers, type ToolServerConfig } from "@holdfast/mcp"
 import { freePort } from "../FreePort.ts"
 import * as Process from "../service/Process.ts"
-import * as Given from "./Given.ts"
+import * as TestToolServers from "@holdfast/mcp/testing"
 
-const { call, server, unruly } = Given
+const { call, server, unruly } = TestToolServers
 
 /** The lines of a notification that two pipes and their buffers may hold unread. */
 const IN_PIPES = 6_000
 
 /** The toolbox over real servers; `close` is the shutdown. */
-const start = Effect.fnUntraced(function* (...servers: ReadonlyArray<Config.ToolServer>) {
+const start = Effect.fnUntraced(function* (...servers: ReadonlyArray<ToolServerConfig>) {
   const scope = yield* Scope.fork(yield* Scope.Scope)
-  const { toolbox } = Context.get(yield* Layer.buildWithScope(ToolServers.layer(servers), scope), Tools)
+  const { toolbox } = Context.get(yield* Layer.buildWithScope(ConfiguredTools.layer(servers), scope), Tools)
   const { definitions, run } = yield* toolbox
   return {
     offered: definitions.map(({ name }) => name),
@@ -54,7 +52,7 @@ const gone = (pid: number) =>
 const everythingOnHttp = Effect.fnUntraced(function* (port: number) {
   const child = yield* Effect.acquireRelease(
     Effect.sync(() =>
-      spawn(process.execPath, [Given.EVERYTHING, "streamableHttp"], {
+      spawn(process.execPath, [TestToolServers.EVERYTHING, "streamableHttp"], {
         env: { PATH: process.env["PATH"], PORT: String(port) },
         stdio: ["ignore", "ignore", "pipe"]
       })
@@ -140,7 +138,13 @@ describe.concurrent("tool servers", () => {
     Effect.gen(function* () {
       const tools = yield* start(
         server("everything", {
-          reach: { type: "stdio", command: process.execPath, args: [Given.EVERYTHING], env: {}, cwd: undefined },
+          reach: {
+            type: "stdio",
+            command: process.execPath,
+            args: [TestToolServers.EVERYTHING],
+            env: {},
+            cwd: undefined
+          },
           idempotent: ["get-*"]
         })
       )
@@ -292,7 +296,7 @@ describe.concurrent("tool servers", () => {
 
   it.live("servers end with the service, with their children, even if they ignore SIGTERM", () =>
     Effect.gen(function* () {
-      const command = [process.execPath, Given.UNRULY].map((word) => `'${word}'`).join(" ")
+      const command = [process.execPath, TestToolServers.UNRULY].map((word) => `'${word}'`).join(" ")
       const file = path.join(yield* Process.directory, "pids")
       const tools = yield* start(
         server("stubborn", { reach: unruly(["stubborn", `sigterm=${file}`]) }),

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { JSONRPCMessage } from "@modelcontextprotocol/client"
 import { Deferred, Effect, Exit, Fiber, Queue, Scope } from "effect"
-import * as Connection from "../../src/tools/Connection.ts"
+import * as Connection from "../src/Connection.ts"
 
 /** A server's answer to a method: a result, its own error, or no answer. `undefined`: the usual answer. */
 type Answers = (method: string, params: Readonly<Record<string, unknown>>) => Answer | "nothing" | undefined

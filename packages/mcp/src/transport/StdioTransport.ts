@@ -7,11 +7,10 @@
  * StdioTransport.P4. Its standard error is read in pieces, between turns of the event loop.
  */
 import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio"
-import { Deferred, Duration, Effect, Fiber, Queue, type Scope, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, type PlatformError, Queue, type Scope, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
-import type { ToolServerReach } from "../config/Config.ts"
-import { causeOf } from "../system/PlatformFailure.ts"
-import { StartError, type Way } from "./Connection.ts"
+import type { ToolServerReach } from "../ToolServerConfig.ts"
+import { StartError, type Way } from "../Connection.ts"
 import { LineTransport } from "./LineTransport.ts"
 
 /** Between SIGTERM and SIGKILL. */
@@ -98,6 +97,10 @@ export const make = Effect.fnUntraced(function* (
 })
 
 // --- internal
+
+/** The cause in the platform's own words. The error's `message` quotes the arguments, which may have keys in them. */
+const causeOf = ({ reason }: PlatformError.PlatformError): string =>
+  reason.cause instanceof Error ? reason.cause.message : reason._tag
 
 const lastLineOf = (words: string): string => {
   const line = words.toWellFormed().trimEnd().split("\n").at(-1)?.trim() ?? ""

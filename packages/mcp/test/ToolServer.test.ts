@@ -2,18 +2,18 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Toolbox } from "@holdfast/kernel"
 import { Clock, Duration, Effect, Fiber, Layer, Logger, References } from "effect"
 import { TestClock } from "effect/testing"
-import type * as Config from "../../src/config/Config.ts"
-import { CallError } from "../../src/tools/Connection.ts"
-import * as Offers from "../../src/tools/Offers.ts"
-import * as ToolServer from "../../src/tools/ToolServer.ts"
-import * as Given from "./Given.ts"
+import type { ToolServerConfig } from "../src/ToolServerConfig.ts"
+import { CallError } from "../src/Connection.ts"
+import * as Offers from "../src/Offers.ts"
+import * as ToolServer from "../src/ToolServer.ts"
+import * as TestToolServers from "../testing/index.ts"
 import { connect, Life, offer } from "./ScriptedConnection.ts"
 
 const start = Effect.fnUntraced(function* (
   starts: Parameters<typeof connect>[0],
-  given: Partial<Config.ToolServer> = {}
+  given: Partial<ToolServerConfig> = {}
 ) {
-  const server = yield* ToolServer.make(Given.server("s", given), connect(starts))
+  const server = yield* ToolServer.make(TestToolServers.server("s", given), connect(starts))
   yield* TestClock.adjust(0)
   return server
 })
@@ -128,7 +128,7 @@ describe("a tool server", () => {
       const next = connect([...Array.from({ length: 7 }, () => "no"), steady, useful, useless])
       const starts: Array<number> = []
       const server = yield* ToolServer.make(
-        Given.server("s"),
+        TestToolServers.server("s"),
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           starts.push(now / 1_000)
           return next
@@ -263,7 +263,7 @@ describe("a tool server", () => {
     }).pipe(Effect.provide(said), Effect.scoped)
   )
 
-  it.effect("ToolServer.S6: that offers too much is warned about once, and again if the offer changes", () =>
+  it.effect("ToolList.L1: that offers too much is warned about once, and again if the offer changes", () =>
     Effect.gen(function* () {
       const many = (count: number) => Array.from({ length: count }, (_, n) => offer(`t${n}`))
       const life = new Life()

@@ -17,8 +17,8 @@ import {
   type TransportSendOptions
 } from "@modelcontextprotocol/client"
 import { Deferred, Effect, Record, Redacted, type Scope } from "effect"
-import type { ToolServerReach } from "../config/Config.ts"
-import { BROKE_OFF, type Way } from "./Connection.ts"
+import type { ToolServerReach } from "../ToolServerConfig.ts"
+import { BROKE_OFF, type Way } from "../Connection.ts"
 import { costOf, Intake, TOO_MUCH_JUNK, type Verdict, WORK_PER_TURN } from "./Intake.ts"
 import { MAX_MESSAGE_BYTES } from "./LineTransport.ts"
 
