@@ -21,6 +21,14 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   journal: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
   mcp: ["@holdfast/kernel", "@holdfast/policy", "@effect/platform-node", "@modelcontextprotocol/client", "node:"],
   simulated: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
+  "ai-sdk": [
+    "@holdfast/wire",
+    "@holdfast/kernel",
+    "@holdfast/policy",
+    "@holdfast/providers",
+    "holdfast",
+    "@ai-sdk/provider"
+  ],
   holdfast: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
   "session-orchestrator": [
     "@holdfast/",

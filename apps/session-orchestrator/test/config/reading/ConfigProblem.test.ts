@@ -1,17 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Exit, Cause, Schema } from "effect"
-import * as Problem from "../../../src/config/reading/Problem.ts"
-import * as Given from "../Given.ts"
+import * as ConfigProblem from "../../../src/config/reading/ConfigProblem.ts"
+import * as Configurations from "../Configurations.ts"
 
 /** The only problem of a file. */
 const problem = (file: unknown): string => {
-  const [only = "", ...others] = Given.problems({ file })
+  const [only = "", ...others] = Configurations.problems({ file })
   assert.deepStrictEqual(others, [])
   return only
 }
 
 describe("a problem of the configuration", () => {
-  it("Problem.P1: quotes a short value, and names the kind of any other", () => {
+  it("ConfigProblem.P1: quotes a short value, and names the kind of any other", () => {
     const of = (profile: unknown) => problem({ retry: { profile } })
     const expected = 'expected "overnight", "interactive" or "cycling".'
     assert.strictEqual(of(""), `retry.profile: found ""; ${expected}`)
@@ -39,7 +39,7 @@ describe("a problem of the configuration", () => {
     assert.isUndefined(of(""))
   })
 
-  it("Problem.P2: names only the kind of a value that is or may be a secret", () => {
+  it("ConfigProblem.P2: names only the kind of a value that is or may be a secret", () => {
     const of = (token: unknown) => problem({ server: { token } })
     const expected = "expected a string of at least 16 characters."
     assert.strictEqual(of("abc"), `server.token: found a string of 3 characters; ${expected}`)
@@ -49,8 +49,8 @@ describe("a problem of the configuration", () => {
     assert.strictEqual(problem("sk-planted"), "the whole: found a string of 10 characters; expected object.")
   })
 
-  it("Problem.P2: quotes an address without its user and its query", () => {
-    const [, address] = Given.problems({
+  it("ConfigProblem.P2: quotes an address without its user and its query", () => {
+    const [, address] = Configurations.problems({
       file: { providers: { own: { type: "own", baseUrl: "http://u:p@h:1/?a=b" } } }
     })
     assert.match(address ?? "", /^providers\.own\.baseUrl: found "http:\/\/\.\.\.@h:1\/\?\.\.\."; expected an http/)
@@ -65,13 +65,13 @@ describe("a problem of the configuration", () => {
   })
 
   it("has a path as JavaScript writes it", () => {
-    const { formatPath } = Problem
+    const { formatPath } = ConfigProblem
     assert.strictEqual(formatPath(["retry", "delays", 2, "a-b"]), "retry.delays[2].a-b")
     assert.strictEqual(formatPath([0, "a"]), "[0].a")
     assert.strictEqual(formatPath(["models", "a/b", "body"]), 'models["a/b"].body')
     assert.strictEqual(formatPath(["a".repeat(60)]), "a".repeat(60))
     assert.notStrictEqual(formatPath(["a".repeat(61)]), "a".repeat(61))
-    assert.strictEqual(Problem.format({ place: "a", message: "b." }), "a: b.")
+    assert.strictEqual(ConfigProblem.format({ place: "a", message: "b." }), "a: b.")
   })
 
   it("is reported with the others, the first twenty of them", () => {
@@ -82,8 +82,8 @@ describe("a problem of the configuration", () => {
       if (!Exit.isFailure(exit)) return assert.fail("it is fine")
       const error = Cause.squash(exit.cause)
       if (!Schema.isSchemaError(error)) return assert.fail(String(error))
-      assert.lengthOf(Problem.pathsOf(error.issue), count)
-      return Problem.firstOf(error.issue, input)
+      assert.lengthOf(ConfigProblem.pathsOf(error.issue), count)
+      return ConfigProblem.firstOf(error.issue, input)
     }
     assert.strictEqual(first(1), "[0]: found 0; expected true or false.")
     assert.notInclude(first(20), "more")

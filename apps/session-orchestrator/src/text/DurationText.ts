@@ -1,8 +1,8 @@
 /**
  * Writes durations in words: `4 m 59 s`.
  *
- * Span.S1. `format` is exact to the millisecond, so a schedule can be added up by hand.
- * Span.S2. A countdown shows whole seconds, rounded up: it never shows less than the time left, shows `0 s` only when the time has come, and
+ * DurationText.S1. `format` is exact to the millisecond, so a schedule can be added up by hand.
+ * DurationText.S2. A countdown shows whole seconds, rounded up: it never shows less than the time left, shows `0 s` only when the time has come, and
  *     never grows with time.
  */
 

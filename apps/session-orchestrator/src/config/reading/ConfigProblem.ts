@@ -1,8 +1,8 @@
 /**
  * Describes problems of a configuration for the person who has to correct it.
  *
- * Problem.P1. A problem names its path, the value that was found there and the value that was expected.
- * Problem.P2. A value is never quoted if it may be a secret: under an unknown key, in a token, in a header, in place of a variable's name, as
+ * ConfigProblem.P1. A problem names its path, the value that was found there and the value that was expected.
+ * ConfigProblem.P2. A value is never quoted if it may be a secret: under an unknown key, in a token, in a header, in place of a variable's name, as
  *     the whole of a file. People paste keys into all of these. Addresses are quoted without user and query.
  */
 import { Quote } from "@holdfast/wire"
@@ -190,7 +190,7 @@ const spelledOut = (text: string): string | undefined => {
   return unit === undefined ? undefined : `${parts?.[1]} ${unit}`
 }
 
-/** Problem.P2. These keys contain headers, bodies, variables and their names, arguments, a webhook or a database's password. */
+/** ConfigProblem.P2. These keys contain headers, bodies, variables and their names, arguments, a webhook or a database's password. */
 const SECRET_KEYS = new Set<PropertyKey>([
   "token",
   "tokenEnv",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as Span from "../../src/text/Span.ts"
+import * as DurationText from "../../src/text/DurationText.ts"
 
 const UNITS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 }
 
@@ -17,7 +17,7 @@ describe("Span", () => {
   it("a duration in words is exact to the millisecond", () => {
     fc.assert(
       fc.property(length, (ms) => {
-        expect(Math.round(parse(Span.format(ms)))).toBe(ms)
+        expect(Math.round(parse(DurationText.format(ms)))).toBe(ms)
       })
     )
   })
@@ -31,7 +31,7 @@ describe("Span", () => {
     [3_600_000, "1 h"],
     [27_105_000, "7 h 31 m 45 s"]
   ])("%d ms is %s", (ms, text) => {
-    expect(Span.format(ms)).toBe(text)
+    expect(DurationText.format(ms)).toBe(text)
   })
 
   it.each([
@@ -43,16 +43,16 @@ describe("Span", () => {
     [3_605_000, "1 h 0 m 5 s"],
     [-5, "0 s"]
   ])("a countdown of %d ms shows %s", (ms, text) => {
-    expect(Span.countdown(ms)).toBe(text)
+    expect(DurationText.countdown(ms)).toBe(text)
   })
 
   it("a countdown is never shorter than the time left, a second longer at most, and never grows", () => {
     fc.assert(
       fc.property(length, fc.nat({ max: 10_000 }), (ms, passed) => {
-        const shown = parse(Span.countdown(ms))
+        const shown = parse(DurationText.countdown(ms))
         expect(shown).toBeGreaterThanOrEqual(ms)
         expect(shown).toBeLessThan(ms + 1000)
-        expect(parse(Span.countdown(ms - passed))).toBeLessThanOrEqual(shown)
+        expect(parse(DurationText.countdown(ms - passed))).toBeLessThanOrEqual(shown)
       })
     )
   })
@@ -70,5 +70,5 @@ it.each([
   [183_600_000, "2 d 3 h"],
   [86_460_000, "1 d"]
 ])("%d ms are roughly %s", (ms, expected) => {
-  expect(Span.rough(ms)).toBe(expected)
+  expect(DurationText.rough(ms)).toBe(expected)
 })
