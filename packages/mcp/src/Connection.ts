@@ -64,7 +64,7 @@ export interface Connection {
 }
 
 /** A transport to a server, with the reason of its end. */
-export interface Way {
+export interface ServerTransport {
   readonly transport: Transport
   /** Completed when the server has ended, with the reason, such as a process's exit code. The transport need not close itself then. */
   readonly lost: Deferred.Deferred<string>
@@ -77,7 +77,7 @@ const CLIENT = { name: "holdfast", version: manifest.version }
 const NO_LIMIT = 2_147_483_647
 
 /** How long closing may take. */
-const GOODBYE = "2 seconds"
+const CLOSE_LIMIT = "2 seconds"
 
 /** Connection.C4. The SDK's own limit. */
 const MAX_PAGES = 64
@@ -92,7 +92,7 @@ export const BROKE_OFF = -32_799
 export const make = Effect.fnUntraced(function* ({
   lost,
   transport
-}: Way): Effect.fn.Return<Connection, StartError, Scope.Scope> {
+}: ServerTransport): Effect.fn.Return<Connection, StartError, Scope.Scope> {
   const changed = yield* Queue.sliding<void>(1)
   const doubts = yield* Queue.sliding<void>(1)
   const over = Deferred.await(lost)
@@ -106,7 +106,7 @@ export const make = Effect.fnUntraced(function* ({
   yield* Effect.addFinalizer(() =>
     Effect.timeoutOption(
       Effect.promise(() => client.close().catch(() => {})),
-      GOODBYE
+      CLOSE_LIMIT
     )
   )
   yield* Effect.tryPromise({

@@ -77,7 +77,7 @@ export const make = Effect.fnUntraced(function* (
     yield* tried.open
     const why = yield* started.lost.pipe(
       Effect.raceFirst(follow(started, tools.read(started))),
-      Effect.raceFirst(distrust(started))
+      Effect.raceFirst(pingAfterDoubts(started))
     )
     if ((yield* Clock.currentTimeMillis) - since >= Duration.toMillis(STEADY)) failures = 0
     return why
@@ -204,7 +204,7 @@ const follow = (connection: Connection, list: Effect.Effect<unknown, CallError>)
   )
 
 /** Pings the server after each doubt (ToolServer.S4). Ends when it does not answer. */
-const distrust = (connection: Connection): Effect.Effect<string> =>
+const pingAfterDoubts = (connection: Connection): Effect.Effect<string> =>
   Queue.take(connection.doubts).pipe(
     Effect.andThen(
       Effect.timeoutOrElse(connection.ping, {

@@ -18,8 +18,8 @@ import {
 } from "@modelcontextprotocol/client"
 import { Deferred, Effect, Record, Redacted, type Scope } from "effect"
 import type { ToolServerReach } from "../ToolServerConfig.ts"
-import { BROKE_OFF, type Way } from "../Connection.ts"
-import { costOf, Intake, TOO_MUCH_JUNK, type Verdict, WORK_PER_TURN } from "./Intake.ts"
+import { BROKE_OFF, type ServerTransport } from "../Connection.ts"
+import { costOf, Intake, TOO_MUCH_JUNK, type MessageCheck, WORK_PER_TURN } from "./Intake.ts"
 import { MAX_MESSAGE_BYTES } from "./LineTransport.ts"
 
 /** HttpTransport.H2, in milliseconds. */
@@ -40,7 +40,7 @@ const OPENING = 500
 export const make = ({
   headers,
   url
-}: Extract<ToolServerReach, { readonly type: "http" }>): Effect.Effect<Way, never, Scope.Scope> =>
+}: Extract<ToolServerReach, { readonly type: "http" }>): Effect.Effect<ServerTransport, never, Scope.Scope> =>
   Effect.clockWith((clock) => {
     const intake = new Intake(() => clock.currentTimeMillisUnsafe())
     const lost = Deferred.makeUnsafe<string>()
@@ -144,13 +144,13 @@ class AnsweringTransport implements Transport {
   onmessage?: Transport["onmessage"]
   private readonly inner: StreamableHTTPClientTransport
   /** The same object, with the type that the SDK's client uses. */
-  private readonly way: Transport
+  private readonly transport: Transport
   private readonly intake: Intake
   private readonly lost: Deferred.Deferred<string>
 
   constructor(inner: StreamableHTTPClientTransport, intake: Intake, lost: Deferred.Deferred<string>) {
     this.inner = inner
-    this.way = inner
+    this.transport = inner
     this.intake = intake
     this.lost = lost
   }
@@ -159,27 +159,27 @@ class AnsweringTransport implements Transport {
     Object.assign(this.inner, {
       onclose: () => this.onclose?.(),
       onerror: (error) => {
-        this.heed(this.intake.junk(0))
+        this.endIfSpent(this.intake.junk(0))
         this.onerror?.(error)
       },
       onmessage: (message) => {
-        const verdict = this.intake.judge(message, 0) // its size is counted with its stream's
-        if (verdict === "pass") this.onmessage?.(message)
-        else this.heed(verdict)
+        const check = this.intake.check(message, 0) // its size is counted with its stream's
+        if (check === "pass") this.onmessage?.(message)
+        else this.endIfSpent(check)
       }
     } satisfies Pick<Transport, "onclose" | "onerror" | "onmessage">)
     return this.inner.start()
   }
 
   send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
-    if (!isJSONRPCRequest(message)) return this.way.send(message, options)
+    if (!isJSONRPCRequest(message)) return this.transport.send(message, options)
     const { id } = message
     this.intake.requested(id)
     const onRequestStreamEnd = (): void => {
       const error = { code: BROKE_OFF, message: "its answer broke off" }
       if (this.intake.answered(id)) this.onmessage?.({ jsonrpc: "2.0", id, error })
     }
-    return this.way.send(message, { ...options, onRequestStreamEnd }).catch((error: unknown) => {
+    return this.transport.send(message, { ...options, onRequestStreamEnd }).catch((error: unknown) => {
       this.intake.answered(id)
       throw error
     })
@@ -197,8 +197,8 @@ class AnsweringTransport implements Transport {
     this.inner.setProtocolVersion(version)
   }
 
-  private heed(verdict: Verdict): void {
-    if (verdict === "end") Deferred.doneUnsafe(this.lost, Effect.succeed(TOO_MUCH_JUNK))
+  private endIfSpent(check: MessageCheck): void {
+    if (check === "end") Deferred.doneUnsafe(this.lost, Effect.succeed(TOO_MUCH_JUNK))
   }
 }
 

@@ -53,7 +53,7 @@ export const debtMs = ({ perSecond }: Rate, { left }: Account): number =>
 export const costOf = (bytes: number): number => 1 + Math.floor(bytes / 1_024)
 
 /** The decision about a message. */
-export type Verdict =
+export type MessageCheck =
   | "pass"
   /** The message is not needed. */
   | "drop"
@@ -86,7 +86,7 @@ export class Intake {
   }
 
   /** Decides about a server's message and counts its cost. */
-  judge(message: Shape, bytes: number): Verdict {
+  check(message: Shape, bytes: number): MessageCheck {
     if (message.method === undefined) {
       return message.id !== undefined && this.answered(message.id) ? "pass" : this.junk(bytes)
     }

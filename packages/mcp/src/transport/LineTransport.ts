@@ -15,7 +15,7 @@ import {
   type Transport
 } from "@modelcontextprotocol/client"
 import { Effect } from "effect"
-import { costOf, Intake, TOO_MUCH_JUNK, type Verdict } from "./Intake.ts"
+import { costOf, Intake, TOO_MUCH_JUNK, type MessageCheck } from "./Intake.ts"
 
 /** The largest output (1 MiB) with every character escaped (6 for 1), and the message around it. */
 export const MAX_MESSAGE_BYTES = 8 * 1_048_576
@@ -75,7 +75,7 @@ export class LineTransport implements Transport {
           const { pieces, size } = this
           this.pieces = []
           this.size = 0
-          if (this.hear(Buffer.concat(pieces).toString("utf8"), size) === "end") return Effect.fail(TOO_MUCH_JUNK)
+          if (this.receive(Buffer.concat(pieces).toString("utf8"), size) === "end") return Effect.fail(TOO_MUCH_JUNK)
           if (this.intake.isTurnOver(costOf(size))) return Effect.andThen(this.turn, from(next))
         }
         return this.keep(chunk.subarray(next)) ? Effect.void : Effect.fail(TOO_LONG)
@@ -96,16 +96,16 @@ export class LineTransport implements Transport {
     return true
   }
 
-  private hear(line: string, bytes: number): Verdict {
+  private receive(line: string, bytes: number): MessageCheck {
     const value = objectOf(line)
     if (value === undefined) return this.intake.junk(bytes) // LineTransport.L2
-    const verdict = this.intake.judge(value, bytes)
-    if (verdict !== "pass") return verdict
+    const check = this.intake.check(value, bytes)
+    if (check !== "pass") return check
     const message = messageOf(value)
     if (message === undefined) return this.intake.junk(bytes)
     if (isJSONRPCRequest(message) && this.unread > MAX_UNREAD) return "drop" // LineTransport.L3
     this.onmessage?.(message)
-    return verdict
+    return check
   }
 }
 

@@ -10,17 +10,17 @@ import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio"
 import { Deferred, Duration, Effect, Fiber, type PlatformError, Queue, type Scope, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import type { ToolServerReach } from "../ToolServerConfig.ts"
-import { StartError, type Way } from "../Connection.ts"
+import { StartError, type ServerTransport } from "../Connection.ts"
 import { LineTransport } from "./LineTransport.ts"
 
 /** Between SIGTERM and SIGKILL. */
 const GRACE = Duration.seconds(2)
 
 /** Characters of its last output on standard error that are kept, to report why it ended. */
-const KEPT_WORDS = 400
+const KEPT_OUTPUT = 400
 
 /** How long its remaining output is read after its exit. Limited, because a grandchild may hold the pipe open. */
-const LAST_WORDS = Duration.millis(200)
+const LAST_OUTPUT_LIMIT = Duration.millis(200)
 
 /** The processes that are killed if this process ends without closing its scopes. */
 export interface Children {
@@ -33,7 +33,7 @@ export const make = Effect.fnUntraced(function* (
   { args, command, cwd, env }: Extract<ToolServerReach, { readonly type: "stdio" }>,
   children: Children,
   conceal: (text: string) => string
-): Effect.fn.Return<Way, StartError, ChildProcessSpawner.ChildProcessSpawner | Scope.Scope> {
+): Effect.fn.Return<ServerTransport, StartError, ChildProcessSpawner.ChildProcessSpawner | Scope.Scope> {
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
   // Registered before the start, so that this finalizer runs after the process has ended.
   const pids: Array<number> = []
@@ -64,12 +64,12 @@ export const make = Effect.fnUntraced(function* (
   )
   const end = (why: string) => Deferred.succeed(lost, why)
 
-  let words = ""
+  let output = ""
   const listening = yield* Effect.forkScoped(
     Stream.runForEach(Stream.decodeText(child.stderr), (text) =>
       Effect.andThen(
         Effect.sync(() => {
-          words = conceal(words + text).slice(-KEPT_WORDS) // in this order: half a secret is not recognised
+          output = conceal(output + text).slice(-KEPT_OUTPUT) // in this order: half a secret is not recognised
         }),
         Effect.yieldNow // StdioTransport.P4
       )
@@ -89,8 +89,8 @@ export const make = Effect.fnUntraced(function* (
       onFailure: (error) => Effect.succeed(/'(SIG\w+)'/.exec(causeOf(error))?.[1] ?? causeOf(error)),
       onSuccess: (code) => Effect.succeed(`exit code ${code}`)
     }),
-    Effect.tap(Effect.timeoutOption(Fiber.awaitAll([reading, listening]), LAST_WORDS)),
-    Effect.flatMap((how) => end(`its process ended (${how})${lastLineOf(words)}`)),
+    Effect.tap(Effect.timeoutOption(Fiber.awaitAll([reading, listening]), LAST_OUTPUT_LIMIT)),
+    Effect.flatMap((how) => end(`its process ended (${how})${lastLineOf(output)}`)),
     Effect.forkScoped
   )
   return { transport, lost }
@@ -102,7 +102,7 @@ export const make = Effect.fnUntraced(function* (
 const causeOf = ({ reason }: PlatformError.PlatformError): string =>
   reason.cause instanceof Error ? reason.cause.message : reason._tag
 
-const lastLineOf = (words: string): string => {
-  const line = words.toWellFormed().trimEnd().split("\n").at(-1)?.trim() ?? ""
+const lastLineOf = (output: string): string => {
+  const line = output.toWellFormed().trimEnd().split("\n").at(-1)?.trim() ?? ""
   return line === "" ? "" : `; its last output: ${line}`
 }

@@ -41,10 +41,10 @@ describe("a tool server's data", () => {
   it("costs nothing as the answer to a request, once", () => {
     const intake = new Intake.Intake(() => 0)
     intake.requested(1)
-    assert.strictEqual(intake.judge({ id: 1 }, 8_000_000), "pass")
+    assert.strictEqual(intake.check({ id: 1 }, 8_000_000), "pass")
     assert.strictEqual(intake.nextTurn(), 0)
-    for (let n = 0; n < Intake.JUNK.burst; n++) assert.strictEqual(intake.judge({ id: 1 }, 10), "drop")
-    assert.strictEqual(intake.judge({ id: 1 }, 10), "end")
+    for (let n = 0; n < Intake.JUNK.burst; n++) assert.strictEqual(intake.check({ id: 1 }, 10), "drop")
+    assert.strictEqual(intake.check({ id: 1 }, 10), "end")
   })
 
   it("in lines that are no message ends the connection beyond the budget, which refills", () => {
@@ -61,12 +61,12 @@ describe("a tool server's data", () => {
   it("in notifications is dropped, except changed tools, and is not read faster than the rate", () => {
     let now = 0
     const intake = new Intake.Intake(() => now)
-    assert.strictEqual(intake.judge({ method: "notifications/message" }, 10), "drop")
-    assert.strictEqual(intake.judge({ method: "notifications/tools/list_changed" }, 10), "pass")
-    assert.strictEqual(intake.judge({ id: 1, method: "ping" }, 10), "pass")
-    for (let n = 3; n < Intake.UNREQUESTED.burst; n++) intake.judge({ method: "notifications/message" }, 10)
+    assert.strictEqual(intake.check({ method: "notifications/message" }, 10), "drop")
+    assert.strictEqual(intake.check({ method: "notifications/tools/list_changed" }, 10), "pass")
+    assert.strictEqual(intake.check({ id: 1, method: "ping" }, 10), "pass")
+    for (let n = 3; n < Intake.UNREQUESTED.burst; n++) intake.check({ method: "notifications/message" }, 10)
     assert.strictEqual(intake.nextTurn(), 0)
-    for (let n = 0; n < Intake.UNREQUESTED.perSecond; n++) intake.judge({ method: "notifications/message" }, 10)
+    for (let n = 0; n < Intake.UNREQUESTED.perSecond; n++) intake.check({ method: "notifications/message" }, 10)
     assert.strictEqual(intake.nextTurn(), 1_000)
     now += 1_000
     assert.strictEqual(intake.nextTurn(), 0)

@@ -17,7 +17,7 @@ import * as Deadline from "../limits/Deadline.ts"
 export const AWAIT_USAGE_MS = 1000
 
 /** The longest wait for the body's end after the terminal frame, in milliseconds. Beyond this a new connection is cheaper. */
-export const AWAIT_END_MS = 250
+const AWAIT_END_MS = 250
 
 /** The events of an attempt, pull by pull. */
 export type EventPull = Pull.Pull<Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>, Failure.ProviderFailure>
