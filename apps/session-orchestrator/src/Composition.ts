@@ -23,6 +23,7 @@ import * as Retention from "./durable/Retention.ts"
 import * as Timer from "./durable/Timer.ts"
 import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
+import * as Submissions from "./orchestrator/Submissions.ts"
 import * as TurnStates from "./inspection/TurnStates.ts"
 import { nameOf } from "./storage/sql/DatabaseUrl.ts"
 import * as GateTable from "./storage/tables/GateTable.ts"
@@ -207,8 +208,10 @@ export const inspection = Layer.unwrap(
   })
 )
 
-/** What clients can read of turns, whichever process runs them. */
-const lookups = Layer.merge(Explanations.layer, TurnStates.layer).pipe(Layer.provide(Secrets.layer))
+/** What clients can read of turns and hand in, whichever process runs them. */
+const lookups = Layer.mergeAll(Explanations.layer, TurnStates.layer, Submissions.layer).pipe(
+  Layer.provide(Secrets.layer)
+)
 
 /** The port comes first, then the file's lock: whoever cannot have both leaves the data alone. */
 export const service = Layer.unwrap(

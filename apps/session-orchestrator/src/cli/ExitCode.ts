@@ -9,7 +9,10 @@ export const FAILED = 1
 /** The command line or the configuration is wrong. */
 export const USAGE = 2
 
+/** The turn is not answered yet: it waits, runs or is queued. */
+export const PENDING = 3
+
 /** Ended by Ctrl-C or SIGTERM before there was an answer, or by a second one: 128 and the number of SIGINT, as shells have it. */
 export const ABORTED = 130
 
-export type ExitCode = typeof COMPLETED | typeof FAILED | typeof USAGE | typeof ABORTED
+export type ExitCode = typeof COMPLETED | typeof FAILED | typeof USAGE | typeof PENDING | typeof ABORTED

@@ -51,6 +51,8 @@ export interface Frame {
 }
 
 export interface CreateOptions {
+  /** Otherwise a new id. One that is taken fails as the database reports it. */
+  readonly conversationId?: Ids.ConversationId | undefined
   /** `provider/model`; otherwise the configuration's. */
   readonly model?: string | undefined
   readonly system?: string | undefined

@@ -25,6 +25,7 @@ import * as RawProblem from "./RawProblem.ts"
 import * as ResponseHeaders from "./body/ResponseHeaders.ts"
 import * as SystemHandlers from "./SystemHandlers.ts"
 import * as TurnHandlers from "./TurnHandlers.ts"
+import * as WorkHandlers from "./WorkHandlers.ts"
 
 /** Where the server listens unless told otherwise. */
 export const DEFAULT_HOST = "127.0.0.1"
@@ -93,7 +94,7 @@ export const served = (options: Options = {}) => {
 // --- internal
 
 const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.OPENAPI_PATH }), DocsRoutes.layer).pipe(
-  Layer.provide([ConversationHandlers.layer, TurnHandlers.layer, SystemHandlers.layer])
+  Layer.provide([ConversationHandlers.layer, TurnHandlers.layer, WorkHandlers.layer, SystemHandlers.layer])
 )
 
 /** Around every call, known or not: who may come in, how much is read, and what failures look like. */

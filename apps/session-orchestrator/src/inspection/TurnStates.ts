@@ -5,7 +5,7 @@ import { Secrets } from "../redaction/Secrets.ts"
 import * as Answer from "../conversation/Answer.ts"
 import type { Interruptions } from "../storage/Interruptions.ts"
 import type { Journal } from "../durable/Journal.ts"
-import type { StorageError, Store } from "../storage/Store.ts"
+import { type StorageError, Store } from "../storage/Store.ts"
 import * as Account from "../recovery/Account.ts"
 import * as Evidence from "./Evidence.ts"
 import { TurnNotFound } from "./TurnNotFound.ts"
@@ -16,6 +16,8 @@ export class TurnStates extends Context.Service<
   {
     /** What a turn of any conversation is at. A parked one stays where it is. */
     readonly find: (turnId: Ids.TurnId) => Effect.Effect<TurnState.TurnState, TurnNotFound | StorageError>
+    /** The conversation of a turn. */
+    readonly conversationOf: (turnId: Ids.TurnId) => Effect.Effect<Ids.ConversationId, TurnNotFound | StorageError>
   }
 >()("@holdfast/session-orchestrator/inspection/TurnStates") {}
 
@@ -24,8 +26,17 @@ export const layer: Layer.Layer<TurnStates, never, Store | Journal | Interruptio
   TurnStates,
   Effect.gen(function* () {
     const read = yield* Evidence.reader
+    const store = yield* Store
     const { redact } = yield* Secrets
     return {
+      conversationOf: (turnId) =>
+        Effect.flatMap(
+          store.turn(turnId),
+          Option.match({
+            onNone: () => Effect.fail(new TurnNotFound({ turnId })),
+            onSome: ({ conversationId }) => Effect.succeed(conversationId)
+          })
+        ),
       find: Effect.fn("TurnStates.find")(function* (turnId) {
         const evidence = Option.getOrUndefined(yield* read(turnId))
         return evidence === undefined ? yield* new TurnNotFound({ turnId }) : of(evidence, redact)

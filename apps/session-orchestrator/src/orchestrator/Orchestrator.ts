@@ -236,7 +236,7 @@ const TAKE_UP_INTERVAL = "5 seconds"
 const MOST_SETTINGS = 65_536
 
 const conversationOf = Effect.fnUntraced(function* (
-  { model, system, retry }: CreateOptions,
+  { conversationId, model, system, retry }: CreateOptions,
   defaults: Defaults["Service"],
   providers: Providers["Service"]
 ): Effect.fn.Return<Conversation, InvalidRequest> {
@@ -260,7 +260,7 @@ const conversationOf = Effect.fnUntraced(function* (
   const problem = ReportSchema.problemOf(settings.success)
   if (problem !== undefined) return yield* new InvalidRequest({ message: `retry.finalReport.schema: ${problem}` })
   return {
-    conversationId: Ids.ConversationId.make(OrderedId.next()),
+    conversationId: conversationId ?? Ids.ConversationId.make(OrderedId.next()),
     model: name,
     system,
     retry,

@@ -19,6 +19,7 @@ import {
 import { Explanations } from "../../src/inspection/Explanations.ts"
 import { TurnNotFound } from "../../src/inspection/TurnNotFound.ts"
 import { TurnStates } from "../../src/inspection/TurnStates.ts"
+import { Submissions } from "../../src/orchestrator/Submissions.ts"
 import { StorageError, Store } from "../../src/storage/Store.ts"
 
 type Watcher = Queue.Queue<ReadonlyArray<Frame>, SubscriberTooSlow>
@@ -216,8 +217,16 @@ export const make = () => {
           Effect.andThen(existing(conversationId), Effect.fail(new TurnNotFound({ conversationId, turnId })))
       }),
       Layer.succeed(TurnStates, {
-        find: (turnId) => Effect.fail(new TurnNotFound({ turnId }))
+        find: (turnId) => Effect.fail(new TurnNotFound({ turnId })),
+        conversationOf: (turnId) =>
+          Effect.suspend(() => {
+            const found = turns.get(turnId)
+            return found === undefined
+              ? Effect.fail(new TurnNotFound({ turnId }))
+              : Effect.succeed(found.conversationId)
+          })
       }),
+      Layer.succeed(Submissions, { submit: () => die }),
       Layer.succeed(Store, {
         createConversation: () => die,
         conversation: () => die,

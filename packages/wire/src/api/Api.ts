@@ -10,6 +10,7 @@ import { complete } from "./OpenApiDocument.ts"
 import { problems } from "./Problem.ts"
 import { SystemGroup } from "./SystemGroup.ts"
 import { TurnsGroup } from "./TurnsGroup.ts"
+import { WorkGroup } from "./WorkGroup.ts"
 
 /** Where the document that describes the API is. */
 export const OPENAPI_PATH = "/openapi.json"
@@ -24,7 +25,7 @@ const description = [
 ].join("\n")
 
 export const Api = HttpApi.make("holdfast")
-  .add(ConversationsGroup, TurnsGroup, SystemGroup)
+  .add(ConversationsGroup, TurnsGroup, WorkGroup, SystemGroup)
   // A1
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
   // A2

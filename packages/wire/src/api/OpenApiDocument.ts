@@ -122,6 +122,7 @@ const SENT = new Set([
   "CreateConversation",
   "RunTurn",
   "RetryTurn",
+  "SubmitTurn",
   "AutoRetry",
   "CommandOnly",
   "WaitUntil",

@@ -100,13 +100,13 @@ const prefer = {
 }
 
 /** What both kinds of stream carry. */
-const Event = TurnEvent.annotate({ identifier: "TurnEvent" })
+export const Event = TurnEvent.annotate({ identifier: "TurnEvent" })
 
 /**
  * Both media types as their bytes look; the schema is that of one line, or of one frame's `data`. The generator would call
  * a stream NDJSON whatever its media type.
  */
-const streams = {
+export const streams = {
   [Ndjson.CONTENT_TYPE]: {
     schema: { $ref: "#/components/schemas/TurnEvent" },
     example: ExampleTurn.lines
@@ -205,7 +205,8 @@ const events = HttpApiEndpoint.get("events", "/v1/conversations/:conversationId/
 /** What plain text goes by. */
 export const TEXT_CONTENT_TYPE = "text/plain"
 
-const turnParam = {
+/** What a path with a turn in it carries. */
+export const turnParam = {
   turnId: Schema.String.annotate({ description: "As it stands in every event of the turn." }).pipe(
     Schema.decodeTo(TurnId)
   )

@@ -47,8 +47,16 @@ export const CONFIG_VARIABLE = "HOLDFAST_CONFIG"
 /** `pretty` or `json`; without it logs are pretty on a terminal and JSON elsewhere. */
 export const LOG_FORMAT_VARIABLE = "HOLDFAST_LOG_FORMAT"
 
+/** Where the client commands reach the service; the command line's `--url` stands over it. */
+export const URL_VARIABLE = "HOLDFAST_URL"
+
 /** Every variable that begins with `HOLDFAST_` and means something. */
-export const names: ReadonlyArray<string> = [CONFIG_VARIABLE, LOG_FORMAT_VARIABLE, ...overrides.map(({ name }) => name)]
+export const names: ReadonlyArray<string> = [
+  CONFIG_VARIABLE,
+  LOG_FORMAT_VARIABLE,
+  URL_VARIABLE,
+  ...overrides.map(({ name }) => name)
+]
 
 /** The overrides that are set, in the shape of the file, not checked yet. */
 export const toSettings = (environment: Environment): Readonly<Record<string, unknown>> => {

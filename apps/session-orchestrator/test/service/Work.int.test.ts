@@ -1,0 +1,97 @@
+/** Work that is left: turns that are submitted, watched and ended by their ids, on the whole service (X15). */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Given from "./Given.ts"
+import * as Process from "./Process.ts"
+import * as Service from "./Service.ts"
+
+type Running = Effect.Success<ReturnType<typeof Service.start>>
+
+const submit = (service: Running, body: object) =>
+  Effect.map(service.call({ path: "/v1/turns", body }), ({ headers, status, text }) => ({
+    status,
+    location: headers.location,
+    body: JSON.parse(text)
+  }))
+
+const status = (service: Running, turnId: string) =>
+  Effect.map(service.call({ path: `/v1/turns/${turnId}` }), ({ text }): string => JSON.parse(text).status)
+
+const until = (service: Running, turnId: string, wanted: string) =>
+  Process.eventually(`turn ${turnId} to be ${wanted}`, status(service, turnId), (found) => found === wanted)
+
+describe("POST /v1/turns", () => {
+  it.live("X15: opens a conversation for the prompt; the same again adds nothing, and anything else is refused", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start()
+      service.provider.respond(Given.answer("Here"), Given.answer("There"))
+      const body = { prompt: "Hello", turnId: "one", system: "Be brief.", retry: { budget: "1 hour", enabled: true } }
+      const first = yield* submit(service, body)
+      assert.deepStrictEqual(first, {
+        status: 202,
+        location: "/v1/turns/one",
+        body: { turnId: "one", conversationId: "one", isNew: true }
+      })
+      yield* until(service, "one", "completed")
+      // The order of keys is no difference.
+      const again = yield* submit(service, { ...body, retry: { enabled: true, budget: "1 hour" } })
+      assert.deepStrictEqual(again, { ...first, body: { ...first.body, isNew: false } })
+      for (const other of [{ prompt: "Bye" }, { system: "Be long." }, { retry: {} }, { model: "scripted/n" }]) {
+        const { body: problem, status } = yield* submit(service, { ...body, ...other })
+        assert.deepStrictEqual([status, problem.type], [409, "/docs#problem-turn-conflict"])
+      }
+      assert.strictEqual(service.provider.count(), 1)
+
+      const unnamed = yield* submit(service, { prompt: "Hello" })
+      assert.strictEqual(unnamed.location, `/v1/turns/${unnamed.body.turnId}`)
+      assert.notStrictEqual(unnamed.body.conversationId, unnamed.body.turnId)
+      yield* until(service, unnamed.body.turnId, "completed")
+    })
+  )
+
+  it.live("X15: a submission that broke off behind its conversation is completed by the same call", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start()
+      service.provider.respond(Given.answer("Here"), Given.answer("There"))
+      // What a first call leaves whose process ends between its two writes.
+      const { conversationId } = (yield* submit(service, { prompt: "Hello", turnId: "one" })).body
+      yield* until(service, "one", "completed")
+      const taken = yield* service.call(Given.submission(conversationId, "two"))
+      assert.strictEqual(taken.status, 202)
+      // A conversation of that name with other turns is none that a submission left.
+      yield* until(service, "two", "completed")
+      const settings = yield* submit(service, { prompt: "Hello", turnId: "three", retry: { budget: "soon" } })
+      assert.deepStrictEqual([settings.status, settings.body.type], [400, "/docs#problem-invalid-request"])
+      assert.strictEqual((yield* service.call({ path: "/v1/turns/three" })).status, 404)
+    })
+  )
+})
+
+describe("a turn by its id", () => {
+  it.live("X15: is watched from its first event, as often as a client likes, and ended alone", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start({ retry: Service.LONG })
+      service.provider.respond(Given.overloaded, Given.answer("There"))
+      yield* submit(service, { prompt: "Hello", turnId: "one" })
+      yield* until(service, "one", "waiting")
+      yield* service.call(Given.submission("one", "two"))
+      const abort = (turnId: string) => service.call({ path: `/v1/turns/${turnId}/abort`, body: {} })
+      const queued = yield* abort("two")
+      assert.deepStrictEqual([queued.status, JSON.parse(queued.text).type], [409, "/docs#problem-turn-conflict"])
+      assert.strictEqual((yield* abort("one")).status, 202)
+      assert.strictEqual(yield* status(service, "one"), "aborted")
+      // Ended before: there is nothing to do, and the next turn is another one.
+      assert.strictEqual((yield* abort("one")).status, 202)
+      yield* until(service, "two", "completed")
+      assert.strictEqual((yield* abort("none")).status, 404)
+
+      const events = yield* service.call({ path: "/v1/turns/one/events" })
+      assert.strictEqual(events.headers["content-type"], "application/x-ndjson")
+      const types = Service.eventsOf(events.text).map(({ type }) => type)
+      assert.deepStrictEqual([types[0], types.at(-1)], ["turn-start", "turn-end"])
+      const sse = yield* service.call({ path: "/v1/turns/one/events", headers: { accept: "text/event-stream" } })
+      assert.match(sse.text, /^id: 1\ndata: /)
+      assert.strictEqual((yield* service.call({ path: "/v1/turns/none/events" })).status, 404)
+    })
+  )
+})
