@@ -24,6 +24,7 @@ import * as Timer from "./durable/Timer.ts"
 import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
 import * as Submissions from "./orchestrator/Submissions.ts"
+import * as TurnLists from "./inspection/TurnLists.ts"
 import * as TurnStates from "./inspection/TurnStates.ts"
 import { nameOf } from "./storage/sql/DatabaseUrl.ts"
 import * as GateTable from "./storage/tables/GateTable.ts"
@@ -209,7 +210,7 @@ export const inspection = Layer.unwrap(
 )
 
 /** What clients can read of turns and hand in, whichever process runs them. */
-const lookups = Layer.mergeAll(Explanations.layer, TurnStates.layer, Submissions.layer).pipe(
+const lookups = Layer.mergeAll(Explanations.layer, TurnStates.layer, TurnLists.layer, Submissions.layer).pipe(
   Layer.provide(Secrets.layer)
 )
 

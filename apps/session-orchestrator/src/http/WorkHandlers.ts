@@ -4,6 +4,7 @@ import { Api, WorkGroup } from "@holdfast/wire/api"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Conversations, ShuttingDown, TurnConflict } from "../conversation/Conversations.ts"
+import { TurnLists } from "../inspection/TurnLists.ts"
 import { TurnStates } from "../inspection/TurnStates.ts"
 import { Submissions } from "../orchestrator/Submissions.ts"
 import { Drain } from "../system/Drain.ts"
@@ -19,6 +20,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
     const states = yield* TurnStates
+    const lists = yield* TurnLists
     const submissions = yield* Submissions
     const drain = yield* Drain
 
@@ -27,6 +29,9 @@ export const layer = HttpApiBuilder.group(
     )
 
     return handlers.handleAll({
+      listTurns: ({ query: { cursor, limit, ...filter } }) => orProblem(lists.turns(filter, { cursor, limit })),
+      listConversations: ({ query: { cursor, limit, ...filter } }) =>
+        orProblem(lists.conversations(filter, { cursor, limit })),
       submit: ({ payload }) =>
         Effect.andThen(unlessGoingDown, submissions.submit(payload)).pipe(
           // It opens its conversation itself.

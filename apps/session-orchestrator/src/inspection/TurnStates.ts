@@ -3,6 +3,7 @@ import { Target, type Ids, type TurnEvent, type TurnState } from "@holdfast/wire
 import { Context, Effect, Layer, Option } from "effect"
 import { Secrets } from "../redaction/Secrets.ts"
 import * as Answer from "../conversation/Answer.ts"
+import type { TurnRow } from "../storage/Lists.ts"
 import type { Interruptions } from "../storage/Interruptions.ts"
 import type { Journal } from "../durable/Journal.ts"
 import { type StorageError, Store } from "../storage/Store.ts"
@@ -61,6 +62,22 @@ export const of = (evidence: Evidence.Evidence, redact: Evidence.Redact): TurnSt
   }
 }
 
+/** A turn in a list, by its row and what its records come to. */
+export const summaryOf = (
+  { hasEvents, model, turn: { acceptedAt, conversationId, end, prompt, turnId } }: TurnRow,
+  account: Account.Account,
+  redact: Evidence.Redact
+): TurnState.TurnSummary => ({
+  conversationId,
+  turnId,
+  status: TurnReport.stateOf(end, account, hasEvents),
+  model: TurnReport.targetOf(account) ?? model,
+  acceptedAt,
+  attempts: end?.attempts ?? Account.endedCalls(account.attempts),
+  ...(end === undefined ? waitingOf(account, redact) : sealedOf(end, redact)),
+  ...(prompt === undefined ? {} : { prompt })
+})
+
 // --- internal
 
 const waitingOf = (
@@ -75,16 +92,23 @@ const waitingOf = (
   }
 }
 
+const sealedOf = (
+  { endedAt, error, usage }: TurnEvent.TurnEnd,
+  redact: Evidence.Redact
+): Pick<TurnState.TurnState, "endedAt" | "usage" | "error"> => ({
+  endedAt,
+  usage,
+  ...(error === undefined ? {} : { error: cleaned(TurnReport.errorOf(error), redact) })
+})
+
 const endedOf = (
-  { endedAt, error, report, status, usage }: TurnEvent.TurnEnd,
+  end: TurnEvent.TurnEnd,
   events: ReadonlyArray<TurnEvent.PersistedEvent>,
   redact: Evidence.Redact
 ): Partial<TurnState.TurnState> => ({
-  endedAt,
-  usage,
-  ...(error === undefined ? {} : { error: cleaned(TurnReport.errorOf(error), redact) }),
-  ...(status === "completed" ? { text: Answer.textOf(events) } : {}),
-  ...(report === undefined ? {} : { report })
+  ...sealedOf(end, redact),
+  ...(end.status === "completed" ? { text: Answer.textOf(events) } : {}),
+  ...(end.report === undefined ? {} : { report: end.report })
 })
 
 /** The journal of an ended turn may be gone (`database.retention`); its events stay, and have a change of the target (P8). */

@@ -18,6 +18,7 @@ import {
 } from "../../src/conversation/Conversations.ts"
 import { Explanations } from "../../src/inspection/Explanations.ts"
 import { TurnNotFound } from "../../src/inspection/TurnNotFound.ts"
+import { TurnLists } from "../../src/inspection/TurnLists.ts"
 import { TurnStates } from "../../src/inspection/TurnStates.ts"
 import { Submissions } from "../../src/orchestrator/Submissions.ts"
 import { StorageError, Store } from "../../src/storage/Store.ts"
@@ -226,6 +227,7 @@ export const make = () => {
               : Effect.succeed(found.conversationId)
           })
       }),
+      Layer.succeed(TurnLists, { turns: () => die, conversations: () => die }),
       Layer.succeed(Submissions, { submit: () => die }),
       Layer.succeed(Store, {
         createConversation: () => die,

@@ -9,6 +9,7 @@ import { ConversationId, TurnId } from "../Ids.ts"
 import * as Ndjson from "../Ndjson.ts"
 import * as Sse from "../Sse.ts"
 import { CreateConversation } from "./ConversationsGroup.ts"
+import * as Listing from "./Listing.ts"
 import { withContent } from "./OpenApiDocument.ts"
 import * as Problem from "./Problem.ts"
 import { Event, RunTurn, streams, turnParam } from "./TurnsGroup.ts"
@@ -100,8 +101,33 @@ const abortTurn = HttpApiEndpoint.post("abortTurn", "/v1/turns/:turnId/abort", {
   })
 )
 
+const listTurns = HttpApiEndpoint.get("listTurns", "/v1/turns", {
+  query: Listing.turnsQuery,
+  success: Listing.TurnPage,
+  error: [Problem.InvalidRequest, Problem.StorageUnavailable]
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "List turns",
+    description: [
+      "Turns of all conversations, newest first: by their end with `status=completed`, `failed` or `aborted`, otherwise by their acceptance.",
+      "`next` is the cursor of the next page. Turns that are accepted meanwhile come on no later page, so no turn comes twice."
+    ].join("\n")
+  })
+)
+
+const listConversations = HttpApiEndpoint.get("listConversations", "/v1/conversations", {
+  query: Listing.conversationsQuery,
+  success: Listing.ConversationPage,
+  error: [Problem.InvalidRequest, Problem.StorageUnavailable]
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "List conversations",
+    description: "Newest first. `next` is the cursor of the next page."
+  })
+)
+
 export const WorkGroup = HttpApiGroup.make("work")
-  .add(submit, watchTurn, abortTurn)
+  .add(submit, listTurns, watchTurn, abortTurn, listConversations)
   .annotateMerge(
     OpenApi.annotations({
       title: "Work that is left",

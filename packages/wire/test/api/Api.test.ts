@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { OpenApi } from "effect/http-api"
-import { Api, CodeSamples, ConversationsGroup, Problem, TurnsGroup, WorkGroup } from "../../src/api/index.ts"
+import { Api, CodeSamples, ConversationsGroup, Listing, Problem, TurnsGroup, WorkGroup } from "../../src/api/index.ts"
 import * as TurnEvent from "../../src/TurnEvent.ts"
 
 const document = OpenApi.fromApi(Api.Api)
@@ -17,10 +17,12 @@ describe("the calls", () => {
       "GET /healthz",
       "GET /metrics",
       "GET /readyz",
+      "GET /v1/conversations",
       "GET /v1/conversations/{conversationId}",
       "GET /v1/conversations/{conversationId}/events",
       "GET /v1/conversations/{conversationId}/messages",
       "GET /v1/conversations/{conversationId}/turns/{turnId}/explain",
+      "GET /v1/turns",
       "GET /v1/turns/{turnId}",
       "GET /v1/turns/{turnId}/events",
       "POST /v1/conversations",
@@ -132,7 +134,9 @@ describe("examples", () => {
       TurnsGroup.TurnAccepted,
       TurnsGroup.State,
       WorkGroup.SubmitTurn,
-      WorkGroup.TurnSubmitted
+      WorkGroup.TurnSubmitted,
+      Listing.TurnPage,
+      Listing.ConversationPage
     ]) {
       const examples = Schema.resolveAnnotations(schema)?.["examples"]
       expect(Array.isArray(examples) ? examples.length : 0).toBeGreaterThan(0)

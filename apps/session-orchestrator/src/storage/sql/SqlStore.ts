@@ -28,6 +28,9 @@ import * as SqliteClient from "../sqlite/SqliteClient.ts"
 import * as StorageFailure from "../StorageFailure.ts"
 import * as StandingTable from "../tables/StandingTable.ts"
 import { Standings } from "../Standings.ts"
+import { Lists } from "../Lists.ts"
+import * as ConversationListTable from "../tables/ConversationListTable.ts"
+import * as TurnListTable from "../tables/TurnListTable.ts"
 import * as LongJson from "../../text/LongJson.ts"
 import { StorageError, Store, type StoredEvent } from "../Store.ts"
 import * as TurnTable from "../tables/TurnTable.ts"
@@ -43,7 +46,7 @@ const FORGOTTEN_AT_ONCE = 32
 const READS_AT_ONCE = 64
 
 /** The ports that a database serves. */
-export type Storage = Store | Journal | Standings | Interruptions
+export type Storage = Store | Journal | Standings | Interruptions | Lists
 
 /** Whoever asks whether there is a database does not wait until it has been given up. */
 const CHECK_LIMIT = Duration.millis(1500)
@@ -264,10 +267,15 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
     takeUp: interrupted(true),
     note: interrupted(false)
   })
+  const lists = Lists.of({
+    turns: (...query) => TurnListTable.page(sql, ...query).pipe(read("a list of turns")),
+    conversations: (...query) => ConversationListTable.page(sql, ...query).pipe(read("a list of conversations"))
+  })
   return Context.make(Store, store).pipe(
     Context.add(Journal, journal),
     Context.add(Standings, standings),
-    Context.add(Interruptions, interruptions)
+    Context.add(Interruptions, interruptions),
+    Context.add(Lists, lists)
   )
 })
 
