@@ -3,7 +3,7 @@
  *
  * Keyset.K1. A statement names the columns of its index in the index's order, so the database steps into it and reads on from there.
  */
-import { Effect } from "effect"
+import type { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import * as RowNumbers from "./RowNumbers.ts"
 import { type Page, type Position, SCAN } from "../Lists.ts"
