@@ -1,21 +1,26 @@
 /**
- * Who may import whom, and what the core may never touch.
+ * Checks the packages' imports, and that the core stays pure.
  *
- * B1. Dependencies point one way: wire <- kernel <- policy, providers <- session-orchestrator.
- * B2. The core (wire, kernel, policy) imports nothing of the platform and uses no timer, no clock but the injected one and no
- *     chance of its own; it runs no effect itself and waits for no promise (D10).
- * B3. What a package keeps to itself is reached by no path from outside.
+ * Boundaries.B1. Dependencies point one way: wire <- kernel <- policy <- journal, providers <- simulated <- session-orchestrator.
+ * Boundaries.B2. The core (wire, kernel, policy) imports nothing of the platform. It uses no timer, no clock but the injected one and
+ *     no randomness of its own; it runs no effect itself and waits for no promise (D10).
+ * Boundaries.B3. A package's internal files are not imported from outside by a path.
+ * Boundaries.B4. In the service, no import points to a higher room (`rooms`).
  *
- * Sources are read as text with comments and strings out of the way. That is less than a compiler knows, and enough: what
- * is looked for are names that nothing else in these packages has.
+ * Sources are read as text without comments and strings. A compiler would know more, but this is enough: the names searched for have
+ * no other meaning in these packages.
  */
+import { posix } from "node:path"
 
-/** What each package's `src` may import besides `effect`. `node:` stands for the platform. */
+/** The imports allowed in each package's `src`, besides `effect`. `node:` stands for the platform. */
 export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   wire: [],
   kernel: ["@holdfast/wire"],
   policy: ["@holdfast/wire", "@holdfast/kernel"],
   providers: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
+  journal: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
+  simulated: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
+  holdfast: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
   "session-orchestrator": [
     "@holdfast/",
     "@effect/platform-node",
@@ -29,26 +34,93 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   ]
 }
 
-/** Packages in which B2 holds, and the parts of `effect` that they may use; sockets, files and databases are others. */
+/**
+ * Rooms of the service, lower ones first: a file imports from its own room and from lower ones (Boundaries.B4). A room inside a room has a place of
+ * its own. The files beside the rooms (`Composition.ts`, `Program.ts`, `main.ts`) put them together.
+ */
+export const rooms: ReadonlyArray<string> = [
+  // What any room may use.
+  "text",
+  "tokens",
+  "system",
+  // The configuration, and what is made of it alone.
+  "config/reading",
+  "report",
+  "config",
+  "redaction",
+  // Ports of the disk, and the databases below them.
+  "storage",
+  "storage/migrations",
+  "storage/tables",
+  "storage/sqlite",
+  "storage/sql",
+  // Turns in this process.
+  "conversation",
+  "tools",
+  "pacing",
+  "gate",
+  "session",
+  "turn",
+  "parking",
+  "recovery",
+  "driver",
+  "orchestrator",
+  // What looks at turns, and what carries calls to them.
+  "inspection",
+  "telemetry/logs",
+  "telemetry/metrics",
+  "telemetry/traces",
+  "telemetry/incidents",
+  "telemetry",
+  "http/body",
+  "http/docs",
+  "http",
+  "cluster",
+  "cli/terminal",
+  "cli",
+  "."
+]
+
+/** The order of the rooms until they were parted, for the survey of older commits. */
+export const formerRooms: ReadonlyArray<string> = [
+  "text",
+  "tokens",
+  "config",
+  "storage",
+  "durable",
+  "tools",
+  "conversation",
+  "driver",
+  "cluster",
+  "inspection",
+  "telemetry",
+  "transport/http",
+  "cli",
+  "."
+]
+
+/** The packages of Boundaries.B2, and the parts of `effect` that they may use: none with sockets, files or databases. */
 const core: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["wire", ["effect", "effect/encoding", "effect/http-api"]],
   ["kernel", ["effect"]],
   ["policy", ["effect"]]
 ])
 
-/** Single files of a package that may do more, with the reason. */
+/** Single files of a package with further permissions, and the reason. */
 const exceptions: { readonly [path: string]: ReadonlyArray<string> } = {
-  // A provider on a socket: loaded only by programs that import this file.
-  "packages/providers/src/simulated/": ["node:"],
+  // A provider on a socket: loaded only by programs that import this folder.
+  "packages/simulated/src/server/": ["node:"],
   // HTTP on Node: likewise.
   "packages/providers/src/Undici.ts": ["undici"],
-  "packages/providers/src/Proxy.ts": ["undici"]
+  "packages/providers/src/Proxy.ts": ["undici"],
+  // A store on a file: likewise.
+  "packages/holdfast/src/stores/Sqlite.ts": ["node:"]
 }
 
 const impure: ReadonlyArray<readonly [name: string, pattern: RegExp]> = [
   ["a timer", /\b(?:setTimeout|setInterval|setImmediate|queueMicrotask)\b/],
   ["a clock of its own", /\bDate\s*\.\s*now\b|\bnew\s+Date\s*\(\s*\)|\bperformance\s*\.|\bprocess\s*\.\s*hrtime\b/],
-  ["chance of its own", /\bMath\s*\.\s*random\b|\bcrypto\s*\./],
+  ["randomness of its own", /\bMath\s*\.\s*random\b|\bcrypto\s*\./],
   ["the platform", /\bprocess\s*\.|\bglobalThis\b|\bfetch\s*\(|\bconsole\s*\./],
   ["an effect that it runs itself", /\bEffect\s*\.\s*run(?:Promise|Sync|Fork|Callback)/],
   ["a promise", /\bnew\s+Promise\b|\basync\b|\bawait\s|\bEffect\s*\.\s*(?:promise|tryPromise|callback)\b/]
@@ -60,7 +132,7 @@ export interface Source {
   readonly text: string
 }
 
-/** What is wrong, one sentence each. */
+/** The violations in a file, one sentence each. */
 export const violations = ({ path, text }: Source): ReadonlyArray<string> => {
   const name = /^(?:packages|apps)\/([^/]+)\/src\//.exec(path)?.[1]
   if (name === undefined) return []
@@ -72,7 +144,10 @@ export const violations = ({ path, text }: Source): ReadonlyArray<string> => {
         : !isEffect(name, specifier) && !permitted.some((prefix) => isUnder(specifier, prefix))
     )
     .map((specifier) => `${path}: ${name} may not import ${specifier}`)
-  if (!core.has(name)) return imports
+  const upward = upwardImports([{ path, text }]).map(
+    ({ path, target }) => `${path}: may not import ${target}, which is in a higher room (tools/src/Boundaries.ts)`
+  )
+  if (!core.has(name)) return [...imports, ...upward]
   const code = withoutComments(text)
   return [
     ...imports,
@@ -80,14 +155,55 @@ export const violations = ({ path, text }: Source): ReadonlyArray<string> => {
   ]
 }
 
+/** An import of the service that points to a higher room (Boundaries.B4). */
+export interface UpwardImport {
+  readonly path: string
+  readonly target: string
+}
+
+/** The imports of sources that point to a higher room. A room without a place in the order has that of the room around it. */
+export const upwardImports = (
+  sources: ReadonlyArray<Source>,
+  order: ReadonlyArray<string> = rooms
+): ReadonlyArray<UpwardImport> =>
+  sources.flatMap(({ path, text }) => {
+    const from = roomOf(path)
+    if (from === undefined) return []
+    return importsOf(text)
+      .filter((specifier) => specifier.startsWith("."))
+      .map((specifier) => ({ path, target: new URL(specifier, `file:///${path}`).pathname.slice(1) }))
+      .filter(({ target }) => {
+        const to = roomOf(target)
+        return to !== undefined && to !== from && rankOf(to, order) > rankOf(from, order)
+      })
+  })
+
+/** The order that knows most of the rooms of these sources. */
+export const orderOf = (sources: ReadonlyArray<Source>): ReadonlyArray<string> => {
+  const present = new Set(sources.map(({ path }) => roomOf(path)))
+  const known = (order: ReadonlyArray<string>): number => order.filter((room) => present.has(room)).length
+  return known(formerRooms) >= known(rooms) ? formerRooms : rooms
+}
+
 // --- internal
+
+const SERVICE = "apps/session-orchestrator/src/"
+
+/** The folder of a file of the service. */
+const roomOf = (path: string): string | undefined =>
+  path.startsWith(SERVICE) ? posix.dirname(path.slice(SERVICE.length)) : undefined
+
+const rankOf = (room: string, order: ReadonlyArray<string>): number => {
+  const rank = order.indexOf(room)
+  return rank >= 0 || room === "." ? rank : rankOf(posix.dirname(room), order)
+}
 
 const exceptionsFor = (path: string): ReadonlyArray<string> =>
   Object.entries(exceptions)
     .filter(([prefix]) => path.startsWith(prefix))
     .flatMap(([, specifiers]) => specifiers)
 
-/** B3. */
+/** Boundaries.B3. */
 const isOwn = (path: string, specifier: string): boolean => {
   const [kind = "", name = ""] = path.split("/")
   return new URL(specifier, `file:///${path}`).pathname.startsWith(`/${kind}/${name}/`)
@@ -109,6 +225,6 @@ const importsOf = (text: string): ReadonlyArray<string> =>
     (match) => match[1] ?? match[2] ?? match[3] ?? ""
   )
 
-/** Strings go too: a message may contain "process.". */
+/** Strings are removed, too: a message may contain "process.". */
 const withoutComments = (text: string): string =>
   text.replace(/\/\*[\s\S]*?\*\/|(?<![:"'`\w])\/\/.*$|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'/gm, " ")

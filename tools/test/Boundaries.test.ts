@@ -4,7 +4,7 @@ import * as Boundaries from "../src/Boundaries.ts"
 
 const root = new URL("../../", import.meta.url).pathname
 
-const inKernel = (text: string) => Boundaries.violations({ path: "packages/kernel/src/Turn.ts", text })
+const inKernel = (text: string) => Boundaries.violations({ path: "packages/kernel/src/turn/Turn.ts", text })
 
 describe("the boundaries", () => {
   it("D10: hold in every source of this repository", () => {
@@ -21,15 +21,42 @@ describe("the boundaries", () => {
     ["const now = Date.now()", "a clock of its own"],
     ["const today = new Date()", "a clock of its own"],
     ["setTimeout(() => {}, 1)", "a timer"],
-    ["const spread = Math.random()", "chance of its own"],
+    ["const spread = Math.random()", "randomness of its own"],
     ["const home = process.env.HOME", "the platform"],
     ['import { HttpClient } from "effect/http"', "may not import effect/http"],
-    ['import * as Backoff from "../../policy/src/Backoff.ts"', "may not import ../../policy/src/Backoff.ts"],
+    ['import * as Backoff from "../../../policy/src/Backoff.ts"', "may not import ../../../policy/src/Backoff.ts"],
     ["const run = Effect.runFork(turn)", "an effect that it runs itself"],
     ["const answer = Effect.promise(() => call())", "a promise"],
     ["const answer = async () => await call()", "a promise"]
   ])("D10: are crossed by %s", (text, complaint) => {
     assert.include(inKernel(text).join(), complaint)
+  })
+
+  it.each([
+    ["text/Prose.ts", 'import * as Turn from "../turn/TurnRunner.ts"'],
+    ["storage/Store.ts", 'import type { Table } from "./tables/TurnTable.ts"'],
+    ["cli/Run.ts", 'export { program } from "../Program.ts"']
+  ])("are crossed by an import of a higher room: %s, %s", (path, text) => {
+    const source = { path: `apps/session-orchestrator/src/${path}`, text }
+    assert.include(Boundaries.violations(source).join(), "which is in a higher room")
+  })
+
+  it.each([
+    ["turn/TurnRunner.ts", 'import * as Prose from "../text/Prose.ts"'],
+    ["storage/tables/TurnTable.ts", 'import { Store } from "../Store.ts"'],
+    ["storage/migrations/later/0010.ts", 'import { Store } from "../Migrations.ts"'],
+    ["Composition.ts", 'import * as Cli from "./cli/Cli.ts"']
+  ])("are not crossed by an import of a lower room: %s, %s", (path, text) => {
+    assert.deepStrictEqual(Boundaries.violations({ path: `apps/session-orchestrator/src/${path}`, text }), [])
+  })
+
+  it("had another order of rooms in older commits", () => {
+    const source = { path: "apps/session-orchestrator/src/transport/http/Access.ts", text: "" }
+    assert.strictEqual(Boundaries.orderOf([source]), Boundaries.formerRooms)
+    assert.strictEqual(
+      Boundaries.orderOf([{ ...source, path: "apps/session-orchestrator/src/http/Access.ts" }]),
+      Boundaries.rooms
+    )
   })
 
   it("are not crossed by a comment, a message or an import of one's own", () => {

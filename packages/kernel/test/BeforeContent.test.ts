@@ -1,21 +1,21 @@
-/** A turn that a host drives to its first content, and then hands to the interpreter, against one that the interpreter runs from its start. */
+/** Compares a turn that a host drives to its first content with an interpreted turn. */
 import { assert, describe, it } from "@effect/vitest"
 import { Property, RecordingSink, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Failure, Ids } from "@holdfast/wire"
 import { Clock, Context, Effect, Fiber, type Option, Random, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import { BeforeContent, type Begun } from "../src/BeforeContent.ts"
-import { Checkpoint } from "../src/Checkpoint.ts"
-import { Compactor } from "../src/Compactor.ts"
-import { EventSink } from "../src/EventSink.ts"
-import { type Listeners, Observer } from "../src/Observer.ts"
-import * as Opening from "../src/Opening.ts"
-import { Provider } from "../src/Provider.ts"
-import * as Records from "../src/Records.ts"
-import { RetryStrategy } from "../src/RetryStrategy.ts"
-import { noop, Toolbox } from "../src/Toolbox.ts"
-import * as Turn from "../src/Turn.ts"
+import { BeforeContent, type Begun } from "../src/turn/BeforeContent.ts"
+import { Checkpoint } from "../src/ports/Checkpoint.ts"
+import { Compactor } from "../src/ports/Compactor.ts"
+import { EventSink } from "../src/ports/EventSink.ts"
+import { type Listeners, Observer } from "../src/ports/Observer.ts"
+import * as Opening from "../src/calls/Opening.ts"
+import { Provider } from "../src/ports/Provider.ts"
+import * as Records from "../src/records/Records.ts"
+import { RetryStrategy } from "../src/ports/RetryStrategy.ts"
+import { noop, Toolbox } from "../src/ports/Toolbox.ts"
+import * as Turn from "../src/turn/Turn.ts"
 
 const { answer, badGateway, emits, emitsBody, overloaded, throws, tools, unauthorized } = ScriptedProvider
 
@@ -34,7 +34,7 @@ interface Case {
   readonly compacts: boolean
 }
 
-/** What can be seen of a turn, by clients, on disk, by observers and by its provider. */
+/** The visible results of a turn: for clients, on disk, for observers and for its provider. */
 interface Seen {
   readonly events: ReadonlyArray<unknown>
   readonly records: ReadonlyArray<Records.Stored>
@@ -48,6 +48,7 @@ class World {
   readonly sink = new RecordingSink.RecordingSink()
   readonly records: Array<Records.Stored> = []
   readonly told: Array<readonly [string, unknown]> = []
+  readonly repeated: Array<unknown> = []
   readonly provider: ReturnType<typeof ScriptedProvider.make>
   readonly strategy: TestStrategy.TestStrategy
   readonly observer: Listeners
@@ -60,7 +61,7 @@ class World {
     this.observer = Object.fromEntries(
       KINDS.map((kind) => [kind, (observation: unknown) => void this.told.push([kind, observation])])
     )
-    // A host writes what a turn says first together with the turn.
+    // A host writes the first events of a turn together with the turn.
     this.sink.persisted.push(...Turn.opening(facts))
   }
 
@@ -101,18 +102,26 @@ class World {
     )
   }
 
-  /** Drives the turn as a host does, and hands it over, some milliseconds after its records are written. */
+  beforeContent(spread: { readonly nextDoubleUnsafe: () => number }): BeforeContent {
+    return new BeforeContent(facts, {
+      strategy: this.strategy.service,
+      observer: this.observer,
+      live: this.sink.service.live,
+      repeat: (events) => this.repeated.push(...events) > 0,
+      spread: () => spread.nextDoubleUnsafe(),
+      offers: { tools: [], hasRouter: false, hasStrategy: true, hasCompactor: this.isCompacting }
+    })
+  }
+
+  write(record: Records.TurnRecord, part?: number): void {
+    const { kind, number, step } = record
+    this.records.push({ name: Records.nameOf(kind, step, number, part), value: JSON.stringify(record.value) })
+  }
+
+  /** Drives the turn as a host does, and starts the interpreter some milliseconds after its records are written. */
   readonly driven = (afterMs = 0) =>
     Effect.gen({ self: this }, function* () {
-      const spread = yield* Random.Random
-      const value = new BeforeContent(facts, {
-        strategy: this.strategy.service,
-        observer: this.observer,
-        live: this.sink.service.live,
-        repeat: () => true,
-        spread: () => spread.nextDoubleUnsafe(),
-        offers: { tools: [], hasRouter: false, hasStrategy: true, hasCompactor: this.isCompacting }
-      })
+      const value = this.beforeContent(yield* Random.Random)
       const next = value.next()
       assert.strictEqual(next?._tag, "Call")
       if (next?._tag !== "Call") return yield* Effect.die("no call")
@@ -122,13 +131,35 @@ class World {
       if (refusal === undefined) return yield* this.run(value.begun, stream)
       const records = value.failed(Opening.failureOf(refusal), yield* Clock.currentTimeMillis)
       if (records === undefined) return yield* this.run(value.begun, stream)
-      for (const record of records) {
-        const { kind, number, step } = record
-        this.records.push({ name: Records.nameOf(kind, step, number), value: JSON.stringify(record.value) })
-      }
+      for (const record of records) this.write(record)
       yield* Effect.sleep(afterMs)
       return yield* this.run(value.begun)
     })
+
+  /** Drives the turn until a call is not refused before content: calls, decisions and waits. */
+  readonly drivenOn = Effect.gen({ self: this }, function* () {
+    const value = this.beforeContent(yield* Random.Random)
+    for (;;) {
+      const next = value.next()
+      if (next === undefined) return yield* this.run(value.begun)
+      if (next._tag === "Wait") {
+        value.waits(yield* Clock.currentTimeMillis)
+        assert.isTrue(value.begun.isWaitTold)
+        yield* Effect.sleep(next.retryAt - (yield* Clock.currentTimeMillis))
+        const woken = value.elapsed({ type: "elapsed", at: yield* Clock.currentTimeMillis })
+        assert.isDefined(woken)
+        if (woken !== undefined) this.write(woken.record, woken.part)
+        continue
+      }
+      const stream = this.provider.stream(next.request)
+      value.begins(yield* Clock.currentTimeMillis)
+      const refusal = yield* refusalOf(stream)
+      if (refusal === undefined) return yield* this.run(value.begun, stream)
+      const records = value.failed(Opening.failureOf(refusal), yield* Clock.currentTimeMillis)
+      if (records === undefined) return yield* this.run(value.begun, stream)
+      for (const record of records) this.write(record)
+    }
+  })
 
   get seen(): Seen {
     const { events } = this.sink
@@ -137,7 +168,7 @@ class World {
   }
 }
 
-/** What a stream says at once and last, where that is a refusal. */
+/** The refusal of a stream that ends with its first event. */
 const refusalOf = (stream: Opening.Events): Effect.Effect<Opening.Refusal | undefined> =>
   Stream.runHead(stream).pipe(
     Effect.map((head: Option.Option<{ readonly type: string }>) => {
@@ -151,7 +182,7 @@ const refusalOf = (stream: Opening.Events): Effect.Effect<Opening.Refusal | unde
 const isError = (event: { readonly type: string }): event is Extract<Opening.Refusal, { readonly type: "error" }> =>
   event.type === "error"
 
-/** How often it is drawn is of no account. */
+/** The number of draws does not matter. */
 const CHANCE = { nextDoubleUnsafe: () => 0.25, nextIntUnsafe: () => 1 }
 
 const lived = (given: Case, how: (world: World) => Effect.Effect<unknown, unknown>): Effect.Effect<Seen, unknown> =>
@@ -165,7 +196,7 @@ const lived = (given: Case, how: (world: World) => Effect.Effect<unknown, unknow
 
 const failing = fc.constantFrom(
   emits(overloaded),
-  emits({ reason: "server-error", message: "Said without saying whether it is final." }),
+  emits({ reason: "server-error", message: "Emitted without `retryable`." }),
   throws(badGateway),
   emitsBody(overloaded, "<html>the whole page</html>"),
   emits(unauthorized),
@@ -185,13 +216,118 @@ const cases: fc.Arbitrary<Case> = fc
   .map(({ compacts, delays, end, failures }) => ({ scripts: [...failures, end, answer("Done")], delays, compacts }))
 
 describe("a turn before its first content", () => {
-  Property.prop("B1: is seen, recorded, observed and asked for as the interpreter does it", cases, (given) =>
+  Property.prop("BeforeContent.B1: emits, records, observes and requests what the interpreter would", cases, (given) =>
     Effect.gen(function* () {
       const driven = yield* lived(given, (world) => world.driven())
       const run = yield* lived(given, (world) => world.run())
       assert.deepStrictEqual(driven, run)
     })
   )
+
+  Property.prop("B1: over several failures and their waits it does as the interpreter does", cases, (given) =>
+    Effect.gen(function* () {
+      const driven = yield* lived(given, (world) => world.drivenOn)
+      const run = yield* lived(given, (world) => world.run())
+      assert.deepStrictEqual(driven, run)
+    })
+  )
+
+  it.effect("X1: another life continues from the records, in a wait, and after it", () =>
+    Effect.gen(function* () {
+      const world = new World({ scripts: [answer("Hi")], delays: [5_000, 10_000], compacts: false })
+      const first = world.beforeContent(CHANCE)
+      assert.strictEqual(first.next()?._tag, "Call")
+      first.begins(10)
+      const records = first.failed({ failure: overloaded }, 20)
+      assert.isDefined(records)
+      for (const record of records ?? []) world.write(record)
+      const open = first.next()
+      assert.deepInclude(open, { _tag: "Wait", retryAt: 5_020, delayMs: 5_000 })
+
+      const second = world.beforeContent(CHANCE)
+      assert.isTrue(second.follow(world.records))
+      assert.deepStrictEqual(second.next(), open)
+      assert.deepStrictEqual(second.begun, {
+        announced: undefined,
+        calledAt: undefined,
+        isTakenUp: true,
+        isWaitTold: false
+      })
+      world.sink.events.length = 0
+      second.waits(5_021)
+      assert.deepStrictEqual(world.sink.events, [], "the wait has passed")
+      second.waits(5_020)
+      assert.deepStrictEqual(
+        world.sink.events.map(({ type }) => type),
+        ["provider-retry"]
+      )
+      assert.isTrue(second.begun.isWaitTold)
+      const woken = second.elapsed({ type: "elapsed", at: 5_030 })
+      assert.deepStrictEqual(woken?.record, { kind: "Wake", step: 0, number: 0, value: { type: "elapsed", at: 5_030 } })
+      assert.deepStrictEqual(second.begun, {
+        announced: undefined,
+        calledAt: undefined,
+        isTakenUp: false,
+        isWaitTold: false
+      })
+      if (woken !== undefined) world.write(woken.record, woken.part)
+
+      const third = world.beforeContent(CHANCE)
+      assert.isTrue(third.follow(world.records))
+      const again = third.next()
+      assert.strictEqual(again?._tag, "Call")
+      assert.deepStrictEqual(again, second.next())
+    })
+  )
+
+  it("X1: records that contradict each other, or that cannot be read, are the interpreter's", () => {
+    const world = new World({ scripts: [], delays: [], compacts: false })
+    const follows = (...records: ReadonlyArray<Records.Stored>) => world.beforeContent(CHANCE).follow(records)
+    assert.isTrue(follows())
+    assert.isTrue(follows({ name: "of another engine", value: "1" }))
+    assert.isFalse(follows({ name: "step/0/attempt/0", value: "{" }))
+    assert.isFalse(follows({ name: "step/0/decision/3", value: '{"_tag":"GiveUp"}' }))
+  })
+
+  it("B2: out of turn it emits and records nothing", () => {
+    const world = new World({ scripts: [], delays: [5_000], compacts: false })
+    const value = world.beforeContent(CHANCE)
+    value.begins(1)
+    value.waits(1)
+    value.interrupted(1)
+    assert.isUndefined(value.elapsed({ type: "elapsed", at: 1 }))
+    assert.isUndefined(value.failed({ failure: overloaded }, 1))
+    value.next()
+    assert.isUndefined(value.failed({ failure: overloaded }, 1), "the call has not begun")
+    value.waits(1)
+    assert.isUndefined(value.elapsed({ type: "elapsed", at: 1 }))
+    assert.deepStrictEqual(world.told, [])
+    assert.deepStrictEqual(world.sink.events, [])
+    assert.deepStrictEqual(value.begun, {
+      announced: undefined,
+      calledAt: undefined,
+      isTakenUp: false,
+      isWaitTold: false
+    })
+  })
+
+  it("B1: a call that its host interrupts is reported once", () => {
+    const world = new World({ scripts: [], delays: [5_000], compacts: false })
+    const value = world.beforeContent(CHANCE)
+    value.next()
+    value.begins(10)
+    assert.strictEqual(value.begun.calledAt, 10)
+    value.interrupted(30)
+    value.interrupted(40)
+    const attempts = world.told.filter(([kind]) => kind === "attempt")
+    assert.strictEqual(attempts.length, 1)
+    assert.deepInclude(attempts[0]?.[1], {
+      outcome: { _tag: "Interrupted", endedAt: 30 },
+      firstContentAt: undefined,
+      report: undefined
+    })
+    assert.isUndefined(value.begun.calledAt)
+  })
 
   it.effect("D5: a retry that is due when the turn is handed over is told all the same", () =>
     Effect.gen(function* () {
@@ -201,7 +337,7 @@ describe("a turn before its first content", () => {
     })
   )
 
-  it("B1: names the failure of a refusal, emitted or thrown", () => {
+  it("BeforeContent.B1: returns the failure of a refusal, emitted or thrown", () => {
     const { retryable: _, ...emitted } = overloaded
     assert.deepStrictEqual(Opening.failureOf({ type: "error", failure: emitted, body: "page" }), {
       failure: { ...overloaded, retryable: false },

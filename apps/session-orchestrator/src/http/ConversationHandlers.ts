@@ -1,4 +1,4 @@
-/** The calls about a conversation, over the service that keeps them. */
+/** Handles the API's calls about a conversation. */
 import { Api } from "@holdfast/wire/api"
 import type { Command } from "@holdfast/wire"
 import { Effect, Option } from "effect"
@@ -9,6 +9,7 @@ import * as Commands from "./Commands.ts"
 import { orProblem } from "./DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
 
+/** The handlers of the `conversations` group. */
 export const layer = HttpApiBuilder.group(
   Api.Api,
   "conversations",
@@ -45,6 +46,6 @@ export const layer = HttpApiBuilder.group(
 
 // --- internal
 
-/** For the record of a command (X4). */
+/** The origin in the record of a command (X4). */
 const originOf = (request: HttpServerRequest.HttpServerRequest): string =>
   `HTTP from ${Option.getOrElse(request.remoteAddress, () => "an unknown address")}`

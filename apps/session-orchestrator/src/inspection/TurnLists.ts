@@ -5,15 +5,15 @@
  * TurnLists.T2. What a turn that has not ended is at, and on which model, is in its records. A filter for that reads the records of at most
  *     `MOST_READ` turns a page.
  */
+import type { StorageError } from "@holdfast/journal"
 import type { ConversationState, TurnState } from "@holdfast/wire"
 import { Listing } from "@holdfast/wire/api"
 import { Context, Effect, Layer, Option } from "effect"
 import { InvalidRequest } from "../conversation/Conversations.ts"
-import { Journal } from "../durable/Journal.ts"
 import * as Account from "../recovery/Account.ts"
 import { Secrets } from "../redaction/Secrets.ts"
 import { Lists, type Position, type TurnFilter, type TurnRow } from "../storage/Lists.ts"
-import type { StorageError } from "../storage/Store.ts"
+import { Journal } from "../storage/Journal.ts"
 import * as Cursor from "./Cursor.ts"
 import * as TurnStates from "./TurnStates.ts"
 

@@ -6,6 +6,7 @@
  *
  * A turn whose client chose its id names its conversation as well, so a second call finds what the first one left.
  */
+import type { StorageError } from "@holdfast/journal"
 import { Ids } from "@holdfast/wire"
 import { Context, Effect, Layer, Option } from "effect"
 import { isDeepStrictEqual } from "node:util"
@@ -17,7 +18,7 @@ import {
   type ShuttingDown,
   TurnConflict
 } from "../conversation/Conversations.ts"
-import { type Conversation, type StorageError, Store } from "../storage/Store.ts"
+import { type Conversation, Store } from "../storage/Store.ts"
 import * as TurnIds from "../storage/TurnIds.ts"
 
 /** What a turn is submitted with. */

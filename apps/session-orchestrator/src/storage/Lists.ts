@@ -5,9 +5,10 @@
  * Lists.L2. A position is the order and the number of a row. What is added later comes before every position, so no row comes twice.
  * Lists.L3. A filter that no index answers is applied to `SCAN` rows at most. Then the page ends, with the position that it came to.
  */
+import type { StorageError } from "@holdfast/journal"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Context, type Effect } from "effect"
-import type { Conversation, StorageError, Turn } from "./Store.ts"
+import type { Conversation, Turn } from "./Store.ts"
 
 /** Rows that one page looks at, at most (L3). */
 export const SCAN = 1_000

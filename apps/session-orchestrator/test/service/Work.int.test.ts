@@ -1,7 +1,7 @@
 /** Work that is left: turns that are submitted, watched and ended by their ids, on the whole service (X15). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as Given from "./Given.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
 
@@ -24,7 +24,7 @@ describe("POST /v1/turns", () => {
   it.live("X15: opens a conversation for the prompt; the same again adds nothing, and anything else is refused", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
-      service.provider.respond(Given.answer("Here"), Given.answer("There"))
+      service.provider.respond(ProcessSetup.answer("Here"), ProcessSetup.answer("There"))
       const body = { prompt: "Hello", turnId: "one", system: "Be brief.", retry: { budget: "1 hour", enabled: true } }
       const first = yield* submit(service, body)
       assert.deepStrictEqual(first, {
@@ -52,11 +52,11 @@ describe("POST /v1/turns", () => {
   it.live("X15: a submission that broke off behind its conversation is completed by the same call", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
-      service.provider.respond(Given.answer("Here"), Given.answer("There"))
+      service.provider.respond(ProcessSetup.answer("Here"), ProcessSetup.answer("There"))
       // What a first call leaves whose process ends between its two writes.
       const { conversationId } = (yield* submit(service, { prompt: "Hello", turnId: "one" })).body
       yield* until(service, "one", "completed")
-      const taken = yield* service.call(Given.submission(conversationId, "two"))
+      const taken = yield* service.call(ProcessSetup.submission(conversationId, "two"))
       assert.strictEqual(taken.status, 202)
       // A conversation of that name with other turns is none that a submission left.
       yield* until(service, "two", "completed")
@@ -71,10 +71,10 @@ describe("a turn by its id", () => {
   it.live("X15: is watched from its first event, as often as a client likes, and ended alone", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({ retry: Service.LONG })
-      service.provider.respond(Given.overloaded, Given.answer("There"))
+      service.provider.respond(ProcessSetup.overloaded, ProcessSetup.answer("There"))
       yield* submit(service, { prompt: "Hello", turnId: "one" })
       yield* until(service, "one", "waiting")
-      yield* service.call(Given.submission("one", "two"))
+      yield* service.call(ProcessSetup.submission("one", "two"))
       const abort = (turnId: string) => service.call({ path: `/v1/turns/${turnId}/abort`, body: {} })
       const queued = yield* abort("two")
       assert.deepStrictEqual([queued.status, JSON.parse(queued.text).type], [409, "/docs#problem-turn-conflict"])
@@ -100,10 +100,10 @@ describe("lists", () => {
   it.live("X15: turns are listed by status, model and time, page by page; what makes no sense is 400", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({ retry: Service.LONG })
-      Given.script(service.provider, {
-        "Why?": [Given.answer("Because.")],
+      ProcessSetup.script(service.provider, {
+        "Why?": [ProcessSetup.answer("Because.")],
         "How?": [{ status: 400, body: "No." }],
-        "When?": [Given.overloaded]
+        "When?": [ProcessSetup.overloaded]
       })
       for (const [turnId, prompt, wanted] of [
         ["one", "Why?", "completed"],
@@ -113,7 +113,7 @@ describe("lists", () => {
         yield* submit(service, { prompt, turnId })
         yield* until(service, turnId, wanted)
       }
-      yield* service.call(Given.submission("three", "four"))
+      yield* service.call(ProcessSetup.submission("three", "four"))
       const list = (query: string) =>
         Effect.map(service.call({ path: `/v1/turns${query}` }), ({ text }) => JSON.parse(text))
       const ids = (query: string) =>

@@ -1,11 +1,12 @@
 /** What every `Lists` does, whatever it stores in; and that each page is read by an index. */
 import { expect, it } from "@effect/vitest"
+import type { StorageError } from "@holdfast/journal"
 import type { TurnEvent } from "@holdfast/wire"
 import { Effect, type Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import * as fc from "fast-check"
 import { Lists, type Page, type Position, type TurnFilter } from "../../src/storage/Lists.ts"
-import { type StorageError, Store } from "../../src/storage/Store.ts"
+import { Store } from "../../src/storage/Store.ts"
 import * as ConversationListTable from "../../src/storage/tables/ConversationListTable.ts"
 import * as TurnListTable from "../../src/storage/tables/TurnListTable.ts"
 import * as Given from "./Given.ts"

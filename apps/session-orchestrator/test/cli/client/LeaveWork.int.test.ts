@@ -1,7 +1,7 @@
 /** The commands that leave work to a running service and read it later, on the whole service in this process (X15). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import * as Given from "../../service/Given.ts"
+import * as ProcessSetup from "../../service/ProcessSetup.ts"
 import * as Process from "../../service/Process.ts"
 import * as Service from "../../service/Service.ts"
 import * as CommandLine from "../CommandLine.ts"
@@ -17,10 +17,10 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
   it.live("X15: a file of prompts is submitted once, however often; the answers are fetched by id", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
-      Given.script(service.provider, {
-        "Why?": [Given.answer("Because.")],
+      ProcessSetup.script(service.provider, {
+        "Why?": [ProcessSetup.answer("Because.")],
         "How?": [{ status: 400, body: "No." }],
-        "When?": [Given.answer("Now.")]
+        "When?": [ProcessSetup.answer("Now.")]
       })
       const files = {
         "night.jsonl": ['{"prompt":"Why?","id":"why"}', '{"prompt":"How?","id":"how"}', '{"prompt":"When?"}'].join("\n")
@@ -62,7 +62,7 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
   it.live("X15: a prompt of its own from the command line or a pipe; one that is refused is told by its line", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
-      service.provider.otherwise(() => Given.answer("Here."))
+      service.provider.fallback(() => ProcessSetup.answer("Here."))
       assert.deepInclude(yield* holdfast(service, ["submit", "Why?", "--id", "one"]), { code: 0, stdout: "one\n" })
       assert.strictEqual(
         (yield* holdfast(service, ["submit", "--id", "two"], { stdin: "From a pipe\n" })).stdout,
@@ -80,7 +80,7 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
   it.live("X15: a turn that waits is not answered yet, is watched by who comes later, and is ended", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({ retry: Service.LONG })
-      service.provider.respond(Given.overloaded, Given.overloaded, Given.answer("Here at last."))
+      service.provider.respond(ProcessSetup.overloaded, ProcessSetup.overloaded, ProcessSetup.answer("Here at last."))
       yield* holdfast(service, ["submit", "Why?", "--id", "one"])
       yield* holdfast(service, ["submit", "How?", "--id", "two"])
       const pending = holdfast(service, ["answer", "two"])
