@@ -69,7 +69,7 @@ export const layer: Layer.Layer<TurnLists, never, Lists | Journal | Secrets> = L
         const filter: TurnFilter = { status: isOpen ? "open" : status, since, model }
         const query = ["turns", status, since, model]
         const limit = paging.limit ?? Listing.DEFAULT_LIMIT
-        // What the rows do not say is looked for among more of them.
+        // A filter on what only the records have reads more rows.
         const isSought = isOpen || model !== undefined
         const page = yield* lists.turns(filter, yield* positionOf(query, paging), isSought ? MOST_READ : limit)
         const summaries = yield* Effect.forEach(page.rows, summaryOf, { concurrency: "unbounded" })

@@ -1,7 +1,7 @@
 /**
  * Submits turns: each opens a conversation of its own and hands in its prompt, as one call (X15).
  *
- * Submissions.S1. A turn id is a key. The same submission again adds nothing, and one that broke off in the middle is completed.
+ * Submissions.S1. A turn id is a key. The same submission again adds nothing. A submission that broke off in the middle is completed.
  * Submissions.S2. The same id with another prompt or other settings is refused: its answer would be to another question.
  *
  * A turn whose client chose its id names its conversation as well, so a second call finds what the first one left.
@@ -89,7 +89,7 @@ export const layer: Layer.Layer<Submissions, never, Conversations | Store> = Lay
 
 // --- internal
 
-/** Why a conversation that exists is not one that a submission left half-way. */
+/** The refusal of a conversation that has turns of its own; a submission that broke off left none. */
 const takenBy = (store: Store["Service"], id: Ids.ConversationId): Effect.Effect<string | undefined, StorageError> =>
   Effect.map(store.lastTurn(id), (last) =>
     Option.isNone(last) ? undefined : `conversation ${id} exists and has other turns.`

@@ -33,7 +33,7 @@ export interface TurnFilter {
   readonly status?: TurnEvent.TurnStatus | "open" | undefined
   /** Ended since then, with a status of turns that have ended; otherwise accepted since then. Epoch milliseconds. */
   readonly since?: number | undefined
-  /** `provider/model` or a provider. Of turns that have not ended nothing is left out: their records say where they are. */
+  /** `provider/model` or a provider. Not applied to turns that have not ended: only their records have their target. */
   readonly model?: string | undefined
 }
 

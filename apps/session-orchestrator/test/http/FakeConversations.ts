@@ -229,7 +229,14 @@ export const make = () => {
           })
       }),
       Layer.succeed(TurnLists, { turns: () => die, conversations: () => die }),
-      Layer.succeed(Submissions, { submit: () => die }),
+      Layer.succeed(Submissions, {
+        submit: ({ prompt, turnId, ...options }) =>
+          Effect.gen(function* () {
+            const conversationId = yield* service.create(options)
+            const id = yield* service.prompt(conversationId, { prompt, turnId })
+            return { turnId: id, conversationId, isNew: true }
+          })
+      }),
       Layer.succeed(Store, {
         createConversation: () => die,
         conversation: () => die,

@@ -23,7 +23,7 @@ export const urlFlag = Flag.String("url").pipe(
 /** The service answered, and refused. */
 export class Refusal extends Data.TaggedError("Refusal")<{
   readonly status: number
-  /** What the problem says of itself. */
+  /** The words of the problem. */
   readonly message: string
 }> {}
 

@@ -37,5 +37,5 @@ export const migration = Effect.gen(function* () {
 
 // --- internal
 
-/** The JSON of a `turn-end` event, or as much of it as its row does not say. */
+/** The JSON of a `turn-end` event: whole, or without the keys that its row has. */
 const WHOLE = `(CASE substr(e.payload, 1, 1) WHEN '{' THEN e.payload ELSE '{"type":"turn-end"' || e.payload END)`

@@ -63,7 +63,7 @@ const matching = (sql: SqlClient.SqlClient, { model, status }: TurnFilter): Stat
   const changed = sql`COALESCE(${changeOf(sql)}, '')`
   const to = (name: string) => sql`${changed} LIKE ${`%"to":"${escaped(name)}%`} ESCAPE '!'`
   return sql`(
-    (${changed} = '' AND EXISTS (SELECT 1 FROM conversations c WHERE c.number = t.conversation AND ${Keyset.ofModel(sql, "c.model", model)}))
+    (${changed} = '' AND ${Keyset.ofModel(sql, "(SELECT c.model FROM conversations c WHERE c.number = t.conversation)", model)})
     OR ${to(`${model}"`)} OR ${to(`${model}/`)})`
 }
 

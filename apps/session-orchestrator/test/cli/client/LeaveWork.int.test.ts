@@ -59,7 +59,7 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
     })
   )
 
-  it.live("X15: a prompt of its own from the command line or a pipe; one that is refused is told by its line", () =>
+  it.live("X15: a prompt of its own from the command line or a pipe; a refused prompt is reported with its line", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
       service.provider.fallback(() => ProcessSetup.answer("Here."))
@@ -77,7 +77,7 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
     })
   )
 
-  it.live("X15: a turn that waits is not answered yet, is watched by who comes later, and is ended", () =>
+  it.live("X15: a turn that waits is not answered yet, is watched later, and is ended", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({ retry: Service.LONG })
       service.provider.respond(ProcessSetup.overloaded, ProcessSetup.overloaded, ProcessSetup.answer("Here at last."))

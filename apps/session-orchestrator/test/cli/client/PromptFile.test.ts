@@ -25,7 +25,7 @@ describe("a file of prompts", () => {
     ])
   })
 
-  it("is JSON by its name, or by its first line where the name does not say; a line's own settings win", () => {
+  it("is JSON by its name, or else by its first line; a line's own settings win", () => {
     const line = '{"prompt":"Why?","id":"q-1","model":"c/d","retry":{"profile":"interactive"}}'
     for (const name of ["prompts.jsonl", "Standard input"]) {
       expect(entries(line, name, { model: "a/b", system: "Be brief." }).map(({ turn }) => turn)).toEqual([
