@@ -9,10 +9,10 @@
  */
 import type { Failure, Message } from "@holdfast/wire"
 import { type Cause, Channel, Clock, Effect, Exit, Pull, Random, Result, Stream } from "effect"
-import { Content } from "./Content.ts"
+import type { Content } from "./Content.ts"
 import * as CallFailure from "../../calls/CallFailure.ts"
 import type { EventSink } from "../../ports/EventSink.ts"
-import type { Provider, ProviderEvent, ProviderRequest } from "../../ports/Provider.ts"
+import { isContent, type Provider, type ProviderEvent, type ProviderRequest } from "../../ports/Provider.ts"
 import type { AttemptOutcome } from "../../records/Records.ts"
 import * as ResponseLimit from "../../calls/ResponseLimit.ts"
 import type { TurnStopped } from "../../ports/TurnStopped.ts"
@@ -102,7 +102,7 @@ class Ear {
           this.end = { _tag: "Finished", finishReason: event.finishReason }
           return false
         case "error":
-          this.end = broken({ ...event.failure, retryable: event.failure.retryable ?? false }, event.body)
+          this.end = broken(CallFailure.emitted(event.failure), event.body)
           return false
         default:
           return event satisfies never
@@ -128,9 +128,9 @@ const listen = <E, Done>(
     ear.hear(events) ? loop : Effect.void
   )
   const untilContent: Effect.Effect<void, E | TurnStopped | Cause.Done<Done>> = Effect.flatMap(pull, (events) => {
-    const isContent = events.some(Content.isContent)
-    const heard = Effect.suspend(() => (!ear.hear(events) ? Effect.void : isContent ? loop : untilContent))
-    return isContent ? Effect.andThen(mark, heard) : heard
+    const hasContent = events.some(isContent)
+    const heard = Effect.suspend(() => (!ear.hear(events) ? Effect.void : hasContent ? loop : untilContent))
+    return hasContent ? Effect.andThen(mark, heard) : heard
   })
   return untilContent
 }
