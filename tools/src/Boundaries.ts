@@ -108,6 +108,8 @@ const core: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
 
 /** Single files of a package with further permissions, and the reason. */
 const exceptions: { readonly [path: string]: ReadonlyArray<string> } = {
+  // SQLite: loaded only by programs that import `@holdfast/journal/sqlite`.
+  "packages/journal/src/sqlite/": ["node:"],
   // A provider on a socket: loaded only by programs that import this folder.
   "packages/simulated/src/server/": ["node:"],
   // HTTP on Node: likewise.

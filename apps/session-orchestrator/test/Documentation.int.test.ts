@@ -1,4 +1,5 @@
 /** Checks the numbers of the program that the pages promise: a change of one must change the other. */
+import { Patience } from "@holdfast/journal/sql"
 import { describe, expect, it } from "@effect/vitest"
 import { Interruption, Spread } from "@holdfast/journal"
 import { Duration } from "effect"
@@ -15,7 +16,6 @@ import * as Backlog from "../src/session/Backlog.ts"
 import * as MissingTools from "../src/turn/MissingTools.ts"
 import * as Quarantine from "../src/pacing/Quarantine.ts"
 import * as TurnRunner from "../src/turn/TurnRunner.ts"
-import * as Patience from "../src/storage/Patience.ts"
 import * as Causes from "../src/telemetry/incidents/Causes.ts"
 import * as Labels from "../src/telemetry/metrics/Labels.ts"
 import * as Intake from "../src/tools/Intake.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import * as GroupRead from "../../../src/storage/sql/GroupRead.ts"
+import * as GroupRead from "../../src/sql/GroupRead.ts"
 
 /** Returns inputs in capitals, refuses inputs that begin with "!", and records each query's inputs. */
 const reader = (size: number) =>

@@ -3,7 +3,8 @@
  *
  * Interruptions.S1. A process's note about a turn changes nothing once another process has taken the turn up.
  */
-import type { Interruption, StorageError } from "@holdfast/journal"
+import type * as Interruption from "./Interruption.ts"
+import type { StorageError } from "./StorageError.ts"
 import type { Ids } from "@holdfast/wire"
 import { Context, type Effect, type Option } from "effect"
 
@@ -18,4 +19,4 @@ export class Interruptions extends Context.Service<
     /** Writes the interruptions of a turn that this process has (S1). */
     readonly note: (turnId: Ids.TurnId, interruption: Interruption.Interruption) => Effect.Effect<void, StorageError>
   }
->()("@holdfast/session-orchestrator/storage/Interruptions") {}
+>()("@holdfast/journal/Interruptions") {}

@@ -1,8 +1,8 @@
 import { assert, describe, expect, it } from "@effect/vitest"
 import { Cause, Duration, Effect, Exit, Fiber, Latch, type Scope } from "effect"
 import { TestClock } from "effect/testing"
-import * as GroupCommit from "../../../src/storage/sql/GroupCommit.ts"
-import * as Patience from "../../../src/storage/Patience.ts"
+import * as GroupCommit from "../../src/sql/GroupCommit.ts"
+import * as Patience from "../../src/sql/Patience.ts"
 
 interface Refusal {
   readonly scope: "one" | "all" | "busy"

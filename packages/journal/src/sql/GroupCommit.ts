@@ -22,7 +22,7 @@
  * may rely on a write of an earlier lane that was queued before it, as long as at most `MAX_WRITES` waited there.
  */
 import { Array as Arr, Cause, Clock, Effect, Exit, Fiber, identity, Latch, Option, Result, type Scope } from "effect"
-import * as Patience from "../Patience.ts"
+import * as Patience from "./Patience.ts"
 
 /** Makes the writes of a lane: all inputs at once, inside a transaction, with one result for each, in order. It may run again. */
 export type Apply<In, Out, E> = (inputs: Arr.NonEmptyReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>

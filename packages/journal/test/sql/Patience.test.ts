@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import * as Patience from "../../src/storage/Patience.ts"
+import * as Patience from "../../src/sql/Patience.ts"
 
 const isBusy = (error: string): boolean => error === "busy"
 

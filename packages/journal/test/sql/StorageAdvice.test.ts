@@ -2,8 +2,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Duration } from "effect"
 import { SqlError } from "effect/sql"
-import * as SqliteError from "../../src/storage/SqliteError.ts"
-import * as StorageFailure from "../../src/storage/StorageFailure.ts"
+import * as SqliteError from "../../src/sqlite/SqliteError.ts"
+import * as StorageFailure from "../../src/sql/StorageFailure.ts"
 
 const postgres = (code: string): SqlError.SqlError =>
   new SqlError.SqlError({

@@ -4,7 +4,7 @@
  * Conversations are private. New directories and files are accessible to their owner only (0700, 0600), whatever the umask is, and SQLite
  * gives its log files the mode of the database. Existing files and directories keep their mode.
  */
-import { StorageError } from "@holdfast/journal"
+import { StorageError } from "../StorageError.ts"
 import { Effect, Predicate } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"

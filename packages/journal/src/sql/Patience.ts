@@ -64,5 +64,5 @@ export const unless =
 
 // --- internal
 
-/** Not the wall clock: one that is set must not end a wait, nor prolong it. */
+/** The monotonic clock: setting the wall clock must neither end a wait nor prolong it. */
 const nowMs = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6

@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { AHEAD_BYTES, Checkpoints, type Thread, WORTH_BYTES } from "../../../src/storage/sqlite/Checkpoints.ts"
+import { AHEAD_BYTES, Checkpoints, type Thread, WORTH_BYTES } from "../../src/sqlite/Checkpoints.ts"
 
 /** A thread under the control of the test. */
 const scripted = () => {

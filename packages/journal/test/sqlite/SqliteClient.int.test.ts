@@ -8,10 +8,10 @@ import { basename, dirname } from "node:path"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
-import * as DatabaseFile from "../../../src/storage/sqlite/DatabaseFile.ts"
-import * as SqliteClient from "../../../src/storage/sqlite/SqliteClient.ts"
-import * as SqliteError from "../../../src/storage/SqliteError.ts"
-import { temporaryFile } from "../TemporaryFile.ts"
+import * as DatabaseFile from "../../src/sqlite/DatabaseFile.ts"
+import * as SqliteClient from "../../src/sqlite/SqliteClient.ts"
+import * as SqliteError from "../../src/sqlite/SqliteError.ts"
+import { temporaryFile } from "../../testing/TemporaryFile.ts"
 
 const test = <A, E>(title: string, body: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>) =>
   it.live(title, () =>
@@ -110,7 +110,7 @@ describe("SqliteClient", () => {
 
   it.live("loading it prints nothing on the terminal", () =>
     Effect.gen(function* () {
-      const loader = fileURLToPath(new URL("../../../src/storage/sqlite/NodeSqlite.ts", import.meta.url))
+      const loader = fileURLToPath(new URL("../../src/sqlite/NodeSqlite.ts", import.meta.url))
       const script = `import { load } from ${JSON.stringify(loader)}
         new (load().DatabaseSync)(":memory:").close()
         process.emitWarning("heard")`
@@ -142,7 +142,7 @@ it.live(
       expect(largest).toBeLessThan(64 * MIB + payload.length)
       // The used part depends on the speed of the thread.
       expect(largest).toBeGreaterThan(16 * MIB)
-      const page = fs.readFileSync(new URL("../../../../../docs/operations.md", import.meta.url), "utf8")
+      const page = fs.readFileSync(new URL("../../../../docs/operations.md", import.meta.url), "utf8")
       expect(page).toContain("| `holdfast.db-wal` | grows to 64 MiB")
     }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
 )

@@ -4,10 +4,10 @@
  * An explanation names the database, the attempt, the database's own message and the next step. It depends on SQLite's result code or
  * PostgreSQL's SQLSTATE, and without either on the kind of the error.
  */
-import { StorageError } from "@holdfast/journal"
+import { StorageError } from "../StorageError.ts"
 import { Duration, Predicate } from "effect"
 import { SqlError } from "effect/sql"
-import { codeOf } from "./SqliteError.ts"
+import { codeOf } from "../sqlite/SqliteError.ts"
 
 /** `one`: this write was refused. `all`: no write can succeed. `busy`: a retry can succeed. */
 export const scopeOf = (error: SqlError.SqlError): "one" | "all" | "busy" => {

@@ -24,7 +24,7 @@ import { SqlClient, type SqlConnection, type SqlError, Statement } from "effect/
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
 import { Checkpoints } from "./Checkpoints.ts"
 import * as NodeSqlite from "./NodeSqlite.ts"
-import { classify } from "../SqliteError.ts"
+import { classify } from "./SqliteError.ts"
 
 /** Names a SQLite database. */
 export interface Config {

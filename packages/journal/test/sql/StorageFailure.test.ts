@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { SqlError } from "effect/sql"
-import * as SqliteError from "../../src/storage/SqliteError.ts"
-import * as StorageFailure from "../../src/storage/StorageFailure.ts"
+import * as SqliteError from "../../src/sqlite/SqliteError.ts"
+import * as StorageFailure from "../../src/sql/StorageFailure.ts"
 
 /** An error that the PostgreSQL driver does not classify: the SQLSTATE is at the cause. */
 const postgres = (code: string): SqlError.SqlError =>
