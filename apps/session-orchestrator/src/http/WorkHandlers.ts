@@ -14,6 +14,7 @@ import { orProblem } from "./DomainProblems.ts"
 import * as EventStreams from "./EventStreams.ts"
 import * as Negotiation from "./Negotiation.ts"
 
+/** The handlers of the group `work`. */
 export const layer = HttpApiBuilder.group(
   Api.Api,
   "work",

@@ -24,6 +24,7 @@ export interface TurnQuery {
   readonly model?: string | undefined
 }
 
+/** Which conversations a list has. */
 export interface ConversationQuery {
   readonly since?: number | undefined
   readonly model?: string | undefined
@@ -35,6 +36,7 @@ export interface Paging {
   readonly cursor?: string | undefined
 }
 
+/** The lists of a service. */
 export class TurnLists extends Context.Service<
   TurnLists,
   {

@@ -28,6 +28,7 @@ export interface Submission extends Omit<CreateOptions, "conversationId"> {
   readonly turnId?: Ids.TurnId | undefined
 }
 
+/** A turn that is on disk. */
 export interface Submitted {
   readonly turnId: Ids.TurnId
   readonly conversationId: Ids.ConversationId
@@ -35,6 +36,7 @@ export interface Submitted {
   readonly isNew: boolean
 }
 
+/** Accepts turns with their conversations. */
 export class Submissions extends Context.Service<
   Submissions,
   {

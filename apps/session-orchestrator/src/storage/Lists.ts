@@ -21,6 +21,7 @@ export interface Position {
   readonly number: number
 }
 
+/** One page of a list. */
 export interface Page<Row> {
   readonly rows: ReadonlyArray<Row>
   /** Where the next page begins; absent on the last one. */
@@ -51,6 +52,7 @@ export interface TurnRow {
 /** Of a prompt in a list. */
 export const PROMPT_CHARACTERS = 200
 
+/** Which conversations. */
 export interface ConversationFilter {
   /** Opened since then, in epoch milliseconds. */
   readonly since?: number | undefined
@@ -66,6 +68,7 @@ export interface ConversationRow {
   readonly isBusy: boolean
 }
 
+/** The lists of a database. */
 export class Lists extends Context.Service<
   Lists,
   {

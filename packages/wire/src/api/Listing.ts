@@ -12,8 +12,10 @@ import { NonEmptyText } from "../Text.ts"
 import { TurnState, TurnSummary } from "../TurnState.ts"
 import * as ExampleTurn from "./ExampleTurn.ts"
 
-/** Entries of a page unless a client asks for another number, and at most. */
+/** The limit of a page, if a client gives none. */
 export const DEFAULT_LIMIT = 50
+
+/** The largest limit of a page. */
 export const MOST = 200
 
 const LIMIT = `expected a whole number from 1 to ${MOST}`
@@ -89,6 +91,7 @@ const next = Schema.optionalKey(
 
 const EXAMPLE_CURSOR = "eyJ2IjoxfQ"
 
+/** A page of turns. */
 export const TurnPage = Schema.Struct({ turns: Schema.Array(TurnSummary), next }).annotate({
   identifier: "TurnPage",
   description: "Turns, newest first. A page may be shorter than its limit, and empty, while there is a `next`.",
@@ -98,6 +101,7 @@ export const TurnPage = Schema.Struct({ turns: Schema.Array(TurnSummary), next }
 })
 export type TurnPage = typeof TurnPage.Type
 
+/** A page of conversations. */
 export const ConversationPage = Schema.Struct({ conversations: Schema.Array(ConversationSummary), next }).annotate({
   identifier: "ConversationPage",
   description: "Conversations, newest first. A page may be shorter than its limit, and empty, while there is a `next`.",

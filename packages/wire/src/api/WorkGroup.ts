@@ -126,6 +126,7 @@ const listConversations = HttpApiEndpoint.get("listConversations", "/v1/conversa
   })
 )
 
+/** The calls as a group of the API. */
 export const WorkGroup = HttpApiGroup.make("work")
   .add(submit, listTurns, watchTurn, abortTurn, listConversations)
   .annotateMerge(

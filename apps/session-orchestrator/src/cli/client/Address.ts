@@ -9,6 +9,7 @@ import type { Values } from "../../config/Config.ts"
 import * as Environment from "../../config/reading/Environment.ts"
 import * as Loopback from "../../system/Loopback.ts"
 
+/** The address of a service, with its token. */
 export interface Address {
   /** Without a slash at its end. */
   readonly url: string

@@ -20,6 +20,7 @@ import * as Rejoined from "./Rejoined.ts"
 import * as ServiceClient from "./ServiceClient.ts"
 import * as TurnCalls from "./TurnCalls.ts"
 
+/** The command `holdfast attach`. */
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
   Command.make(
     "attach",

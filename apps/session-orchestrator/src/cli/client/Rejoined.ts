@@ -36,8 +36,10 @@ interface Lengths {
 
 const NONE: Lengths = { "text-delta": 0, "reasoning-delta": 0 }
 
+/** A client that has not connected yet. */
 export const nothing: Seen = { persisted: 0, text: NONE, isInStep: false, wait: undefined }
 
+/** A connection on which no event has come yet. */
 export const connected: Connection = { persisted: 0, text: NONE, hasText: false }
 
 /** Takes an event of a connection in; gives what is new. */

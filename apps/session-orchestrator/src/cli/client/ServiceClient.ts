@@ -30,6 +30,7 @@ export class Refusal extends Data.TaggedError("Refusal")<{
 /** The service did not answer. */
 export class Unreachable extends Data.TaggedError("Unreachable")<{ readonly message: string }> {}
 
+/** One call. */
 export interface Request {
   readonly method?: "GET" | "POST" | "PATCH" | "DELETE"
   /** From `/v1` on. */
@@ -37,6 +38,7 @@ export interface Request {
   readonly body?: unknown
 }
 
+/** Makes calls to one service. */
 export interface ServiceClient {
   /** Makes a call and reads its answer; an answer without a body is `undefined`. */
   readonly call: <A>(request: Request, schema: Schema.Decoder<A>) => Effect.Effect<A, Refusal | Unreachable>
@@ -57,6 +59,7 @@ export const of = (
     Effect.map(make)
   )
 
+/** The client of the service at an address. */
 export const make = ({ token, url }: Address.Address): ServiceClient => {
   const once = (request: Request, accept: string): Effect.Effect<Response, Unreachable> =>
     Effect.tryPromise({

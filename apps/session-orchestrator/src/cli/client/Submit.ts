@@ -23,6 +23,7 @@ import * as PromptFile from "./PromptFile.ts"
 import * as ServiceClient from "./ServiceClient.ts"
 import * as SubmitProgress from "./SubmitProgress.ts"
 
+/** The command `holdfast submit`. */
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
   Command.make(
     "submit",

@@ -14,6 +14,7 @@ import { paint, Terminal } from "../terminal/Terminal.ts"
 import * as ServiceClient from "./ServiceClient.ts"
 import * as TurnCalls from "./TurnCalls.ts"
 
+/** The command `holdfast wait`. */
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
   Command.make(
     "wait",

@@ -6,6 +6,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
+/** Adds the columns and the indexes. */
 export const migration = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 

@@ -1,10 +1,10 @@
 /** Pages of conversations, by the index of their creation (`Lists`). */
+import { RowNumbers } from "@holdfast/journal/sql"
 import { Ids } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { ConversationFilter, ConversationRow, Page, Position } from "../Lists.ts"
 import * as Keyset from "./Keyset.ts"
-import * as RowNumbers from "./RowNumbers.ts"
 
 type Failure = SqlError.SqlError | Schema.SchemaError
 

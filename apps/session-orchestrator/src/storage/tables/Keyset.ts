@@ -3,9 +3,9 @@
  *
  * Keyset.K1. A statement names the columns of its index in the index's order, so the database steps into it and reads on from there.
  */
+import { RowNumbers } from "@holdfast/journal/sql"
 import type { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
-import * as RowNumbers from "./RowNumbers.ts"
 import { type Page, type Position, SCAN } from "../Lists.ts"
 
 /** A row of an index, and whether it passes the filter that the index does not answer. */

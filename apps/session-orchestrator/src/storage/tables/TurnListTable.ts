@@ -7,11 +7,11 @@
  * | `open` | `turns_unsealed` | acceptance |
  * | all | `turns_by_acceptance` | acceptance |
  */
+import { RowNumbers } from "@holdfast/journal/sql"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { type Page, type Position, PROMPT_CHARACTERS, type TurnFilter, type TurnRow } from "../Lists.ts"
 import * as Keyset from "./Keyset.ts"
-import * as RowNumbers from "./RowNumbers.ts"
 import * as TurnTable from "./TurnTable.ts"
 
 type Failure = SqlError.SqlError | Schema.SchemaError
