@@ -7,8 +7,8 @@
 import { Effect, Schema, SchemaIssue, SchemaTransformation } from "effect"
 import { ConversationSummary } from "../ConversationState.ts"
 import { ConversationId, TurnId } from "../Ids.ts"
-import * as Rfc3339 from "../Rfc3339.ts"
-import { NonEmptyText } from "../Text.ts"
+import * as Rfc3339 from "../values/Rfc3339.ts"
+import { NonEmptyText } from "../values/Text.ts"
 import { TurnState, TurnSummary } from "../TurnState.ts"
 import * as ExampleTurn from "./ExampleTurn.ts"
 
