@@ -125,6 +125,7 @@ const SENT = new Set([
   "CreateConversation",
   "RunTurn",
   "RetryTurn",
+  "SubmitTurn",
   "AutoRetry",
   "CommandOnly",
   "WaitUntil",
