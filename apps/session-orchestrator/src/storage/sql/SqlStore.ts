@@ -21,9 +21,8 @@ import { Journal } from "../Journal.ts"
 import * as Migrations from "../migrations/Migrations.ts"
 import * as Damage from "../sqlite/Damage.ts"
 import { Standings } from "../Standings.ts"
-import { Store, type StoredEvent } from "../Store.ts"
+import { Store } from "../Store.ts"
 import * as ConversationTable from "../tables/ConversationTable.ts"
-import type { Append } from "../tables/EventNumbers.ts"
 import * as EventTable from "../tables/EventTable.ts"
 import * as SealTable from "../tables/SealTable.ts"
 import * as StandingTable from "../tables/StandingTable.ts"
@@ -31,6 +30,9 @@ import * as TurnTable from "../tables/TurnTable.ts"
 import * as Acceptances from "./Acceptances.ts"
 import * as PostgresTransaction from "./PostgresTransaction.ts"
 import * as Resumptions from "./Resumptions.ts"
+import { Lists } from "../Lists.ts"
+import * as ConversationListTable from "../tables/ConversationListTable.ts"
+import * as TurnListTable from "../tables/TurnListTable.ts"
 
 /** Events a page: some hundred kilobytes of an ordinary conversation. */
 export const PAGE = 256
@@ -39,7 +41,7 @@ export const PAGE = 256
 const READS_AT_ONCE = 64
 
 /** The ports that a database implements. */
-export type Storage = Store | Journal | Standings | Interruptions.Interruptions
+export type Storage = Store | Journal | Standings | Interruptions.Interruptions | Lists
 
 /** The time limit of `Store.check`, shorter than the limit after which a database counts as silent. */
 const CHECK_LIMIT = Duration.millis(1500)
@@ -103,51 +105,19 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     onError: damage.note,
     ...defined({ transaction: isServer ? PostgresTransaction.make(sql) : undefined })
   })
-  // Lanes are made in this order: a turn may write while its acceptance is on its way (`Store.acceptTurn`).
-  const conversations = lanesOf(database)
+  const { failed, lane, read, together } = database
+  const create = lane(ConversationTable.insert(sql))
+  const setAutoRetry = lane(ConversationTable.setAutoRetry(sql))
+  const accept = lane(Acceptances.accept(sql), ({ ahead }) => ahead)
+  // Behind acceptances: a turn may write while its own is on its way (`Store.acceptTurn`).
   const journaling = yield* SqlJournal.make(database, {
     tables: SealTable.TABLES,
     statements: EventTable.append(sql),
     sealed: (after, limit) => SealTable.sealed(sql, after, limit),
     writer
   })
-  const note = database.lane(StandingTable.note(sql))
+  const note = lane(StandingTable.note(sql))
   const interruptions = SqlInterruptions.make(database, SealTable.TABLES)
-  const store = yield* storeOf(database, damage, conversations, journaling)
-  const journal = Journal.of({
-    ...journaling.journal,
-    appendWith: (turnId, seq, records, { conversationId, events, position }) =>
-      Effect.flatMap(Effect.forEach(events, encoded), (events) =>
-        journaling.journal.appendWith(turnId, seq, records, { conversationId, turnId, position, events })
-      )
-  })
-  const standings = Standings.of({
-    load: (now) =>
-      StandingTable.load(sql, now).pipe(database.read("which targets and credentials are better left alone")),
-    note: (changes, now) =>
-      note({ changes, now }).pipe(database.failed("record which targets and credentials are better left alone"))
-  })
-  return Context.make(Store, store).pipe(
-    Context.add(Journal, journal),
-    Context.add(Standings, standings),
-    Context.add(Interruptions.Interruptions, interruptions)
-  )
-})
-
-/** The writes of conversations, and of turns that are accepted. */
-const lanesOf = ({ lane, sql }: SqlDatabase.SqlDatabase) => ({
-  create: lane(ConversationTable.insert(sql)),
-  setAutoRetry: lane(ConversationTable.setAutoRetry(sql)),
-  accept: lane(Acceptances.accept(sql), ({ ahead }) => ahead)
-})
-
-const storeOf = Effect.fnUntraced(function* (
-  database: SqlDatabase.SqlDatabase,
-  damage: Damage.Damage,
-  { accept, create, setAutoRetry }: ReturnType<typeof lanesOf>,
-  journaling: Pick<SqlJournal.SqlJournal<Append, ReadonlyArray<StoredEvent>>, "run">
-) {
-  const { failed, lane, read, sql, together } = database
   const probe = lane((times: ReadonlyArray<number>) =>
     Effect.as(
       sql`UPDATE probe SET probed_at = ${Math.max(...times)} WHERE probe_id = 1`,
@@ -172,7 +142,7 @@ const storeOf = Effect.fnUntraced(function* (
       )
     )
 
-  return Store.of({
+  const store = Store.of({
     createConversation: (conversation) =>
       Effect.andThen(
         damage.refuse,
@@ -217,6 +187,28 @@ const storeOf = Effect.fnUntraced(function* (
       )
     )
   })
+  const journal = Journal.of({
+    ...journaling.journal,
+    appendWith: (turnId, seq, records, { conversationId, events, position }) =>
+      Effect.flatMap(Effect.forEach(events, encoded), (events) =>
+        journaling.journal.appendWith(turnId, seq, records, { conversationId, turnId, position, events })
+      )
+  })
+  const standings = Standings.of({
+    load: (now) => StandingTable.load(sql, now).pipe(read("which targets and credentials are better left alone")),
+    note: (changes, now) =>
+      note({ changes, now }).pipe(failed("record which targets and credentials are better left alone"))
+  })
+  const lists = Lists.of({
+    turns: (...query) => TurnListTable.page(sql, ...query).pipe(read("a list of turns")),
+    conversations: (...query) => ConversationListTable.page(sql, ...query).pipe(read("a list of conversations"))
+  })
+  return Context.make(Store, store).pipe(
+    Context.add(Journal, journal),
+    Context.add(Standings, standings),
+    Context.add(Interruptions.Interruptions, interruptions),
+    Context.add(Lists, lists)
+  )
 })
 
 /** D6: only a caller that bypasses the types can pass a transient event. */

@@ -5,12 +5,12 @@
  */
 import type { Message, TurnEvent } from "@holdfast/wire"
 import { Clock, Effect, Exit } from "effect"
-import { type EventTold, type Listeners, type Place, type ReportOutcome, tell } from "../../ports/Observer.ts"
+import { type ObservedEvent, type Listeners, type Place, type ReportOutcome, notify } from "../../ports/Observer.ts"
 import type { ProviderRequest } from "../../ports/Provider.ts"
 import type { AttemptOutcome, CompactionOutcome, Directive, Wake } from "../../records/Records.ts"
 import type { ToolOutcome } from "../../ports/Toolbox.ts"
 import * as Judging from "../machine/Judging.ts"
-import type { Ledger, Round, Setback, Wait } from "../machine/Ledger.ts"
+import type { Ledger, Round, FailedCall, Wait } from "../machine/Ledger.ts"
 import type { Run } from "./Run.ts"
 
 /** Reports an attempt, however it ends. `make` receives the mark, which it must run before its first content leaves. */
@@ -37,7 +37,7 @@ export const attempt = <A extends AttemptOutcome, E, E2>(
           ? exit.value
           : { _tag: "Interrupted" as const, endedAt: clock.currentTimeMillisUnsafe() }
         const report = Exit.isSuccess(exit) ? reportIn(run, exit.value) : undefined
-        tell(observer, "attempt", { ...about, firstContentAt, outcome, report })
+        notify(observer, "attempt", { ...about, firstContentAt, outcome, report })
       })
     )
   })
@@ -47,7 +47,7 @@ export const attempt = <A extends AttemptOutcome, E, E2>(
 export const lost = <E>(run: Run, attempt: number, made: Effect.Effect<AttemptOutcome, E>) =>
   Effect.tap(made, (outcome) =>
     Effect.sync(() =>
-      tell(run.ports.observer, "attempt", {
+      notify(run.ports.observer, "attempt", {
         ...placeOf(run.ledger),
         ...numbersOf(run.ledger, attempt),
         request: undefined,
@@ -70,7 +70,7 @@ export const compaction = <E>(
   return Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
     callStartedAt.set(run, startedAt)
     return Effect.tap(make, (outcome) =>
-      Effect.sync(() => tell(observer, "compaction", { ...placeOf(run.ledger), attempt, startedAt, outcome }))
+      Effect.sync(() => notify(observer, "compaction", { ...placeOf(run.ledger), attempt, startedAt, outcome }))
     )
   })
 }
@@ -78,15 +78,15 @@ export const compaction = <E>(
 /** Reports a decision. */
 export const decision = <E, R>(
   run: Run,
-  setback: Setback,
+  failedCall: FailedCall,
   decide: Effect.Effect<Directive, E, R>
 ): Effect.Effect<Directive, E, R> => {
   const { observer } = run.ports
   if (observer?.decision === undefined) return decide
-  const about = decisionOf(run.ledger, setback, callStartedAt.get(run))
+  const about = decisionOf(run.ledger, failedCall, callStartedAt.get(run))
   callStartedAt.delete(run)
   return Effect.tap(decide, (directive) =>
-    Effect.map(Clock.currentTimeMillis, (at) => tell(observer, "decision", { ...about, directive, at }))
+    Effect.map(Clock.currentTimeMillis, (at) => notify(observer, "decision", { ...about, directive, at }))
   )
 }
 
@@ -98,19 +98,19 @@ export const wait = <E>(
 ): Effect.Effect<Wake & { readonly at: number }, E> => {
   const { observer } = run.ports
   if (observer?.wait === undefined) return wake
-  return Effect.tap(wake, (wake) => Effect.sync(() => tellWait(observer, run.ledger, about, wake)))
+  return Effect.tap(wake, (wake) => Effect.sync(() => reportWait(observer, run.ledger, about, wake)))
 }
 
 /** The same of a ledger. */
-export const tellWait = (
+export const reportWait = (
   observer: Listeners | undefined,
   ledger: Ledger,
-  { delayMs, retry, retryAt, setback }: Wait,
+  { delayMs, retry, retryAt, failedCall }: Wait,
   wake: Wake & { readonly at: number }
 ): void => {
   if (observer?.wait === undefined) return
-  const about = { retry: retry.attempt, failure: setback.failure, delayMs, retryAt }
-  tell(observer, "wait", { ...placeOf(ledger), ...about, wake, at: wake.at })
+  const about = { retry: retry.attempt, failure: failedCall.failure, delayMs, retryAt }
+  notify(observer, "wait", { ...placeOf(ledger), ...about, wake, at: wake.at })
 }
 
 /** Reports a tool call. `leave` removes it from the running calls, and returns how many are left. */
@@ -126,7 +126,7 @@ export const tool = <A extends ToolOutcome & { readonly endedAt: number }, E>(
   return Effect.flatMap(Clock.currentTimeMillis, (startedAt) =>
     Effect.tap(answer, ({ endedAt, isError }) =>
       Effect.sync(() =>
-        tell(observer, "tool", {
+        notify(observer, "tool", {
           ...placeOf(run.ledger),
           call,
           startedAt,
@@ -152,18 +152,18 @@ export const events = <E>(
   const fresh = events.filter((_, i) => sink.isPersisted?.(position + i) !== true)
   if (fresh.length === 0) return persist
   return Effect.map(persist, () => {
-    for (const event of fresh) tell(observer, "event", { ...placeOf(run.ledger), event })
+    for (const event of fresh) notify(observer, "event", { ...placeOf(run.ledger), event })
   })
 }
 
 /** Reports a transient event. */
-export const live = (run: Run, event: EventTold["event"]): void => {
-  tellEvent(run.ports.observer, run.ledger, event)
+export const live = (run: Run, event: ObservedEvent["event"]): void => {
+  reportEvent(run.ports.observer, run.ledger, event)
 }
 
 /** The same of a ledger. */
-export const tellEvent = (observer: Listeners | undefined, ledger: Ledger, event: EventTold["event"]): void => {
-  if (observer?.event !== undefined) tell(observer, "event", { ...placeOf(ledger), event })
+export const reportEvent = (observer: Listeners | undefined, ledger: Ledger, event: ObservedEvent["event"]): void => {
+  if (observer?.event !== undefined) notify(observer, "event", { ...placeOf(ledger), event })
 }
 
 /** The observation of an attempt, without its outcome. */
@@ -175,7 +175,11 @@ export const attemptOf = (ledger: Ledger, request: ProviderRequest, startedAt: n
 })
 
 /** The observation of a decision, without the directive. */
-export const decisionOf = (ledger: Ledger, { endedAt, failure, number }: Setback, startedAt: number | undefined) => ({
+export const decisionOf = (
+  ledger: Ledger,
+  { endedAt, failure, number }: FailedCall,
+  startedAt: number | undefined
+) => ({
   ...placeOf(ledger),
   attempt: number,
   retry: ledger.chain,
@@ -190,7 +194,7 @@ export const seal = (run: Run, end: TurnEvent.TurnEnd): void => {
   if (observer?.seal === undefined || sealed.has(run)) return
   sealed.add(run)
   const { tally, turn } = run.ledger
-  tell(observer, "seal", { ...placeOf(run.ledger), startedAt: turn.startedAt, end, retryLoopMs: tally.retryLoopMs })
+  notify(observer, "seal", { ...placeOf(run.ledger), startedAt: turn.startedAt, end, retryLoopMs: tally.retryLoopMs })
 }
 
 // --- internal
