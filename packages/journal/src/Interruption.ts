@@ -69,7 +69,7 @@ export const takenUp = (known: Interruption | undefined, { life, records, since 
 }
 
 /** How a turn that is taken up is run. */
-export type RunMode =
+export type RunPlan =
   /** Run it beside other turns. */
   | { readonly _tag: "Together" }
   /** Run it after the others, and alone until its next record. */
@@ -78,7 +78,7 @@ export type RunMode =
   | { readonly _tag: "Seal"; readonly failure: Failure.Failure }
 
 /** Decides how a turn that is taken up is run. */
-export const runModeOf = ({ deaths, defects }: Pick<Interruption, "deaths" | "defects">): RunMode => {
+export const runPlanOf = ({ deaths, defects }: Pick<Interruption, "deaths" | "defects">): RunPlan => {
   if (deaths > SUSPECT) return { _tag: "Seal", failure: diedIn(deaths) }
   if (defects >= MOST_DEFECTS) return { _tag: "Seal", failure: stoppedBy(defects) }
   return deaths === SUSPECT ? { _tag: "Alone" } : TOGETHER
@@ -114,7 +114,7 @@ export const isProgress = (record: Records.Stored): boolean => {
 
 // --- internal
 
-const TOGETHER: RunMode = { _tag: "Together" }
+const TOGETHER: RunPlan = { _tag: "Together" }
 
 const deathsOf = (known: Interruption | undefined, since: ReadonlyArray<Records.Stored>): number => {
   if (known === undefined) return 1
