@@ -6,7 +6,7 @@
  * C2. A stream goes on at the next owner after the last id that came (`Owner`).
  * C3. What needs no owner is done here: a conversation is created, and its history read, in the database.
  */
-import { Ids } from "@holdfast/wire"
+import { defined, Ids } from "@holdfast/wire"
 import { Effect, Layer, Option, Stream } from "effect"
 import type { Sharding } from "effect/cluster"
 import { Conversations } from "../conversation/Conversations.ts"
@@ -56,7 +56,8 @@ export const layer = <E, R>(
         create,
         messages,
         counts: residents.counts(alarms),
-        prompt: (id, { prompt, turnId = TurnIds.make() }) => reached(client(id).Prompt({ prompt, turnId })),
+        prompt: (id, { labels, prompt, turnId = TurnIds.make() }) =>
+          reached(client(id).Prompt({ prompt, turnId, ...defined({ labels }) })),
         retry: (id, { turnId = TurnIds.make() }) => reached(client(id).Retry({ turnId })),
         abort: (id, meant) =>
           Effect.flatMap(headOf(id, meant), (turnId) =>

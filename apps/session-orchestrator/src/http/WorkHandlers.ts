@@ -1,5 +1,5 @@
 /** The calls for work that is left: turns by their own ids, with no client attached (X15). */
-import { Ndjson, Sse } from "@holdfast/wire"
+import { Labels, Ndjson, Sse } from "@holdfast/wire"
 import { Api, WorkGroup } from "@holdfast/wire/api"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
@@ -34,7 +34,7 @@ export const layer = HttpApiBuilder.group(
       listConversations: ({ query: { cursor, limit, ...filter } }) =>
         orProblem(lists.conversations(filter, { cursor, limit })),
       submit: ({ payload }) =>
-        Effect.andThen(unlessGoingDown, submissions.submit(payload)).pipe(
+        Effect.andThen(unlessGoingDown, submissions.submit({ ...payload, labels: Labels.among(payload) })).pipe(
           // It opens its conversation itself.
           Effect.catchTag("ConversationNotFound", Effect.die),
           orProblem,

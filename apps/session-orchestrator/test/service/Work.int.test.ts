@@ -150,3 +150,52 @@ describe("lists", () => {
     })
   )
 })
+
+describe("labels", () => {
+  it.live("X15: metadata and tags come back with the turn and its conversation, and lists find them by tag", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start()
+      service.provider.fallback(() => ProcessSetup.answer("Here."))
+      const labels = { tags: ["nightly", "team/ops"], metadata: { ticket: "OPS-1", deep: [{ n: 1 }] } }
+      yield* submit(service, { prompt: "Why?", turnId: "one", ...labels })
+      yield* submit(service, { prompt: "How?", turnId: "two", tags: ["other"] })
+      yield* service.call({
+        ...ProcessSetup.submission("two", "three"),
+        body: { prompt: "a", turnId: "three", tags: ["nightly"] }
+      })
+      for (const turnId of ["one", "two", "three"]) yield* until(service, turnId, "completed")
+      const read = (path: string) => Effect.map(service.call({ path }), ({ text }) => JSON.parse(text))
+      assert.deepInclude(yield* read("/v1/turns/one"), labels)
+      const { turns } = yield* read("/v1/turns?tag=nightly&status=completed")
+      assert.deepStrictEqual(
+        turns.map(({ tags, turnId }: { readonly tags: unknown; readonly turnId: string }) => [turnId, tags]),
+        [
+          ["three", ["nightly"]],
+          ["one", labels.tags]
+        ]
+      )
+      const { conversations } = yield* read("/v1/conversations?tag=team/ops")
+      assert.strictEqual(conversations.length, 1)
+      assert.deepInclude(conversations[0], { conversationId: "one", ...labels })
+      // The same work again, with other labels, is the same turn, which keeps its own.
+      assert.strictEqual((yield* submit(service, { prompt: "Why?", turnId: "one", tags: ["late"] })).body.isNew, false)
+      assert.deepInclude(yield* read("/v1/turns/one"), labels)
+    })
+  )
+
+  it.live("X15: a megabyte of metadata is refused, and no label becomes one of a metric", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start()
+      service.provider.fallback(() => ProcessSetup.answer("Here."))
+      const sent = (length: number) => submit(service, { prompt: "a", metadata: { text: "x".repeat(length) } })
+      const large = yield* sent(1024 * 1024)
+      assert.deepStrictEqual([large.status, large.body.type], [413, "/docs#problem-body-too-large"])
+      const long = yield* sent(20_000)
+      assert.deepStrictEqual([long.status, long.body.errors[0].path], [400, "metadata"])
+      assert.match(long.body.errors[0].message, /found 20011 characters as JSON; expected 16384 at most/)
+      yield* submit(service, { prompt: "a", turnId: "one", tags: ["planted-tag"], metadata: { planted: "metadata" } })
+      yield* until(service, "one", "completed")
+      assert.notMatch((yield* service.call({ path: "/metrics" })).text, /planted/)
+    })
+  )
+})

@@ -24,7 +24,9 @@ export const SubmitTurn = Schema.Struct({ ...RunTurn.fields, ...CreateConversati
       turnId: TurnId.make("t_nightly-2031-04-01"),
       model: "openai/gpt-5",
       system: "Answer in one sentence.",
-      retry: { profile: "overnight" }
+      retry: { profile: "overnight" },
+      tags: ["nightly"],
+      metadata: { ticket: "OPS-4711" }
     }
   ]
 })
@@ -63,7 +65,8 @@ const submit = HttpApiEndpoint.post("submit", "/v1/turns", {
       "with no client attached.",
       "",
       "With a `turnId` of your own the call can be made again: the same id, prompt and settings are the same turn, and `isNew` is false. The",
-      "same id with another prompt, model, system prompt or `retry` is a conflict."
+      "same id with another prompt, model, system prompt or `retry` is a conflict. Metadata and tags are those of the turn and of its",
+      "conversation."
     ].join("\n")
   })
 )

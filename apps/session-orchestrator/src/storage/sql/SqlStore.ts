@@ -201,7 +201,8 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
   })
   const lists = Lists.of({
     turns: (...query) => TurnListTable.page(sql, ...query).pipe(read("a list of turns")),
-    conversations: (...query) => ConversationListTable.page(sql, ...query).pipe(read("a list of conversations"))
+    conversations: (...query) => ConversationListTable.page(sql, ...query).pipe(read("a list of conversations")),
+    labelsOf: (turnId) => TurnListTable.labelsOf(sql, turnId).pipe(read(`the labels of turn ${turnId}`))
   })
   return Context.make(Store, store).pipe(
     Context.add(Journal, journal),
