@@ -4,8 +4,8 @@
  * Labels.L1. Both are bounded. Neither is read by Holdfast, sent to a model, or made a label of a metric.
  */
 import { Schema } from "effect"
-import { defined } from "./Defined.ts"
-import { JsonObject } from "./Text.ts"
+import { defined } from "./values/Defined.ts"
+import { JsonObject } from "./values/Text.ts"
 
 /** Characters of metadata as JSON. */
 export const MOST_METADATA = 16_384

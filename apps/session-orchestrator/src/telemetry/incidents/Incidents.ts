@@ -9,7 +9,7 @@
  *     aborted or was answered by another endpoint, the notice reports these outcomes, `SETTLE_MS` later. A turn that switched to another
  *     endpoint and has not ended, or that moved to another runner, keeps the trouble until an answer; while no turn waits here the
  *     incident does not count as open.
- * Incidents.I4. `save` returns all that the next process needs: a reported incident continues, and one that was about to begin still
+ * Incidents.I4. `save` returns all that the next process needs: a reported incident continues, and an incident about to begin still
  *     begins. The ids of the turns that waited are not saved: until the last of those waits was due, one turn counts as waiting.
  * Incidents.I5. A failed turn is reported too (`Causes`), so the last notice about a turn never promises an answer that does not come.
  */
@@ -34,7 +34,7 @@ export const Kept = Schema.Struct({
   /** The end of the longest wait that was decided. */
   waitsUntil: Schema.Finite,
   /** The last failure. */
-  said: Notice.Said,
+  said: Notice.LastFailure,
   /** The outcomes of turns that waited for it. */
   outcomes: Schema.optionalKey(Notice.Outcomes),
   /** When the notice of its end is due, if no turn waits for it until then (Incidents.I3). */
@@ -49,7 +49,7 @@ export type Input =
       readonly _tag: "Waits"
       readonly conversationId: string
       readonly target: Target.Target
-      readonly said: Notice.Said
+      readonly said: Notice.LastFailure
       readonly until: number
       readonly at: number
     }
@@ -66,7 +66,7 @@ export type Input =
       readonly target: Target.Target
       readonly status: TurnEvent.TurnStatus
       /** Why it failed. */
-      readonly said?: Notice.Said | undefined
+      readonly said?: Notice.LastFailure | undefined
       readonly at: number
     }
   /** Time has passed. */

@@ -1,0 +1,125 @@
+/**
+ * Makes the calls of a turn: attempts, and the summaries of a context that is too long.
+ *
+ * ModelCalls.C1. A body that an endpoint sends repeatedly is recorded in full once a step: an outage of a night does not fill the disk with its
+ *     error page.
+ * ModelCalls.C2. Clients receive no part of a summary. If the process dies during one, nothing was shown, and the summary is requested again
+ *     (P19).
+ */
+import { Clock, Effect, Random } from "effect"
+import * as CallFailure from "../../calls/CallFailure.ts"
+import type { Compacted, Compactor } from "../../ports/Compactor.ts"
+import type { ProviderRequest } from "../../ports/Provider.ts"
+import * as Records from "../../records/Records.ts"
+import type { Route } from "../../records/Route.ts"
+import type { Router } from "../../ports/Router.ts"
+import * as Summary from "../calls/Summary.ts"
+import type { TurnStopped } from "../../ports/TurnStopped.ts"
+import * as Attempt from "../calls/Attempt.ts"
+import { Content } from "../calls/Content.ts"
+import * as Judging from "../machine/Judging.ts"
+import type { Ledger } from "../machine/Ledger.ts"
+import type { Command } from "../machine/OpenCommands.ts"
+import * as Observing from "./Observing.ts"
+import type { Run } from "./Run.ts"
+
+type Call = Extract<Command, { readonly _tag: "Call" }>
+type Compact = Extract<Command, { readonly _tag: "Compact" }>
+type Made = Attempt.Made
+
+/** Makes an attempt, or records that one is void (X2). */
+export const attempt = (run: Run, call: Call): Effect.Effect<Records.AttemptOutcome, TurnStopped> =>
+  call.isLost
+    ? Observing.lost(
+        run,
+        call.number,
+        Effect.map(Clock.currentTimeMillis, (endedAt) => ({ _tag: "Lost", endedAt }))
+      )
+    : Effect.suspend(() => make(run, call))
+
+/** Asks the compactor for a summary of the older messages. */
+export const compaction = (
+  run: Run,
+  { number, request }: Compact
+): Effect.Effect<Records.CompactionOutcome, TurnStopped> => {
+  const { compactor } = run.ports
+  if (compactor === undefined) return Effect.map(Clock.currentTimeMillis, (endedAt) => ({ _tag: "Nothing", endedAt }))
+  return Observing.compaction(run, number, sum(compactor, request))
+}
+
+/** Returns an outcome as it is recorded: a body that the step has already is replaced by `true` (ModelCalls.C1). */
+export const once = <Outcome extends Made>({ step }: Pick<Ledger, "step">, outcome: Outcome): Outcome =>
+  outcome._tag === "Failed" && outcome.body !== undefined && outcome.body === step.lastBody
+    ? { ...outcome, body: true as const }
+    : outcome
+
+// --- internal
+
+const make = (run: Run, { begins, isJudged, number, request, step }: Call): Effect.Effect<Made, TurnStopped> => {
+  const { checkpoint, provider, router, sink } = run.ports
+  const content = new Content(request.maxResponseCharacters)
+  run.call = { content, isMade: true }
+  if (run.announced !== step) {
+    run.announced = step
+    run.live(begins)
+  }
+  const mark = checkpoint.mark?.(Records.nameOf("Content", step, number)) ?? Effect.void
+  const attempted = Observing.attempt(run, request, mark, (mark) => {
+    const made = Effect.map(Attempt.run(provider, sink, request, content, mark), (outcome) => once(run.ledger, outcome))
+    return isJudged ? judged(run, content, made) : made
+  })
+  return router?.answered === undefined ? attempted : answered(attempted, router.answered, run.ledger.way.route)
+}
+
+/** Turns a rejected response into a failure. */
+const judged = (
+  { ledger }: Run,
+  content: Content,
+  made: Effect.Effect<Made, TurnStopped>
+): Effect.Effect<Made, TurnStopped> =>
+  Effect.flatMap(made, (outcome): Effect.Effect<Made> => {
+    const { report } = ledger.turn
+    if (outcome._tag === "Failed") {
+      const isBegun = content.cut.some((toolName) => Judging.isReport(report, { toolName }))
+      return Effect.succeed(isBegun ? { ...outcome, report: "incomplete" } : outcome) // A12
+    }
+    const found = Judging.shortcoming(outcome, report, ledger.isFinal)
+    if (found === undefined) return Effect.succeed(outcome)
+    return Effect.map(Random.next, (spread) => Judging.failedWith(outcome, found, spread))
+  })
+
+/** Reports a success to the router; a complete response that was rejected counts as one (A9). */
+const answered = (
+  attempted: Effect.Effect<Made, TurnStopped>,
+  tell: NonNullable<Router["Service"]["answered"]>,
+  route: Route
+): Effect.Effect<Made, TurnStopped> =>
+  Effect.flatMap(Clock.currentTimeMillis, (began) =>
+    Effect.tap(attempted, (outcome) =>
+      outcome._tag === "Completed" || outcome.whole === true ? tell(route, began) : Effect.void
+    )
+  )
+
+const sum = Effect.fnUntraced(function* (
+  compactor: Compactor["Service"],
+  request: Compact["request"]
+): Effect.fn.Return<Records.CompactionOutcome, TurnStopped> {
+  const result = yield* Effect.suspend(() => compactor.compact(request)).pipe(
+    Effect.map((compacted) => checked(compacted, request.messages)),
+    Effect.catchCause((cause) => Effect.succeed(CallFailure.brokenOf(cause)))
+  )
+  const endedAt = yield* Clock.currentTimeMillis
+  if (result === undefined) return { _tag: "Nothing", endedAt }
+  if ("summary" in result) return { _tag: "Compacted", ...result, endedAt }
+  if ("_tag" in result) return yield* result
+  if (result.failure.reason === "context-overflow") return { _tag: "Nothing", ...result, endedAt }
+  return { _tag: "Failed", ...result, spread: yield* Random.next, endedAt }
+})
+
+/** A summary that replaces no message of the context is a bug of the compactor. */
+const checked = (compacted: Compacted | undefined, messages: ProviderRequest["messages"]): Compacted | undefined => {
+  if (compacted === undefined) return undefined
+  const last = messages.find(({ id }) => id === compacted.upTo)
+  if (last === undefined || Summary.isSummary(last)) throw new Error(`There is no message ${compacted.upTo} to sum up.`)
+  return compacted
+}

@@ -1,0 +1,75 @@
+/**
+ * Decides about failures, and waits.
+ *
+ * Retrying.W1. A wait is announced before its sleep begins (D5), and again when its end is moved or the turn resumes; a wait of an earlier
+ *     life whose end has passed is not announced.
+ * Retrying.W2. A wait that ends by itself may ask a person first (X11): once, and on record. From then on only a person ends it, or the end of
+ *     the time for an answer; an early wake by the shell does not.
+ */
+import { Cause, Clock, Duration, Effect, Option } from "effect"
+import * as Directives from "../../turn/Directive.ts"
+import type { Directive, Wake } from "../../records/Records.ts"
+import { type RetryStrategy, SleepFailure } from "../../ports/RetryStrategy.ts"
+import type { TurnParked } from "../../ports/TurnParked.ts"
+import type { TurnStopped } from "../../ports/TurnStopped.ts"
+import { isOfItself } from "../machine/Decisions.ts"
+import type { Command } from "../machine/OpenCommands.ts"
+import * as Observing from "./Observing.ts"
+import type { Run } from "./Run.ts"
+
+type Decide = Extract<Command, { readonly _tag: "Decide" }>
+type Wait = Extract<Command, { readonly _tag: "Wait" }>
+
+/** Decides about a failure, by the router or by the strategy alone. */
+export const decide = (
+  run: Run,
+  { question, failedCall, situation }: Decide
+): Effect.Effect<Directive, TurnStopped> => {
+  const { router, strategy } = run.ports
+  return Observing.decision(
+    run,
+    failedCall,
+    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      question === undefined || router === undefined
+        ? Effect.succeed(Directives.decide({ ...situation, now }, strategy))
+        : router.direct({ ...situation, now }, question)
+    )
+  )
+}
+
+/** Waits until the wait has ended or was changed. */
+export const sleep = (run: Run, command: Wait, strategy: RetryStrategy["Service"]) =>
+  Observing.wait(run, command.wait, asleep(run, command, strategy))
+
+// --- internal
+
+const asleep = Effect.fnUntraced(function* (
+  run: Run,
+  { awaited, event, outlook, wait }: Wait,
+  strategy: RetryStrategy["Service"]
+): Effect.fn.Return<Wake & { readonly at: number }, SleepFailure | TurnParked | TurnStopped> {
+  const { asks, retryAt } = wait
+  const begunAt = yield* Clock.currentTimeMillis
+  if (!run.isWaitTold && (!run.isTakenUp || retryAt >= begunAt)) run.live(event) // Retrying.W1
+  run.isWaitTold = false
+  for (;;) {
+    const now = yield* Clock.currentTimeMillis
+    const wake = yield* Effect.catchCause(
+      strategy.sleep(Duration.millis(Math.max(0, retryAt - now)), awaited),
+      (cause) => Effect.fail(Option.getOrElse(Cause.findErrorOption(cause), () => unslept(cause)))
+    )
+    const at = yield* Clock.currentTimeMillis
+    if (!isOfItself(wake)) return { ...wake, at }
+    if (asks !== undefined && (wake.type !== "elapsed" || at < retryAt)) continue // Retrying.W2
+    const question = outlook && strategy.ask?.(outlook(Math.max(0, at - awaited.since)))
+    if (question === undefined) return { ...wake, at }
+    const by = wake.by === undefined ? undefined : { by: wake.by }
+    return { type: "asked", asks: question.asks, until: at + question.answerWithinMs, at, ...by }
+  }
+})
+
+/** D14. A sleep that interrupts itself has failed too; when the turn is interrupted no handler runs. */
+const unslept = (cause: Cause.Cause<unknown>): SleepFailure => {
+  const why = Cause.hasInterruptsOnly(cause) ? "it was interrupted." : String(Cause.squash(cause))
+  return new SleepFailure({ message: `The wait could not be slept: ${why}` })
+}

@@ -1,0 +1,101 @@
+/**
+ * Runs the tool calls of a response.
+ *
+ * ToolRuns.T1. A call that failed, or whose arguments could not be read, is answered; it never ends the turn.
+ * ToolRuns.T2. A call that was running when its process died is not made again; the model receives `ModelContext.INTERRUPTED`. Tools that are
+ *     declared idempotent run again (X8).
+ */
+import { JsonShape, type Message } from "@holdfast/wire"
+import { Cause, Clock, Effect } from "effect"
+import * as ModelContext from "../../turn/ModelContext.ts"
+import * as Records from "../../records/Records.ts"
+import type { ToolOutcome } from "../../ports/Toolbox.ts"
+import type { TurnStopped } from "../../ports/TurnStopped.ts"
+import * as Judging from "../machine/Judging.ts"
+import type { Round } from "../machine/Ledger.ts"
+import type { Command } from "../machine/OpenCommands.ts"
+import * as Observing from "./Observing.ts"
+import type { Run } from "./Run.ts"
+
+type RunTool = Extract<Command, { readonly _tag: "RunTool" }>
+
+/** The length of the quotation when malformed arguments are sent back to the model, in characters. */
+const QUOTED_CHARACTERS = 2_000
+
+/** Runs a call, and records its beginning and its result. `running` has the calls of the response without a result yet. */
+export const call = Effect.fnUntraced(function* (
+  run: Run,
+  command: RunTool,
+  round: Round,
+  running: Set<number>
+): Effect.fn.Return<void, TurnStopped> {
+  const { number, step } = command
+  const { checkpoint, toolbox } = run.ports
+  // A report is judged instead of run: judging it again does no harm.
+  const isReport = Judging.isReport(run.ledger.turn.report, command.call)
+  const isMine = isReport || (yield* begin(run, command))
+  const isIdempotent = toolbox.definitions.find(({ name }) => name === command.call.toolName)?.isIdempotent === true
+  const made = isMine || isIdempotent ? answer(run, command) : at({ output: ModelContext.INTERRUPTED, isError: true })
+  const leave = () => (running.delete(number), running.size)
+  const value = yield* checkpoint.run(
+    Records.nameOf("Tool", step, number),
+    Records.ToolResult,
+    Observing.tool(run, command.call, round, leave, made)
+  )
+  run.take({ kind: "Tool", step, number, value })
+})
+
+// --- internal
+
+/** Records that the call begins; `false`: an earlier life has begun it (ToolRuns.T2). */
+const begin = Effect.fnUntraced(function* (
+  run: Run,
+  { begun, number, step }: RunTool
+): Effect.fn.Return<boolean, TurnStopped> {
+  if (begun !== undefined) return false
+  const life = yield* run.life
+  const name = Records.nameOf("Begun", step, number)
+  const value = yield* run.ports.checkpoint.run(name, Records.Begun, Effect.succeed({ life }))
+  run.take({ kind: "Begun", step, number, value })
+  return value !== true && value.life === life
+})
+
+const answer = (run: Run, { call, isOffered }: RunTool): Effect.Effect<Records.ToolResult> =>
+  Effect.suspend(() => {
+    const { report } = run.ledger.turn
+    if (call.malformed !== undefined) return Effect.succeed(unreadable(call))
+    if (report !== undefined && Judging.isReport(report, call)) return Effect.succeed(Judging.answer(report, call))
+    return isOffered ? Effect.map(run.ports.toolbox.run(call), readable) : Effect.succeed(NOT_OFFERED)
+  }).pipe(
+    // A tool that interrupts itself has failed too. When the turn is interrupted no handler runs.
+    Effect.catchCause((cause) => Effect.succeed({ output: `The tool failed: ${whyOf(cause)}`, isError: true })),
+    Effect.flatMap(at)
+  )
+
+const at = ({ output, isError }: ToolOutcome): Effect.Effect<Records.ToolResult> =>
+  Effect.map(Clock.currentTimeMillis, (endedAt) => ({ output, isError, endedAt }))
+
+const whyOf = (cause: Cause.Cause<never>): string =>
+  Cause.hasInterruptsOnly(cause) ? "it was interrupted." : String(Cause.squash(cause))
+
+const NOT_OFFERED = { output: "No tool but the final report could be used in this step.", isError: true }
+
+/** Recording an output that is nested too deeply would overflow the stack. */
+const readable = (outcome: ToolOutcome): ToolOutcome =>
+  JsonShape.measure(outcome.output).isTooDeep
+    ? { output: `The tool failed: its output is nested deeper than ${JsonShape.MOST_LEVELS} levels.`, isError: true }
+    : outcome
+
+/** A10, in the seed's words: a prompt may mention them. */
+const unreadable = ({ input, malformed = "" }: Message.ToolCallPart): ToolOutcome => {
+  const payload = typeof input === "string" ? input : JSON.stringify(input)
+  const isCut = payload.length > QUOTED_CHARACTERS
+  const note = isCut ? ` (the first ${QUOTED_CHARACTERS} of ${payload.length} characters)` : ""
+  // A cut may split a surrogate pair, which no provider accepts.
+  const quoted = isCut ? payload.slice(0, QUOTED_CHARACTERS).toWellFormed() : payload
+  const reason = malformed.replace(/\.\s*$/, "")
+  return {
+    output: `(tool failed: invalid tool call payload. ${reason}. Original payload${note}: ${quoted})`,
+    isError: true
+  }
+}

@@ -1,0 +1,225 @@
+/**
+ * Returns the open commands of a turn, each of which ends in exactly one record.
+ *
+ * OpenCommands.N1. It only proposes; records decide. `evolve` also follows the record of a command that this version would not give.
+ * OpenCommands.N2. Only tool calls can be open several at once. No command is part of another.
+ * OpenCommands.N3. The kernel decides about a failure that no route can help; if there is a router, it decides about all others (A1).
+ */
+import { defined, type Failure, type Message, type TurnEvent } from "@holdfast/wire"
+import type { TooLong } from "../../ports/Compactor.ts"
+import * as Directive from "../../turn/Directive.ts"
+import * as ModelContext from "../../turn/ModelContext.ts"
+import type { ProviderRequest } from "../../ports/Provider.ts"
+import type { Begun, FinalCause } from "../../records/Records.ts"
+import type { Awaited, Outlook } from "../../ports/RetryStrategy.ts"
+import type { Question } from "../../ports/Router.ts"
+import * as Spending from "../../turn/Spending.ts"
+import type { ToolDefinition } from "../../ports/Toolbox.ts"
+import * as Decisions from "./Decisions.ts"
+import * as LastStep from "./LastStep.ts"
+import type { Ledger, Round, FailedCall, Wait } from "./Ledger.ts"
+import * as Responses from "./Responses.ts"
+import * as RouteChanges from "./RouteChanges.ts"
+import { eventOf, messagesOf, targetNameOf, toolsOf } from "./Batch.ts"
+
+/** The tools and ports of this life of the turn. */
+export interface Offers {
+  /** The definitions of the toolbox. */
+  readonly tools: ReadonlyArray<ToolDefinition>
+  readonly hasRouter: boolean
+  readonly hasStrategy: boolean
+  readonly hasCompactor: boolean
+}
+
+/** A command to perform. `step` and `number` are those of its record. */
+export type Command = { readonly step: number; readonly number: number } & (
+  | { readonly _tag: "Final"; readonly cause: FinalCause }
+  | { readonly _tag: "Route"; readonly question: Question | undefined; readonly from: string | undefined }
+  | {
+      readonly _tag: "Call"
+      readonly request: ProviderRequest
+      /** Its content left in an earlier life: the attempt is void, and is not made (X2). */
+      readonly isLost: boolean
+      /** The event before the step's first attempt in a life, and before the first attempt after a void one. */
+      readonly begins: TurnEvent.StepStart
+      /** The response is judged (A9, A11). */
+      readonly isJudged: boolean
+    }
+  | {
+      readonly _tag: "Decide"
+      readonly failedCall: FailedCall
+      readonly situation: Omit<Directive.Situation, "now">
+      /** Absent: the router is not asked. */
+      readonly question: Question | undefined
+    }
+  | {
+      readonly _tag: "Wait"
+      readonly part: number
+      readonly wait: Wait
+      readonly awaited: Awaited
+      readonly event: TurnEvent.ProviderRetry
+      /** Returns the facts for a question at the end of the wait, which has taken `thisMs` milliseconds; absent: nothing is asked (X11). */
+      readonly outlook: ((thisMs: number) => Outlook) | undefined
+    }
+  | {
+      readonly _tag: "RunTool"
+      readonly call: Message.ToolCallPart
+      /** The life that has begun it already (X8). */
+      readonly begun: Begun | undefined
+      /** Whether this step offers tools (A11). */
+      readonly isOffered: boolean
+    }
+  | { readonly _tag: "Compact"; readonly request: TooLong }
+  | { readonly _tag: "Seal"; readonly cut: Failure.Failure | undefined }
+)
+
+/** Returns the open commands; none once the turn is sealed. */
+export const commandsOf = (ledger: Ledger, offers: Offers): ReadonlyArray<Command> => {
+  const { phase, step } = ledger
+  switch (phase._tag) {
+    case "Entering": {
+      if (phase.stuck !== undefined) return [sealing(ledger)]
+      const cause = phase.isAnnounced ? undefined : LastStep.causeOf(ledger, offers.tools)
+      if (cause !== undefined) return [{ _tag: "Final", step: step.number, number: 0, cause }]
+      return [
+        RouteChanges.isDue(ledger, offers.hasRouter) ? routing(ledger, offers) : calling(ledger, offers, 0, false)
+      ]
+    }
+    case "Calling":
+      return [calling(ledger, offers, phase.number, phase.isShown)]
+    case "Deciding": {
+      const { failedCall } = phase
+      const { last, number, of } = failedCall
+      const isCompacted =
+        of === "attempt" && offers.hasCompactor && !step.hasCompacted && Responses.isTooLong(failedCall)
+      if (isCompacted && last !== undefined) return [compacting(ledger, number + 1)]
+      return [deciding(ledger, offers, failedCall)]
+    }
+    case "Compacting":
+      return [compacting(ledger, phase.number)]
+    case "Waiting":
+      return [offers.hasStrategy ? waiting(ledger, offers, phase.wait) : sealing(ledger, phase.wait.failedCall.failure)]
+    case "Tools":
+      return running(ledger, phase.round)
+    case "Ending":
+      return [sealing(ledger)]
+    case "Sealed":
+      return []
+    default:
+      return phase satisfies never
+  }
+}
+
+// --- internal
+
+const sealing = ({ step }: Ledger, cut?: Failure.Failure): Command => ({
+  _tag: "Seal",
+  step: step.number,
+  number: 0,
+  cut
+})
+
+const routing = (ledger: Ledger, { hasRouter, tools }: Offers): Command => ({
+  _tag: "Route",
+  step: ledger.step.number,
+  number: 0,
+  question: hasRouter ? RouteChanges.question(ledger, tools) : undefined,
+  from: RouteChanges.lastUsed(ledger)
+})
+
+/** The request to a model, for an attempt or a summary. */
+const requestOf = (ledger: Ledger, attempt: number): TooLong => {
+  const { step, turn, way } = ledger
+  const { credential, target } = way.route
+  const { maxResponseCharacters } = turn.limits ?? {}
+  return {
+    conversationId: turn.conversationId,
+    turnId: turn.turnId,
+    step: step.number,
+    attempt,
+    target,
+    messages: ModelContext.of(messagesOf(ledger)),
+    ...defined({ credential, system: turn.system, maxResponseCharacters })
+  }
+}
+
+const calling = (ledger: Ledger, { tools }: Offers, number: number, isLost: boolean): Command => {
+  const { isFinal, step, turn } = ledger
+  return {
+    _tag: "Call",
+    step: step.number,
+    number,
+    request: { ...requestOf(ledger, number), tools: toolsOf(ledger, tools) },
+    isLost,
+    begins: eventOf(turn, { type: "step-start", step: step.number, target: targetNameOf(ledger) }),
+    isJudged: turn.report !== undefined || isFinal
+  }
+}
+
+const compacting = (ledger: Ledger, number: number): Command => ({
+  _tag: "Compact",
+  step: ledger.step.number,
+  number,
+  request: requestOf(ledger, number)
+})
+
+const deciding = (ledger: Ledger, { hasRouter, hasStrategy, tools }: Offers, failedCall: FailedCall): Command => {
+  const { contentSeen, endedAt, failure, number, spread, whole } = failedCall
+  const { defects, spending } = Decisions.counting(ledger, failedCall)
+  const situation = {
+    failure,
+    contentSeen,
+    retries: spending.retries,
+    defects,
+    spent: Spending.spentAt(spending, failure, endedAt, spread),
+    ...(whole ? { whole } : undefined)
+  }
+  const isRouted = hasRouter && hasStrategy && Directive.isRoutable(situation)
+  return {
+    _tag: "Decide",
+    step: ledger.step.number,
+    number,
+    failedCall,
+    situation,
+    question: isRouted ? RouteChanges.question(ledger, tools) : undefined
+  }
+}
+
+const waiting = (ledger: Ledger, { tools }: Offers, wait: Wait): Command => {
+  const { askedAt, retry, retryAt, failedCall, wakes } = wait
+  const { step, tally, turn, way } = ledger
+  const since = retry.retryAt - retry.delayMs
+  const route = retry.route ?? way.route
+  const request = () => ({
+    system: turn.system,
+    messages: ModelContext.of(messagesOf(ledger)),
+    tools: toolsOf(ledger, tools),
+    target: route.target
+  })
+  return {
+    _tag: "Wait",
+    step: step.number,
+    number: failedCall.number,
+    part: wakes.length,
+    wait,
+    awaited: {
+      route,
+      failure: failedCall.failure,
+      since,
+      retryAt,
+      isMoved: wakes.some(({ type }) => type === "until" || type === "asked")
+    },
+    event: Decisions.retryEvent(ledger, wait),
+    outlook:
+      askedAt === undefined
+        ? (thisMs) => ({ waitedMs: step.waitedMs + thisMs, usage: tally.usage, request: request() })
+        : undefined
+  }
+}
+
+const running = ({ isFinal, step }: Ledger, { begun, calls, results }: Round): ReadonlyArray<Command> =>
+  calls.flatMap((call, number): ReadonlyArray<Command> =>
+    results[number] !== undefined
+      ? []
+      : [{ _tag: "RunTool", step: step.number, number, call, begun: begun[number], isOffered: !isFinal }]
+  )

@@ -1,0 +1,97 @@
+/**
+ * Applies the tool calls of one response, answered in the order of the calls.
+ *
+ * ToolRounds.T1. Calls run at the same time. Results are persisted in the order of the calls, each as soon as it and all before it are there:
+ *     the order in which tools finish differs when a turn runs again.
+ * ToolRounds.T2. The first accepted report, in the order of the calls, is the turn's (A13); a rejected report shortens the turn (A12).
+ */
+import type { Message, TurnEvent } from "@holdfast/wire"
+import { MOST_FAILED_TOOL_STEPS } from "../../turn/TurnLimits.ts"
+import * as FailedSteps from "./FailedSteps.ts"
+import type { Begun, ToolResult } from "../../records/Records.ts"
+import * as Judging from "./Judging.ts"
+import * as LastStep from "./LastStep.ts"
+import type { Ledger, Round } from "./Ledger.ts"
+import { Batch, entering, eventOf, nextMessageId, persist, stepOf } from "./Batch.ts"
+
+/** Begins the tool calls of a response. */
+export const begin = (
+  ledger: Ledger,
+  calls: ReadonlyArray<Message.ToolCallPart>,
+  finishReason: Message.FinishReason
+): Ledger => ({
+  ...ledger,
+  phase: { _tag: "Tools", round: { calls, finishReason, begun: nothing(calls), results: nothing(calls), content: [] } }
+})
+
+/** Marks that call `number` is about to run. */
+export const begun = (ledger: Ledger, round: Round, number: number, value: Begun): Ledger => ({
+  ...ledger,
+  phase: { _tag: "Tools", round: { ...round, begun: round.begun.with(number, value) } }
+})
+
+/** Adds the result of call `number`. */
+export const answered = (ledger: Ledger, before: Round, number: number, result: ToolResult): Ledger => {
+  const { calls } = before
+  const results = before.results.with(number, result)
+  const content = [...before.content]
+  let told = ledger
+  for (let next = results[content.length]; next !== undefined; next = results[content.length]) {
+    const part = partOf(calls[content.length], next)
+    content.push(part)
+    told = persist(told, [eventOf(ledger.turn, part)]) // ToolRounds.T1
+  }
+  const round: Round = { ...before, results, content }
+  return content.length < calls.length ? { ...told, phase: { _tag: "Tools", round } } : finished(told, round)
+}
+
+/** Returns the first accepted report among the calls, if there is one (ToolRounds.T2). */
+export const reportIn = ({ turn: { report } }: Ledger, { calls, results }: Round): TurnEvent.Report | undefined => {
+  const index = calls.findIndex((call, i) => Judging.isReport(report, call) && results[i]?.isError === false)
+  const call = calls[index]
+  return call && { source: "tool-call", success: true, content: call.input }
+}
+
+/** Makes the message of the persisted results; `undefined`: there is no result. */
+export const answers = (ledger: Ledger, { content }: Round, createdAt: number): Message.ToolMessage | undefined =>
+  content.length === 0
+    ? undefined
+    : { role: "tool", id: nextMessageId(ledger), turnId: ledger.turn.turnId, createdAt, content }
+
+// --- internal
+
+const nothing = (calls: ReadonlyArray<unknown>): ReadonlyArray<undefined> => calls.map(() => undefined)
+
+const partOf = (call: Message.ToolCallPart | undefined, { isError, output }: ToolResult): Message.ToolResultPart => {
+  if (call === undefined) throw new Error("there are as many results as calls")
+  const { toolCallId, toolName } = call
+  return { type: "tool-result", toolCallId, toolName, output, isError }
+}
+
+/** Ends the step, because every call is answered. */
+const finished = (ledger: Ledger, round: Round): Ledger => {
+  const { calls, content, results } = round
+  const { limits, report: port, startedAt } = ledger.turn
+  const endedAt = results.reduce((last, result) => Math.max(last, result?.endedAt ?? 0), startedAt)
+  const report = reportIn(ledger, round)
+  const isRefused = calls.some((call, i) => Judging.isReport(port, call) && results[i]?.isError === true)
+  const said = new Batch(isRefused ? LastStep.collapse(ledger) : ledger)
+    .add((ledger) => ({
+      role: "tool",
+      id: nextMessageId(ledger),
+      turnId: ledger.turn.turnId,
+      createdAt: endedAt,
+      content
+    }))
+    .done()
+  const failedToolSteps = FailedSteps.after(ledger.failedToolSteps, content)
+  const stuck = FailedSteps.failureOf(failedToolSteps, limits?.maxFailedToolSteps ?? MOST_FAILED_TOOL_STEPS, content)
+  return {
+    ...said,
+    report,
+    failedToolSteps,
+    step: stepOf(ledger.step.number + 1, endedAt),
+    // A13: a report ends its turn in the same step.
+    phase: report === undefined ? { ...entering, stuck } : { _tag: "Ending", outcome: { status: "completed" } }
+  }
+}

@@ -1,0 +1,77 @@
+/** The schema of a `retry` object. `Profile.ts` resolves it; its parts are in the other files of this folder. */
+import { Schema } from "effect"
+import * as Durations from "./Durations.ts"
+import { FinalReport } from "./FinalReportSettings.ts"
+import { BudgetSettings } from "./BudgetSettings.ts"
+import { Reasons } from "./ReasonSettings.ts"
+import { RoutingSettings } from "./RoutingSettings.ts"
+import { Schedule } from "./ScheduleSettings.ts"
+import { SpendGuardSettings } from "./SpendGuardSettings.ts"
+
+/** The profiles that ship. `overnight` is the default. */
+export const ProfileName = Schema.Literals(["overnight", "interactive", "cycling"]).annotate({
+  message: 'Expected "overnight", "interactive" or "cycling"'
+})
+export type ProfileName = typeof ProfileName.Type
+
+const JitterSettings = Schema.Union([
+  Schema.Literal("none"),
+  Schema.Struct({
+    factor: Schema.Finite.check(
+      Schema.isBetween({ minimum: 0, maximum: 1 }, { message: "Expected a factor from 0 to 1" })
+    )
+  })
+]).annotate({ message: 'Expected "none" or { "factor": 0 to 1 }' })
+
+/** A longer text, with the rest of its record, would exceed the longest string. */
+const MOST_RESPONSE_CHARACTERS = 256 * 1024 * 1024
+
+/** The `retry` object of the configuration file and of `POST /v1/conversations`. */
+export const RetrySettings = Schema.Struct({
+  /** Absent: `overnight`. */
+  profile: Schema.optionalKey(ProfileName),
+  enabled: Schema.optionalKey(Schema.Boolean),
+  schedule: Schema.optionalKey(Schedule),
+  /** The waits and limits of single reasons (A6, A7, X11); they replace the profile's. */
+  reasons: Schema.optionalKey(Reasons),
+  jitter: Schema.optionalKey(JitterSettings),
+  /** Counted by `counts` (P3, A2). */
+  maxRetries: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+  /** Whether `maxRetries` counts the retries after the first attempt, or all attempts. */
+  counts: Schema.optionalKey(Schema.Literals(["retries", "attempts"])),
+  /** A bare duration is a total. "Infinity" means no limit in time. */
+  budget: Schema.optionalKey(BudgetSettings),
+  /** The time that the budget counts (D2). */
+  measure: Schema.optionalKey(Schema.Literals(["scheduled", "wall-clock"])),
+  /** A longer wait fails the turn at once (P6). "0 seconds", and anything below, switches the cap off (P3). */
+  maxDelay: Schema.optionalKey(Durations.Any),
+  /** Whether a provider's own delay counts (P5). */
+  hints: Schema.optionalKey(Schema.Boolean),
+  /** The tokens that are not spent without a question after a long wait (X11). */
+  spendGuard: Schema.optionalKey(SpendGuardSettings),
+  /** The limits of an attempt without content (C8). */
+  requestTimeout: Schema.optionalKey(
+    Schema.Struct({
+      firstContent: Schema.optionalKey(Durations.Positive),
+      idle: Schema.optionalKey(Durations.Positive)
+    })
+  ),
+  /** Characters of one response: text, reasoning and tool arguments together (C11). */
+  maxResponseCharacters: Schema.optionalKey(
+    Schema.Int.check(
+      Schema.isBetween(
+        { minimum: 1, maximum: MOST_RESPONSE_CHARACTERS },
+        { message: `Expected a number of characters from 1 to ${MOST_RESPONSE_CHARACTERS}` }
+      )
+    )
+  ),
+  /** The routing of attempts (P7 to P9, A4, A5). */
+  routing: Schema.optionalKey(RoutingSettings),
+  /** Steps of a turn; the last is the final one (A11). */
+  maxTurns: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))),
+  /** Steps in a row with nothing but failed tool calls, after which the turn fails. 0: no limit. */
+  maxFailedToolSteps: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+  /** The final report of a turn (A9 to A14). */
+  finalReport: Schema.optionalKey(FinalReport)
+})
+export type RetrySettings = typeof RetrySettings.Type
