@@ -181,7 +181,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
         ["turns_by_acceptance", TurnListTable.keysOf(sql, { since: 10, model: "openai" }, after)],
         ["turns_by_end", TurnListTable.keysOf(sql, { status: "failed" }, after)],
         ["turns_by_end", TurnListTable.keysOf(sql, { status: "failed", since: 10, model: "openai" }, undefined)],
-        [TAGS, TurnListTable.keysOf(sql, { tag: "even", status: "failed", since: 10 }, after)],
+        [TAGS, TurnListTable.keysOf(sql, { tag: "rare", status: "failed", since: 10 }, after)],
         ["turns_unsealed", TurnListTable.keysOf(sql, { status: "open", since: 10 }, after)],
         ["conversations_by_creation", ConversationListTable.keysOf(sql, { since: 10, model: "openai" }, after)]
       ]
@@ -219,7 +219,8 @@ const seed = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, count: numbe
     SELECT n, 't-' || n, n, 'prompt', n, 0,
       CASE WHEN n % 2 = 1 THEN 1 END, CASE WHEN n % 2 = 1 THEN 'failed' END, CASE WHEN n % 2 = 1 THEN n END
     FROM (${numbers}) AS numbers`
-  yield* sql`INSERT INTO turn_tags (tag, turn) SELECT CASE WHEN n % 2 = 0 THEN 'even' ELSE 'odd' END, n FROM (${numbers}) AS numbers`
+  yield* sql`INSERT INTO turn_tags (tag, turn) SELECT 'rare', n FROM (${numbers}) AS numbers WHERE n % 100 = 0
+    UNION ALL SELECT 'common', n FROM (${numbers}) AS numbers WHERE n % 2 = 0`
   const end = JSON.stringify(Given.end(1, 1))
     .replace(/^.*"type":"turn-end"/, "")
     .replace("completed", "failed")

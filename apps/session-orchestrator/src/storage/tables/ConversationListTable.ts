@@ -32,7 +32,7 @@ export const keysOf = (
   const matches = matching(sql, filter)
   if (tag !== undefined) {
     return sql`SELECT ${Keyset.columns(sql, "c.created_at", "g.conversation", matches)}
-      ${LabelTable.tagged(sql, "conversation", tag, Keyset.below(sql, "g.conversation", after))} ORDER BY g.conversation DESC`
+      ${LabelTable.tagged(sql, "conversation", tag, after)} ORDER BY g.conversation DESC`
   }
   const lately = filter.since === undefined ? sql.literal("") : sql`AND c.created_at >= ${filter.since}`
   return sql`SELECT ${Keyset.columns(sql, "c.created_at", "c.number", matches)} FROM conversations c

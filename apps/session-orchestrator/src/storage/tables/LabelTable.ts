@@ -3,6 +3,7 @@ import { Inserts, RowNumbers } from "@holdfast/journal/sql"
 import { Labels } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
+import type { Position } from "../Lists.ts"
 import * as Keyset from "./Keyset.ts"
 
 /** What has labels. */
@@ -64,15 +65,18 @@ export const find = (
       )
   )
 
-/** Keys of a list by tag, ordered by the rows' numbers: `FROM … WHERE …`, to continue with `ORDER BY`. */
+/** Rows of a list by tag behind a position, ordered by their numbers: `FROM … WHERE …`, to continue with `ORDER BY`. */
 export const tagged = (
   sql: SqlClient.SqlClient,
   kind: Kind,
   tag: string,
-  below: Statement.Fragment
-): Statement.Fragment =>
-  sql`FROM ${sql.literal(`${kind}_tags`)} g JOIN ${sql.literal(`${kind}s`)} ${sql.literal(kind.charAt(0))}
-    ON ${sql.literal(kind.charAt(0))}.number = g.${sql.literal(kind)} WHERE g.tag = ${tag} AND ${below}`
+  after: Position | undefined
+): Statement.Fragment => {
+  const row = kind === "turn" ? "t" : "c"
+  // Both sides are bounded: whichever the database reads first, it begins at the position.
+  return sql`FROM ${sql.literal(`${kind}_tags g JOIN ${kind}s ${row} ON ${row}.number = g.${kind}`)}
+    WHERE g.tag = ${tag} AND ${Keyset.below(sql, `g.${kind}`, after)} AND ${Keyset.below(sql, `${row}.number`, after)}`
+}
 
 // --- internal
 

@@ -52,7 +52,7 @@ export const keysOf = (
   const matches = matching(sql, filter)
   if (filter.tag !== undefined) {
     return sql`SELECT ${Keyset.columns(sql, "t.accepted_at", "g.turn", matches)}
-      ${LabelTable.tagged(sql, "turn", filter.tag, Keyset.below(sql, "g.turn", after))} ORDER BY g.turn DESC`
+      ${LabelTable.tagged(sql, "turn", filter.tag, after)} ORDER BY g.turn DESC`
   }
   const select = (at: string) => sql`SELECT ${Keyset.columns(sql, at, "t.number", matches)} FROM turns t`
   if (status === "open") {
