@@ -1,6 +1,8 @@
 /** Work that is left: turns that are submitted, watched and ended by their ids, on the whole service (X15). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import * as fs from "node:fs"
+import * as path from "node:path"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
@@ -196,6 +198,39 @@ describe("labels", () => {
       yield* submit(service, { prompt: "a", turnId: "one", tags: ["planted-tag"], metadata: { planted: "metadata" } })
       yield* until(service, "one", "completed")
       assert.notMatch((yield* service.call({ path: "/metrics" })).text, /planted/)
+    })
+  )
+})
+
+describe("DELETE /v1/conversations/:id", () => {
+  it.live("X15: ends the turns of a conversation, and no byte of it is left in the file or its log", () =>
+    Effect.gen(function* () {
+      const directory = yield* Process.directory
+      const database = path.join(directory, "holdfast.db")
+      const service = yield* Service.start({ retry: Service.LONG, database })
+      service.provider.respond(ProcessSetup.answer("planted-answer"), ProcessSetup.overloaded)
+      const labels = { tags: ["planted-tag"], metadata: { planted: "planted-metadata" } }
+      yield* submit(service, { prompt: "planted-prompt", turnId: "planted-one", system: "planted-system", ...labels })
+      yield* until(service, "planted-one", "completed")
+      yield* service.call(ProcessSetup.submission("planted-one", "planted-two"))
+      yield* until(service, "planted-two", "waiting")
+      yield* service.call(ProcessSetup.submission("planted-one", "planted-three"))
+      const bytes = () =>
+        ["", "-wal"]
+          .map((end) => `${database}${end}`)
+          .filter((file) => fs.existsSync(file))
+          .map((file) => fs.readFileSync(file, "latin1"))
+          .join("")
+      assert.include(bytes(), "planted-prompt")
+      const remove = service.call({ method: "DELETE", path: "/v1/conversations/planted-one" })
+      assert.strictEqual((yield* remove).status, 204)
+      assert.notInclude(bytes(), "planted")
+      for (const path of ["/v1/conversations/planted-one", "/v1/turns/planted-two"]) {
+        assert.strictEqual((yield* service.call({ path })).status, 404)
+      }
+      const again = yield* remove
+      assert.deepStrictEqual([again.status, JSON.parse(again.text).type], [404, "/docs#problem-conversation-not-found"])
+      assert.strictEqual(service.provider.count(), 2)
     })
   )
 })
