@@ -57,17 +57,13 @@ const add = Effect.fnUntraced(function* (
     sql,
     turns.map(({ conversationId }) => conversationId)
   )
-<<<<<<< HEAD
-  const numbers = yield* TurnTable.insert(sql, turns, places)
+  const numbers = yield* TurnTable.insert(sql, turns, tails)
   const labelled = turns.filter(({ labels }) => labels !== undefined)
   yield* LabelTable.insert(
     sql,
     "turn",
     labelled.map(({ labels, turnId }) => ({ number: numbers.get(turnId) ?? 0, labels }))
   )
-=======
-  const numbers = yield* TurnTable.insert(sql, turns, tails)
->>>>>>> main
   const openings = arrivals.flatMap(({ opening, turn }) =>
     opening === undefined ? [] : [{ turn, append: appendOf(turn, opening) }]
   )
