@@ -3,7 +3,11 @@ import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 
-const LINES: ReadonlyArray<{ readonly status?: number; readonly lines?: ReadonlyArray<unknown>; readonly isCut?: boolean }> = [
+const LINES: ReadonlyArray<{
+  readonly status?: number
+  readonly lines?: ReadonlyArray<unknown>
+  readonly isCut?: boolean
+}> = [
   { status: 503 },
   { lines: [{ start: true }], isCut: true },
   { lines: [{ tool: { id: "call-1", name: "weather", input: { city: "Bergen" } } }, { finish: "tool-calls" }] },

@@ -35,7 +35,11 @@ const check = (title: string, problem: string | undefined): void => {
   else failures.push(title)
 }
 
-const run = (program: string, args: ReadonlyArray<string>, cwd = project): { readonly status: number | null; readonly text: string } => {
+const run = (
+  program: string,
+  args: ReadonlyArray<string>,
+  cwd = project
+): { readonly status: number | null; readonly text: string } => {
   const { error, status, stderr, stdout } = spawnSync(program, args, { cwd, encoding: "utf8", maxBuffer: 1 << 26 })
   return { status, text: `${error ?? ""}${stdout ?? ""}${stderr ?? ""}` }
 }
@@ -52,7 +56,10 @@ const tarballs = globSync("*.tgz", { cwd: join(root, "dist") }).map((name) => jo
 
 console.log(`Installing ${tarballs.length} packages and the runtimes into ${project}.`)
 const dependencies = { ...TOOLS, ...Object.fromEntries(tarballs.map((path) => [nameOf(path), `file:${path}`])) }
-writeFileSync(join(project, "package.json"), JSON.stringify({ private: true, type: "module", dependencies, overrides: overridesOf(dependencies) }))
+writeFileSync(
+  join(project, "package.json"),
+  JSON.stringify({ private: true, type: "module", dependencies, overrides: overridesOf(dependencies) })
+)
 const install = run("npm", ["install", "--no-audit", "--no-fund", "--loglevel=error"])
 check("npm installs them into an empty project", install.status === 0 ? undefined : install.text)
 if (install.status !== 0) end()
@@ -63,7 +70,13 @@ for (const tarball of tarballs) {
   // Every package is ESM; a CommonJS program loads it by `import()`, or by `require` of Node 22.
   const hasTypes = existsSync(join(modules, name, "src/index.d.ts"))
   if (hasTypes)
-    checkRun(`${name}: are the types wrong`, join(modules, ".bin/attw"), [tarball, "--profile", "esm-only", "--ignore-rules", "cjs-resolves-to-esm"])
+    checkRun(`${name}: are the types wrong`, join(modules, ".bin/attw"), [
+      tarball,
+      "--profile",
+      "esm-only",
+      "--ignore-rules",
+      "cjs-resolves-to-esm"
+    ])
 }
 
 const types = join(import.meta.dirname, "types.mts")
@@ -71,8 +84,8 @@ writeFileSync(join(project, "types.mts"), readFileSync(types))
 for (const version of ["5", "7"])
   checkRun(`types under TypeScript ${version}, without skipLibCheck`, "node", [
     join(modules, `typescript-${version}/bin/tsc`),
-    ...["--noEmit", "--strict", "--exactOptionalPropertyTypes", "--module", "nodenext", "--target", "es2024"],
-    ...["--lib", "es2024,dom,dom.iterable,esnext.disposable", "--types", "node", "--skipLibCheck", "false", "types.mts"]
+    ..."--noEmit --strict --exactOptionalPropertyTypes --module nodenext --target es2024".split(" "),
+    ..."--lib es2024,dom,dom.iterable,esnext.disposable --types node --skipLibCheck false types.mts".split(" ")
   ])
 
 const scenario = join(project, "scenario.mjs")
@@ -88,9 +101,17 @@ let reference: ReadonlyArray<string> | undefined
 for (const [name, program, args] of runtimes) {
   try {
     const events = await live(program, args, join(project, `${name}.jsonl`))
-    check(`${name}: the turn is answered, over its death`, events.at(-1)?.includes('"completed"') === true ? undefined : events.join("\n"))
+    check(
+      `${name}: the turn is answered, over its death`,
+      events.at(-1)?.includes('"completed"') === true ? undefined : events.join("\n")
+    )
     reference ??= events
-    check(`${name}: the events of ${runtimes[0]?.[0]}`, events.join("\n") === reference.join("\n") ? undefined : `${events.join("\n")}\ninstead of\n${reference.join("\n")}`)
+    check(
+      `${name}: the events of ${runtimes[0]?.[0]}`,
+      events.join("\n") === reference.join("\n")
+        ? undefined
+        : `${events.join("\n")}\ninstead of\n${reference.join("\n")}`
+    )
   } catch (error) {
     check(`${name}: the scenario`, String(error))
   }
@@ -115,7 +136,11 @@ function nameOf(tarball: string): string {
 
 /** Packages depend on each other by version, and nothing is published: every one is the tarball's. */
 function overridesOf(all: { readonly [name: string]: string }): object {
-  return Object.fromEntries(Object.entries(all).filter(([, range]) => range.startsWith("file:")).map(([name]) => [name, `$${name}`]))
+  return Object.fromEntries(
+    Object.entries(all)
+      .filter(([, range]) => range.startsWith("file:"))
+      .map(([name]) => [name, `$${name}`])
+  )
 }
 
 /** An event without what differs from run to run, and without the words of a runtime's own errors. */
@@ -130,13 +155,22 @@ function comparable(line: string): string {
 async function live(program: string, args: ReadonlyArray<string>, file: string): Promise<ReadonlyArray<string>> {
   const provider = await Provider.listen()
   try {
-    const first = spawn(program, [...args, provider.url, file, "1"], { cwd: project, stdio: ["ignore", "pipe", "inherit"] })
+    const first = spawn(program, [...args, provider.url, file, "1"], {
+      cwd: project,
+      stdio: ["ignore", "pipe", "inherit"]
+    })
     for await (const line of createInterface(first.stdout)) if (line === "waiting") first.kill("SIGKILL")
     if (first.exitCode === null && first.signalCode === null) await once(first, "exit")
-    const second = spawn(program, [...args, provider.url, file, "2"], { cwd: project, stdio: ["ignore", "pipe", "inherit"] })
+    const second = spawn(program, [...args, provider.url, file, "2"], {
+      cwd: project,
+      stdio: ["ignore", "pipe", "inherit"]
+    })
     const events: Array<string> = []
     for await (const line of createInterface(second.stdout)) events.push(comparable(line))
-    check(`${program.split("/").at(-1)}: five requests at the server`, provider.requests() === 5 ? undefined : `${provider.requests()} requests`)
+    check(
+      `${program.split("/").at(-1)}: five requests at the server`,
+      provider.requests() === 5 ? undefined : `${provider.requests()} requests`
+    )
     return events
   } finally {
     provider.close()

@@ -7,7 +7,14 @@ const [url, file, life] = process.argv.slice(2)
 
 /** A store of one's own: lines of a file, the last one of a key counts. */
 const entries = () =>
-  new Map(existsSync(file) ? readFileSync(file, "utf8").trim().split("\n").map((line) => JSON.parse(line)) : [])
+  new Map(
+    existsSync(file)
+      ? readFileSync(file, "utf8")
+          .trim()
+          .split("\n")
+          .map((line) => JSON.parse(line))
+      : []
+  )
 const store = {
   get: (key) => entries().get(key),
   put: (key, value) => appendFileSync(file, `${JSON.stringify([key, value])}\n`),

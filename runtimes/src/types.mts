@@ -22,4 +22,15 @@ for await (const event of turn) {
 }
 const result = await turn.result
 console.log(result.status === "parked" ? result.retryAt.getTime() : result.text)
-export const used = [patient, modelOf, Patience, Turn, Profile, RetryStrategies, FromAsyncIterable, Http, OpenAiCompatible, TurnEvent]
+export const used = [
+  patient,
+  modelOf,
+  Patience,
+  Turn,
+  Profile,
+  RetryStrategies,
+  FromAsyncIterable,
+  Http,
+  OpenAiCompatible,
+  TurnEvent
+]
