@@ -51,7 +51,6 @@ const Way = Schema.Struct({
   /** It was rate-limited in this cycle (A5), or was tried since the last wait. */
   had: Schema.optionalKey(Schema.Literal(true))
 })
-/** A target that a router considered, and the reason to skip it, if there was one. */
 export type Way = typeof Way.Type
 
 const RoutingType = Schema.Literals(["fallback-chain", "round-robin"])

@@ -31,7 +31,6 @@ const WireRequest = Schema.Struct({
     )
   )
 })
-/** The parts of a request, in either format, that a script needs. */
 export type WireRequest = typeof WireRequest.Type
 
 /** Reads the body of a request, of either format. */
