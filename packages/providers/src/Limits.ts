@@ -10,9 +10,9 @@
  * L6. Words that have come count, even if this process stood still and has not read them when a limit is over (`Deadline`).
  *
  * The provider's stream runs in a fiber of its own, which pulls when asked to; that is what the watchdog can interrupt without
- * interrupting the turn.
+ * interrupting the turn. What a native provider pushes (`Push`) passes that fiber by; the watchdog stops the push.
  */
-import { Opening, type Provider } from "@holdfast/kernel"
+import { Opening, type Provider, Push } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import { type Array as Arr, Channel, Clock, Effect, type Pull, type Scope, Stream } from "effect"
@@ -155,12 +155,15 @@ const guarded = (inner: EventChannel, silence: Silence, scope: Scope.Scope): Eff
   let ask: ((effect: Effect.Effect<void>) => void) | undefined
   let given: EventPull | undefined
   let isWatched = false
+  let push: () => Push.Push<Events> | undefined = () => undefined
+  let endPush: (() => void) | undefined
 
   const tell = (exit: EventPull) => {
     const waiting = answer
     answer = undefined
     if (waiting === undefined) given = exit
     else waiting(exit)
+    endPush?.()
   }
   const asked = Effect.callback<void>((resume) => {
     ask = resume
@@ -174,9 +177,10 @@ const guarded = (inner: EventChannel, silence: Silence, scope: Scope.Scope): Eff
 
   // Its scope is its own: a fiber's interruption comes before what it holds goes.
   const producer = Effect.scopedWith((held) =>
-    Effect.flatMap(Effect.andThen(asked, Channel.toPullScoped(inner, held)), (pull) =>
-      Effect.forever(Effect.flatMap(pull, handOver), { disableYield: true })
-    )
+    Effect.flatMap(Effect.andThen(asked, Channel.toPullScoped(inner, held)), (pull) => {
+      push = () => Push.of(pull)
+      return Effect.forever(Effect.flatMap(pull, handOver), { disableYield: true })
+    })
   ).pipe(Effect.provideService(Progress, silence.heard), Effect.forkIn(scope, { startImmediately: true }))
 
   const watchdog = Effect.suspend(function look(): Effect.Effect<void> {
@@ -211,8 +215,51 @@ const guarded = (inner: EventChannel, silence: Silence, scope: Scope.Scope): Eff
     return isWatched ? answered : Effect.andThen(watched, answered)
   })
 
+  /** The same silence, without the fiber of the producer. */
+  const pushed =
+    (source: Push.Push<Events>): Push.Push<Events> =>
+    (take, over) => {
+      let isOn = true
+      const end = () => {
+        if (!isOn) return
+        isOn = false
+        endPush = undefined
+        silence.end([])
+      }
+      const ended = () => {
+        end()
+        over()
+      }
+      const cut = () => {
+        stop()
+        ended()
+      }
+      const taken = (events: Events): boolean => {
+        silence.end(events)
+        endPush = undefined
+        const goesOn = take(events)
+        isOn &&= goesOn
+        if (isOn) begin()
+        return goesOn
+      }
+      const begin = () => {
+        endPush = cut
+        silence.begin()
+      }
+      begin()
+      const stop = source(taken, ended)
+      return () => {
+        end()
+        stop()
+      }
+    }
+
   return Effect.map(producer, (fiber) => {
     fiber.addObserver((exit) => tell(exit))
-    return pull
+    return Push.attach(pull, () => {
+      // The producer waits to be asked, and the watchdog runs.
+      const source = given === undefined && ask !== undefined && isWatched ? push() : undefined
+      return source && pushed(source)
+    })
   })
 }

@@ -6,8 +6,9 @@
  *
  * P1. No more than `SLICE_BYTES` are given at once, whatever a read of the socket brought; what is left comes with the next pulls.
  * P2. Between two slices of that size the fiber yields to the event loop. A response that comes at the pace of a model yields once in
- *     hundreds of deltas.
+ *     hundreds of deltas; between two yields its reads can be pushed.
  */
+import { Push } from "@holdfast/kernel"
 import { Array as Arr, Effect } from "effect"
 import type { BytePull } from "./Http.ts"
 
@@ -38,9 +39,24 @@ export const paced = (bytes: BytePull, most = SLICE_BYTES): BytePull => {
     Arr.isArrayNonEmpty(left) ? Effect.succeed(slice(left)) : Effect.map(bytes, slice)
   )
 
-  return Effect.suspend(() => {
+  const pull: BytePull = Effect.suspend(() => {
     if (given < most) return next
     given = 0
     return Effect.andThen(Effect.yieldNow, next) // P2
+  })
+  return Push.attach(pull, () => {
+    const push = given < most && left.length === 0 ? Push.of(bytes) : undefined
+    if (push === undefined) return undefined
+    return (take, over) =>
+      push((reads) => {
+        const size = reads.reduce((sum, read) => sum + read.length, 0)
+        if (given + size < most) {
+          given += size
+          return take(reads)
+        }
+        left = [...reads]
+        over()
+        return false
+      }, over)
   })
 }

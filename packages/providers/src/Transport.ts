@@ -6,11 +6,11 @@
  *     stream (D3). Both are classified here and nowhere else (C1).
  * T3. The end of the body before the model has stopped is a failure (C6). What happens to the connection afterwards is none.
  * T4. `finish` waits for the end of the body, so that late usage is seen and the connection can be used again, but only so long.
- * T5. The events of one network read leave as one array.
+ * T5. The events of one network read leave as one array. While a text is under way they are pushed (`Push`).
  * T6. A response is bounded as a whole (C11), and so is the work that it makes in one turn of the event loop (`Pace`).
  * T7. When the stream's scope closes, for whatever reason, an unfinished connection is closed.
  */
-import { Opening, type Provider, ResponseLimit } from "@holdfast/kernel"
+import { Opening, type Provider, Push, ResponseLimit } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import { Array as Arr, Cause, Channel, Effect, Pull, Scope, Stream } from "effect"
@@ -86,7 +86,8 @@ const events = (options: Options): Opening.Events =>
     )
   )
 
-type EventPull = Pull.Pull<Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>, Failure.ProviderFailure>
+type Events = Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>
+type EventPull = Pull.Pull<Events, Failure.ProviderFailure>
 
 /** What a failure is made with. */
 interface Saying extends Pick<Options, "conceal"> {
@@ -119,6 +120,8 @@ const cleanedError = (self: Saying, event: ErrorEvent, said: string): ErrorEvent
 /** Each pull does what `next` says, and says what the one after it does. */
 const attempt = (self: Attempt): EventPull => {
   const most = ResponseLimit.of(self.request)
+  /** While a text is under way. */
+  let push: () => Push.Push<Events> | undefined = () => undefined
   let next: EventPull = Effect.suspend(() =>
     Effect.flatMap(Effect.mapError(self.post(self.scope), thrown(self)), answered)
   )
@@ -235,11 +238,34 @@ const attempt = (self: Attempt): EventPull => {
       next = standing === "open" ? open : standing === "failed" ? Cause.done() : drained
       const events = taken(decoder)
       if (Arr.isArrayNonEmpty(events)) return Effect.succeed(events)
-      if (decoder.held() > held) {
-        held = decoder.held()
-        self.progress()
-      }
+      progressed()
       return next
+    }
+    const progressed = (): void => {
+      if (decoder.held() <= held) return
+      held = decoder.held()
+      self.progress()
+    }
+
+    /** Decodes reads as they come. What ends the text is settled by the next pull. */
+    const pushed =
+      (source: Push.Push<ReadonlyArray<Uint8Array>>): Push.Push<Events> =>
+      (take, over) =>
+        source((reads) => {
+          decoder.feed(reads)
+          if (decoder.standing() !== "open") {
+            next = Effect.suspend(() => settle(read))
+            over()
+            return false
+          }
+          const events = decoder.take()
+          if (Arr.isArrayNonEmpty(events)) return take(events)
+          progressed()
+          return true
+        }, over)
+    push = () => {
+      const source = next === read ? Push.of(bytes) : undefined
+      return source && pushed(source)
     }
 
     /** The rest of the body. The connection may do as it likes now (T3). */
@@ -260,7 +286,10 @@ const attempt = (self: Attempt): EventPull => {
     return received
   }
 
-  return Effect.suspend(() => next)
+  return Push.attach(
+    Effect.suspend(() => next),
+    () => push()
+  )
 }
 
 const thrown =

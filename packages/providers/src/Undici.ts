@@ -7,6 +7,7 @@
  *     the read, and not within it. An error's few bytes are mostly here before its status has been looked at.
  * U3. Who reads slowly is not written to without end: beyond `MOST_HELD` bytes the socket is not read on.
  */
+import { Push } from "@holdfast/kernel"
 import { Array as Arr, Cause, Effect, Layer, Scope } from "effect"
 import type { Dispatcher } from "undici"
 import * as Body from "./Body.ts"
@@ -84,6 +85,9 @@ class Reader implements Dispatcher.DispatchHandler {
   private fault: Broken | undefined = undefined
   private controller: Dispatcher.DispatchController | undefined = undefined
   private wake: (() => void) | undefined = undefined
+  private consumer: Consumer | undefined = undefined
+  private isPushing = false
+  private defect: Effect.Effect<never> | undefined = undefined
   /** Reports progress to a listener that has no fiber. */
   private look: (() => void) | undefined = undefined
 
@@ -169,26 +173,82 @@ class Reader implements Dispatcher.DispatchHandler {
     return { ...head, bytes: this.bytes, isWhole: () => this.isEnded }
   }
 
-  private readonly bytes: BytePull = Effect.suspend(() => {
-    const { reads } = this
-    if (Arr.isArrayNonEmpty(reads)) {
-      this.reads = []
-      this.held = 0
-      if (this.controller?.paused === true) this.controller.resume()
-      return Effect.succeed(reads)
+  private readonly bytes: BytePull = Push.attach(
+    Effect.suspend(() => {
+      if (this.defect !== undefined) return this.defect
+      const reads = this.taken()
+      if (reads !== undefined) return Effect.succeed(reads)
+      if (this.fault !== undefined) return Effect.fail(this.fault)
+      return this.isEnded ? Cause.done() : Effect.andThen(this.news, this.bytes)
+    }),
+    () => (this.reads.length === 0 && !this.isOver ? this.push : undefined)
+  )
+
+  private readonly push: Push.Push<Reads> = (take, over) => {
+    const consumer = { take, over }
+    this.consumer = consumer
+    return () => {
+      if (this.consumer === consumer) this.consumer = undefined
     }
-    if (this.fault !== undefined) return Effect.fail(this.fault)
-    return this.isEnded ? Cause.done() : Effect.andThen(this.news, this.bytes)
-  })
+  }
+
+  /** Pushes what one read of the socket has brought. */
+  private readonly pushed = (): void => {
+    const { consumer } = this
+    this.isPushing = false
+    if (consumer === undefined) return
+    const reads = this.taken()
+    const goesOn = reads === undefined || this.isTaken(consumer, reads)
+    if (this.consumer !== consumer || (goesOn && !this.isOver)) return
+    this.consumer = undefined
+    if (goesOn) consumer.over()
+  }
+
+  /** What a consumer throws ends the response: there is no fiber here that could fail. */
+  private isTaken(consumer: Consumer, reads: Reads): boolean {
+    try {
+      return consumer.take(reads)
+    } catch (defect) {
+      this.defect = Effect.die(defect)
+      return true
+    }
+  }
+
+  private get isOver(): boolean {
+    return this.isEnded || this.fault !== undefined || this.defect !== undefined
+  }
+
+  /** What has come since the last time. */
+  private taken(): Reads | undefined {
+    const { reads } = this
+    if (!Arr.isArrayNonEmpty(reads)) return undefined
+    this.reads = []
+    this.held = 0
+    if (this.controller?.paused === true) this.controller.resume()
+    return reads
+  }
 
   /** U2 */
   private tell(): void {
     const { look, wake } = this
     if (look !== undefined) return look()
+    if (this.consumer !== undefined) {
+      if (this.isPushing) return
+      this.isPushing = true
+      return void settled.then(this.pushed)
+    }
     if (wake === undefined) return
     this.wake = undefined
     void settled.then(wake)
   }
+}
+
+type Reads = Arr.NonEmptyReadonlyArray<Uint8Array>
+
+/** Takes what is pushed (`Push`). */
+interface Consumer {
+  readonly take: (reads: Reads) => boolean
+  readonly over: () => void
 }
 
 /** Its callbacks are microtasks without the asynchronous context that `queueMicrotask` makes for each. */

@@ -7,7 +7,7 @@
  * O4. Calls about a conversation wait until that is done, as long as for a database that is silent, and then fail with the error of the
  *     start.
  */
-import { TurnStopped } from "@holdfast/kernel"
+import { Push, TurnStopped } from "@holdfast/kernel"
 import { Profile, RetryPolicy } from "@holdfast/policy"
 import { type ConversationState, Failure, Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Layer, Option, Result, Schedule, Stream, Struct } from "effect"
@@ -137,17 +137,17 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
             Effect.flatMap((end) => resultOf(store, end))
           ),
         watchTurn: (turnId, within) =>
-          Stream.unwrap(
+          Push.unwrap(
             Effect.gen(function* () {
               yield* condition.started // O4
               const conversationId = within ?? (yield* turnOf(store, turnId)).conversationId
               const session = yield* watched(yield* find(conversationId))
               const events = eventsOf(store, queue, { conversationId, turnId })
               return Watching.watch(session, () => Stream.fromIterableEffect(events), { turnId })
-            })
-          ).pipe(Stream.catchTag("ConversationNotFound", Stream.die), Watching.ofTurn(turnId)),
+            }).pipe(Effect.catchTag("ConversationNotFound", Effect.die))
+          ).pipe(Watching.ofTurn(turnId)),
         watch: (id, after) =>
-          Stream.unwrap(
+          Push.unwrap(
             Effect.gen(function* () {
               const session = yield* watched(yield* find(id))
               return Watching.watch(session, (from) => store.events(id, from), { after })

@@ -9,7 +9,7 @@
  *     later turns of the event loop.
  * H4. A turn that is run again tells what it told before: what has passed here once does not pass again.
  */
-import type { TurnStopped } from "@holdfast/kernel"
+import { Push, type TurnStopped } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Array as Arr, Cause, Effect, type Pull } from "effect"
 import type { StoredEvent } from "../storage/Store.ts"
@@ -142,6 +142,12 @@ export class Hub {
 type Chunk = Arr.NonEmptyReadonlyArray<Frame>
 type Failure = SubscriberTooSlow | TurnStopped.TurnStopped
 
+/** Takes what is pushed (`Push`). */
+interface Consumer {
+  readonly take: (chunk: Chunk) => boolean
+  readonly over: () => void
+}
+
 export class Subscriber {
   /** The turn that it watches; `undefined` for one that watches the conversation. */
   readonly turnId: Ids.TurnId | undefined
@@ -150,6 +156,7 @@ export class Subscriber {
   /** What it gets before what is in the backlog. */
   private own: ReadonlyArray<Frame>
   private wake: (() => void) | undefined = undefined
+  private consumer: Consumer | undefined = undefined
   private failure: Failure | undefined = undefined
   private readonly leave: (self: Subscriber) => void
 
@@ -186,8 +193,9 @@ export class Subscriber {
   }
 
   /** Everything that has come since the last time; waits for the next when that is nothing. */
-  readonly pull: Pull.Pull<Chunk, Failure> = Effect.suspend(() =>
-    this.isEmpty && this.failure === undefined ? Effect.andThen(this.arrival, this.taken) : this.taken
+  readonly pull: Pull.Pull<Chunk, Failure> = Push.attach(
+    Effect.suspend(() => (this.isWaiting ? Effect.andThen(this.arrival, this.taken) : this.taken)),
+    () => (this.isWaiting ? this.push : undefined)
   )
 
   /** What is there now, without waiting. */
@@ -207,10 +215,37 @@ export class Subscriber {
     return this.own.length === 0 && !this.backlog.isBehind(this.reader)
   }
 
-  private readonly taken: Pull.Pull<Chunk, Failure> = Effect.suspend((): Pull.Pull<Chunk, Failure> => {
+  private get isWaiting(): boolean {
+    return this.isEmpty && this.failure === undefined
+  }
+
+  private takeSome(): ReadonlyArray<Frame> {
     const { own } = this
+    if (own.length === 0) return this.backlog.takeSome(this.reader)
     this.own = []
-    const frames = own.length > 0 ? own : this.backlog.takeSome(this.reader)
+    return own
+  }
+
+  private readonly push: Push.Push<Chunk> = (take, over) => {
+    const consumer = { take, over }
+    this.consumer = consumer
+    return () => {
+      if (this.consumer === consumer) this.consumer = undefined
+    }
+  }
+
+  private pushTo(consumer: Consumer): void {
+    while (this.consumer === consumer && !this.isWaiting) {
+      const frames = this.takeSome()
+      const isGiven = Arr.isReadonlyArrayNonEmpty(frames)
+      if (isGiven && consumer.take(frames)) continue
+      if (this.consumer === consumer) this.consumer = undefined
+      if (!isGiven) consumer.over()
+    }
+  }
+
+  private readonly taken: Pull.Pull<Chunk, Failure> = Effect.suspend((): Pull.Pull<Chunk, Failure> => {
+    const frames = this.takeSome()
     if (Arr.isReadonlyArrayNonEmpty(frames)) return Effect.succeed(frames)
     return this.failure === undefined ? Cause.done() : Effect.fail(this.failure)
   })
@@ -223,7 +258,8 @@ export class Subscriber {
   })
 
   private readonly ring = (): void => {
-    const { wake } = this
+    const { consumer, wake } = this
+    if (consumer !== undefined) return this.pushTo(consumer)
     this.wake = undefined
     wake?.()
   }

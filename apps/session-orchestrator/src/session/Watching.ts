@@ -10,7 +10,7 @@
  *     from now on has ids that it would take for known.
  * V5. What is in memory (`Recent`) is not read from the disk. It has passed the hub, so nothing of V3 and V4 is left to ask.
  */
-import type { TurnStopped } from "@holdfast/kernel"
+import { Push, type TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Array as Arr, Cause, Effect, Pull, Stream } from "effect"
 import type { StorageError, StoredEvent } from "../storage/Store.ts"
@@ -24,6 +24,7 @@ export interface Options {
   readonly turnId?: Ids.TurnId
 }
 
+type Chunk = Arr.NonEmptyReadonlyArray<Frame>
 type Failure = StorageError | SubscriberTooSlow | TurnStopped.TurnStopped
 
 /** A conversation's events: the stored ones, which `read` gives from an id on (without it), then live ones without end. */
@@ -32,7 +33,7 @@ export const watch = <E>(
   read: (from: number) => Stream.Stream<StoredEvent, E>,
   { after = 0, turnId }: Options = {}
 ): Stream.Stream<Frame, E | Failure> =>
-  Stream.unwrap(
+  Push.unwrap(
     Effect.map(
       Effect.acquireRelease(
         Effect.sync(() => hub.subscribe(turnId)),
@@ -58,12 +59,8 @@ export const watch = <E>(
               )
             : Stream.fromArray<Frame>(recent) // V5
         const gap = Stream.suspend(() => Stream.fromArray(behind(subscriber.take(), last)))
-        const live: Pull.Pull<Arr.NonEmptyReadonlyArray<Frame>, Failure> = Effect.flatMap(subscriber.pull, (chunk) => {
-          // A turn that goes on after a restart tells anew what was read from the disk.
-          if (!chunk.some((frame) => isKnown(frame, last))) return Effect.succeed(chunk)
-          const fresh = chunk.filter((frame) => !isKnown(frame, last))
-          return Arr.isReadonlyArrayNonEmpty(fresh) ? Effect.succeed(fresh) : live
-        })
+        // A turn that goes on after a restart tells anew what was read from the disk.
+        const live = filtered(subscriber.pull, (frame) => !isKnown(frame, last))
         return followed(Stream.concat(stored, gap), live)
       }
     )
@@ -76,14 +73,25 @@ export const ofTurn =
     Stream.transformPull(frames, (pull) =>
       Effect.sync(() => {
         let isOver = false
-        const more: Pull.Pull<Arr.NonEmptyReadonlyArray<Frame>, E> = Effect.flatMap(pull, (chunk) => {
-          const own = chunk.every((frame) => frame.event.turnId === turnId)
-            ? chunk
-            : chunk.filter((frame) => frame.event.turnId === turnId)
-          isOver = own.at(-1)?.event.type === "turn-end"
-          return Arr.isReadonlyArrayNonEmpty(own) ? Effect.succeed(own) : more
-        })
-        return Effect.suspend(() => (isOver ? Cause.done() : more))
+        const own = filtered(pull, ({ event }) => event.turnId === turnId)
+        const seen = (chunk: Chunk): Chunk => {
+          isOver = chunk.at(-1)?.event.type === "turn-end"
+          return chunk
+        }
+        const more = Effect.map(own, seen)
+        return Push.attach(
+          Effect.suspend(() => (isOver ? Cause.done() : more)),
+          () => {
+            const push = isOver ? undefined : Push.of(own)
+            if (push === undefined) return undefined
+            return (take, over) =>
+              push((chunk) => {
+                const goesOn = take(seen(chunk))
+                if (goesOn && isOver) over()
+                return goesOn && !isOver
+              }, over)
+          }
+        )
       })
     )
 
@@ -97,9 +105,26 @@ const followed = <A, E, E2>(
   Stream.transformPull(first, (pull) =>
     Effect.sync(() => {
       let next: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E | E2> = Pull.catchDone(pull, () => (next = then))
-      return Effect.suspend(() => next)
+      return Push.attach(
+        Effect.suspend(() => next),
+        () => (next === then ? Push.of(then) : undefined)
+      )
     })
   )
+
+/** The frames that pass a test. Where all of a chunk do, it stays the same array, which is encoded once for all that have it. */
+const filtered = <E>(pull: Pull.Pull<Chunk, E>, passes: (frame: Frame) => boolean): Pull.Pull<Chunk, E> => {
+  const passing = (chunk: Chunk): Chunk | undefined => {
+    if (chunk.every(passes)) return chunk
+    const some = chunk.filter(passes)
+    return Arr.isReadonlyArrayNonEmpty(some) ? some : undefined
+  }
+  const next: Pull.Pull<Chunk, E> = Effect.flatMap(pull, (chunk) => {
+    const some = passing(chunk)
+    return some === undefined ? next : Effect.succeed(some)
+  })
+  return Push.through(next, pull, passing)
+}
 
 const isKnown = ({ id }: Frame, last: number): boolean => id !== undefined && id <= last
 

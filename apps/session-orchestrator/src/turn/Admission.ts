@@ -9,7 +9,7 @@
  *     look at its last event.
  * A4. Where a provider has limits, a call begins when it has a permit (`Limiter`). It may meet news of the endpoint by then.
  */
-import { CallFailure, Opening, type Provider, type RetryStrategy } from "@holdfast/kernel"
+import { CallFailure, Opening, type Provider, Push, type RetryStrategy } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { type Cause, Effect, Pull, Result, Scope, Stream } from "effect"
 import * as ContextSize from "../tokens/ContextSize.ts"
@@ -105,7 +105,7 @@ export const gated = (
                 const shared = shareFirst()
                 return shared === undefined ? call(limiter.countsTokens ? permit : undefined) : failedWith(shared)
               }),
-              Stream.unwrap
+              Push.unwrap
             )
           }),
         (opening) => {
@@ -184,7 +184,7 @@ const begun = (stream: EventStream, call: Call | undefined, permit: Permit | und
   const measured =
     permit === undefined
       ? stream
-      : Stream.transformPull(stream, (pull) => Effect.succeed(Effect.tap(pull, (events) => counted(events, permit))))
+      : Stream.transformPull(stream, (pull) => Effect.succeed(counted(pull, permit)))
   return call === undefined
     ? measured
     : Stream.transformPull(measured, (pull, scope) =>
@@ -192,10 +192,13 @@ const begun = (stream: EventStream, call: Call | undefined, permit: Permit | und
       )
 }
 
-const counted = (events: Events, permit: Permit): Effect.Effect<void> =>
-  Effect.sync(() => {
+const counted = (pull: EventPull, permit: Permit): EventPull => {
+  const count = (events: Events): Events => {
     for (const event of events) if (event.type === "usage") permit.counted(event.usage)
-  })
+    return events
+  }
+  return Push.through(Effect.map(pull, count), pull, count)
+}
 
 const told = (pull: EventPull, call: Call): EventPull => {
   let hasAnswered = false
@@ -215,7 +218,7 @@ const told = (pull: EventPull, call: Call): EventPull => {
       const failure = Result.isSuccess(why) ? CallFailure.failureOf(why.success) : CallFailure.incomplete
       if (!("_tag" in failure)) call.failed(failure)
     })
-  return Effect.tapCause(Effect.map(pull, hear), lose)
+  return Push.through(Effect.tapCause(Effect.map(pull, hear), lose), pull, hear)
 }
 
 /** C8 */

@@ -8,7 +8,8 @@
  * A4. A response that grows beyond its limit ends there, as a failure (C11); what came until then is kept.
  */
 import type { Failure, Message } from "@holdfast/wire"
-import { type Cause, Channel, Clock, Effect, Exit, Pull, Random, Result, Stream } from "effect"
+import { Cause, Channel, Clock, Effect, Exit, Pull, Random, Result, Stream } from "effect"
+import * as Push from "../Push.ts"
 import { Content } from "./Content.ts"
 import * as CallFailure from "../CallFailure.ts"
 import type { EventSink } from "../EventSink.ts"
@@ -118,18 +119,16 @@ class Ear {
   }
 }
 
-/** One effect, run again and again: nothing is allocated for a read but what the read brings. */
-const listen = <E, Done>(
-  pull: Pull.Pull<ReadonlyArray<ProviderEvent>, E, Done>,
+/** Nothing is allocated for a read but what the read brings. Behind the first content a native provider pushes its reads (`Push`). */
+const listen = <E>(
+  pull: Pull.Pull<ReadonlyArray<ProviderEvent>, E>,
   ear: Ear,
   mark: Effect.Effect<void, TurnStopped>
-): Effect.Effect<void, E | TurnStopped | Cause.Done<Done>> => {
-  const loop: Effect.Effect<void, E | Cause.Done<Done>> = Effect.flatMap(pull, (events) =>
-    ear.hear(events) ? loop : Effect.void
-  )
-  const untilContent: Effect.Effect<void, E | TurnStopped | Cause.Done<Done>> = Effect.flatMap(pull, (events) => {
+): Effect.Effect<void, E | TurnStopped | Cause.Done> => {
+  const rest = Push.forEach(pull, (events) => (ear.hear(events) ? undefined : Cause.done()))
+  const untilContent: Effect.Effect<void, E | TurnStopped | Cause.Done> = Effect.flatMap(pull, (events) => {
     const isContent = events.some(Content.isContent)
-    const heard = Effect.suspend(() => (!ear.hear(events) ? Effect.void : isContent ? loop : untilContent))
+    const heard = Effect.suspend(() => (!ear.hear(events) ? Effect.void : isContent ? rest : untilContent))
     return isContent ? Effect.andThen(mark, heard) : heard
   })
   return untilContent
