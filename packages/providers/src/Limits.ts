@@ -161,8 +161,8 @@ const guarded = (inner: EventChannel, silence: Silence, scope: Scope.Scope): Eff
   const tell = (exit: EventPull) => {
     const waiting = answer
     answer = undefined
-    if (waiting === undefined) given = exit
-    else waiting(exit)
+    if (waiting !== undefined) return waiting(exit)
+    given = exit
     endPush?.()
   }
   const asked = Effect.callback<void>((resume) => {

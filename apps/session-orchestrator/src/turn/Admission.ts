@@ -182,9 +182,7 @@ const failedWith = (failure: Failure.Failure): EventStream => Stream.succeed({ t
 /** A call that is under way: told to its gate, and its tokens to its permit. */
 const begun = (stream: EventStream, call: Call | undefined, permit: Permit | undefined): EventStream => {
   const measured =
-    permit === undefined
-      ? stream
-      : Stream.transformPull(stream, (pull) => Effect.succeed(counted(pull, permit)))
+    permit === undefined ? stream : Stream.transformPull(stream, (pull) => Effect.succeed(counted(pull, permit)))
   return call === undefined
     ? measured
     : Stream.transformPull(measured, (pull, scope) =>

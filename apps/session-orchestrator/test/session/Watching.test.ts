@@ -1,8 +1,9 @@
 /** What a watcher assembles, whenever it begins to watch. */
 import { assert, describe, it } from "@effect/vitest"
+import { Push } from "@holdfast/kernel"
 import { Property } from "@holdfast/kernel/testing"
 import { Ids, TurnEvent } from "@holdfast/wire"
-import { Effect, Fiber, Stream } from "effect"
+import { Channel, Effect, Fiber, Pull, Stream } from "effect"
 import * as fc from "fast-check"
 import type { Frame } from "../../src/conversation/Conversations.ts"
 import { MAX_BEHIND } from "../../src/session/Backlog.ts"
@@ -107,11 +108,33 @@ const shownBy = (frames: ReadonlyArray<Frame>) => {
   return { answers, current, streamed }
 }
 
+/** Collects the frames of a stream, by pulls alone or also by what is pushed. */
+const collected = <E>(
+  stream: Stream.Stream<Frame, E>,
+  frames: Array<Frame>,
+  isPushed: boolean
+): Effect.Effect<void, E> =>
+  isPushed
+    ? Effect.scopedWith((scope) =>
+        Effect.flatMap(Channel.toPullScoped(Stream.toChannel(stream), scope), (pull) =>
+          Push.forEach(pull, (chunk) => {
+            frames.push(...chunk)
+            return undefined
+          })
+        )
+      ).pipe(Pull.catchDone(() => Effect.void))
+    : Stream.runForEach(stream, (frame) => Effect.sync(() => frames.push(frame)))
+
+/** Lets what was said arrive. */
+const arrived = Effect.promise(async () => {
+  for (let n = 0; n < 5; n++) await Promise.resolve()
+})
+
 describe("a watcher", () => {
   Property.prop(
     "X3: misses nothing and sees nothing twice, wherever in a turn it subscribes and whenever it reads the disk",
-    fc.tuple(turn, fc.nat(40), fc.nat(40)),
-    ([events, a, b]) =>
+    fc.tuple(turn, fc.nat(40), fc.nat(40), fc.boolean()),
+    ([events, a, b, isPushed]) =>
       Effect.gen(function* () {
         const subscribes = Math.min(a, events.length)
         const reads = Math.min(subscribes + b, events.length)
@@ -125,10 +148,13 @@ describe("a watcher", () => {
         const frames: Array<Frame> = []
         const fiber = yield* Watching.watch(stage.session, () => disk).pipe(
           Watching.ofTurn(turnId),
-          Stream.runForEach((frame) => Effect.sync(() => frames.push(frame))),
+          (watched) => collected(watched, frames, isPushed),
           Effect.forkScoped({ startImmediately: true })
         )
-        for (const event of events.slice(reads)) stage.say(event)
+        for (const event of events.slice(reads)) {
+          stage.say(event)
+          if (isPushed) yield* arrived
+        }
         yield* Fiber.join(fiber)
         assert.deepStrictEqual(
           frames.flatMap(({ id }) => (id === undefined ? [] : [id])),
@@ -148,8 +174,8 @@ describe("a watcher", () => {
 
   Property.prop(
     "V5: of a turn that was accepted here reads nothing, wherever in it it subscribes and whatever it has, and misses nothing",
-    fc.tuple(turn, fc.nat(40), fc.nat(10), fc.boolean()),
-    ([events, a, b, isOfTurn]) =>
+    fc.tuple(turn, fc.nat(40), fc.nat(10), fc.boolean(), fc.boolean()),
+    ([events, a, b, isOfTurn, isPushed]) =>
       Effect.gen(function* () {
         const subscribes = Math.min(a, events.length - 1)
         const stage = new Stage()
@@ -165,12 +191,15 @@ describe("a watcher", () => {
         const frames: Array<Frame> = []
         const fiber = yield* Watching.watch(stage.session, read, options).pipe(
           Watching.ofTurn(turnId),
-          Stream.runForEach((frame) => Effect.sync(() => frames.push(frame))),
+          (watched) => collected(watched, frames, isPushed),
           Effect.forkScoped({ startImmediately: true })
         )
         // Of a conversation without an event nobody knows that there is none.
         const isKnown = isOfTurn || stage.disk.length > 0
-        for (const event of events.slice(subscribes)) stage.say(event)
+        for (const event of events.slice(subscribes)) {
+          stage.say(event)
+          if (isPushed) yield* arrived
+        }
         yield* Fiber.join(fiber)
         assert.strictEqual(reads, isKnown ? 0 : 1)
         assert.deepStrictEqual(
