@@ -4,9 +4,9 @@
  * H1. Every subscriber gets every event after its subscription, in order, or is told that it was too slow. A slow one never
  *     holds up the turn, nor the others.
  * H2. An event is turned into text once, however many watch, and not at all when nobody does.
- * H3. What a turn says within one read of its provider reaches a subscriber as one chunk: it is resumed in a microtask, when
- *     that read has been dealt with, and has written it when that returns. Of many subscribers the first are; the others follow in
- *     later turns of the event loop.
+ * H3. What a turn says within one read of its provider reaches a subscriber as one chunk: it is pushed to (`Push`), or resumed, in a
+ *     microtask, when that read has been dealt with, and has written it when that returns. Of many subscribers the first are; the others
+ *     follow in later turns of the event loop.
  * H4. A turn that is run again tells what it told before: what has passed here once does not pass again.
  */
 import { Push, type TurnStopped } from "@holdfast/kernel"
